@@ -48,15 +48,10 @@ const markDays = (bills: string) => `
 /** A ledger that was stored days ago, all of its time covered. */
 const oldLedger = (bills: number): string => `
   ${chainedLedger(bills, 25, "now() - interval '3 days'")};
-  insert into streams (account, product_type, bills)
-  select account, product_type, count(*)
+  insert into streams (account, product_type, bills, covered, settled_to)
+  select account, product_type, count(*), '{[2024-12-01Z, 2040-01-01Z)}', '2040-01-01Z'
   from bills
   group by account, product_type;
-  insert into checkpoints (
-    account, product_type, window_start, window_end, state, run_id, updated_at
-  )
-  select account, product_type, '2024-12-01Z', '2040-01-01Z', 'complete', gen_random_uuid(), now()
-  from streams;
   ${markDays("bills")}`;
 
 const newest =

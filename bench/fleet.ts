@@ -77,12 +77,11 @@ async function openFleet(server: BenchServer, exchange: FleetExchange) {
   const path = join(folder, "accounts.json");
   await writeFile(path, JSON.stringify({ accounts: exchange.accounts }), { mode: 0o600 });
   await database.client.query(
-    `insert into checkpoints (
-       account, product_type, window_start, window_end, state, run_id, updated_at
-     )
+    `insert into streams (account, product_type, covered, settled_to)
      select
-       account, product_type, clock_timestamp() - interval '90 days',
-       clock_timestamp() - interval '1 hour', 'complete', gen_random_uuid(), clock_timestamp()
+       account, product_type,
+       tstzmultirange(tstzrange(now() - interval '90 days', now() - interval '1 hour')),
+       now() - interval '1 hour'
      from unnest($1::text[]) as accounts (account)
      cross join unnest($2::text[]) as types (product_type)`,
     [exchange.accounts.map(({ name }) => name), productTypes],

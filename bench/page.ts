@@ -4,9 +4,8 @@ import { get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { Client } from "pg";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
-import { refreshStreamTimes } from "../src/ledger/refresh-stream-times.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";
@@ -55,13 +54,14 @@ const seed = `
   ) as drawn`;
 
 const covered = `
-  insert into checkpoints (
-    account, product_type, window_start, window_end, state, run_id, updated_at
-  )
+  insert into streams (account, product_type, covered, settled_to, read_at)
   values (
-    'main', 'USDT-FUTURES', now() - interval '367 days', now() - interval '14 minutes', 'complete',
-    gen_random_uuid(), now()
-  )`;
+    'main', 'USDT-FUTURES',
+    tstzmultirange(tstzrange(now() - interval '367 days', now() - interval '14 minutes')),
+    now() - interval '14 minutes', now()
+  )
+  on conflict (account, product_type) do update
+  set covered = excluded.covered, settled_to = excluded.settled_to, read_at = excluded.read_at`;
 
 // As `reconcile` leaves it. Running it would take minutes with so many bills.
 const reconciled = `
@@ -150,7 +150,6 @@ async function fill(url: string, bills: number): Promise<void> {
   await execute(url, "vacuum analyze");
   await using database = openDatabase(url, { statementMaxMs: 600_000 });
   await refreshAllDays(database.db, new AbortController().signal);
-  await inTransaction(database.db, (tx) => refreshStreamTimes(tx, "main", ["USDT-FUTURES"]));
   await execute(url, "vacuum analyze");
 }
 

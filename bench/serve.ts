@@ -36,15 +36,9 @@ const ledger = (bills: number): string => `
     'close_long', 'USDT', 100000 + n / 1000.0,
     date_trunc('milliseconds', now()) - (${bills} - n) * interval '${spacingSeconds} seconds', now()
   from generate_series(1::bigint, ${bills}) as n;
-  insert into checkpoints (
-    account, product_type, window_start, window_end, state, run_id, updated_at
-  )
-  select
-    'main', 'USDT-FUTURES', week, least(week + interval '7 days', now()), 'complete',
-    gen_random_uuid(), now()
-  from
-    (select min(c_time) as first from bills) as history,
-    generate_series(first, now(), interval '7 days') as week`;
+  insert into streams (account, product_type, covered, settled_to)
+  select 'main', 'USDT-FUTURES', tstzmultirange(tstzrange(min(c_time), now())), now()
+  from bills`;
 
 const bare = `
   select

@@ -8,7 +8,7 @@ import { openBenchServer } from "./support/postgres.ts";
 
 /*
  * How long `status` takes, from start to end of its process, with few accounts and with very many,
- * each with one to six ledgers and 90 days of checkpoints. `--version` is a process without a
+ * each with one to six ledgers and 90 days of coverage. `--version` is a process without a
  * database query: it shows how busy the machine was.
  */
 

@@ -26,7 +26,7 @@ import { inSnapshot } from "./db/snapshot.ts";
 import { StoppedError } from "./errors.ts";
 import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";
-import { readSyncedStreams } from "./ledger/checkpoints.ts";
+import { readSyncedStreams } from "./ledger/known-time.ts";
 import { type Reconciliation, reconcile } from "./reconciliation/reconcile.ts";
 import { readStatus, type Status } from "./reports/status.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";

@@ -27,7 +27,7 @@ async function openTables() {
 
 const named = (account: string, key: string): NamedKey => ({ account, key: new Secret(key) });
 
-const nothingElse = { check: () => Promise.resolve(), forget: () => Promise.resolve() };
+const nothingElse = { check: () => Promise.resolve(), begin: () => Promise.resolve() };
 
 const rowsOf = async (db: Database) => {
   const { rows } = await db.execute<{ account: string; fingerprint: string }>(
@@ -165,7 +165,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
     "streams",
     "bill_revisions",
     "rejected_bills",
-    "checkpoints",
+    "windows",
     "account_keys",
     "reconciled_chains",
     "wallet_rules",

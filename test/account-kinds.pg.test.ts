@@ -104,7 +104,8 @@ async function house(options: Partial<SandboxOptions> = {}) {
       const { rows } = await db.execute(sql`
         select
           (select string_agg(bills::text, ',' order by product_type, bill_id) from bills where account = ${name}),
-          (select string_agg(checkpoints::text, ',' order by product_type, window_start) from checkpoints where account = ${name}),
+          (select string_agg(windows::text, ',' order by product_type, window_start) from windows where account = ${name}),
+          (select string_agg(streams::text, ',' order by product_type) from streams where account = ${name}),
           (select string_agg(stream_states::text, ',' order by product_type) from stream_states where account = ${name})`);
       return rows;
     },

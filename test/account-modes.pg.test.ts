@@ -150,8 +150,9 @@ async function stored(db: Database): Promise<unknown> {
   const { rows } = await db.execute(sql`
     select
       (select string_agg(bills::text, ',' order by product_type, bill_id) from bills) as bills,
-      (select string_agg(checkpoints::text, ',' order by product_type, window_start) from checkpoints)
-        as checkpoints,
+      (select string_agg(windows::text, ',' order by product_type, window_start) from windows)
+        as windows,
+      (select string_agg(streams::text, ',' order by product_type) from streams) as streams,
       (select string_agg(stream_states::text, ',' order by product_type) from stream_states)
         as states`);
   return rows;

@@ -34,7 +34,7 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   settling: [],
   unproven: [],
   gaps: [],
-  expired: [],
+  lost: [],
   unread: [],
   retiredAt: undefined,
   closedAt: undefined,
@@ -172,8 +172,7 @@ test.each(cases)("status --check names the alerts where %s", (_, observations, f
 });
 
 describe("time that was lost", () => {
-  const expired = [day(95, 92)];
-  const lost = (agoMs: number) => ofStreams([stream({ expired })], ago(agoMs));
+  const lost = (agoMs: number) => ofStreams([stream({ lost: [day(95, 92)] })], ago(agoMs));
   // Promtool's clock begins in 1970. The time was lost 2 hours later.
   const lostS = 2 * 3_600;
 

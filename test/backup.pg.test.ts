@@ -204,7 +204,7 @@ describe("restore", () => {
       ),
     );
     expect(await query(database.url, "select bill_id from bills")).toEqual([{ bill_id: "1" }]);
-    expect(await query(database.url, "select 1 from checkpoints")).toEqual([]);
+    expect(await query(database.url, "select 1 from windows")).toEqual([]);
   });
 
   test("takes a database that was only migrated, and one where a run is at work not", async () => {

@@ -11,12 +11,12 @@ import { bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
-  checkpoints,
   type HeldStream,
   holdStream,
   minutes,
   plan,
   provenWhole,
+  timesOf,
   untilBlocked,
 } from "./support/held-store.ts";
 
@@ -76,9 +76,7 @@ const countsOf = (results: readonly PromiseSettledResult<PageCounts>[]) =>
   results.map((result) => (result.status === "fulfilled" ? result.value : "failed"));
 
 const twoNew = { new: 2, unchanged: 0, restated: 0, rejected: 0 };
-const moved = [0, 1, 2, 3, 4, 5].map(
-  (index) => `${index * 10}-${index * 10 + 10} open c${index} 1p ${index === 0 ? 0 : 2}b`,
-);
+const moved = [0, 1, 2, 3, 4, 5].map((index) => `${index * 10}-${index * 10 + 10} open c${index}`);
 
 /** How many transactions wrote bills of the stream. */
 async function writers({ stream }: HeldStream): Promise<number> {
@@ -107,8 +105,8 @@ test("pages that wait for their turn are committed in one transaction, each coun
     twoNew,
   ]);
   expect(await writers(held)).toBe(1);
-  expect(await checkpoints(tables.db, held.stream)).toEqual(
-    moved.with(1, "10-20 open c1 1p 3b").with(2, "20-30 complete 1p 0b"),
+  expect(await timesOf(tables.db, held.stream)).toEqual(
+    moved.with(1, "10-20 open c1").with(2, "20-30 covered"),
   );
 });
 
@@ -122,7 +120,7 @@ test("a page that fails in a group fails alone, and the others are stored once",
   expect(results[2]).toMatchObject({
     reason: { message: expect.stringMatching("lost confirmed commits") },
   });
-  expect(await checkpoints(tables.db, held.stream)).toEqual(moved.with(3, "30-40 open 0p 0b"));
+  expect(await timesOf(tables.db, held.stream)).toEqual(moved.with(3, "30-40 open"));
   const ids = (await readStoredBills(tables.db, held.stream)).map(({ billId }) => billId);
   expect(ids).toEqual([0, 1, 2, 3, 6, 7, 8, 9].map((index) => bills(20)[index]?.billId));
 });
@@ -133,7 +131,7 @@ test("a page whose bill Postgres refuses fails alone", async () => {
   const results = await commitAsGroup(held, onePageAWindow(held, [{}, { bills: bad }]));
   expect(countsOf(results)).toEqual([twoNew, "failed", twoNew, twoNew, twoNew]);
   expect(results[1]).toMatchObject({ reason: expect.any(DatabaseError) });
-  expect(await checkpoints(tables.db, held.stream)).toEqual(moved.with(2, "20-30 open 0p 0b"));
+  expect(await timesOf(tables.db, held.stream)).toEqual(moved.with(2, "20-30 open"));
 });
 
 type Query = (config: { readonly text: string }, values: unknown[]) => Promise<unknown>;
@@ -168,7 +166,7 @@ function losing(what: "the statement" | "its answer", like: RegExp, skipped = 0)
 
 test.each([
   ["bills", /^insert into "bills"/, 0],
-  ["cursors", /update checkpoints/, 1],
+  ["cursors", /update windows/, 1],
 ])(
   "a group whose connection is lost at its %s is stored page by page, each once",
   async (_, like, skipped) => {
@@ -177,7 +175,7 @@ test.each([
     const results = await commitAsGroup(held, onePageAWindow(held), db);
     expect(countsOf(results)).toEqual(Array(5).fill(twoNew));
     expect(await writers(held)).toBe(5);
-    expect(await checkpoints(tables.db, held.stream)).toEqual(moved);
+    expect(await timesOf(tables.db, held.stream)).toEqual(moved);
   },
 );
 
@@ -199,7 +197,7 @@ test("a group whose commit was not answered is not committed again: each page fa
   const db = losing("its answer", /^commit/, 1);
   const results = await commitAsGroup(held, onePageAWindow(held), db);
   expect(countsOf(results)).toEqual(Array(5).fill("failed"));
-  expect(await checkpoints(tables.db, held.stream)).toEqual(moved);
+  expect(await timesOf(tables.db, held.stream)).toEqual(moved);
 });
 
 test("after a commit without an answer a run stores nothing more: the server may still be at work on it", async () => {
@@ -219,7 +217,7 @@ test("a group whose connection breaks after COMMIT was sent is not tried again: 
   const results = await commitAsGroup(held, onePageAWindow(held), db);
   expect(countsOf(results)).toEqual(Array(5).fill("failed"));
   expect(await writers(held)).toBe(1);
-  expect(await checkpoints(tables.db, held.stream)).toEqual(moved);
+  expect(await timesOf(tables.db, held.stream)).toEqual(moved);
 });
 
 test("a group of a run that lost its account stores nothing, and every page says so", async () => {

@@ -21,6 +21,7 @@ import {
   storeLedger,
   streamOf,
 } from "./support/export.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -33,14 +34,13 @@ await storeBills(db, streamOf("wide"), [
   aBill({ billId: "4711", amount: "1e-19", cTime: bills(1)[0]?.cTime ?? aBill().cTime }),
 ]);
 await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
-await db.execute(sql`
-  insert into checkpoints (
-    account, product_type, window_start, window_end, state, run_id, updated_at
-  )
-  values
-    ('main', 'USDT-FUTURES', '2026-08-01Z', '2026-08-08Z', 'complete', gen_random_uuid(), now()),
-    ('main', 'USDT-FUTURES', '2026-08-09Z', '2026-08-12Z', 'complete', gen_random_uuid(), now()),
-    ('wide', 'USDT-FUTURES', '2023-11-01Z', '2023-12-01Z', 'complete', gen_random_uuid(), now())`);
+const august = [
+  { from: "2026-08-01Z", to: "2026-08-08Z" },
+  { from: "2026-08-09Z", to: "2026-08-12Z" },
+];
+const november = { from: "2023-11-01Z", to: "2023-12-01Z" };
+await storeTime(db, streamOf("main"), { covered: august });
+await storeTime(db, streamOf("wide"), { covered: [november] });
 
 describe("a file", () => {
   test.each(["csv", "parquet"] as const)(
@@ -279,13 +279,7 @@ describe("demo trading", () => {
       ] as const) {
         const coin = `${account.toUpperCase()}${productType.slice(0, 5).replace("-", "")}`;
         await storeBills(tables.db, streamOf(account, productType), [aBill({ coin })]);
-        await tables.db.execute(sql`
-          insert into checkpoints (
-            account, product_type, window_start, window_end, state, run_id, updated_at
-          )
-          values (
-            ${account}, ${productType}, '2023-11-01Z', '2023-12-01Z', 'complete', gen_random_uuid(), now()
-          )`);
+        await storeTime(tables.db, { account, productType }, { covered: [november] });
       }
       await using folder = await temporaryFolder();
       const env = { DATABASE_URL: own.url, ACCOUNTS_FILE: await accounts(folder.path) };
@@ -315,13 +309,7 @@ describe("demo trading", () => {
 test("a terminal is shown no escape of a name's, in any format of text; a pipe gets the letters", async () => {
   const hostile = "\u001b[2J\u009b31m\u202e\r\nall: fine";
   await storeBills(db, streamOf("hostile"), [aBill({ symbol: hostile, coin: hostile })]);
-  await db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      'hostile', 'USDT-FUTURES', '2023-11-01Z', '2023-12-01Z', 'complete', gen_random_uuid(), now()
-    )`);
+  await storeTime(db, streamOf("hostile"), { covered: [november] });
   const write = async (format: FormatName, isTTY: boolean) => {
     const { out, err } = await exportedByCommand(env, { format, account: ["hostile"] }, isTTY);
     return out + err;

@@ -157,7 +157,7 @@ test("plan names windows, requests and time for a database without tables, write
     symbols: { requests: 1 },
     contracts: { requests: 1 },
     loanToValue: { requests: 0 },
-    streams: [{ account: "main", productType: "USDT-FUTURES", expired: [] }],
+    streams: [{ account: "main", productType: "USDT-FUTURES", lost: [] }],
   });
   expect(sandbox.statistics().arrivals).toEqual({ symbols: 2 });
   const { rows: tables } = await db.execute(
@@ -191,23 +191,25 @@ describe("status", () => {
     await using at = await house();
     const { db, run } = at;
     expect((await run("sync")).code).toBe(0);
-    await db.execute(sql`
-      update checkpoints set state = 'expired'
-      where product_type = 'USDT-FUTURES'
-        and window_start = (
-          select min(window_start) from checkpoints where product_type = 'USDT-FUTURES'
-        )`);
+    const after = (days: number) => sql`lower(covered) + ${days} * interval '1 day'`;
     const { rows: holes } = await db.execute<{ from: string; to: string }>(sql`
-      delete from checkpoints
-      where product_type = 'USDT-FUTURES'
-        and window_start = (
-          select window_start from checkpoints
-          where product_type = 'USDT-FUTURES'
-          order by window_start offset 5 limit 1
-        )
+      with holed as (
+        select
+          account,
+          covered,
+          tstzmultirange(tstzrange(lower(covered), ${after(7)})) as lost,
+          tstzmultirange(tstzrange(${after(35)}, ${after(42)})) as hole
+        from streams
+        where product_type = 'USDT-FUTURES'
+      )
+      update streams
+      set covered = holed.covered - holed.lost - hole, lost = holed.lost, settled_to = lower(hole)
+      from holed
+      where streams.account = holed.account
+        and product_type = 'USDT-FUTURES'
       returning
-        to_char(window_start at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as from,
-        to_char(window_end at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as to`);
+        to_char(lower(hole) at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as from,
+        to_char(upper(hole) at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as to`);
     const [hole] = holes;
     const narrow = ["--product", "USDT-FUTURES"];
     const end = await run("status", ...narrow);
@@ -218,7 +220,7 @@ describe("status", () => {
     const json = JSON.parse((await run("status", "--json", ...narrow)).stdout);
     expect(json).toMatchObject({
       lastRun: { command: "sync", outcome: "complete" },
-      streams: [{ productType: "USDT-FUTURES", expired: [{}], gaps: [{}], coverage: [{}, {}] }],
+      streams: [{ productType: "USDT-FUTURES", lost: [{}], gaps: [{}], coverage: [{}, {}] }],
     });
     const all = JSON.parse((await run("status", "--json")).stdout);
     expect(all.streams).toHaveLength(2);
@@ -266,8 +268,10 @@ test("a document longer than a pipe holds arrives whole", async () => {
   await using at = await house();
   const { db, run } = at;
   await db.execute(sql`
-    insert into checkpoints (account, product_type, window_start, window_end, state, run_id, updated_at)
-    select 'main', 'USDT-FUTURES', start, start + interval '1 second', 'complete', gen_random_uuid(), now()
+    insert into streams (account, product_type, covered, settled_to)
+    select
+      'main', 'USDT-FUTURES', range_agg(tstzrange(start, start + interval '1 second')),
+      min(start) + interval '1 second'
     from generate_series(now() - interval '4000 minutes', now() - interval '1 minute', interval '1 minute') as start`);
   const { stdout, code } = await run("status", "--json", "--product", "USDT-FUTURES");
   expect(stdout.length).toBeGreaterThan(500_000);

@@ -4,6 +4,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { give, serve } from "./support/exchange-client.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 /**
  * Clears the screen and sets a title, with two spellings of an escape, and reverses the direction of the
@@ -40,11 +41,8 @@ test("whatever an exchange and the tables say, no command prints what a terminal
   const ends = [];
   ends.push(await runCli(["sync"], { env: { ...env, PRODUCT_TYPES: "USDT-FUTURES" } }));
   ends.push(await runCli(["sync", "--json"], { env }));
-  await open.db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (${hostile}, ${hostile}, '2026-01-01Z', '2026-01-02Z', 'expired', gen_random_uuid(), now())`);
+  const lost = [{ from: "2026-01-01Z", to: "2026-01-02Z" }];
+  await storeTime(open.db, { account: hostile, productType: hostile }, { lost });
   await open.db.execute(sql`
     insert into ltv_snapshots (account, risk_unit_id, taken_at, held_until)
     values (${hostile}, ${hostile}, now(), now())`);

@@ -28,11 +28,11 @@ import { certificate, certificateOfOther, expiredCertificate } from "./support/c
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   aPage,
-  checkpoints,
   type HeldStream,
   holdStream,
   minutes,
   plan,
+  timesOf,
   untilBlocked,
 } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
@@ -256,14 +256,14 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     return held;
   }
 
-  const atFirst = ["0-10 open c1 1p 1b"];
-  const atLast = ["0-10 open c2 2p 4b"];
+  const atFirst = ["0-10 open c1"];
+  const atLast = ["0-10 open c2"];
   const storedIds = async ({ stream }: HeldStream) =>
     (await readStoredBills(tables.db, stream)).map(({ billId }) => billId);
   const ids = (count: number) => bills(count).map(({ billId }) => billId);
 
   async function expectOnlyFirst(held: HeldStream): Promise<void> {
-    expect(await checkpoints(tables.db, held.stream)).toEqual(atFirst);
+    expect(await timesOf(tables.db, held.stream)).toEqual(atFirst);
     expect(await storedIds(held)).toEqual(ids(1));
   }
 
@@ -271,7 +271,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
   async function expectResumed(held: HeldStream): Promise<void> {
     const [walk] = (await held.store.knownTime(held.stream)).open;
     if (walk?.cursor !== "c2") await held.store.commitPage(page(held));
-    expect(await checkpoints(tables.db, held.stream)).toEqual(atLast);
+    expect(await timesOf(tables.db, held.stream)).toEqual(atLast);
     expect(await storedIds(held)).toEqual(ids(3));
   }
 
@@ -286,9 +286,9 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     await tables.db.execute(`
       create or replace function fail() returns trigger language plpgsql as
         'begin raise exception ''a fault'' using errcode = ''${code}''; end';
-      create trigger fail before update on checkpoints for each row execute function fail()`);
+      create trigger fail before update on windows for each row execute function fail()`);
     const said = await failureOf(held.store.commitPage(page(held)));
-    await tables.db.execute("drop trigger fail on checkpoints");
+    await tables.db.execute("drop trigger fail on windows");
     expect(said).toMatch(remedy);
     expect(said).toMatch(/; what was committed is kept$/);
     await expectOnlyFirst(held);
@@ -346,7 +346,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     // A server that received the commit may still be working on it, which its lock on the row shows.
     await tables.db.execute(sql`
       select 1 from leases where account = ${held.stream.account} for update`);
-    expect(outcomes).toContainEqual(await checkpoints(tables.db, held.stream));
+    expect(outcomes).toContainEqual(await timesOf(tables.db, held.stream));
     await expectResumed(held);
   });
 });

@@ -107,11 +107,11 @@ test("the statements are valid, in order and done once; what is laid otherwise i
 
   await query(
     database.url,
-    "update citus.pg_dist_partition set colocationid = 7 where logicalrelid = 'checkpoints'::regclass",
+    "update citus.pg_dist_partition set colocationid = 7 where logicalrelid = 'windows'::regclass",
   );
   const refused = await distribute(url.href);
   expect(refused).toMatchObject({ code: 1 });
-  expect(refused.stderr).toContain("undistribute_table('public.checkpoints')");
+  expect(refused.stderr).toContain("undistribute_table('public.windows')");
 });
 
 test("a table that is divided by account has it in its key and in each unique index, and refers to no other", () => {

@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
@@ -60,16 +59,9 @@ const watched =
     };
   };
 
-const checkpointsOf = async (account: string) => {
-  const { rows } = await tables.db.execute<{ state: string; from: string; to: string }>(sql`
-    select
-      state,
-      extract(epoch from window_start) * 1000 as from,
-      extract(epoch from window_end) * 1000 as to
-    from checkpoints
-    where account = ${account}
-    order by window_start`);
-  return rows.map(({ state, from, to }) => ({ state, from: Number(from), to: Number(to) }));
+const windowsOf = async (account: string) => {
+  const { coverage, open } = await readKnownTime(tables.db, { account, productType });
+  return [...coverage, ...open.map(({ window }) => window)].toSorted((a, b) => a.from - b.from);
 };
 
 /** Whether each window begins where the one before it ends. */
@@ -91,7 +83,7 @@ describe("a week with most of the bills", () => {
     expect(refusals).toEqual({});
     expect(peaks[0]?.requests).toBe(10);
     expect(requests / 10 / seconds).toBeGreaterThan(0.75);
-    expect(await checkpointsOf(account)).toSatisfy(tile);
+    expect(await windowsOf(account)).toSatisfy(tile);
   });
 
   test("is not divided where one walk keeps all slots busy", async () => {
@@ -144,14 +136,14 @@ describe("a week with most of the bills", () => {
           dead ? store : watched(divisions, (call) => (call >= point ? when : undefined))(store),
       });
       expect(await simulation.sync()).not.toSatisfy(isComplete);
-      const left = await checkpointsOf(account);
+      const left = await windowsOf(account);
       expect(left).toSatisfy(tile);
       dead = true;
       const { coverage } = await readKnownTime(tables.db, { account, productType });
       expect(lengthMs(union(coverage))).toBe(lengthMs(coverage));
       expect(await simulation.sync()).toSatisfy(isComplete);
       await expectExact(simulation);
-      expect(await checkpointsOf(account)).toSatisfy(tile);
+      expect(await windowsOf(account)).toSatisfy(tile);
     },
   );
 });

@@ -62,7 +62,7 @@ describe("what an export may lack", () => {
   const between = (fromMs: number, toMs: number) => ({ from: ago(fromMs), to: ago(toMs) });
   const known = {
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, hourMs)],
-    expired: [between(90 * dayMs, 80 * dayMs)],
+    lost: [between(90 * dayMs, 80 * dayMs)],
     open: [],
   };
 
@@ -85,8 +85,8 @@ describe("what an export may lack", () => {
       between(60 * dayMs, 50 * dayMs),
       between(hourMs, -hourMs),
     ]);
-    expect(holesIn({ coverage: [], expired: [], open: [] }, {}, now)).toEqual([]);
-    const begun = { coverage: [], expired: [], open: [{ window: between(dayMs, 0) }] };
+    expect(holesIn({ coverage: [], lost: [], open: [] }, {}, now)).toEqual([]);
+    const begun = { coverage: [], lost: [], open: [{ window: between(dayMs, 0) }] };
     expect(holesIn(begun, {}, now)).toEqual([between(dayMs, 0)]);
   });
 

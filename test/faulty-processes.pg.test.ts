@@ -41,7 +41,7 @@ async function house() {
         select
           (select count(*)::int from bills) as bills,
           (select count(*)::int from bill_revisions) as revisions,
-          (select max(xmin::text::bigint) from checkpoints) as last_written`);
+          (select max(xmin::text::bigint) from streams) as last_written`);
       return rows;
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

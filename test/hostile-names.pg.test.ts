@@ -12,7 +12,7 @@ import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { beginRun, finishRun } from "../src/db/run-log.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { readSyncedStreams } from "../src/ledger/checkpoints.ts";
+import { readSyncedStreams } from "../src/ledger/known-time.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { shellWord } from "../src/printable.ts";
 import { countRejected } from "../src/reports/count-rejected.ts";
@@ -108,7 +108,7 @@ describe("names in any shape", () => {
             ? [{ received: rows[index], text: JSON.stringify(rows[index]), fault: reading.fault }]
             : [],
         );
-        await store.recordPlan({ stream, walks: [{ window }], expired: [] });
+        await store.recordPlan({ stream, plannedAt: origin, walks: [{ window }], lost: [] });
         const commit = { stream, window, startedAt: origin, bills, rejected };
         await store.commitPage({ ...commit, after: undefined, next: { cursor } });
         expect((await store.knownTime(stream)).open).toMatchObject([{ cursor }]);
@@ -230,7 +230,12 @@ describe("names in any shape", () => {
     const account = `x'"\\🚀,{}`.repeat(1_250);
     await using at = await held(account, "USDT-FUTURES");
     const { stream, store } = at;
-    await store.recordPlan({ stream, walks: [{ window: minutes(0, 10) }], expired: [] });
+    await store.recordPlan({
+      stream,
+      plannedAt: origin,
+      walks: [{ window: minutes(0, 10) }],
+      lost: [],
+    });
     expect((await readSyncedStreams(db)).map((one) => one.account)).toContain(account);
   });
 

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
@@ -10,6 +9,7 @@ import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exportedByCommand, storeBills, streamOf } from "./support/export.ts";
 import { exactUnits, hledgerPrints, refusalOf, verifiedSums } from "./support/journal.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -68,14 +68,8 @@ await storeBills(db, streamOf("main"), [
 ]);
 await storeBills(db, streamOf("main", "COIN-FUTURES"), bills("BTC", "0", Date.UTC(2026, 5, 17)));
 for (const productType of ["USDT-FUTURES", "COIN-FUTURES"]) {
-  await db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      'main', ${productType}, ${isoTime(epochMs(early))}::timestamptz, '2027-01-02Z', 'complete',
-      gen_random_uuid(), now()
-    )`);
+  const span = { from: isoTime(epochMs(early)), to: "2027-01-02Z" };
+  await storeTime(db, { account: "main", productType }, { covered: [span] });
 }
 await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 

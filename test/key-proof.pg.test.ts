@@ -51,8 +51,8 @@ async function house() {
           (select count(*) from bills) as bills,
           (select count(*) from bill_revisions) as revisions,
           (select count(*) from rejected_bills) as rejected,
-          (select string_agg(checkpoints::text, ',' order by window_start) from checkpoints)
-            as checkpoints,
+          (select string_agg(windows::text, ',' order by window_start) from windows) as windows,
+          (select string_agg(streams::text, ',' order by product_type) from streams) as streams,
           (select string_agg(account_keys::text, ',' order by seen_at) from account_keys) as keys`);
       return rows[0];
     },

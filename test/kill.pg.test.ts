@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { Io } from "../src/app/io.ts";
 import { runProgram } from "../src/commands/program.ts";
-import { dayMs, epochMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
@@ -11,6 +11,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { killAtPoints } from "./support/kill-points.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 const account = "main";
 const productType = "USDT-FUTURES";
@@ -98,15 +99,8 @@ function runHere(args: readonly string[], env: CliEnvironment): Promise<number> 
 
 /** As if an earlier run had read everything older. */
 async function coverUpTo({ db }: OpenDatabase, to: number): Promise<void> {
-  const from = isoTime(epochMs(to - 90 * dayMs));
-  await db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      ${account}, ${productType}, ${from}, ${isoTime(epochMs(to))}, 'complete',
-      gen_random_uuid(), clock_timestamp()
-    )`);
+  const span = { from: epochMs(to - 90 * dayMs), to: epochMs(to) };
+  await storeTime(db, { account, productType }, { covered: [span] });
 }
 
 /** A killed run's lease expires after 15 s. */

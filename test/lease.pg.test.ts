@@ -13,7 +13,7 @@ import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, minutes, untilBlocked } from "./support/held-store.ts";
+import { aPage, minutes, origin, untilBlocked } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
 type Timing = NonNullable<LeasesOptions["timing"]>;
@@ -224,7 +224,7 @@ describe("a holder that was frozen while its lease ran out", () => {
     const own = stream();
     await using frozen = await hold(own.account, { timing: unrenewed });
     const store = openStore(tables.db, frozen, randomUUID());
-    await store.recordPlan({ stream: own, walks: [{ window }], expired: [] });
+    await store.recordPlan({ stream: own, plannedAt: origin, walks: [{ window }], lost: [] });
     await expire(own.account);
     await using next = await hold(own.account);
     const page = aPage(own, window, { cursor: "c1" }, { bills: [aBill()] });
@@ -232,7 +232,7 @@ describe("a holder that was frozen while its lease ran out", () => {
     await expect(store.commitPage(page)).rejects.toThrow(LeaseLostError);
     const divided = store.divideWindow(own, window, [minutes(5, 6).from]);
     await expect(divided).rejects.toThrow(LeaseLostError);
-    const plan = store.recordPlan({ stream: own, walks: [], expired: [] });
+    const plan = store.recordPlan({ stream: own, plannedAt: origin, walks: [], lost: [] });
     await expect(plan).rejects.toThrow(LeaseLostError);
     expect(await readStoredBills(tables.db, own)).toEqual([]);
     expect((await store.knownTime(own)).open).toEqual([{ window }]);

@@ -11,7 +11,7 @@ import { openStore } from "../src/ledger/ledger-store.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, checkpoints, holdStream, minutes, plan } from "./support/held-store.ts";
+import { aPage, holdStream, minutes, plan, timesOf } from "./support/held-store.ts";
 
 const { database, tables } = await fileDatabase();
 
@@ -96,7 +96,7 @@ test("a locked table is waited for once for all pages and accounts, and who lock
       expect(result).toMatchObject({ reason: { message: error.message } });
     }
   }
-  expect(new Set(await checkpoints(tables.db, one.stream)).size).toBe(40);
+  expect(new Set(await timesOf(tables.db, one.stream)).size).toBe(40);
   const next = openStore(tables.db, { account: one.stream.account, epoch: 1 }, crypto.randomUUID());
   const page = aPage(one.stream, minutes(0, 10), { cursor: "c" }, { bills: [aBill()] });
   expect(await next.commitPage(page)).toMatchObject({ new: 1 });
@@ -125,7 +125,7 @@ test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
   ],
   [
     "reads what is known of a stream's time",
-    "checkpoints",
+    "windows",
     ({ stream, runId, lockWaits }) =>
       openStore(tables.db, { account: stream.account, epoch: 1 }, runId, lockWaits).knownTime(
         stream,

@@ -17,7 +17,7 @@ const { database, tables } = await fileDatabase();
 
 /** Does some work, then puts the tables back as they were, as if a lagging replica had taken over. */
 async function forgotten<T>(work: () => Promise<T>): Promise<T> {
-  const names = ["bills", "checkpoints"].map((name) => sql.identifier(name));
+  const names = ["bills", "windows", "streams"].map((name) => sql.identifier(name));
   const each = async (statement: (name: (typeof names)[number]) => ReturnType<typeof sql>) => {
     for (const name of names) await tables.db.execute(statement(name));
   };
@@ -31,7 +31,7 @@ async function forgotten<T>(work: () => Promise<T>): Promise<T> {
 
 /** A run whose database forgets the n-th page that it confirmed, and the run after it. */
 async function runForgetting(page: number) {
-  await tables.db.execute(sql`truncate bills, checkpoints`);
+  await tables.db.execute(sql`truncate bills, windows, streams`);
   let pages = 0;
   await using simulation = simulate(database.url, {
     name: "forgetful",

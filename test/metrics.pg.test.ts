@@ -6,8 +6,7 @@ import { describe, expect, test } from "vitest";
 import { seedFleet } from "../bench/support/fleet.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import type { Queryable } from "../src/db/connect.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { refreshStreamTimes } from "../src/ledger/refresh-stream-times.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { readMetrics } from "../src/metrics/read-metrics.ts";
 import { registryOf } from "../src/metrics/registry.ts";
 import { readObservations } from "../src/reports/observations.ts";
@@ -23,6 +22,7 @@ import {
   samplesOf,
   seriesOf,
 } from "./support/promtool.ts";
+import { storeOpen, storeTime } from "./support/stored-time.ts";
 
 const productTypes = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 
@@ -134,22 +134,21 @@ describe("of what is stored by hand", () => {
     const { db, run } = at;
     const storedAt = Date.now();
     const isoAgo = (ms: number) => new Date(storedAt - ms).toISOString();
-    const window = (from: number, to: number, state: string) =>
-      db.execute(sql`
-        insert into checkpoints (
-          account, product_type, window_start, window_end, state, run_id, started_at, updated_at
-        )
-        values (
-          'main', 'USDT-FUTURES', ${isoAgo(from * dayMs)}, ${isoAgo(to * dayMs)}, ${state},
-          gen_random_uuid(), ${state === "complete" ? isoAgo(minuteMs) : null},
-          ${isoAgo(state === "expired" ? 2 * dayMs : minuteMs)}
-        )`);
     // Lost for 2 days, read for 57, not read for 3, read for 20, and 10 since.
-    await window(95, 93, "expired");
-    await window(93, 36, "complete");
-    await window(33, 10, "complete");
-    await window(36, 33, "open");
-    await inTransaction(db, (tx) => refreshStreamTimes(tx, "main", ["USDT-FUTURES"]));
+    const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
+    const span = (from: number, to: number) => ({
+      from: isoAgo(from * dayMs),
+      to: isoAgo(to * dayMs),
+    });
+    await storeTime(db, ledger, { lost: [span(95, 93)], covered: [span(93, 36), span(33, 10)] });
+    await storeOpen(db, ledger, span(36, 33));
+    await db.execute(sql`
+      update streams
+      set
+        lost_at = ${isoAgo(2 * dayMs)},
+        read_at = ${isoAgo(minuteMs)},
+        planned_at = ${isoAgo(minuteMs)},
+        planned_clock = ${isoAgo(minuteMs)}`);
     for (const [digest, resolved] of [
       ["a", null],
       ["b", null],

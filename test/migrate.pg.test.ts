@@ -8,13 +8,16 @@ import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
+import { epochMs } from "../src/contract/time.ts";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { openDatabase } from "../src/db/connect.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { findDifferingDays } from "../src/db/days/differing-days.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
 import { DatabaseError } from "../src/errors.ts";
+import { readKnownTime } from "../src/ledger/known-time.ts";
+import { beginCoverage } from "../src/ledger/record-time.ts";
 import { testDatabase } from "./support/database.ts";
 import { migrateBefore } from "./support/earlier-schema.ts";
 import { query } from "./support/query.ts";
@@ -182,6 +185,50 @@ test("bills that were stored before they were counted and added up by days are s
   expect(await findDifferingDays(opened.db, "main")).toEqual([]);
 });
 
+test("what was read, lost and open of a ledger is so after the migration, and what an unproven key read stays its own", async () => {
+  await using database = await testDatabase({ isEmpty: true });
+  await migrateBefore(database.url, "_one_row_a_ledger");
+  await query(
+    database.url,
+    `insert into streams (account, product_type, bills) values ('main', 'USDT-FUTURES', 7);
+    insert into stream_states (account, product_type, unproven_key, unproven_since)
+    values ('main', '', 'key', '2026-03-20Z');
+    insert into checkpoints (
+      account, product_type, window_start, window_end, state, cursor, run_id, started_at, updated_at
+    )
+    values
+      ('main', 'USDT-FUTURES', '2026-03-01Z', '2026-03-02Z', 'expired', null, gen_random_uuid(), null, '2026-03-19Z'),
+      ('main', 'USDT-FUTURES', '2026-03-02Z', '2026-03-09Z', 'complete', null, gen_random_uuid(), '2026-03-09Z', '2026-03-09 00:00:05Z'),
+      ('main', 'USDT-FUTURES', '2026-03-09Z', '2026-03-16Z', 'complete', null, gen_random_uuid(), '2026-03-21Z', '2026-03-21 00:00:03Z'),
+      ('main', 'USDT-FUTURES', '2026-03-17Z', '2026-03-19Z', 'open', '77', gen_random_uuid(), '2026-03-21Z', '2026-03-21 00:00:04Z'),
+      ('main', 'USDT-FUTURES', '2026-03-19Z', '2026-03-20Z', 'open', null, gen_random_uuid(), null, '2026-03-21Z')`,
+  );
+  await migrate(database.url);
+  const day = (number: number) => epochMs(Date.UTC(2026, 2, number));
+  const span = (from: number, to: number) => ({ from: day(from), to: day(to) });
+  await using opened = openDatabase(database.url);
+  const { db } = opened;
+  const known = () => readKnownTime(db, { account: "main", productType: "USDT-FUTURES" });
+  expect(await known()).toEqual({
+    coverage: [span(2, 16)],
+    lost: [span(1, 2)],
+    open: [{ window: span(17, 19), cursor: "77", startedAt: day(21) }, { window: span(19, 20) }],
+  });
+  const rows = () =>
+    query(
+      database.url,
+      `select
+        bills, settled_to = '2026-03-16Z' as is_settled, planned_at = '2026-03-21Z' as is_planned,
+        planned_clock = '2026-03-21 00:00:03Z' as is_clock
+      from streams`,
+    );
+  expect(await rows()).toEqual([
+    { bills: "7", is_settled: true, is_planned: true, is_clock: true },
+  ]);
+  await inTransaction(db, (tx) => beginCoverage(tx, "main", true));
+  expect(await known()).toEqual({ coverage: [span(2, 9)], lost: [span(1, 2)], open: [] });
+});
+
 test("what users wrote over categories is theirs after the migration that gives it a place", async () => {
   await using database = await testDatabase({ isEmpty: true });
   await migrateBefore(database.url, "_own_categories");
@@ -261,8 +308,8 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     ],
     [
       "that lacks one column",
-      "alter table checkpoints drop column cursor",
-      /and checkpoints\.cursor is missing: .*restore the backup whole$/,
+      "alter table windows drop column cursor",
+      /and windows\.cursor is missing: .*restore the backup whole$/,
     ],
     [
       "whose tables are there and whose journal is not",

@@ -9,6 +9,7 @@ import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+import { storeOpen, storeTime } from "./support/stored-time.ts";
 
 const start = Date.UTC(2026, 0, 1);
 const at = (hours: number) => epochMs(start + hours * hourMs);
@@ -33,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => mirror[Symbol.asyncDispose]());
 
 type Window = {
-  readonly state: "complete" | "expired" | "open";
+  readonly state: "covered" | "lost" | "open";
   readonly from: number;
   readonly to: number;
   readonly cursor?: string;
@@ -54,24 +55,19 @@ async function given(windows: readonly Window[]): Promise<void> {
       ({ state, from, to, cursor }) =>
         cTime >= from &&
         cTime < to &&
-        (state === "complete" ||
+        (state === "covered" ||
           (state === "open" && cursor !== undefined && Number(billId) >= Number(cursor))),
     );
   await inTransaction(tables.db, async (tx) => {
     await tx.execute(sql`delete from bills`);
-    await tx.execute(sql`delete from checkpoints`);
+    await tx.execute(sql`delete from windows`);
+    await tx.execute(sql`delete from streams`);
     await upsertBills(tx, [{ stream, bills: ledger.filter(isRead) }]);
     for (const { state, from, to, cursor = null } of windows) {
       const startedAt = cursor === null ? null : isoTime(epochMs(to));
-      await tx.execute(sql`
-        insert into checkpoints (
-          account, product_type, window_start, window_end, state, cursor, run_id, started_at,
-          updated_at
-        )
-        values (
-          ${account}, ${stream.productType}, ${isoTime(epochMs(from))}, ${isoTime(epochMs(to))},
-          ${state}, ${cursor}, gen_random_uuid(), ${startedAt}, clock_timestamp()
-        )`);
+      const span = { from: epochMs(from), to: epochMs(to) };
+      if (state === "open") await storeOpen(tx, stream, span, { cursor, startedAt });
+      else await storeTime(tx, stream, { [state]: [span] });
     }
   });
 }
@@ -82,7 +78,7 @@ const ask = (gaps: keyof typeof keys, query: Readonly<Record<string, string>>) =
 const idsOf = (data: unknown): readonly string[] =>
   (data as { bills: readonly { billId: string }[] }).bills.map(({ billId }) => billId);
 
-const window = (from: number, to: number, state: Window["state"] = "complete"): Window => ({
+const window = (from: number, to: number, state: Window["state"] = "covered"): Window => ({
   state,
   from: at(from),
   to: at(to),
@@ -108,7 +104,7 @@ describe("time that was not read", () => {
   });
 
   test("that is lost is refused for good, also to a key that trims, and named in the headers", async () => {
-    await given([window(10, 40), window(40, 50, "expired"), window(50, 99)]);
+    await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
     for (const gaps of ["refuse", "trim"] as const) {
       const refused = await ask(gaps, spanOf(45, 60));
       expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
@@ -161,7 +157,7 @@ describe("time that was not read", () => {
   });
 
   test("of a walk by cursor is refused at the page that would leap over it", async () => {
-    await given([window(10, 40), window(40, 50, "expired"), window(50, 99)]);
+    await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
     let idLessThan: string | undefined;
     for (let page = 0; page < 50; page++) {
       const answer = await ask("refuse", { limit: "60", ...(idLessThan && { idLessThan }) });
@@ -199,13 +195,7 @@ describe("time that was not read", () => {
 
 describe("whatever was read and whatever is asked, an answer is all there is, or a refusal", () => {
   const hour = fc.integer({ min: 0, max: 99 });
-  const state = fc.constantFrom<Window["state"]>(
-    "complete",
-    "complete",
-    "complete",
-    "expired",
-    "open",
-  );
+  const state = fc.constantFrom<Window["state"]>("covered", "covered", "covered", "lost", "open");
   /** Adjacent windows, as runs leave them. The newest one ends up to an hour ago. */
   const windows = fc
     .tuple(
@@ -216,7 +206,7 @@ describe("whatever was read and whatever is asked, an answer is all there is, or
       const sorted = [...edges.toSorted((a, b) => a - b), 99];
       return sorted.slice(1).flatMap((to, index) => {
         const from = sorted[index] ?? to;
-        return from < to ? [{ ...window(from, to), state: states[index] ?? "complete" }] : [];
+        return from < to ? [{ ...window(from, to), state: states[index] ?? "covered" }] : [];
       });
     });
   const question = fc.record({

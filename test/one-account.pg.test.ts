@@ -23,10 +23,13 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from streams cross join unnest/, "whether a new key's ledger is that of another account"],
   [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
-  [/^select distinct account, product_type as "productType" from checkpoints/, "what there is"],
+  [
+    /^select account, product_type as "productType" from streams where settled_to /,
+    "what there is",
+  ],
   [/^select account, product_type from streams where /, "whose bills are to be counted"],
-  [/^select account from "checkpoints" union /, "whom to reconcile: account by account, then"],
-  [/ from streams where told_at /, "what time it is at the exchange"],
+  [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
+  [/ from streams where planned_at /, "what time it is at the exchange"],
   [/^select count\(\*\) as ledgers from streams /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all streams at once"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
@@ -73,7 +76,7 @@ test("each statement that writes touches one account's rows alone, and few that 
 
   const tables = new Set(seen.flatMap((statement) => [...statement.tables]));
   for (const table of [
-    ...["bills", "bill_revisions", "rejected_bills", "streams", "checkpoints", "ledger_days"],
+    ...["bills", "bill_revisions", "rejected_bills", "streams", "windows", "ledger_days"],
     ...["symbol_days", "dirty_days", "wallet_rules", "ledger_breaks", "reconciled_chains"],
   ]) {
     expect(tables, table).toContain(table);

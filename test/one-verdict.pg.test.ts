@@ -16,6 +16,7 @@ import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { check, logRun } from "./support/page-states.ts";
 import { coverStream } from "./support/small-ledger.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 // Verdicts that disagree about one database. Each test states what all outputs must say, and fails until
 // one judge decides whether a ledger can be trusted. It becomes a plain test then: `test.fails` is red
@@ -237,14 +238,9 @@ test("a sync at work hides no break on the page", async () => {
 test.fails("lost time that was accepted is accepted in every output", async () => {
   await using at = await house();
   await at.store("main", hourly(12), allMs, 0);
-  await at.db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      'main', ${productType}, now() - interval '100 days', now() - interval '95 days', 'expired',
-      gen_random_uuid(), now()
-    )`);
+  const ago = (days: number) => epochMs(Date.now() - days * dayMs);
+  const lost = [{ from: ago(100), to: ago(95) }];
+  await storeTime(at.db, { account: "main", productType }, { lost });
   await at.reconcile();
   expect(await at.headline()).toBe(headlines.lost.title);
   const { stdout } = await at.run("breaks", "list", "--json");

@@ -11,7 +11,7 @@ const stretch = { from: epochMs(now - 20 * dayMs), to: epochMs(now - 10 * dayMs)
 const ledger = (more: Partial<StreamStatus>): StreamStatus => ({
   ...{ stream: { account: "main", productType: "USDT-FUTURES" }, bills: 10, rejected: 0 },
   ...{ retiredAt: undefined, closedAt: undefined, closedUnread: [] },
-  ...{ coverage: [], settling: [], unproven: [], gaps: [], unread: [], expired: [] },
+  ...{ coverage: [], settling: [], unproven: [], gaps: [], unread: [], lost: [] },
   ...{ completeThrough: undefined, expiresAt: undefined },
   ...more,
 });
@@ -30,7 +30,7 @@ const factsOf = (streams: readonly StreamStatus[], billsSince = 0) => ({
 
 const whole = factsOf([ledger({})]);
 const withHole = factsOf([ledger({ gaps: [stretch] })]);
-const withLoss = factsOf([ledger({ expired: [stretch] })]);
+const withLoss = factsOf([ledger({ lost: [stretch] })]);
 const closed = factsOf([ledger({ closedAt: now, closedUnread: [stretch] })]);
 const readSince = factsOf([ledger({})], 7);
 const elsewhere = factsOf([

@@ -5,12 +5,12 @@ import { bills } from "./support/bills.ts";
 import { testDatabase } from "./support/database.ts";
 import {
   aPage,
-  checkpoints,
   holdStream,
   minutes,
   origin,
   plan,
   provenWhole,
+  timesOf,
 } from "./support/held-store.ts";
 
 /** Counts the statements that are sent while none is under way: each begins a round trip. */
@@ -57,7 +57,7 @@ test("a page is stored in two round trips, as is the end of windows; the days of
   );
   expect(await taken(() => Promise.all(ended.map((one) => store.commitPage(one))))).toBe(2);
   expect(await taken(() => Promise.all(windows.map(() => store.refreshEndedDays())))).toBe(3);
-  expect(await checkpoints(tables.db, stream)).toEqual([expect.stringMatching(/^0-30 complete /)]);
+  expect(await timesOf(tables.db, stream)).toEqual([expect.stringMatching(/^0-30 covered$/)]);
 });
 
 test("a statement that comes after COMMIT fails, and does not run outside of the transaction", async () => {

@@ -125,10 +125,9 @@ test("its figures are those of the tables, counted without it", async () => {
       product_type,
       to_char(count(*), 'FM999,999') as bills,
       (
-        select to_char(max(window_end) at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"')
-        from checkpoints
-        where checkpoints.product_type = bills.product_type
-          and state = 'complete'
+        select to_char(max(upper(covered)) at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"')
+        from streams
+        where streams.product_type = bills.product_type
       ) as through
     from bills
     group by product_type`);

@@ -16,21 +16,22 @@ function plan(
   account: string,
   productType: ProductType,
   windows: number,
-  { resumed = 0, expired = 0 }: { readonly resumed?: number; readonly expired?: number } = {},
+  { resumed = 0, lost = 0 }: { readonly resumed?: number; readonly lost?: number } = {},
 ): StreamPlan {
   return {
     stream: { account, productType },
+    plannedAt: day(91),
     walks: Array.from({ length: windows }, (_, index): Walk => {
       const window = { from: day(7 * index), to: day(7 * index + 7) };
       return index < resumed ? { window, cursor: "1" } : { window };
     }),
-    expired: expired === 0 ? [] : [{ from: day(-expired), to: day(0) }],
+    lost: lost === 0 ? [] : [{ from: day(-lost), to: day(0) }],
   };
 }
 
 test("the plan names each product type's windows, and the least that they cost", () => {
   const plans = [
-    plan("main", "USDT-FUTURES", 13, { resumed: 2, expired: 3 }),
+    plan("main", "USDT-FUTURES", 13, { resumed: 2, lost: 3 }),
     plan("main", "COIN-FUTURES", 0),
   ];
   expect(planText(plans).split("\n")).toEqual([

@@ -109,12 +109,12 @@ const openWalk = fc
 
 /** Any known time, except that lost time is never also complete. */
 const knownTime = fc
-  .record({ coverage: stretches, expired: stretches, open: fc.array(openWalk, { maxLength: 4 }) })
+  .record({ coverage: stretches, lost: stretches, open: fc.array(openWalk, { maxLength: 4 }) })
   .map(
-    ({ coverage, expired, open }): KnownTime => ({
+    ({ coverage, lost, open }): KnownTime => ({
       coverage: union(coverage),
-      expired: subtract(
-        expired.filter(({ to }) => to <= horizon),
+      lost: subtract(
+        lost.filter(({ to }) => to <= horizon),
         coverage,
       ),
       open,
@@ -122,8 +122,8 @@ const knownTime = fc
   );
 
 /** Wanted time that is neither complete nor lost. */
-const gapsOf = ({ coverage, expired }: KnownTime, at: EpochMs): readonly Interval[] =>
-  subtract(interval(horizonAt(at), at), [...coverage, ...expired]);
+const gapsOf = ({ coverage, lost }: KnownTime, at: EpochMs): readonly Interval[] =>
+  subtract(interval(horizonAt(at), at), [...coverage, ...lost]);
 
 const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
   planStream(stream, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);
@@ -147,7 +147,7 @@ describe("a plan", () => {
 
   test("of a unified account has windows of up to 30 days", () => {
     const unified = { account: "main", productType: "UTA-SPOT" } as const;
-    const known = { coverage: [], expired: [], open: [] };
+    const known = { coverage: [], lost: [], open: [] };
     const { walks } = planStream(unified, known, { now, settleLagMs: 0 });
     const windows = walks.map(({ window }) => window);
     expect(union(windows)).toEqual(interval(horizon, now));
@@ -157,11 +157,11 @@ describe("a plan", () => {
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const { walks, expired } = planStream(stream, known, { now, settleLagMs: 0 });
+        const { walks, lost } = planStream(stream, known, { now, settleLagMs: 0 });
         const planned = walks.map(({ window }) => window);
-        const settled = [...known.coverage, ...known.expired];
+        const settled = [...known.coverage, ...known.lost];
         const start = Math.min(horizon, ...settled.map(({ from }) => from));
-        const accounted = [...settled, ...planned, ...expired];
+        const accounted = [...settled, ...planned, ...lost];
         expect(subtract(interval(start, now), accounted)).toEqual([]);
         // An open window says at its end which part of it expired.
         const resumed = walks.filter(({ cursor }) => cursor !== undefined);
@@ -170,21 +170,21 @@ describe("a plan", () => {
           ...interval(horizon, now),
           ...resumed.map(({ window }) => window),
         ];
-        expect(intersect(expired, others)).toEqual([]);
+        expect(intersect(lost, others)).toEqual([]);
       }),
       { numRuns: 500 },
     );
   });
 
   test("asks for at most 7 days, the millisecond on both sides included", () => {
-    const [first] = windowsOf({ coverage: [], expired: [], open: [] });
+    const [first] = windowsOf({ coverage: [], lost: [], open: [] });
     expect(first && first.to - (first.from - 1)).toBe(7 * dayMs);
   });
 
   test("a first run wants the 90 days that the exchange serves, oldest first, and lost nothing", () => {
-    const { walks, expired } = planStream(
+    const { walks, lost } = planStream(
       stream,
-      { coverage: [], expired: [], open: [] },
+      { coverage: [], lost: [], open: [] },
       { now, settleLagMs: 0 },
     );
     expect(walks.length).toBe(13);
@@ -196,7 +196,7 @@ describe("a plan", () => {
       isHistoryStart: true,
     });
     expect(walks.at(-1)?.window.to).toBe(now);
-    expect(expired).toEqual([]);
+    expect(lost).toEqual([]);
   });
 
   test("a window that an earlier run began is taken up at its cursor, and the rest planned around it", () => {
@@ -207,7 +207,7 @@ describe("a plan", () => {
     };
     const known = {
       coverage: interval(horizon, now - 30 * dayMs),
-      expired: [],
+      lost: [],
       open: [begun],
     };
     const { walks } = planStream(stream, known, { now, settleLagMs: 0 });
@@ -218,7 +218,7 @@ describe("a plan", () => {
   test("a window that was begun while some of it was not settled is taken up without that", () => {
     const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
     const begun: Walk = { window, cursor: "1402", startedAt: window.to };
-    const known = { coverage: interval(horizon, window.from), expired: [], open: [begun] };
+    const known = { coverage: interval(horizon, window.from), lost: [], open: [begun] };
     const { walks } = planStream(stream, known, { now, settleLagMs: dayMs });
     expect(walks.map((walk) => [walk.window, walk.cursor])).toEqual([
       [{ from: window.from, to: now - 3 * dayMs }, "1402"],
@@ -229,80 +229,81 @@ describe("a plan", () => {
   test("a first run that died loses nothing at its oldest edge, which is where history starts", () => {
     const open = [{ window: { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) } }];
     const coverage = interval(horizon + dayMs, now - minuteMs);
-    expect(planStream(stream, { coverage, expired: [], open }, { now, settleLagMs: 0 })).toEqual({
+    expect(planStream(stream, { coverage, lost: [], open }, { now, settleLagMs: 0 })).toEqual({
       stream,
+      plannedAt: now,
       walks: [
         { window: { from: horizon - minuteMs, to: horizon + dayMs }, isHistoryStart: true },
         { window: { from: now - minuteMs, to: now }, isHistoryStart: false },
       ],
-      expired: [],
+      lost: [],
     });
   });
 
   test("nor does it where that edge was being walked when it died", () => {
     const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
     const open = [{ window, cursor: "1402", startedAt: now }];
-    const { walks, expired } = planStream(
+    const { walks, lost } = planStream(
       stream,
-      { coverage: [], expired: [], open },
+      { coverage: [], lost: [], open },
       { now, settleLagMs: 0 },
     );
     expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: true });
-    expect(expired).toEqual([]);
+    expect(lost).toEqual([]);
   });
 
   test("what the horizon takes of a window behind older time is a loss, also where it is taken up", () => {
     const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
     const open = [{ window, cursor: "1402", startedAt: now }];
     const coverage = interval(horizon - dayMs, window.from);
-    const { walks } = planStream(stream, { coverage, expired: [], open }, { now, settleLagMs: 0 });
+    const { walks } = planStream(stream, { coverage, lost: [], open }, { now, settleLagMs: 0 });
     expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: false });
   });
 
   const startedAgo = (ms: number): KnownTime => {
     const window = { from: epochMs(horizon - ms), to: epochMs(horizon + dayMs) };
-    return { coverage: interval(window.to, now - minuteMs), expired: [], open: [{ window }] };
+    return { coverage: interval(window.to, now - minuteMs), lost: [], open: [{ window }] };
   };
 
   test("what a first run wanted, and nobody read for longer than the slack, is lost", () => {
     const late = startedAgo(startSlackMs + 1);
     expect(planStream(stream, late, { now, settleLagMs: 0 })).toMatchObject({
       walks: [{ window: { from: horizon }, isHistoryStart: false }, {}],
-      expired: [{ from: horizon - startSlackMs - 1, to: horizon }],
+      lost: [{ from: horizon - startSlackMs - 1, to: horizon }],
     });
     const inTime = planStream(stream, startedAgo(startSlackMs), { now, settleLagMs: 0 });
-    expect(inTime.expired).toEqual([]);
+    expect(inTime.lost).toEqual([]);
   });
 
   test("runs that die again and again do not add up the slack", () => {
-    let known: KnownTime = { coverage: [], expired: [], open: [] };
+    let known: KnownTime = { coverage: [], lost: [], open: [] };
     const lost = Array.from({ length: 5 }, (_, hours) => {
       const later = epochMs(now + hours * hourMs);
       const plan = planStream(stream, known, { now: later, settleLagMs: 0 });
       known = {
         coverage: [],
-        expired: union([...known.expired, ...plan.expired]),
+        lost: union([...known.lost, ...plan.lost]),
         open: plan.walks,
       };
-      return lengthMs(plan.expired) / hourMs;
+      return lengthMs(plan.lost) / hourMs;
     });
     expect(lost).toEqual([0, 0, 0, 3, 1]);
   });
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
     const covered = interval(horizon - 60 * dayMs, horizon - 10 * dayMs);
-    const { walks, expired } = planStream(
+    const { walks, lost } = planStream(
       stream,
-      { coverage: covered, expired: [], open: [] },
+      { coverage: covered, lost: [], open: [] },
       { now, settleLagMs: 0 },
     );
-    expect(expired).toEqual(interval(horizon - 10 * dayMs, horizon));
+    expect(lost).toEqual(interval(horizon - 10 * dayMs, horizon));
     expect(walks[0]?.window.from).toBe(horizon);
   });
 });
 
 describe("complete through", () => {
-  const known = (coverage: readonly Interval[]): KnownTime => ({ coverage, expired: [], open: [] });
+  const known = (coverage: readonly Interval[]): KnownTime => ({ coverage, lost: [], open: [] });
 
   test("is the first time that is missing, whatever is complete behind it", () => {
     const coverage = [
@@ -323,7 +324,7 @@ describe("complete through", () => {
       ...interval(now - historyMs - 9 * dayMs, horizon - dayMs),
       ...interval(horizon - minuteMs, now),
     ];
-    expect(completeThrough({ coverage, expired: lost, open: [] }, now)).toBe(now);
+    expect(completeThrough({ coverage, lost: lost, open: [] }, now)).toBe(now);
   });
 });
 

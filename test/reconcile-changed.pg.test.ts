@@ -27,11 +27,6 @@ const age = (db: Database, unchecked: string) =>
       update bills
       set ingested_at = ingested_at - interval '1 day'
       where account <> ${unchecked}
-    ),
-    read as (
-      update checkpoints
-      set updated_at = updated_at - interval '1 day'
-      where account <> ${unchecked}
     )
     update bill_revisions
     set replaced_at = replaced_at - interval '1 day'

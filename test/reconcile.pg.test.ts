@@ -187,8 +187,8 @@ describe("a break", () => {
     expect(first.rules).toMatchObject([{ category: "trade", tested: 9, fitting: 9 }]);
     // No new bill is stored; only more time is covered.
     await db.execute(sql`
-      update checkpoints
-      set window_end = window_start + interval '1 day'
+      update streams
+      set covered = tstzmultirange(tstzrange(lower(covered), lower(covered) + interval '1 day'))
       where account = ${account}`);
     expect((await check(account)).breaks).toMatchObject([{ kind: "chain", difference: "10" }]);
   });
@@ -368,10 +368,6 @@ const age = (of = db) =>
     with aged as (
       update bills
       set ingested_at = ingested_at - interval '1 day'
-    ),
-    read as (
-      update checkpoints
-      set updated_at = updated_at - interval '1 day'
     )
     update bill_revisions
     set replaced_at = replaced_at - interval '1 day'`);
@@ -539,10 +535,9 @@ test("each check says when a chain was checked and through when it was read, whe
         reconciled_at::text as at,
         reconciled_through::text as through,
         reconciled_through = (
-          select max(window_end)
-          from checkpoints
-          where checkpoints.account = reconciled_chains.account
-            and state = 'complete'
+          select max(upper(streams.covered))
+          from streams
+          where streams.account = reconciled_chains.account
         ) as is_now
       from reconciled_chains
       where account = ${account}`);
@@ -552,7 +547,9 @@ test("each check says when a chain was checked and through when it was read, whe
   const [first] = await read();
   expect(first).toMatchObject({ is_now: true });
   await db.execute(sql`
-    update checkpoints set window_end = window_end + interval '1 hour' where account = ${account}`);
+    update streams
+    set covered = tstzmultirange(tstzrange(lower(covered), upper(covered) + interval '1 hour'))
+    where account = ${account}`);
   await check(newAccount());
   expect(await read()).toEqual([{ ...first, is_now: false }]);
   await check(account);

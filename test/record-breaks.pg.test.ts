@@ -9,6 +9,7 @@ import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -130,14 +131,8 @@ async function storeLegs(
     ...legs.map(({ type, amount, afterMs }) => entry(noon + afterMs, type, amount)),
   ];
   await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
-  const [from, to] = [noon - dayMs, noon + dayMs].map((time) => isoTime(epochMs(time)));
-  await db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      ${account}, ${productType}, ${from}, ${to}, 'complete', gen_random_uuid(), clock_timestamp()
-    )`);
+  const span = { from: epochMs(noon - dayMs), to: epochMs(noon + dayMs) };
+  await storeTime(db, { account, productType }, { covered: [span] });
 }
 
 const sent = (amount: number, afterMs: number): Leg => ({

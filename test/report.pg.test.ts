@@ -17,6 +17,7 @@ import { fileDatabase } from "./support/database.ts";
 import { storeBills, streamOf } from "./support/export.ts";
 import { exactUnits } from "./support/journal.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -52,14 +53,8 @@ await cover("COIN-FUTURES", "2026-02-01", "2026-03-20");
 await cover("COIN-FUTURES", "2026-03-21", "2026-04-10");
 
 function cover(productType: string, from: string, to: string) {
-  return db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, pages, bills, run_id, updated_at
-    )
-    values (
-      'main', ${productType}, ${`${from}Z`}::timestamptz, ${`${to}Z`}::timestamptz, 'complete', 3, 7,
-      gen_random_uuid(), '2026-04-11T00:00:00Z'
-    )`);
+  const span = { from: `${from}Z`, to: `${to}Z` };
+  return storeTime(db, { account: "main", productType }, { covered: [span] });
 }
 
 async function run(...args: string[]): Promise<string> {
@@ -134,7 +129,7 @@ test("the figures of a month are those of plain arithmetic over its exported CSV
   expect(coverage.complete).toMatchObject([
     { from: "2026-03-01T00:00:00Z", to: "2026-04-01T00:00:00Z" },
   ]);
-  expect(coverage).toMatchObject({ missing: [], expired: [], windows: 2 });
+  expect(coverage).toMatchObject({ missing: [], lost: [], windows: 2 });
 });
 
 test("a digest is what its line of shell computes from the exported CSV, and of the content alone", async () => {

@@ -106,7 +106,7 @@ const onlyAddedTo = [
 ].map((name) => `public.${name}`);
 const emptiedByRow = [
   "public.bill_order",
-  "public.checkpoints",
+  "public.windows",
   "public.wallet_type_rules",
   "public.ledger_days",
   "public.symbol_days",
@@ -333,13 +333,13 @@ describe("the roles of docs/operations.md", () => {
 
   test("make a table that was granted to nobody yet an error that names the section", async () => {
     const owner = urlOf("owner", database);
-    await run(owner, forTest("revoke all on checkpoints from bill_sync_writer", database.url));
+    await run(owner, forTest("revoke all on windows from bill_sync_writer", database.url));
     const env = { DATABASE_URL: urlOf("writer", database) };
     const end = await runCli(["status"], { env });
     await run(owner, forTest(grants, database.url));
     expect(end).toMatchObject({ code: 1 });
     expect(end.stderr).toMatch(
-      /permission denied for table checkpoints, 42501\): .* docs\/operations\.md lists under Roles/,
+      /permission denied for table windows, 42501\): .* docs\/operations\.md lists under Roles/,
     );
   });
 });

@@ -44,6 +44,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/schema/schema.ts": 1,
     "src/db/strangers.ts": 1,
     "src/ledger/bill-rows.ts": 2,
+    "src/ledger/known-time.ts": 2,
     "src/ledger/upsert-bills.ts": 1,
     "src/db/views.ts": 4,
     "src/export/read-bills.ts": 1,
@@ -120,7 +121,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/backup/restore.ts": 2,
     "src/reconciliation/breaks.ts": 1,
     "src/fleet/tasks.ts": 1,
-    "src/reports/runs.ts": 1,
+    "src/reports/runs.ts": 2,
   });
 });
 
@@ -212,7 +213,8 @@ test("no statement names a table that a migration has dropped", () => {
       )
       .map((name) => `${path}: ${name}`),
   );
-  expect(named).toEqual([]);
+  // Its tests fill the tables of earlier versions before they migrate them.
+  expect(named).toEqual(["test/migrate.pg.test.ts: checkpoints"]);
 });
 
 test("no sync waits for an advisory lock, which users of the database may hold; workers of the fleet do", () => {

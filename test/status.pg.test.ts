@@ -29,7 +29,7 @@ test.each([
     expect(synced).toMatchObject({ code: 0 });
     const told = await at.status();
     const [stream] = told.streams;
-    expect(stream).toMatchObject({ gaps: [], expired: [], unproven: [], coverageShare: 1 });
+    expect(stream).toMatchObject({ gaps: [], lost: [], unproven: [], coverageShare: 1 });
     expect(stream.settlingMs).toBe(10 * minuteMs);
     expect(stream.behindMs).toBeLessThan(minuteMs);
     expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
@@ -49,35 +49,37 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   // Thirteen windows of about twelve pages each, at ten pages a second.
   await using at = await house({ density: 4 });
   await using sync = await startCli(["sync", "--only", "bills"], { env: at.env });
-  const storedPages = async () => {
-    const { rows } = await at.db.execute<{ pages: string }>(
-      sql`select coalesce(sum(pages), 0) as pages from checkpoints`,
+  const storedBills = async () => {
+    const { rows } = await at.db.execute<{ bills: string }>(
+      sql`select coalesce(sum(bills), 0) as bills from streams`,
     );
-    return Number(rows[0]?.pages);
+    return Number(rows[0]?.bills);
   };
-  while ((await storedPages()) < 20) await new Promise((resolve) => setTimeout(resolve, 20));
+  while ((await storedBills()) < 2_000) await new Promise((resolve) => setTimeout(resolve, 20));
   sync.kill("SIGKILL");
   await sync.ended;
   const [stream] = (await at.status()).streams;
   // The part of each open window above its oldest stored bill, computed here in SQL.
   const { rows } = await at.db.execute<{ share: string; start: string; open: string }>(sql`
-    with windows as (
+    with parts as (
+      select lower(span) as start, upper(span) - lower(span) as whole, upper(span) - lower(span) as read, false as is_open
+      from (select unnest(covered) as span from streams) as spans
+      union all
       select
         window_start,
-        state,
-        window_end - window_start as whole,
+        window_end - window_start,
         case
-          when state = 'complete' then window_end - window_start
           when cursor is null then interval '0'
           else window_end - (select c_time from bills where bill_id = cursor)
-        end as read
-      from checkpoints
+        end,
+        true
+      from windows
     )
     select
       extract(epoch from sum(read)) / extract(epoch from sum(whole)) as share,
-      extract(epoch from min(window_start)) * 1000 as start,
-      extract(epoch from min(window_start) filter (where state = 'open')) * 1000 as open
-    from windows`);
+      extract(epoch from min(parts.start)) * 1000 as start,
+      extract(epoch from min(parts.start) filter (where is_open)) * 1000 as open
+    from parts`);
   const share = Number(rows[0]?.share);
   expect(share).toBeGreaterThan(0.05);
   expect(stream.coverageShare).toBeCloseTo(share, 3);

@@ -30,7 +30,7 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   settling: [between(11 * minuteMs, minuteMs)],
   unproven: [],
   gaps: [],
-  expired: [],
+  lost: [],
   unread: [between(minuteMs, 0)],
   retiredAt: undefined,
   closedAt: undefined,
@@ -66,7 +66,7 @@ test("a stream's row says through when it is complete, what is settling, missing
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
     settling: [],
     gaps: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
-    expired: [between(95 * dayMs, 89 * dayMs - hourMs)],
+    lost: [between(95 * dayMs, 89 * dayMs - hourMs)],
     unread: [between(dayMs, 0)],
     expiresAt: ago(60 * dayMs - historyMs),
   });
@@ -159,7 +159,7 @@ describe("the last run", () => {
 test("coverage is never rounded up to 100 percent, and is 0 where nothing is known", () => {
   const almost = stream({ coverage: [between(historyMs, 1)], settling: [], gaps: [between(1, 0)] });
   expect(linesOf([almost])[1]).toContain(" 99.9% ");
-  const nothing = { coverage: [], settling: [], unproven: [], gaps: [], expired: [] };
+  const nothing = { coverage: [], settling: [], unproven: [], gaps: [], lost: [] };
   expect(coverageShare(nothing)).toBe(0);
   expect(
     coverageShare({
@@ -167,7 +167,7 @@ test("coverage is never rounded up to 100 percent, and is 0 where nothing is kno
       settling: [between(8, 7)],
       unproven: [between(7, 5)],
       gaps: [between(5, 2)],
-      expired: [between(2, 1)],
+      lost: [between(2, 1)],
     }),
   ).toBe(0.5);
 });

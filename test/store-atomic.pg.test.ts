@@ -7,7 +7,7 @@ import { openStore } from "../src/ledger/ledger-store.ts";
 import type { PageCommit, Stream } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, checkpoints, holdStream, minutes, plan } from "./support/held-store.ts";
+import { aPage, holdStream, minutes, plan, timesOf } from "./support/held-store.ts";
 
 const { tables } = await fileDatabase();
 
@@ -40,7 +40,7 @@ async function contents({ account }: Stream): Promise<readonly string[]> {
     "streams",
     "bill_revisions",
     "rejected_bills",
-    "checkpoints",
+    "windows",
     "leases",
     "dirty_days",
   ];
@@ -80,7 +80,7 @@ const aFullPage = (stream: Stream, next: PageCommit["next"]): PageCommit =>
 
 const nexts: readonly (readonly [string, PageCommit["next"]])[] = [
   ["goes on", { cursor: "c2" }],
-  ["ends its window", { end: { proven: [minutes(4, 10)], expired: [minutes(0, 4)] } }],
+  ["ends its window", { end: { proven: [minutes(4, 10)], lost: [minutes(0, 4)] } }],
 ];
 const cases = nexts.flatMap(([name, next]) =>
   (["the statement", "its answer"] as const).map((loss) => [name, loss, next] as const),
@@ -136,10 +136,8 @@ test.each(["the statement", "its answer"] as const)(
       isThrough = statements.length < atStatement;
       const isCommitted = isThrough || (statements.at(-1) === "commit" && loss === "its answer");
       if (!isThrough) expect(result).toBeInstanceOf(DatabaseError);
-      expect(await checkpoints(tables.db, stream)).toEqual(
-        isCommitted
-          ? ["0-2 open 0p 0b", "2-4 open 0p 0b", "4-10 open c1 1p 0b"]
-          : ["0-10 open c1 1p 0b"],
+      expect(await timesOf(tables.db, stream)).toEqual(
+        isCommitted ? ["0-2 open", "2-4 open", "4-10 open c1"] : ["0-10 open c1"],
       );
     }
   },
@@ -153,7 +151,7 @@ test.each<[string, string]>([
   ["business_types", "insert"],
   ["rejected_bills", "insert"],
   ["rejected_bills", "update"],
-  ["checkpoints", "update"],
+  ["windows", "update"],
 ])("a page is not stored at all where %s refuses an %s", async (table, action) => {
   const held = await holdStream(tables.db);
   const { stream, store } = held;

@@ -2,22 +2,23 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { parseExactJson } from "../src/contract/json.ts";
-import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { CommitsLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
+import type { Interval } from "../src/sync/intervals.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
-  checkpoints,
   type HeldStream,
   holdStream,
   minutes,
   origin,
   plan,
   provenWhole,
+  timesOf,
   untilBlocked,
 } from "./support/held-store.ts";
 
@@ -47,7 +48,7 @@ const commit = (
 
 const finish = (from: number, to: number) => commit(from, to, provenWhole(minutes(from, to)));
 
-const rows = () => checkpoints(tables.db, stream);
+const rows = () => timesOf(tables.db, stream);
 
 const rejected = (received: unknown, path = "amount", reason = "is not a number"): RejectedRow => ({
   received,
@@ -66,43 +67,31 @@ describe("a page", () => {
       rejected: 1,
     });
     await commit(0, 10, { cursor: "c2" }, { after: "c1", bills: bills(2) });
-    expect(await rows()).toEqual(["0-10 open c2 2p 5b"]);
+    expect(await rows()).toEqual(["0-10 open c2"]);
     expect(await store.knownTime(stream)).toEqual({
       coverage: [],
-      expired: [],
+      lost: [],
       open: [{ window: minutes(0, 10), cursor: "c2", startedAt: origin }],
     });
   });
 
   test.each<[string, WalkEnd, readonly string[]]>([
-    [
-      "all of its time",
-      { proven: [minutes(0, 10)], expired: [] },
-      ["0-10 complete 2p 3b", "10-20 open 0p 0b"],
-    ],
-    [
-      "its settled time",
-      { proven: [minutes(0, 7)], expired: [] },
-      ["0-7 complete 2p 3b", "10-20 open 0p 0b"],
-    ],
+    ["all of its time", { proven: [minutes(0, 10)], lost: [] }, ["0-10 covered", "10-20 open"]],
+    ["its settled time", { proven: [minutes(0, 7)], lost: [] }, ["0-7 covered", "10-20 open"]],
     [
       "a loss and the rest",
-      { proven: [minutes(3, 10)], expired: [minutes(0, 3)] },
-      ["0-3 expired 0p 0b", "3-10 complete 2p 3b", "10-20 open 0p 0b"],
+      { proven: [minutes(3, 10)], lost: [minutes(0, 3)] },
+      ["0-3 lost", "3-10 covered", "10-20 open"],
     ],
-    [
-      "a loss",
-      { proven: [], expired: [minutes(0, 10)] },
-      ["0-10 expired 0p 0b", "10-20 open 0p 0b"],
-    ],
-    ["nothing yet", { proven: [], expired: [] }, ["10-20 open 0p 0b"]],
+    ["a loss", { proven: [], lost: [minutes(0, 10)] }, ["0-10 lost", "10-20 open"]],
+    ["nothing yet", { proven: [], lost: [] }, ["10-20 open"]],
   ])("that ends a window puts in its place what it proved: %s", async (_, end, expected) => {
     await planned([0, 10], [10, 20]);
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
     await commit(0, 10, { end }, { after: "c1", bills: bills(1) });
     expect(await rows()).toEqual(expected);
     const known = await held.store.knownTime(stream);
-    expect(known).toMatchObject({ coverage: end.proven, expired: end.expired });
+    expect(known).toMatchObject({ coverage: end.proven, lost: end.lost });
   });
 
   test.each<[string, PageCommit["next"]]>([
@@ -114,7 +103,7 @@ describe("a page", () => {
     await expect(page).rejects.toThrow(
       /^the database lost confirmed commits of \S+ \S+T12:39:56\.789Z to /,
     );
-    expect(await rows()).toEqual(["0-10 open 0p 0b"]);
+    expect(await rows()).toEqual(["0-10 open"]);
     expect(await readStoredBills(tables.db, stream)).toEqual([]);
     const { rows: kept } = await tables.db.execute(sql`
       select 1 from rejected_bills where account = ${stream.account}`);
@@ -123,7 +112,7 @@ describe("a page", () => {
 
   test.each<[string, string | undefined, PageCommit["next"]]>([
     ["of an older page", "c1", { cursor: "c2" }],
-    ["of an older page, as the last", "c1", { end: { proven: [], expired: [] } }],
+    ["of an older page, as the last", "c1", { end: { proven: [], lost: [] } }],
     ["of a page that was lost", "c3", { cursor: "c4" }],
     ["of a page that was lost, as the last", "c3", provenWhole(minutes(0, 10))],
     ["of none, as the newest", undefined, { cursor: "c1" }],
@@ -135,7 +124,7 @@ describe("a page", () => {
       await commit(0, 10, { cursor: "c2" }, { after: "c1" });
       const page = commit(0, 10, next, { after, bills: bills(1) });
       await expect(page).rejects.toThrow(CommitsLostError);
-      expect(await rows()).toEqual(["0-10 open c2 2p 0b"]);
+      expect(await rows()).toEqual(["0-10 open c2"]);
       expect(await readStoredBills(tables.db, stream)).toEqual([]);
     },
   );
@@ -144,19 +133,14 @@ describe("a page", () => {
     await planned([0, 10]);
     await finish(0, 10);
     await expect(commit(0, 10, { cursor: "c1" })).rejects.toThrow(CommitsLostError);
-    expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
+    expect(await rows()).toEqual(["0-10 covered"]);
   });
 
   test("of a window that was divided goes on in its newest part, and the older ones begin anew", async () => {
     const { store } = await planned([0, 10], [10, 20]);
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
     await store.divideWindow(stream, minutes(0, 10), [minutes(3, 6).from, minutes(3, 6).to]);
-    expect(await rows()).toEqual([
-      "0-3 open 0p 0b",
-      "3-6 open 0p 0b",
-      "6-10 open c1 1p 2b",
-      "10-20 open 0p 0b",
-    ]);
+    expect(await rows()).toEqual(["0-3 open", "3-6 open", "6-10 open c1", "10-20 open"]);
     await commit(6, 10, { cursor: "c2" }, { after: "c1" });
     expect((await store.knownTime(stream)).open).toMatchObject([
       { window: minutes(0, 3) },
@@ -173,7 +157,7 @@ describe("a page", () => {
     await expect(divide(0, 9)).rejects.toThrow("lost confirmed commits");
     await finish(0, 10);
     await expect(divide(0, 10)).rejects.toThrow("lost confirmed commits");
-    expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
+    expect(await rows()).toEqual(["0-10 covered"]);
   });
 
   test("waits for its turn without a connection, so that a renewal gets one", async () => {
@@ -191,7 +175,7 @@ describe("a page", () => {
     } finally {
       blocker.release(true);
     }
-    expect(await rows()).toEqual(["0-10 open c16 16p 0b"]);
+    expect(await rows()).toEqual(["0-10 open c16"]);
   });
 });
 
@@ -255,44 +239,42 @@ describe("a rejected row", () => {
 });
 
 describe("a plan", () => {
-  test("keeps the windows that it resumes, replaces the others and records what expired", async () => {
+  test("keeps the windows that it resumes, replaces the others and records what is lost", async () => {
     const { store } = await planned([0, 10], [10, 20], [20, 30]);
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
     await commit(10, 20, { cursor: "c2" });
     await finish(20, 30);
     await store.recordPlan({
       stream,
+      plannedAt: origin,
       walks: [
         { window: minutes(0, 10), cursor: "c1", startedAt: origin },
         { window: minutes(10, 15) },
         { window: minutes(15, 20) },
       ],
-      expired: [minutes(-20, -10)],
+      lost: [minutes(-20, -10)],
     });
     expect(await rows()).toEqual([
-      "-20--10 expired 0p 0b",
-      "0-10 open c1 1p 2b",
-      "10-15 open 0p 0b",
-      "15-20 open 0p 0b",
-      "20-30 complete 1p 0b",
+      "-20--10 lost",
+      "0-10 open c1",
+      "10-15 open",
+      "15-20 open",
+      "20-30 covered",
     ]);
   });
 
   test("leaves the other streams of the account alone", async () => {
     const { store } = await planned([0, 10]);
     const other = { ...stream, productType: "COIN-FUTURES" } as const;
-    await store.recordPlan({ stream: other, walks: [{ window: minutes(0, 5) }], expired: [] });
-    await store.recordPlan({ stream: other, walks: [], expired: [] });
-    expect(await rows()).toEqual(["0-10 open 0p 0b"]);
-    expect(await checkpoints(tables.db, other)).toEqual([]);
-  });
-
-  test("that would cut up coverage is refused by the table", async () => {
-    const { store } = await planned([0, 10]);
-    await finish(0, 10);
-    const again = store.recordPlan({ stream, walks: [{ window: minutes(0, 10) }], expired: [] });
-    await expect(again).rejects.toThrow("duplicate key");
-    expect(await rows()).toEqual(["0-10 complete 1p 0b"]);
+    await store.recordPlan({
+      stream: other,
+      plannedAt: origin,
+      walks: [{ window: minutes(0, 5) }],
+      lost: [],
+    });
+    await store.recordPlan({ stream: other, plannedAt: origin, walks: [], lost: [] });
+    expect(await rows()).toEqual(["0-10 open"]);
+    expect(await timesOf(tables.db, other)).toEqual([]);
   });
 });
 
@@ -301,7 +283,7 @@ test("a page without a cursor to go on by leaves its bills, and a window to be w
   await commit(0, 10, { cursor: "c1" });
   await commit(10, 20, { cursor: "c2" });
   await commit(0, 10, { cursor: undefined }, { after: "c1", bills: [aBill()] });
-  expect(await rows()).toEqual(["0-10 open 2p 1b", "10-20 open c2 1p 0b"]);
+  expect(await rows()).toEqual(["0-10 open", "10-20 open c2"]);
   expect((await store.knownTime(stream)).open[0]).not.toHaveProperty("cursor");
   expect(await readStoredBills(tables.db, stream)).toHaveLength(1);
 });
@@ -309,32 +291,16 @@ test("a page without a cursor to go on by leaves its bills, and a window to be w
 describe("the time that is known", () => {
   test("is merged where windows touch or overlap, and apart by state", async () => {
     await planned();
-    const insert = (from: number, to: number, state: string) =>
-      tables.db.execute(sql`
-        insert into checkpoints (
-          account, product_type, window_start, window_end, state, run_id, updated_at
-        )
-        values (
-          ${stream.account}, ${stream.productType},
-          ${new Date(minutes(from, to).from).toISOString()},
-          ${new Date(minutes(from, to).to).toISOString()},
-          ${state}, ${held.runId}, now()
-        )`);
-    for (const [from, to] of [
-      [0, 10],
-      [10, 20],
-      [15, 30],
-      [16, 17],
-      [40, 50],
-    ] as const) {
-      await insert(from, to, "complete");
-    }
-    await insert(-20, -10, "expired");
-    await insert(-10, 0, "expired");
-    await insert(30, 40, "open");
+    const end = async (proven: readonly Interval[], lost: readonly Interval[]) => {
+      await plan(held, [minutes(-20, 60)]);
+      await commit(-20, 60, { end: { proven, lost } });
+    };
+    await end([minutes(0, 10), minutes(15, 30), minutes(40, 50)], [minutes(-20, -10)]);
+    await end([minutes(10, 20), minutes(16, 17)], [minutes(-10, 0)]);
+    await plan(held, [minutes(30, 40)]);
     expect(await held.store.knownTime(stream)).toEqual({
       coverage: [minutes(0, 30), minutes(40, 50)],
-      expired: [minutes(-20, 0)],
+      lost: [minutes(-20, 0)],
       open: [{ window: minutes(30, 40) }],
     });
   });
@@ -342,54 +308,10 @@ describe("the time that is known", () => {
   test("is that of one account and one product type", async () => {
     await planned([0, 10]);
     await finish(0, 10);
-    const nothing = { coverage: [], expired: [], open: [] };
+    const nothing = { coverage: [], lost: [], open: [] };
     const other = { ...stream, productType: "COIN-FUTURES" } as const;
     expect(await held.store.knownTime(other)).toEqual(nothing);
     expect(await held.store.knownTime({ ...stream, account: "other" })).toEqual(nothing);
-  });
-});
-
-describe("checkpoints that touch", () => {
-  const settle = async (from: number, to: number, end: WalkEnd) => {
-    await plan(held, [minutes(from, to)]);
-    await commit(from, to, { end }, { bills: bills(1) });
-  };
-  const complete = (from: number, to: number) =>
-    settle(from, to, { proven: [minutes(from, to)], expired: [] });
-  const expire = (from: number, to: number) =>
-    settle(from, to, { proven: [], expired: [minutes(from, to)] });
-
-  test("are joined, and their pages and bills added up", async () => {
-    await planned();
-    await complete(0, 5);
-    await complete(5, 10);
-    await expire(-20, -15);
-    await expire(-15, -10);
-    expect(await rows()).toEqual(["-20--10 expired 0p 0b", "0-10 complete 2p 2b"]);
-  });
-
-  test("stay apart where their states differ, or where there is time between them", async () => {
-    await planned();
-    await expire(0, 5);
-    await complete(5, 10);
-    await complete(11, 15);
-    expect(await rows()).toEqual([
-      "0-5 expired 0p 0b",
-      "5-10 complete 1p 1b",
-      "11-15 complete 1p 1b",
-    ]);
-  });
-
-  test("are joined up to a week, so that syncs every hour leave a row a week", async () => {
-    await planned();
-    const hours = (3 * 7 * dayMs) / hourMs;
-    for (let hour = 0; hour < hours; hour++) await complete(hour * 60, (hour + 1) * 60);
-    const known = await held.store.knownTime(stream);
-    expect(known.coverage).toEqual([minutes(0, hours * 60)]);
-    const found = await rows();
-    expect(found).toHaveLength(4);
-    const longest = Math.floor(windowMaxMs / hourMs);
-    expect(found[0]).toBe(`0-${longest * 60} complete ${longest}p ${longest}b`);
   });
 });
 

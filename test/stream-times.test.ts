@@ -24,19 +24,19 @@ const settledTo = epochMs(syncedAt - settleLagMs);
 
 const known = (changes: Partial<KnownTime> = {}): KnownTime => ({
   coverage: interval(start, settledTo),
-  expired: [],
+  lost: [],
   open: [],
   ...changes,
 });
-const walksBegan = (...afterMs: readonly number[]): Reading => ({
+const planned = (afterMs = 0): Reading => ({
   parts: [],
-  startedAt: afterMs.map((ms) => epochMs(syncedAt + ms)),
+  plannedAt: epochMs(syncedAt + afterMs),
 });
 const after = (ms: number) => ({ now: epochMs(syncedAt + ms), settleLagMs });
 
 describe("after a complete sync", () => {
   test("its newest ten minutes are settling, nothing is a gap, and the share is whole", () => {
-    const times = streamTimes(known(), walksBegan(0, 3 * secondMs), after(20 * secondMs));
+    const times = streamTimes(known(), planned(), after(20 * secondMs));
     expect(times).toMatchObject({
       completeThrough: settledTo,
       settling: interval(settledTo, syncedAt),
@@ -48,34 +48,34 @@ describe("after a complete sync", () => {
   });
 
   test("days later, the time since is unread, and no gap", () => {
-    const times = streamTimes(known(), walksBegan(0), after(3 * dayMs));
+    const times = streamTimes(known(), planned(), after(3 * dayMs));
     expect(times).toMatchObject({ gaps: [], unread: interval(syncedAt, syncedAt + 3 * dayMs) });
     expect(coverageShare(times)).toBe(1);
   });
 
   test("nothing before its start is a gap where the estimate of the time is late", () => {
-    const times = streamTimes(known(), walksBegan(0), after(-600));
+    const times = streamTimes(known(), planned(), after(-600));
     expect(times).toMatchObject({ completeThrough: settledTo, gaps: [] });
     expect(coverageShare(times)).toBe(1);
   });
 
   test("nothing is called lost that no run found lost, however late a clock says it is", () => {
-    const times = streamTimes(known(), walksBegan(0), after(historyMs + 40 * dayMs));
-    expect(times).toMatchObject({ expired: [], gaps: [], expiresAt: settledTo + historyMs });
+    const times = streamTimes(known(), planned(), after(historyMs + 40 * dayMs));
+    expect(times).toMatchObject({ lost: [], gaps: [], expiresAt: settledTo + historyMs });
   });
 
   test("with no settle lag, nothing is settling", () => {
     const at = { now: epochMs(syncedAt + secondMs), settleLagMs: 0 };
     const whole = known({ coverage: interval(start, syncedAt) });
-    expect(streamTimes(whole, walksBegan(20), at).settling).toEqual([]);
+    expect(streamTimes(whole, planned(20), at).settling).toEqual([]);
   });
 
   test("no time is called settling that was not planned when the first walk began", () => {
     // Windows that had to wait began later than the plan was made.
-    const times = streamTimes(known(), walksBegan(2, 5 * minuteMs), after(hourMs));
+    const times = streamTimes(known(), planned(2), after(hourMs));
     expect(times.settling).toEqual(interval(settledTo, syncedAt));
     const shorter = { now: epochMs(syncedAt + hourMs), settleLagMs: 2 * settleLagMs };
-    expect(streamTimes(known(), walksBegan(2), shorter).settling).toEqual(
+    expect(streamTimes(known(), planned(2), shorter).settling).toEqual(
       interval(settledTo, syncedAt + 2),
     );
   });
@@ -83,13 +83,13 @@ describe("after a complete sync", () => {
 
 test("a run that left its newest window open has a gap there, from what is settled on", () => {
   const newest = { from: settledTo, to: epochMs(syncedAt + hourMs) };
-  const times = streamTimes(known({ open: [{ window: newest }] }), walksBegan(0), after(hourMs));
+  const times = streamTimes(known({ open: [{ window: newest }] }), planned(), after(hourMs));
   expect(times).toMatchObject({ settling: [], gaps: [newest], unread: [] });
 });
 
 describe("a first sync", () => {
   test("that has not begun leaves all of the time to read, and none to expire", () => {
-    const times = streamTimes(known({ coverage: [] }), walksBegan(), after(0));
+    const times = streamTimes(known({ coverage: [] }), planned(), after(0));
     expect(times).toMatchObject({
       completeThrough: undefined,
       gaps: interval(start, syncedAt),
@@ -107,7 +107,7 @@ describe("a first sync", () => {
   /** The newest part of each window. */
   const partsOf = (share: number): Reading => ({
     parts: windows.flatMap(({ from, to }) => interval(Math.round(to - share * (to - from)), to)),
-    startedAt: [syncedAt],
+    plannedAt: syncedAt,
   });
 
   test("that was stopped with 95 percent of each window read has read 95 percent", () => {
@@ -138,30 +138,30 @@ test("the lists share no time, and leave none out between the start of the histo
       fc.array(stretch, { maxLength: 5 }),
       fc.array(stretch, { maxLength: 3 }),
       fc.array(stretch, { maxLength: 3 }),
-      (covered, planned, began) => {
+      (covered, windows, began) => {
         // No window is planned over covered time.
-        const open = subtract(union(planned), covered);
+        const open = subtract(union(windows), covered);
         const given = known({
           coverage: union(covered),
           open: open.map((window) => ({ window, cursor: "1", startedAt: window.to })),
         });
         const reading = {
           parts: open.flatMap(({ from, to }) => interval((from + to) / 2, to)),
-          startedAt: began.map(({ to }) => to),
+          plannedAt: began[0]?.to,
         };
         const now = epochMs(syncedAt + hourMs);
         const times = streamTimes(given, reading, { now, settleLagMs });
         const lists = [
           ...[times.coverage, times.settling, times.unproven],
-          ...[times.gaps, times.expired, times.unread],
+          ...[times.gaps, times.lost, times.unread],
         ].flat();
         expect(lengthMs(union(lists))).toBe(lengthMs(lists));
         const [whole, ...others] = union(lists);
         expect({ to: whole?.to, others }).toEqual({ to: now, others: [] });
         // The time that is not settled is what the next run would plan, without what it reads a second
         // time.
-        const { walks, expired } = planStream(stream, given, { now, settleLagMs: 0 });
-        const wanted = union([...walks.map(({ window }) => window), ...expired]);
+        const { walks, lost } = planStream(stream, given, { now, settleLagMs: 0 });
+        const wanted = union([...walks.map(({ window }) => window), ...lost]);
         const unsettled = union([
           ...[times.settling, times.unproven, times.gaps, times.unread].flat(),
         ]);

@@ -19,7 +19,7 @@ const stream = (changes: Partial<StreamReport> = {}): StreamReport => ({
   requests: 25,
   windows: { planned: 13, walked: 13 },
   completeThrough: at,
-  expired: [],
+  lost: [],
   error: undefined,
   ...changes,
 });
@@ -109,7 +109,7 @@ describe("below its table, the summary says", () => {
     ],
     [
       "what was lost",
-      account([stream({ expired: [{ from: epochMs(at - dayMs), to: at }] })]),
+      account([stream({ lost: [{ from: epochMs(at - dayMs), to: at }] })]),
       [
         "main/USDT-FUTURES: 1 d is lost: it was older than the exchange's 90 days before it was " +
           "read: 2026-11-20 03:24:59Z to 2026-11-21 03:24:59Z",
@@ -135,7 +135,7 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
   ["all that was planned was walked", [account([stream()])], {}, "complete", 0],
   [
     "time was found lost",
-    [account([stream({ expired: [{ from: at, to: epochMs(at + 1) }] })])],
+    [account([stream({ lost: [{ from: at, to: epochMs(at + 1) }] })])],
     {},
     "incomplete",
     1,
@@ -239,7 +239,7 @@ test.each(outcomes)("where %s: %#", (_title, reports, changes, outcome, exitCode
 
 test("the last line says whether the ledger is complete", () => {
   const last = (...reports: readonly AccountReport[]) => linesOf(reports).at(-1);
-  const lost = stream({ expired: [{ from: at, to: epochMs(at + 1) }] });
+  const lost = stream({ lost: [{ from: at, to: epochMs(at + 1) }] });
   expect([
     last(account([stream()])),
     last(account([lost])),
@@ -268,9 +268,9 @@ test("the run log has each message once, and none for a stop", () => {
 });
 
 test("programs get the same as JSON, times as ISO 8601 and errors as their messages", () => {
-  const expired = [{ from: epochMs(at - 1), to: at }];
+  const lost = [{ from: epochMs(at - 1), to: at }];
   const report = account([
-    stream({ expired, error: unpermitted }),
+    stream({ lost, error: unpermitted }),
     coin({ completeThrough: undefined }),
   ]);
   expect(JSON.parse(JSON.stringify(summaryJson(result([report]))))).toEqual({
@@ -298,7 +298,7 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
             windows: { planned: 13, walked: 13 },
             completeThrough: "2026-11-21T03:24:59Z",
             completeThroughMs: at,
-            expired: [
+            lost: [
               {
                 from: "2026-11-21T03:24:58Z",
                 to: "2026-11-21T03:24:59Z",

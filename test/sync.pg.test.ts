@@ -123,14 +123,14 @@ describe("time that the exchange forgets", () => {
     expect(second).not.toSatisfy(isComplete);
     expect(only(second).error).toBe(undefined);
     await expectExact(simulation);
-    const [lost] = only(second).expired;
-    expect(only(second).expired.length).toBe(1);
-    expect(lost?.from).toBe(first.completeThrough);
-    expect(lengthMs(only(second).expired)).toBeGreaterThan(7 * dayMs);
-    expect(lengthMs(only(second).expired)).toBeLessThan(7 * dayMs + hourMs);
-    const { coverage, expired } = await known("paused");
-    expect(expired).toEqual(only(second).expired);
-    expect(coverage[1]?.from).toBe(lost?.to);
+    const [hole] = only(second).lost;
+    expect(only(second).lost.length).toBe(1);
+    expect(hole?.from).toBe(first.completeThrough);
+    expect(lengthMs(only(second).lost)).toBeGreaterThan(7 * dayMs);
+    expect(lengthMs(only(second).lost)).toBeLessThan(7 * dayMs + hourMs);
+    const { coverage, lost } = await known("paused");
+    expect(lost).toEqual(only(second).lost);
+    expect(coverage[1]?.from).toBe(hole?.to);
     // The third run loses nothing more.
     await simulation.pass(hourMs);
     expect(await simulation.sync()).toSatisfy(isComplete);
@@ -147,7 +147,7 @@ describe("time that the exchange forgets", () => {
       });
       const report = await simulation.sync();
       expect(report).toSatisfy(isComplete);
-      expect(only(report).expired).toEqual([]);
+      expect(only(report).lost).toEqual([]);
       await expectExact(simulation);
     },
   );

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
-import { epochMs, isoTime } from "../src/contract/time.ts";
+import { epochMs } from "../src/contract/time.ts";
 import { inTransaction, type Transaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
@@ -11,6 +11,7 @@ import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, smallLedgerEnd, smallLedgerStart } from "./support/small-ledger.ts";
+import { storeTime } from "./support/stored-time.ts";
 
 // One ledger stored twice: as the bills of one classic product type, and spread over the categories of a
 // unified account. It has one balance, so everything that depends on balances must be the same.
@@ -23,14 +24,8 @@ const spot = new Set(
 );
 
 async function cover(tx: Transaction, account: string, productType: ProductType): Promise<void> {
-  await tx.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      ${account}, ${productType}, ${isoTime(epochMs(smallLedgerStart))}, ${isoTime(epochMs(smallLedgerEnd))},
-      'complete', gen_random_uuid(), clock_timestamp()
-    )`);
+  const span = { from: epochMs(smallLedgerStart), to: epochMs(smallLedgerEnd) };
+  await storeTime(tx, { account, productType }, { covered: [span] });
 }
 
 await inTransaction(db, async (tx) => {
@@ -124,7 +119,8 @@ test("no day is complete while one of its categories was never read", async () =
     ).rows[0]?.days;
   expect(await complete()).toBeGreaterThan(10);
   await db.execute(sql`
-    delete from checkpoints
+    update streams
+    set covered = '{}'
     where account = 'unified'
       and product_type = 'UTA-MARGIN'`);
   expect(await complete()).toBe(0);

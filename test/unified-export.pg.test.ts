@@ -15,6 +15,7 @@ import { fileDatabase } from "./support/database.ts";
 import { exported, storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { coverStream } from "./support/small-ledger.ts";
+import { storeOpen } from "./support/stored-time.ts";
 import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
 // What the exports say of unified accounts is compared with what was drawn, without SQL in between.
@@ -180,8 +181,8 @@ test("a category of which nothing was read to its end yet ends where the others 
     await storeBills(db, { account, productType }, [at(end - hourMs), at(end + hourMs)]);
   }
   await inTransaction(db, async (tx) => {
-    await coverStream(tx, { account, productType: first }, end - dayMs, end);
-    await tx.execute(sql`update checkpoints set state = 'open' where account = ${account}`);
+    const window = { from: epochMs(end - dayMs), to: epochMs(end) };
+    await storeOpen(tx, { account, productType: first }, window);
     for (const productType of others)
       await coverStream(tx, { account, productType }, end - dayMs, end);
   });

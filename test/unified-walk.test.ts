@@ -59,7 +59,7 @@ async function walked(
     (thrown: unknown) => thrown,
   );
   // Read time is covered. Time that was not read is neither covered nor lost.
-  expect(ends).toEqual(error === undefined ? [{ proven: [{ from, to }], expired: [] }] : []);
+  expect(ends).toEqual(error === undefined ? [{ proven: [{ from, to }], lost: [] }] : []);
   const missing = shown.filter(({ id }) => !stored.has(String(id)));
   return { missing: missing.length, error, doubts, requests };
 }

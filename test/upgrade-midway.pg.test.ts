@@ -62,10 +62,9 @@ async function expectAllTold(at: House, closed: readonly ClosedStream[]): Promis
         extract(epoch from lower(part)) * 1000 as from,
         extract(epoch from upper(part)) * 1000 as to
       from (
-        select unnest(range_agg(tstzrange(window_start, window_end))) as part
-        from checkpoints
-        where state = 'complete'
-          and product_type = ${productType}
+        select unnest(covered) as part
+        from streams
+        where product_type = ${productType}
       ) as parts
       order by 1`);
     read += rows.length;

@@ -44,7 +44,7 @@ test.each(views)(
     );
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan ?? {};
     const tables = ["bills", "ledger_days", "symbol_days", "check_days", "dirty_days"];
-    if (readsWindows(name)) tables.push("checkpoints");
+    if (readsWindows(name)) tables.push("streams");
     const scans = nodesOf(plan).filter((node) => tables.includes(`${node["Relation Name"]}`));
     const ofAll = scans.filter(
       (node) => !/account = ('a'|(\w+|"[^"]+")\.account)/.test(conditionOf(node)),

@@ -48,7 +48,7 @@ test.each([
     { window },
   );
   const proven = [{ from: window.from, to: noon - 10 * minuteMs }];
-  expect(commits.at(-1)?.next).toEqual({ end: { proven, expired: [] } });
+  expect(commits.at(-1)?.next).toEqual({ end: { proven, lost: [] } });
 });
 
 test("nothing is claimed that is newer than the first page by the exchange's own clock, however late it is reckoned to be", async () => {
@@ -158,16 +158,16 @@ test("a walk that left its older part to others asks for the rest alone, and wha
   expect(end).toEqual({
     end: {
       proven: [{ from: readFrom, to: noon }],
-      expired: [{ from: kept.from, to: readFrom }],
+      lost: [{ from: kept.from, to: readFrom }],
     },
   });
 });
 
 test("a walk that kept all of its window keeps the start of the history too: there is no loss within a slack", async () => {
   const within = await walkPastHorizon(async (window) => window, hourMs);
-  expect(within.end).toMatchObject({ end: { expired: [] } });
+  expect(within.end).toMatchObject({ end: { lost: [] } });
   const beyond = await walkPastHorizon(async (window) => window, 3 * hourMs);
-  expect(beyond.end).toMatchObject({ end: { expired: [{ from: noon - dayMs }] } });
+  expect(beyond.end).toMatchObject({ end: { lost: [{ from: noon - dayMs }] } });
 });
 
 type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;

@@ -79,7 +79,7 @@ function memory(): HeldAccount & AsyncDisposable & { readonly size: number } {
     recordAvailability: async () => undefined,
     knownTime: async ({ productType }) => ({
       coverage: coverageOf(productType).toSorted((a, b) => a.from - b.from),
-      expired: [],
+      lost: [],
       open: [],
     }),
     unstored: async () => [],

@@ -1,15 +1,15 @@
 import type { BenchDatabase } from "./postgres.ts";
 
 /**
- * Fills the tables with many accounts of one to six ledgers each, with 90 days in windows of a
- * week.
+ * Fills the tables with many accounts of one to six ledgers each, of which 90 days were
+ * read.
  */
 export async function seedFleet(
   { client }: Pick<BenchDatabase, "client">,
   accounts: number,
 ): Promise<void> {
   await client.query("set synchronous_commit = off");
-  for (const statement of [states, checkpoints, openWindows, times, counts, rejected, breaks]) {
+  for (const statement of [states, openWindows, times, rejected, breaks]) {
     await client.query(statement.replaceAll("$accounts", String(accounts)));
   }
   await client.query("vacuum analyze");
@@ -40,57 +40,24 @@ const states = `
   select 'fund-' || lpad(n::text, 7, '0'), '', 'classic', now() - interval '90 days'
   from generate_series(1, $accounts) as n`;
 
-const checkpoints = `
-  insert into checkpoints (
-    account, product_type, window_start, window_end, state, pages, bills, run_id, started_at,
-    updated_at
-  )
-  select
-    account, product_type, newest - (week + 1) * interval '7 days', newest - week * interval '7 days',
-    'complete', 2, 100, '00000000-0000-4000-8000-000000000000', now(), now()
-  from ${ledgers}
-  cross join generate_series(0, 12) as week
-  order by account, product_type, week desc`;
-
 const openWindows = `
-  insert into checkpoints (
-    account, product_type, window_start, window_end, state, run_id, updated_at
-  )
-  select account, product_type, newest, newest + interval '1 hour', 'open',
-    '00000000-0000-4000-8000-000000000000', now()
+  insert into windows (account, product_type, window_start, window_end)
+  select account, product_type, newest, newest + interval '1 hour'
   from ${ledgers}
   where n % 1000 = 3`;
 
-/** As the migration fills it, and each run keeps it up to date. */
 const times = `
   insert into streams (
-    account, product_type, covered, lost, open, settled_to, read_at, lost_at, told_at
+    account, product_type, bills, covered, open, settled_to, read_at, planned_at, planned_clock
   )
   select
-    account, product_type, covered, '{}', open, least(upper(covered), lower(open)), read_at, null,
-    told_at
-  from (
-    select
-      account,
-      product_type,
-      coalesce(
-        range_agg(tstzrange(window_start, window_end)) filter (where state = 'complete'), '{}'
-      ) as covered,
-      coalesce(
-        range_agg(tstzrange(window_start, window_end)) filter (where state = 'open'), '{}'
-      ) as open,
-      max(updated_at) as read_at,
-      max(started_at) as told_at
-    from checkpoints
-    group by account, product_type
-  ) as grouped`;
-
-const counts = `
-  insert into streams (account, product_type, bills)
-  select account, product_type, 1300
-  from ${ledgers}
-  on conflict (account, product_type) do update
-  set bills = excluded.bills`;
+    account, product_type, 1300, tstzmultirange(tstzrange(newest - interval '91 days', newest)),
+    case when n % 1000 = 3
+      then tstzmultirange(tstzrange(newest, newest + interval '1 hour'))
+      else '{}'
+    end,
+    newest, now(), now(), now()
+  from ${ledgers}`;
 
 const rejected = `
   insert into rejected_bills (

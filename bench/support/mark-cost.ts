@@ -40,7 +40,7 @@ export async function markCost(
     const store = openStore(db, { account: stream.account, epoch: 1 }, randomUUID());
     const until = epochMs(beginning + rounds * pages * 100_000);
     const window = { from: epochMs(beginning), to: until };
-    await store.recordPlan({ stream, walks: [{ window }], expired: [] });
+    await store.recordPlan({ stream, plannedAt: until, walks: [{ window }], lost: [] });
     const cpuMs = async () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1_000 + (await serverCpuMs(client));

@@ -10,7 +10,7 @@ import {
 import { accountWith, openProofStore } from "../db/accounts/proof-store.ts";
 import type { Database, Transaction } from "../db/connect.ts";
 import { type ExchangeError, KeyTakenError } from "../errors.ts";
-import { forgetCoverage } from "../ledger/checkpoints.ts";
+import { beginCoverage } from "../ledger/record-time.ts";
 import type { BillMark } from "../sync/account-proof.ts";
 import { type Proof, proveAccount, provenTimes } from "../sync/account-proof.ts";
 import type { AccountMode } from "../sync/account-state.ts";
@@ -91,8 +91,8 @@ export class AccountKey {
     if (isReading || (isRecorded && unproven === undefined)) return;
     const isProven = isRecorded || proof === "served";
     const { account } = this.#named;
-    const forget = (tx: Transaction, since: string) => forgetCoverage(tx, account, since);
-    this.#unproven = await takeKey(this.#db, { check, forget }, this.#named, isProven);
+    const begin = (tx: Transaction, forgets: boolean) => beginCoverage(tx, account, forgets);
+    this.#unproven = await takeKey(this.#db, { check, begin }, this.#named, isProven);
     if (isProven) await this.record();
   }
 

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import { readAddedNames } from "../db/accounts/added-accounts.ts";
 import type { Queryable } from "../db/connect.ts";
 import { readLeasedNames } from "../db/lease/leased-accounts.ts";
-import { readTimedAccounts } from "../ledger/refresh-stream-times.ts";
+import { readLedgerAccounts } from "../ledger/known-time.ts";
 
 type Names = Pick<Config, "accountNames" | "added">;
 
@@ -24,7 +24,7 @@ export async function knownNames(
   among?: readonly string[],
 ): Promise<readonly string[]> {
   const named = await namedIn(db, config);
-  const known = [...new Set([...named, ...(await readTimedAccounts(db, among))])];
+  const known = [...new Set([...named, ...(await readLedgerAccounts(db, among))])];
   if (among === undefined) return known;
   const wanted = new Set(among);
   return known.filter((name) => wanted.has(name));

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Database, Queryable } from "../db/connect.ts";
 import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
 import { DatabaseError } from "../errors.ts";
-import { readSyncedStreams } from "../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../ledger/known-time.ts";
 import { countLedgers } from "../reports/fleet.ts";
 import type { Stream } from "../sync/store.ts";
 import { unreachableLines } from "../terminal/unreachable-text.ts";

@@ -10,7 +10,7 @@ import type { Database } from "../db/connect.ts";
 import { readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
-import { readSyncedStreams } from "../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../ledger/known-time.ts";
 import { readStatus, type StreamStatus } from "../reports/status.ts";
 import { becameText } from "../terminal/account-remarks.ts";
 import { formatCount, formatCounted, formatMinute, formatTable } from "../terminal/format.ts";

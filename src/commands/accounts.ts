@@ -14,7 +14,7 @@ import { migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/tasks.ts";
-import { readSyncedStreams } from "../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../ledger/known-time.ts";
 import { streamName } from "../terminal/stream-names.ts";
 import { type ListOptions, listAccounts } from "./accounts-list.ts";
 import { renameInKeys } from "./keys.ts";

@@ -216,7 +216,7 @@ const stepText = ({ table, placement, statements }: Step): string =>
 
 const backupHelp = `
 The file holds all tables of the ledger as they were at one moment: bills,
-checkpoints, records, runs, breaks, and the fingerprints of the API keys, never
+windows, records, runs, breaks, and the fingerprints of the API keys, never
 the keys. It is gzipped and readable by its owner only. The leases of running
 syncs are left out; a sync may run meanwhile. The file can be restored into any
 Postgres from 14 on, also of another version, and into the embedded one. It is

@@ -7,7 +7,7 @@ import type { ProductType } from "../contract/product-types.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
-import { readSyncedStreams } from "../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../ledger/known-time.ts";
 import { didYouMean } from "../nearest.ts";
 import {
   changeKeys,

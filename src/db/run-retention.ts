@@ -12,7 +12,7 @@ export const keptDays = 400;
 const keptDaysOfMany = 7;
 const manyRuns = 1_000_000;
 
-// Runs are deleted in batches, so that no transaction is long. Each batch reads all checkpoints, which have
+// Runs are deleted in batches, so that no transaction is long. Each batch reads all rejected rows, which have
 // no index on the run, so a batch is large: 100,000 accounts add two million runs a day.
 const batchRuns = 100_000;
 const batchesMax = 100;
@@ -20,7 +20,7 @@ const batchesMax = 100;
 /**
  * Deletes runs that are too old, where this is the first run of the UTC day on which it began. Other runs
  * may be at work beside it. Two kinds of runs stay at any age: the last of each command and outcome, and those
- * that a checkpoint or a rejected row names.
+ * that a rejected row names.
  *
  * @returns how many were deleted; 0 where the database's user may not.
  */
@@ -105,12 +105,10 @@ async function readLastRuns(db: Database): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ run_id }) => run_id));
 }
 
-/** The runs that a checkpoint or a rejected row of any account names. */
+/** The runs that a rejected row of any account names. */
 async function namedRuns(db: Database, runs: readonly string[]): Promise<ReadonlySet<string>> {
   const ids = sql`${textArray(runs)}::uuid[]`;
   const { rows } = await db.execute<{ run_id: string }>(sql`
-    select run_id from checkpoints where run_id = any(${ids})
-    union
-    select run_id from rejected_bills where run_id = any(${ids})`);
+    select distinct run_id from rejected_bills where run_id = any(${ids})`);
   return new Set(rows.map(({ run_id }) => run_id));
 }

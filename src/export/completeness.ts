@@ -59,11 +59,11 @@ const upTo = (
  * minutes.
  */
 export function holesIn(
-  { coverage, expired, open }: Pick<KnownTime, "coverage" | "expired" | "open">,
+  { coverage, lost, open }: Pick<KnownTime, "coverage" | "lost" | "open">,
   { from, to }: Pick<BillSelection, "from" | "to">,
   now: EpochMs,
 ): readonly Interval[] {
-  const times = [...coverage, ...expired, ...open.map(({ window }) => window)];
+  const times = [...coverage, ...lost, ...open.map(({ window }) => window)];
   const start = from ?? Math.min(...times.map((time) => time.from), now);
   const end = to ?? coverage.at(-1)?.to ?? now;
   return subtract(interval(start, epochMs(end)), coverage);

@@ -71,7 +71,7 @@ export function batchCommits(
 }
 
 /**
- * The pages that have waited longest, at most one of each window: its checkpoint moves once a
+ * The pages that have waited longest, at most one of each window: its cursor moves once a
  * transaction.
  */
 function takeBatch(waiting: Waiting[]): Waiting[] {

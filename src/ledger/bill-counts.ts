@@ -37,18 +37,15 @@ export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
         const count = countOf(
           stream,
           await tx.execute<Counts>(sql`
-            with ${found(stream)},
-            mended as (
-              insert into streams (account, product_type, bills)
-              select ${stream.account}, ${stream.productType}, stored - counted
-              from found
-              where stored <> counted
-              on conflict (account, product_type) do update
-              set bills = streams.bills + excluded.bills
-            )
-            select counted, stored
-            from found`),
+            with ${found(stream)} select counted, stored from found`),
         );
+        if (count.stored !== count.counted) {
+          await tx.execute(sql`
+            insert into streams (account, product_type, bills)
+            values (${stream.account}, ${stream.productType}, ${count.stored - count.counted})
+            on conflict (account, product_type) do update
+            set bills = streams.bills + excluded.bills`);
+        }
         if (count.stored < count.counted) await recordDeleted(tx, count);
         return count;
       },
@@ -175,7 +172,7 @@ function countOf(stream: Stream, { rows }: { readonly rows: readonly Counts[] })
   return { ...stream, counted: Number(row.counted), stored: Number(row.stored) };
 }
 
-/** The streams of these accounts, or of all, that have, or should have, a stored count or stored times. */
+/** The streams of these accounts, or of all, that have a row of `streams`. */
 export async function readCountedStreams(
   db: Queryable,
   accounts?: readonly string[],
@@ -183,9 +180,9 @@ export async function readCountedStreams(
   if (accounts?.length === 0) return [];
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
-      select account, product_type from streams where ${isOneOf(accounts)}
-      union
-      select account, product_type from checkpoints where ${isOneOf(accounts)}
+      select account, product_type
+      from streams
+      where ${isOneOf(accounts)}
       order by account, product_type`);
     return rows.map((row) => ({ account: row.account, productType: row.product_type }));
   });

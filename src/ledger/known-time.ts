@@ -1,47 +1,106 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
-import { union } from "../sync/intervals.ts";
-import type { KnownTime, Stream, Walk } from "../sync/store.ts";
+import type { KnownTime, Stream } from "../sync/store.ts";
 import { isAnew } from "../sync/walk/pages.ts";
 
-type WindowRow = {
+/** The ledgers of which a run has planned, read or lost time. @param accounts only these; default all. */
+export async function readSyncedStreams(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly Stream[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<Stream>(sql`
+      select account, product_type as "productType"
+      from streams
+      where settled_to is not null
+        and ${isOneOf(accounts)}
+      order by account, product_type`);
+    return rows;
+  });
+}
+
+/** The accounts that have a row of `streams`, in the order of their names. @param accounts only these; default all. */
+export async function readLedgerAccounts(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly string[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string }>(sql`
+      select distinct account
+      from streams
+      where ${isOneOf(accounts)}
+      order by account`);
+    return rows.map(({ account }) => account);
+  });
+}
+
+type SpanRow = {
   account: string;
   product_type: string;
-  state: "open" | "complete" | "expired";
+  state: "covered" | "lost" | "open";
   from: string;
   to: string;
   cursor: string | null;
   started_at: string | null;
 };
 
-/** What is recorded of a stream's time. */
+/** What is known of a ledger's time. */
 export async function readKnownTime(db: Queryable, stream: Stream): Promise<KnownTime> {
   return (await readKnownTimes(db, [stream])).of(stream);
 }
 
-/** What is recorded of each of these streams' time, read at once. */
+/** What is known of each of these ledgers' time, read at once. */
 export async function readKnownTimes(
   db: Queryable,
   streams: readonly Stream[],
 ): Promise<{ readonly of: (stream: Stream) => KnownTime }> {
-  const { rows } = await db.execute<WindowRow>(sql`
+  const isOwn = isOneOf(accountsOf(streams));
+  const spans = (state: "covered" | "lost") => sql`
+      select
+        account, product_type, ${sql.raw(`'${state}'`)} as state, unnest(${sql.raw(state)}) as span,
+        null as cursor, null::timestamptz as started_at
+      from streams
+      where ${isOwn}`;
+  const { rows } = await db.execute<SpanRow>(sql`
     select
       account,
       product_type,
       state,
-      ${msOf(sql`window_start`)} as from,
-      ${msOf(sql`window_end`)} as to,
+      ${msOf(sql`lower(span)`)} as from,
+      ${msOf(sql`upper(span)`)} as to,
       cursor,
       ${msOf(sql`started_at`)} as started_at
-    from checkpoints
+    from (
+      ${spans("covered")}
+      union all
+      ${spans("lost")}
+      union all
+      select account, product_type, 'open', tstzrange(window_start, window_end), cursor, started_at
+      from windows
+      where ${isOwn}
+    ) as known
     join ${wantedStreams(streams)} using (account, product_type)
-    where ${isOneOf(accountsOf(streams))}
-    order by account, product_type, window_start, window_end`);
+    order by account, product_type, span`);
   const byStream = groupByStream(rows);
   return { of: (stream) => knownTimeOf(byStream.of(stream)) };
+}
+
+function knownTimeOf(rows: readonly SpanRow[]): KnownTime {
+  const spanOf = ({ from, to }: SpanRow) => ({ from: timeFrom(from), to: timeFrom(to) });
+  const of = (wanted: SpanRow["state"]) => rows.filter(({ state }) => state === wanted);
+  return {
+    coverage: of("covered").map(spanOf),
+    lost: of("lost").map(spanOf),
+    open: of("open").map((row) => ({
+      window: spanOf(row),
+      ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),
+      ...(row.started_at === null ? {} : { startedAt: timeFrom(row.started_at) }),
+    })),
+  };
 }
 
 /**
@@ -66,20 +125,4 @@ export function groupByStream<Row extends { account: string; product_type: strin
   const nameOf = (...names: readonly string[]) => JSON.stringify(names);
   const groups = Map.groupBy(rows, (row) => nameOf(row.account, row.product_type));
   return { of: ({ account, productType }) => groups.get(nameOf(account, productType)) ?? [] };
-}
-
-function knownTimeOf(rows: readonly WindowRow[]): KnownTime {
-  const walks = rows.map((row) => ({
-    state: row.state,
-    window: { from: timeFrom(row.from), to: timeFrom(row.to) },
-    ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),
-    ...(row.started_at === null ? {} : { startedAt: timeFrom(row.started_at) }),
-  }));
-  const spansOf = (wanted: "complete" | "expired") =>
-    union(walks.filter(({ state }) => state === wanted).map(({ window }) => window));
-  return {
-    coverage: spansOf("complete"),
-    expired: spansOf("expired"),
-    open: walks.filter(({ state }) => state === "open").map(({ state: _, ...walk }): Walk => walk),
-  };
 }

@@ -19,8 +19,8 @@ import type { Interval } from "../sync/intervals.ts";
 import type { Store } from "../sync/store.ts";
 import { batchCommits } from "./batch-commits.ts";
 import { readUnstored } from "./bill-rows.ts";
-import { divideWindow, recordPlan } from "./checkpoints.ts";
 import { readKnownTime } from "./known-time.ts";
+import { divideWindow, recordPlan } from "./record-time.ts";
 import { lookUpPages, writePages } from "./write-pages.ts";
 
 /**
@@ -107,7 +107,7 @@ export function openStore(
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
     unstored: (stream, billIds) => read((from) => readUnstored(from, stream, billIds)),
-    recordPlan: (plan) => write((tx) => recordPlan(tx, plan, runId)),
+    recordPlan: (plan) => write((tx) => recordPlan(tx, plan)),
     commitPage: batchCommits(turns, async (pages, onUnanswered) => {
       const counts = await withLimits((limits) =>
         inTwoRoundTrips(
@@ -132,8 +132,7 @@ export function openStore(
     }),
     refreshDays: () => refresh(),
     refreshEndedDays: refreshEnded,
-    divideWindow: (stream, window, cuts) =>
-      write((tx) => divideWindow(tx, stream, window, cuts, runId)),
+    divideWindow: (stream, window, cuts) => write((tx) => divideWindow(tx, stream, window, cuts)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };
 }

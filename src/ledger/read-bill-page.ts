@@ -122,7 +122,7 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
   const isOf = sql`account = ${account} and product_type = ${productType}`;
   return sql`concat_ws(
         ' ',
-        (select concat_ws('/', count(*), max(xmin::text::bigint)) from checkpoints where ${isOf}),
+        (select concat_ws('/', count(*), max(xmin::text::bigint)) from windows where ${isOf}),
         (
           select concat_ws('/', count(*), max(xmin::text::bigint))
           from rejected_bills
@@ -130,6 +130,7 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
             and resolved_at is null
             and superseded_at is null
         ),
+        (select xmin::text from streams where ${isOf}),
         (select xmin::text from stream_states where ${isOf})
       )`;
 };

@@ -3,7 +3,7 @@ import { type AccountStates, noStates, readAccountStates } from "../db/accounts/
 import type { Queryable } from "../db/connect.ts";
 import type { ReadReachable, Unreachable } from "../db/distribution/reachable.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { readSyncedStreams } from "../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../ledger/known-time.ts";
 import { maxAgeDefaultMs } from "../reports/alerts.ts";
 import { openBreakAccounts } from "../reports/break-counts.ts";
 import { readFleet, unreadAccounts } from "../reports/fleet.ts";

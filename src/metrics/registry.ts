@@ -100,8 +100,8 @@ function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Me
     each("gap_seconds", "Time that a sync planned to read, and that was not read.", ({ gaps }) =>
       seconds(lengthMs(gaps)),
     ),
-    each("lost_seconds", "Time that the exchange forgot before it was read.", ({ expired }) =>
-      seconds(lengthMs(expired)),
+    each("lost_seconds", "Time that the exchange forgot before it was read.", ({ lost }) =>
+      seconds(lengthMs(lost)),
     ),
     each(
       "last_loss_timestamp_seconds",

@@ -101,12 +101,13 @@ export async function chooseChanged(
         and ${ofScope(scope)}
         and exists (
           select 1
-          from checkpoints
-          where checkpoints.account = ${account}
-            and checkpoints.product_type = any(${productTypesOf("bills.product_type")})
-            and checkpoints.state = 'complete'
-            and updated_at >= ${checkedTo}::timestamptz
-            and tstzrange(window_start, window_end)
+          from covered_wallets
+          join reconciled_chains as chains
+            on chains.account = ${account}
+            and chains.product_type = covered_wallets.wallet
+          where covered_wallets.wallet = bills.product_type
+            and chains.coin = bills.coin
+            and covered_wallets.time - chains.covered
               && ${timeBetween("good.c_time", "bills.happened_at", "bills.product_type")}
         )
       union all
@@ -117,15 +118,8 @@ export async function chooseChanged(
       join reconciled_chains as chains
         on chains.account = ${account}
         and chains.product_type = covered_wallets.wallet
-      where exists (
-        select 1
-        from checkpoints
-        where checkpoints.account = ${account}
-          and checkpoints.product_type = any(${productTypesOf("covered_wallets.wallet")})
-          and state = 'complete'
-          and updated_at >= ${checkedTo}::timestamptz
-          and tstzrange(window_start, window_end) @> shared_from
-      )
+      where covered_wallets.time <> '{}'
+        and (chains.covered = '{}' or shared_from < lower(chains.covered))
     ),
     changed as (
       -- Bills may change places with bills this much older, and those with still older ones.

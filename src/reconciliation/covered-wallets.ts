@@ -19,16 +19,11 @@ import type { AccountScope } from "./bills-to-check.ts";
 export async function collectCoverage(tx: Transaction, { account }: AccountScope): Promise<void> {
   await tx.execute(sql`
     create temporary table covered_wallets on commit drop as
-    with streams as (
-      select
-        account,
-        product_type,
-        range_agg(tstzrange(window_start, window_end)) as time,
-        max(window_end) as settled_to
-      from checkpoints
+    with read as (
+      select account, product_type, covered as time, upper(covered) as settled_to
+      from streams
       where account = ${account}
-        and state = 'complete'
-      group by account, product_type
+        and covered <> '{}'
     ),
     states as (
       select account, product_type, not_available_since, closed_at
@@ -37,9 +32,9 @@ export async function collectCoverage(tx: Transaction, { account }: AccountScope
     ),
     unread as (
       select account, 'UTA' as wallet
-      from (select distinct account from streams where product_type like 'UTA-%') as unified
+      from (select distinct account from read where product_type like 'UTA-%') as unified
       cross join unnest(${textArray([...unifiedProductTypes])}::text[]) as wanted (product_type)
-      left join streams using (account, product_type)
+      left join read using (account, product_type)
       left join states using (account, product_type)
       where settled_to is null
         and not_available_since is null
@@ -62,7 +57,7 @@ export async function collectCoverage(tx: Transaction, { account }: AccountScope
         settled_to,
         closed_at is not null as is_closed,
         (account, ${walletOf("product_type")}) in (select account, wallet from unread) as is_unread
-      from streams
+      from read
       left join states using (account, product_type)
     ) as members
     group by account, wallet`);

@@ -91,7 +91,6 @@ export async function reconcile(
 /** The accounts that have rows in any table that a check reads. */
 async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   const tables = [
-    "checkpoints",
     "ledger_breaks",
     "ltv_snapshots",
     "reconciled_chains",

@@ -221,6 +221,15 @@ async function noteWhen(tx: Transaction, { account, productTypes }: AccountScope
         from covered_wallets
         where covered_wallets.account = reconciled_chains.account
           and covered_wallets.wallet = reconciled_chains.product_type
+      ),
+      covered = coalesce(
+        (
+          select time
+          from covered_wallets
+          where covered_wallets.account = reconciled_chains.account
+            and covered_wallets.wallet = reconciled_chains.product_type
+        ),
+        '{}'
       )
     where account = ${account}
       and ${within("product_type", productTypes)}`);

@@ -78,10 +78,10 @@ export async function readLastSync(
   });
 }
 
-// A run that was killed stays "running" in the log. A run that is alive stores pages more often than this.
+// A run that was killed stays "running" in the log. One that is alive takes a lease within this time.
 const silentMaxMs = 2 * minuteMs;
 
-/** Whether a sync began, or stored a page, within the last two minutes and has not ended. */
+/** Whether a sync has not ended that began within the last two minutes, or while any account is held. */
 export function isSyncAtWork(db: Queryable): Promise<boolean> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ is_at_work: boolean }>(sql`
@@ -97,9 +97,9 @@ export function isSyncAtWork(db: Queryable): Promise<boolean> {
             started_at > since
             or exists (
               select 1
-              from checkpoints
-              where checkpoints.run_id = sync_runs.run_id
-                and updated_at > since
+              from leases
+              where holder <> ''
+                and expires_at > clock_timestamp()
             )
           )
       ) as is_at_work`);

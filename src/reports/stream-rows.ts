@@ -63,59 +63,51 @@ async function readCounts(db: Queryable, streams: readonly Stream[]) {
   return groupByStream(rows);
 }
 
-/** The parts of a stream's open windows that were read, and when the last run's walks began. */
+/** The parts of a stream's open windows that were read, and when a run last planned. */
 export const readReading = async (db: Queryable, stream: Stream): Promise<Reading> =>
   readingOf((await readReadings(db, [stream])).of(stream));
 
-type WindowRow = {
+type ReadingRow = {
   account: string;
   product_type: string;
-  to: string;
+  planned_at: string | null;
   read_from: string | null;
-  started_at: string;
-  is_last_run: boolean;
+  to: string;
 };
 
 /** Windows are read from their newest bill backwards: all bills down to the cursor's are stored. */
 async function readReadings(db: Queryable, streams: readonly Stream[]) {
   const isOwn = isOneOf(accountsOf(streams));
-  const { rows } = await db.execute<WindowRow>(sql`
+  const { rows } = await db.execute<ReadingRow>(sql`
     select
-      checkpoints.account,
-      checkpoints.product_type,
-      ${msOf(sql`window_end`)} as to,
-      case
-        when state = 'open' then ${msOf(sql`greatest(window_start, c_time)`)}
-      end as read_from,
-      ${msOf(sql`started_at`)} as started_at,
-      checkpoints.run_id = first_value(checkpoints.run_id) over (
-        partition by checkpoints.account, checkpoints.product_type
-        order by started_at desc
-      ) as is_last_run
+      account,
+      product_type,
+      ${msOf(sql`planned_at`)} as planned_at,
+      case when c_time is not null then ${msOf(sql`greatest(window_start, c_time)`)} end as read_from,
+      ${msOf(sql`window_end`)} as to
     from (
-      select account, product_type, window_start, window_end, cursor, state, started_at, run_id
-      from checkpoints
+      select account, product_type, planned_at
+      from streams
       where ${isOwn}
-    ) as checkpoints
+    ) as planned
     join ${wantedStreams(streams)} using (account, product_type)
+    left join (
+      select account, product_type, window_start, window_end, cursor as bill_id
+      from windows
+      where ${isOwn}
+    ) as begun using (account, product_type)
     left join (
       select account, product_type, bill_id, c_time
       from bills
       where ${isOwn}
-    ) as bills
-      on bills.account = checkpoints.account
-      and bills.product_type = checkpoints.product_type
-      and bills.bill_id = checkpoints.cursor
-    where started_at is not null`);
+    ) as bills using (account, product_type, bill_id)`);
   return groupByStream(rows);
 }
 
-const readingOf = (rows: readonly WindowRow[]): Reading => ({
+const readingOf = (rows: readonly ReadingRow[]): Reading => ({
   parts: rows.flatMap(({ read_from, to }) =>
     // Not the cursor's own millisecond, of which more bills may be on the next page.
     read_from === null ? [] : interval(Number(read_from) + 1, Number(to)),
   ),
-  startedAt: rows
-    .filter(({ is_last_run }) => is_last_run)
-    .map(({ started_at }) => timeFrom(started_at)),
+  plannedAt: timeFrom(rows[0]?.planned_at ?? null),
 });

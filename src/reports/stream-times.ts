@@ -22,7 +22,7 @@ export type StreamTimes = {
   /** Time that was planned and not read; the exchange's whole history where nothing was read yet. */
   readonly gaps: readonly Interval[];
   /** Time that a run found lost. */
-  readonly expired: readonly Interval[];
+  readonly lost: readonly Interval[];
   /** The time after the newest that any run has planned to read. */
   readonly unread: readonly Interval[];
   /** When the exchange begins to forget time that is not settled; undefined where nothing was read. */
@@ -33,8 +33,8 @@ export type StreamTimes = {
 export type Reading = {
   /** The parts that were read of windows that are not read to their end. */
   readonly parts: readonly Interval[];
-  /** The exchange's times when walks of the last run began. */
-  readonly startedAt: readonly EpochMs[];
+  /** The exchange's time when a run last planned; undefined where none did. */
+  readonly plannedAt: EpochMs | undefined;
 };
 
 /**
@@ -43,23 +43,24 @@ export type Reading = {
  */
 export function streamTimes(
   known: KnownTime,
-  { parts, startedAt }: Reading,
+  { parts, plannedAt = epochMs(0) }: Reading,
   { now: estimated, settleLagMs }: { readonly now: EpochMs; readonly settleLagMs: number },
 ): StreamTimes {
-  const { coverage, expired, open } = known;
-  const recorded = [...coverage, ...expired];
+  const { coverage, lost, open } = known;
+  const recorded = [...coverage, ...lost];
   const planned = [...recorded, ...open.map(({ window }) => window)];
   const now = sinceStart(estimated, planned);
   const horizon = horizonAt(now);
-  const times = { completeThrough: completeThrough(known, now), coverage, expired };
+  const times = { completeThrough: completeThrough(known, now), coverage, lost };
   if (planned.length === 0) {
     const gaps = interval(horizon, now);
     return { ...times, settling: [], unproven: [], gaps, unread: [], expiresAt: undefined };
   }
   const recordedTo = newest(recorded);
+  // Where no window is open, the last run has read up to the time of its plan.
   const isNewestRead = newest(planned) === recordedTo;
   const settling = isNewestRead
-    ? interval(recordedTo, Math.min(recordedTo + settleLagMs, readTo(recordedTo, startedAt)))
+    ? interval(recordedTo, Math.min(recordedTo + settleLagMs, plannedAt))
     : [];
   const plannedTo = newest([...planned, ...settling]);
   const unproven = subtract(parts, [...recorded, ...settling]);
@@ -97,25 +98,16 @@ const newest = (intervals: readonly Interval[]): number =>
   intervals.reduce((latest, { to }) => Math.max(latest, to), Number.NEGATIVE_INFINITY);
 
 /**
- * Up to when the last run has read, where it left the time after `recordedTo` unsettled and no window
- * open: up to the time of its first request, which is the end of its plan.
- */
-const readTo = (recordedTo: number, startedAt: readonly EpochMs[]): number => {
-  const later = startedAt.filter((time) => time > recordedTo);
-  return later.length === 0 ? recordedTo : Math.min(...later);
-};
-
-/**
  * The share, from 0 to 1, of the planned time that was read and stored. Settling and unproven time count as
  * read. Lost time does not, nor does time that was not read before the stream was closed.
  */
 export function coverageShare(
-  times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "gaps" | "expired"> & {
+  times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "gaps" | "lost"> & {
     readonly closedUnread?: readonly Interval[];
   },
 ): number {
   const { closedUnread = [] } = times;
   const readMs = lengthMs([...times.coverage, ...times.settling, ...times.unproven]);
-  const wholeMs = readMs + lengthMs([...times.gaps, ...times.expired, ...closedUnread]);
+  const wholeMs = readMs + lengthMs([...times.gaps, ...times.lost, ...closedUnread]);
   return wholeMs === 0 ? 0 : readMs / wholeMs;
 }

@@ -74,8 +74,8 @@ const leftUnplanned = (
           notAvailable.every((refused) => refused.productType !== productType),
       );
 
-const isUnplanned = ({ coverage, expired, open }: KnownTime): boolean =>
-  coverage.length + expired.length + open.length === 0;
+const isUnplanned = ({ coverage, lost, open }: KnownTime): boolean =>
+  coverage.length + lost.length + open.length === 0;
 
 /**
  * How far a closed stream was read.
@@ -85,7 +85,7 @@ export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
   const start = historyStart(known, horizonAt(closedAt));
   return {
     through: completeThrough(known, closedAt),
-    unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),
+    unread: subtract(interval(start, closedAt), [...known.coverage, ...known.lost]),
   };
 }
 

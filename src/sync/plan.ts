@@ -69,7 +69,7 @@ export function planStream(
   const coverage = known.coverage.flatMap(({ from, to }) =>
     interval(from, Math.min(to, coverageEnd)),
   );
-  const wanted = subtract(interval(start, now), [...coverage, ...known.expired]);
+  const wanted = subtract(interval(start, now), [...coverage, ...known.lost]);
   const isStartOpen = wanted[0]?.from === start;
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
@@ -82,13 +82,14 @@ export function planStream(
   ).flatMap((span) => split(span, windowMaxMs));
   return {
     stream,
+    plannedAt: now,
     walks: [
       ...resumed.map((walk) => ({ ...walk, isHistoryStart: walk.window.from <= start })),
       ...fresh.map((window) => ({ window, isHistoryStart: window.from === start })),
     ].toSorted((a, b) => a.window.from - b.window.from),
-    expired: subtract(wanted, [
+    lost: subtract(wanted, [
       ...interval(reach, now),
-      // The expired part of a resumed window is recorded when its walk ends.
+      // The lost part of a resumed window is recorded when its walk ends.
       ...resumed.map(({ window }) => window),
     ]),
     coverageEnd: known.coverage.some(({ to }) => to > coverageEnd) ? coverageEnd : undefined,
@@ -115,24 +116,24 @@ export function dividedWalk(
   };
 }
 
-/** The time up to which nothing but expired time is missing; undefined before anything is complete. */
+/** The time up to which nothing but lost time is missing; undefined before anything is complete. */
 export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
   const start = historyStart(known, horizonAt(now));
-  const settled = [...known.coverage, ...known.expired];
+  const settled = [...known.coverage, ...known.lost];
   const firstGap = subtract(interval(start, now), settled)[0]?.from ?? now;
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }
 
 /** The start of a stream's history: the oldest time that was ever planned, or the horizon if that is older. */
-export function historyStart({ coverage, expired, open }: KnownTime, horizon: EpochMs): EpochMs {
-  const known = [...coverage, ...expired, ...open.map(({ window }) => window)];
+export function historyStart({ coverage, lost, open }: KnownTime, horizon: EpochMs): EpochMs {
+  const known = [...coverage, ...lost, ...open.map(({ window }) => window)];
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }
 
 /** Whether a stream was never read. */
-export const isUnread = ({ coverage, expired, open }: KnownTime): boolean =>
+export const isUnread = ({ coverage, lost, open }: KnownTime): boolean =>
   coverage.length === 0 &&
-  expired.length === 0 &&
+  lost.length === 0 &&
   open.every(({ startedAt }) => startedAt === undefined);
 
 /** The begun windows that can be resumed: all their time that has not expired is still wanted. */

@@ -93,7 +93,7 @@ const isRefusal = (error: unknown): boolean =>
 
 /**
  * Whether nothing is missing: there was no error, every window was walked, no row was rejected, no time was
- * found to have expired, and no stream was closed with unread time.
+ * found lost, and no stream was closed with unread time.
  */
 export function isComplete({ error, closed = [], loanToValue, streams }: AccountReport): boolean {
   return (
@@ -101,11 +101,11 @@ export function isComplete({ error, closed = [], loanToValue, streams }: Account
     closed.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&
     streams.every(
-      ({ error, windows, rejected, expired }) =>
+      ({ error, windows, rejected, lost }) =>
         error === undefined &&
         windows.walked === windows.planned &&
         rejected === 0 &&
-        expired.length === 0,
+        lost.length === 0,
     )
   );
 }

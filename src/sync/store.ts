@@ -30,7 +30,7 @@ export type KnownTime = {
   /** The time that is proven complete. */
   readonly coverage: readonly Interval[];
   /** The time that was recorded as lost: it became older than the horizon before it was read. */
-  readonly expired: readonly Interval[];
+  readonly lost: readonly Interval[];
   /** The windows that earlier runs planned or began, and did not finish. */
   readonly open: readonly Walk[];
 };
@@ -48,7 +48,7 @@ export type WalkEnd = {
   /** The time that is now proven complete; empty if all of it is still settling. */
   readonly proven: readonly Interval[];
   /** The time that became older than the horizon before it was read. */
-  readonly expired: readonly Interval[];
+  readonly lost: readonly Interval[];
 };
 
 /** A page and everything that it changes. It is committed as a whole or not at all. */
@@ -76,8 +76,10 @@ export type StreamPlan = {
   readonly stream: Stream;
   /** The walks, oldest first: the oldest time expires first. */
   readonly walks: readonly Walk[];
+  /** The exchange's time of the plan. */
+  readonly plannedAt: EpochMs;
   /** The wanted time that became older than the horizon since the last run. */
-  readonly expired: readonly Interval[];
+  readonly lost: readonly Interval[];
   /**
    * Coverage behind this time is unread again; undefined where all of it stays. The exchange's clock was ahead in an
    * earlier run if coverage reaches past its time of today, and it has shown a bill that is not stored.
@@ -152,7 +154,7 @@ export type Store = {
   knownTime(stream: Stream): Promise<KnownTime>;
   /** Which of these bills are neither stored nor rejected. */
   unstored(stream: Stream, billIds: readonly string[]): Promise<readonly string[]>;
-  /** Replaces the stream's open windows by the plan's, and records what expired. */
+  /** Replaces the stream's open windows by the plan's, and records what is lost. */
   recordPlan(plan: StreamPlan): Promise<void>;
   /** @throws CommitsLostError where the window's stored place is not the page's `after`. */
   commitPage(page: PageCommit): Promise<PageCounts>;

@@ -55,8 +55,8 @@ export type StreamReport = PageCounts & {
   readonly requests: number;
   /** The time up to which nothing is missing; undefined before the first complete window. */
   readonly completeThrough: EpochMs | undefined;
-  /** The time that this run found to have expired before it was read. */
-  readonly expired: readonly Interval[];
+  /** The time that this run found lost: it was too old before it was read. */
+  readonly lost: readonly Interval[];
   /** The first error that kept the stream from completion; undefined where there was none. */
   readonly error: unknown;
 };
@@ -79,7 +79,7 @@ export class StreamRun {
   readonly reader: StreamReader;
   readonly #deps: BillsDeps;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0 };
-  #known: KnownTime = { coverage: [], expired: [], open: [] };
+  #known: KnownTime = { coverage: [], lost: [], open: [] };
   #plan: StreamPlan | undefined;
   #plannedAt = epochMs(0);
   #walked = 0;
@@ -136,7 +136,8 @@ export class StreamRun {
   /** Drops the windows that an earlier run planned, since the key may not read the stream. */
   async withdraw(): Promise<void> {
     if (this.#known.open.length === 0) return;
-    await this.#deps.held.store.recordPlan({ stream: this.stream, walks: [], expired: [] });
+    const plan = { stream: this.stream, plannedAt: this.#plannedAt, walks: [], lost: [] };
+    await this.#deps.held.store.recordPlan(plan);
   }
 
   #planned(): StreamPlan {
@@ -233,7 +234,7 @@ export class StreamRun {
       requests: this.reader.requests,
       windows: { planned: (this.#plan?.walks.length ?? 0) + this.#divided, walked: this.#walked },
       completeThrough: completeThrough(known, this.#deps.exchangeNow()),
-      expired: subtract(known.expired, this.#known.expired),
+      lost: subtract(known.lost, this.#known.lost),
       error: this.reader.error,
     };
   }

@@ -57,8 +57,8 @@ export class VerifiedWindow {
       if (billId !== undefined) this.served.add(billId);
     }
     if ("end" in next) {
-      const expired = next.end.expired.map(({ to }) => to);
-      this.readFrom = epochMs(Math.max(this.window.from, ...expired));
+      const lost = next.end.lost.map(({ to }) => to);
+      this.readFrom = epochMs(Math.max(this.window.from, ...lost));
     }
     return { bills: [...fresh.values()], rejected: broken };
   }

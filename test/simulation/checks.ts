@@ -24,7 +24,7 @@ import {
 } from "./row-checks.ts";
 import type { Run } from "./run-record.ts";
 import { settleLagMs } from "./sync-process.ts";
-import { type Checkpoint, readCheckpoints, type StreamTables, type Tables } from "./tables.ts";
+import { readSpans, type Span, type StreamTables, type Tables } from "./tables.ts";
 import {
   expiredTooEarly,
   holesBehind,
@@ -66,8 +66,8 @@ function checkServed(
 export async function lookAtPlan(world: World, run: Run, plan: StreamPlan): Promise<void> {
   const { io, pool, now, tolerance } = world;
   const { productType } = plan.stream;
-  const all = await io(() => readCheckpoints(pool, accountName));
-  const own = all.filter((checkpoint) => checkpoint.productType === productType);
+  const all = await io(() => readSpans(pool, accountName));
+  const own = all.filter((span) => span.productType === productType);
   run.planFaults = planFaults(plan, settledOf(own), now(), tolerance).map(
     (what) => `${run.name}: plan of ${productType}: ${what}`,
   );
@@ -146,7 +146,7 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
         wrong.map((what) => `${productType} ${what}`),
       );
     const { missing, different, uncommitted } = rowFaults(tables, stream, find);
-    const { bills: rows, counted, checkpoints } = tables;
+    const { bills: rows, counted, spans } = tables;
     check("exact", rows.length, different);
     check("atomic pages", rows.length, [...missing, ...uncommitted]);
     check("one row a bill", rows.length, [
@@ -172,12 +172,12 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
         ),
       );
     const bills = ledger.bills(productType);
-    const isBehind = isBehindCursor(checkpoints, now, tolerance);
+    const isBehind = isBehindCursor(spans, now, tolerance);
     checkStored("atomic pages", bills.filter(isBehind), "lies behind a cursor");
-    const claimed = isClaimed(stream, checkpoints, settleLagMs, tolerance);
+    const claimed = isClaimed(stream, spans, settleLagMs, tolerance);
     checkStored("honest coverage", bills.filter(claimed), "lies in covered time");
     const { count, wrong } = expiredFaults(world, before[productType], tables);
-    check("expired", count, [...wrong, ...forgottenTime(stream, checkpoints, tolerance)]);
+    check("expired", count, [...wrong, ...forgottenTime(stream, spans, tolerance)]);
   }
   const { peaks, refusals } = sandbox.statistics();
   const most = new Map<string, number>(
@@ -192,12 +192,11 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
 }
 
 function expiredFaults(world: World, before: StreamTables, after: StreamTables) {
-  const of = ({ checkpoints }: StreamTables) =>
-    checkpoints.filter(({ state }) => state === "expired");
+  const of = ({ spans }: StreamTables) => spans.filter(({ state }) => state === "lost");
   const known = new Set(of(before).map(({ to }) => to));
   const found = of(after).filter(({ to }) => !known.has(to));
   const wrong = [
-    ...overlaps(settledOf(after.checkpoints)),
+    ...overlaps(settledOf(after.spans)),
     ...expiredTooEarly(found, world.time.now(), world.tolerance.edgeMs),
   ];
   return { count: found.length, wrong };
@@ -206,10 +205,10 @@ function expiredFaults(world: World, before: StreamTables, after: StreamTables) 
 /** Time that was once wanted, and is neither settled nor open any more. */
 function forgottenTime(
   { wantedFrom }: CommittedStream,
-  checkpoints: readonly Checkpoint[],
+  spans: readonly Span[],
   { edgeMs }: Tolerance,
 ): readonly string[] {
-  const oldest = Math.min(...checkpoints.map(({ from }) => from));
+  const oldest = Math.min(...spans.map(({ from }) => from));
   const isKnown =
     wantedFrom === Number.POSITIVE_INFINITY || oldest <= wantedFrom + slackMs + edgeMs;
   return isKnown ? [] : [`is known from ${oldest} on, and was wanted from ${wantedFrom} on`];
@@ -262,7 +261,7 @@ const saysWhy = ({
   error !== undefined ||
   closed.some(({ unread }) => unread.length > 0) ||
   streams.some(
-    (stream) => stream.error !== undefined || stream.rejected > 0 || stream.expired.length > 0,
+    (stream) => stream.error !== undefined || stream.rejected > 0 || stream.lost.length > 0,
   );
 
 function falseSuccess(
@@ -288,7 +287,7 @@ function falseSuccess(
       ({ billId, cTime }) => `${productType} ${billId} of ${timeText(cTime)} is missing`,
     ),
     // An open window may belong to a later run of the same step.
-    ...holesBehind(isOvertaken ? settledOf(tables.checkpoints) : tables.checkpoints, {
+    ...holesBehind(isOvertaken ? settledOf(tables.spans) : tables.spans, {
       from: horizon,
       to: beganAt - settleLagMs - behindMs,
     }).map((hole) => `${productType} ${hole}`),

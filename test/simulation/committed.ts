@@ -66,9 +66,9 @@ export function committedStreams(ledger: SimulatedLedger) {
     forgetTouched(): void {
       for (const { touched } of streams.values()) touched.clear();
     },
-    addPlan({ stream, walks, expired }: StreamPlan): void {
+    addPlan({ stream, walks, lost }: StreamPlan): void {
       const committed = streamOf(stream.productType);
-      const all = [...walks.map(({ window }) => window), ...expired];
+      const all = [...walks.map(({ window }) => window), ...lost];
       committed.wantedFrom = Math.min(committed.wantedFrom, ...all.map(({ from }) => from));
     },
     /** @returns the bills whose newer content was replaced by an older one. */

@@ -46,9 +46,9 @@ export function checkUnread(
   const { aheadMs, behindMs } = tolerance;
   const wrong = closed.flatMap(({ stream: { productType }, closedAt, unread }) => {
     const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
-    const { checkpoints } = after[productType];
-    const times = [...unread, ...settledOf(checkpoints)];
-    const oldest = Math.min(...checkpoints.map(({ from }) => from));
+    const { spans } = after[productType];
+    const times = [...unread, ...settledOf(spans)];
+    const oldest = Math.min(...spans.map(({ from }) => from));
     const from = Math.min(...times.map((time) => time.from));
     const to = Math.max(...times.map((time) => time.to));
     return [
@@ -75,10 +75,10 @@ export function checkClosed(
   const isWhole = isComplete({ ...report, closed: [] });
   if (!isWhole || isOvertaken || !account.isSteady(beganAt, time.now())) return;
   const wrong = account.productTypes.flatMap((productType) => {
-    const { isClosed, checkpoints } = after[productType];
+    const { isClosed, spans } = after[productType];
     const isOther = modeOfType(productType) !== report.mode;
     if (isClosed && !isOther) return [`${name}: ${productType} is read, and stays closed`];
-    const isForgotten = isOther && !isClosed && checkpoints.length > 0;
+    const isForgotten = isOther && !isClosed && spans.length > 0;
     return isForgotten ? [`${name}: ${productType} cannot be read, and is not closed`] : [];
   });
   verdicts.check("mode", account.productTypes.length, wrong);

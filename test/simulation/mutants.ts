@@ -207,8 +207,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "time that expired not recorded",
-    file: "src/ledger/checkpoints.ts",
-    changes: [["...plan.expired.map(", "...[].map("]],
+    file: "src/ledger/known-time.ts",
+    changes: [["...plan.lost.map(", "...[].map("]],
   },
   {
     name: "what a first sync wanted, and did not read, forgotten",
@@ -311,7 +311,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/sync/closed-streams.ts",
     changes: [
       [
-        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),",
+        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.lost]),",
         "unread: [],",
       ],
     ],
@@ -321,7 +321,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/sync/closed-streams.ts",
     changes: [
       [
-        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.expired]),",
+        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.lost]),",
         "unread: known.open.map(({ window }) => window),",
       ],
     ],

@@ -131,7 +131,7 @@ function ledgerFaults({ account, ledger, time }: World, tables: Tables): History
     ).length,
     "ledger: broken row": bills.filter(({ broken }) => broken !== undefined).length,
     "ledger: gone before it was read": productTypes
-      .flatMap((productType) => tables[productType].checkpoints)
-      .filter(({ state }) => state === "expired").length,
+      .flatMap((productType) => tables[productType].spans)
+      .filter(({ state }) => state === "lost").length,
   };
 }

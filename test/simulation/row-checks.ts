@@ -3,7 +3,7 @@ import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isAnew } from "../../src/sync/walk/pages.ts";
 import { billAs, type CommittedStream } from "./committed.ts";
-import type { Checkpoint, StreamTables } from "./tables.ts";
+import type { Span, StreamTables } from "./tables.ts";
 import { covers, type Tolerance } from "./time-checks.ts";
 
 type FindBill = (billId: string) => LedgerBill | undefined;
@@ -73,11 +73,11 @@ export function lostBills(
  */
 export function isClaimed(
   { proofs }: CommittedStream,
-  checkpoints: readonly Checkpoint[],
+  spans: readonly Span[],
   settleLagMs: number,
   { aheadMs }: Tolerance,
 ): (bill: LedgerBill) => boolean {
-  const covered = checkpoints.filter(({ state }) => state === "complete");
+  const covered = spans.filter(({ state }) => state === "covered");
   return ({ cTime, visibleAt }) =>
     covers(covered, cTime) &&
     (visibleAt - cTime <= settleLagMs - aheadMs ||
@@ -88,12 +88,12 @@ export function isClaimed(
 
 /** Whether a bill must be stored because a cursor has passed it. */
 export function isBehindCursor(
-  checkpoints: readonly Checkpoint[],
+  spans: readonly Span[],
   now: number,
   { aheadMs, edgeMs }: Tolerance,
 ): (bill: LedgerBill) => boolean {
   const horizon = now - historyMs + edgeMs;
-  const begun = checkpoints.flatMap(({ state, from, to, cursor, startedAt }) =>
+  const begun = spans.flatMap(({ state, from, to, cursor, startedAt }) =>
     state === "open" && cursor !== null && !isAnew(cursor) && startedAt !== undefined
       ? [{ from: Math.max(from, horizon), to, cursor: BigInt(cursor), startedAt }]
       : [],

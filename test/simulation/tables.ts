@@ -6,8 +6,8 @@ import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 /** A stored row and its physical place in the table, which changes when the row is rewritten. */
 export type StoredRow = BillText & { readonly version: string };
 
-export type Checkpoint = {
-  readonly state: "open" | "complete" | "expired";
+export type Span = {
+  readonly state: "open" | "covered" | "lost";
   readonly from: EpochMs;
   readonly to: EpochMs;
   readonly cursor: string | null;
@@ -21,7 +21,7 @@ export type StreamTables = {
   readonly counted: number;
   readonly revisions: readonly BillText[];
   readonly rejected: readonly string[];
-  readonly checkpoints: readonly Checkpoint[];
+  readonly spans: readonly Span[];
   /** Whether it is known that the account is of the other mode. */
   readonly isClosed: boolean;
 };
@@ -67,7 +67,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     select product_type as "productType", bills
     from streams
     where account = $1`);
-  const checkpoints = await readCheckpoints(pool, account);
+  const spans = await readSpans(pool, account);
   const closed = await rowsOf<object>(`
     select product_type as "productType"
     from stream_states
@@ -84,7 +84,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
         counted: Number(own(counts)[0]?.bills ?? 0),
         revisions: own(revisions),
         rejected: own(rejected).map(({ received }) => received),
-        checkpoints: own(checkpoints),
+        spans: own(spans),
         isClosed: own(closed).length > 0,
       },
     ];
@@ -107,10 +107,7 @@ export const linesOf = (tables: Tables): readonly string[] =>
     ),
   );
 
-export async function readCheckpoints(
-  pool: pg.Pool,
-  account: string,
-): Promise<readonly Of<Checkpoint>[]> {
+export async function readSpans(pool: pg.Pool, account: string): Promise<readonly Of<Span>[]> {
   const { rows } = await pool.query<
     Of<Record<"state" | "from" | "to" | "cursor" | "started", string>>
   >(
@@ -118,18 +115,29 @@ export async function readCheckpoints(
     select
       product_type as "productType",
       state,
-      (extract(epoch from window_start) * 1000)::bigint::text as "from",
-      (extract(epoch from window_end) * 1000)::bigint::text as "to",
+      (extract(epoch from lower(span)) * 1000)::bigint::text as "from",
+      (extract(epoch from upper(span)) * 1000)::bigint::text as "to",
       cursor,
       (extract(epoch from started_at) * 1000)::bigint::text as started
-    from checkpoints
-    where account = $1
-    order by product_type, window_start, window_end`,
+    from (
+      select product_type, 'covered' as state, unnest(covered) as span, null as cursor, null::timestamptz as started_at
+      from streams
+      where account = $1
+      union all
+      select product_type, 'lost', unnest(lost), null, null
+      from streams
+      where account = $1
+      union all
+      select product_type, 'open', tstzrange(window_start, window_end), cursor, started_at
+      from windows
+      where account = $1
+    ) as known
+    order by product_type, span`,
     [account],
   );
   return rows.map(({ productType, state, from, to, cursor, started }) => ({
     productType,
-    state: state as Checkpoint["state"],
+    state: state as Span["state"],
     from: epochMs(Number(from)),
     to: epochMs(Number(to)),
     cursor,
@@ -142,7 +150,7 @@ const written = [
   "streams",
   "bill_revisions",
   "rejected_bills",
-  "checkpoints",
+  "windows",
   "leases",
   "stream_states",
   "ledger_days",

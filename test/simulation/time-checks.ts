@@ -9,7 +9,7 @@ import {
 } from "../../src/contract/time.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
-import type { Checkpoint } from "./tables.ts";
+import type { Span } from "./tables.ts";
 
 /**
  * How far the sync's estimate of the exchange's time may be off, given what its history does to
@@ -49,8 +49,8 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
 
 /** The windows and the settled time that the plan leaves cover wanted time exactly once, up to now. */
 export function planFaults(
-  { stream, walks, expired, coverageEnd = epochMs(dateMaxMs) }: StreamPlan,
-  settled: readonly Checkpoint[],
+  { stream, walks, lost, coverageEnd = epochMs(dateMaxMs) }: StreamPlan,
+  settled: readonly Span[],
   at: EpochMs,
   { aheadMs, behindMs, edgeMs }: Tolerance,
 ): readonly string[] {
@@ -59,10 +59,10 @@ export function planFaults(
   const left = settled
     .map(({ state, from, to }) => ({
       from,
-      to: state === "complete" ? epochMs(Math.min(to, coverageEnd)) : to,
+      to: state === "covered" ? epochMs(Math.min(to, coverageEnd)) : to,
     }))
     .filter(({ from, to }) => from < to);
-  const all = [...windows, ...left, ...expired].toSorted(byStart);
+  const all = [...windows, ...left, ...lost].toSorted(byStart);
   const end = Math.max(...all.map(({ to }) => to));
   const start = all[0]?.from ?? Number.NaN;
   return [
@@ -76,24 +76,23 @@ export function planFaults(
     ...(start <= at - historyMs + edgeMs
       ? []
       : [`begins at ${timeText(start)}, planned at ${timeText(at)}`]),
-    ...expiredTooEarly(expired, at, edgeMs),
+    ...expiredTooEarly(lost, at, edgeMs),
   ];
 }
 
 /** Time that is called lost while the exchange still serves it. */
 export const expiredTooEarly = (
-  expired: readonly Interval[],
+  lost: readonly Interval[],
   at: number,
   edgeMs: number,
 ): readonly string[] =>
-  expired
+  lost
     .filter(({ to }) => to > at - historyMs + edgeMs)
     .map((lost) => `called lost while it could still be read: ${text(lost)}`);
 
-const isSettled = ({ state }: Checkpoint): boolean => state !== "open";
+const isSettled = ({ state }: Span): boolean => state !== "open";
 
-export const settledOf = (checkpoints: readonly Checkpoint[]): readonly Checkpoint[] =>
-  checkpoints.filter(isSettled);
+export const settledOf = (spans: readonly Span[]): readonly Span[] => spans.filter(isSettled);
 
 export const covers = (intervals: readonly Interval[], time: number): boolean =>
   intervals.some(({ from, to }) => from <= time && time < to);
@@ -104,11 +103,11 @@ export const overlaps = (intervals: readonly Interval[]): readonly string[] =>
 
 /** The wanted time that a run that calls itself complete left out. */
 export function holesBehind(
-  checkpoints: readonly Checkpoint[],
+  spans: readonly Span[],
   wanted: { readonly from: number; readonly to: number },
 ): readonly string[] {
-  const open = checkpoints.filter(({ state }) => state === "open");
-  const settled = settledOf(checkpoints);
+  const open = spans.filter(({ state }) => state === "open");
+  const settled = settledOf(spans);
   const start = Math.min(...settled.map(({ from }) => from));
   const end = Math.max(...settled.map(({ to }) => to));
   return [

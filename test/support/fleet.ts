@@ -13,14 +13,6 @@ export async function coverUpTo(
 ): Promise<void> {
   const [from, until] = [isoTime(epochMs(to - 90 * dayMs)), isoTime(epochMs(to))];
   await db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    select
-      account, ${productType}, ${from}, ${until}, 'complete',
-      gen_random_uuid(), clock_timestamp()
-    from unnest(${textArray(accounts)}::text[]) as wanted (account)`);
-  await db.execute(sql`
     insert into streams (account, product_type, covered, lost, open, settled_to)
     select
       account, ${productType},

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
+import { readKnownTime } from "../../src/ledger/known-time.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, Store, Stream } from "../../src/sync/store.ts";
@@ -31,7 +32,12 @@ export async function holdStream(db: Database): Promise<HeldStream> {
 
 /** Plans to walk these windows from their newest pages. */
 export const plan = ({ store, stream }: HeldStream, windows: readonly Interval[]) =>
-  store.recordPlan({ stream, walks: windows.map((window) => ({ window })), expired: [] });
+  store.recordPlan({
+    stream,
+    plannedAt: origin,
+    walks: windows.map((window) => ({ window })),
+    lost: [],
+  });
 
 export const aPage = (
   stream: Stream,
@@ -51,25 +57,19 @@ export const aPage = (
 
 /** The end of a walk that read its whole window. */
 export const provenWhole = (window: Interval): PageCommit["next"] => ({
-  end: { proven: [window], expired: [] },
+  end: { proven: [window], lost: [] },
 });
 
-/** A stream's checkpoints as text: window in minutes, state, cursor, pages, bills. */
-export async function checkpoints(
-  db: Database,
-  { account, productType }: Stream,
-): Promise<readonly string[]> {
-  const { rows } = await db.execute<Record<"from" | "to" | "rest", string>>(sql`
-    select
-      extract(epoch from window_start) * 1000 as from,
-      extract(epoch from window_end) * 1000 as to,
-      concat_ws(' ', state, cursor, pages || 'p', bills || 'b') as rest
-    from checkpoints
-    where account = ${account}
-      and product_type = ${productType}
-    order by window_start, window_end`);
-  const minute = (time: string) => (Number(time) - origin) / minuteMs;
-  return rows.map(({ from, to, rest }) => `${minute(from)}-${minute(to)} ${rest}`);
+/** What is known of a stream's time as text: from and to in minutes, state, and an open window's cursor. */
+export async function timesOf(db: Database, stream: Stream): Promise<readonly string[]> {
+  const { coverage, lost, open } = await readKnownTime(db, stream);
+  const minute = (time: number) => (time - origin) / minuteMs;
+  const known = [
+    ...coverage.map((window) => ({ window, text: "covered" })),
+    ...lost.map((window) => ({ window, text: "lost" })),
+    ...open.map(({ window, cursor }) => ({ window, text: ["open", cursor].join(" ").trim() })),
+  ].toSorted((a, b) => a.window.from - b.window.from);
+  return known.map(({ window: { from, to }, text }) => `${minute(from)}-${minute(to)} ${text}`);
 }
 
 const looksMax = 500;

@@ -9,6 +9,7 @@ import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { reconcile } from "../../src/reconciliation/reconcile.ts";
 import { signOffBreaks } from "../../src/reconciliation/sign-off.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";
+import { storeTime } from "./stored-time.ts";
 
 // Databases in every state that the page shows, with one ledger of three products and a demo one.
 
@@ -62,22 +63,21 @@ export async function storeAccount(
       await upsertBills(tx, [{ stream, bills }]);
       const restated = bills.slice(-1).map((bill) => ({ ...bill, symbol: "RENAMED" }));
       if (isRestated) await upsertBills(tx, [{ stream, bills: restated }]);
-      for (const [state, spans] of [
-        ["complete", read],
-        ["expired", lost],
-      ] as const) {
-        for (const [from, to] of spans) {
-          await tx.execute(sql`
-            insert into checkpoints (
-              account, product_type, window_start, window_end, state, run_id, started_at, updated_at
-            )
-            values (
-              ${account}, ${productType}, ${isoTime(epochMs(Math.floor(timeOf(from))))},
-              ${isoTime(epochMs(Math.floor(timeOf(to))))}, ${state}, gen_random_uuid(),
-              ${isoTime(epochMs(Math.floor(now)))}, ${isoTime(epochMs(Math.floor(now)))}
-            )`);
-        }
-      }
+      const spanOf = ([from, to]: readonly [number, number]) => ({
+        from: epochMs(Math.floor(timeOf(from))),
+        to: epochMs(Math.floor(timeOf(to))),
+      });
+      await storeTime(tx, stream, { covered: read.map(spanOf), lost: lost.map(spanOf) });
+      const at = isoTime(epochMs(Math.floor(now)));
+      await tx.execute(sql`
+        update streams
+        set
+          read_at = ${read.length === 0 ? null : at},
+          lost_at = ${lost.length === 0 ? null : at},
+          planned_at = ${at},
+          planned_clock = ${at}
+        where account = ${account}
+          and product_type = ${productType}`);
     });
   }
   await refreshAllDays(db, new AbortController().signal);
@@ -173,17 +173,19 @@ export const states: Readonly<Record<string, (db: Database) => Promise<void>>> =
       "USDC-FUTURES": { read: [[90, 83]] },
     } satisfies LedgerShape["known"];
     await storeAccount(db, { known });
-    const runId = await logRun(db, { agoMs: 30_000, outcome: "running" });
+    await logRun(db, { agoMs: 30_000, outcome: "running" });
     await db.execute(sql`
-      insert into checkpoints (
-        account, product_type, window_start, window_end, state, run_id, started_at, updated_at
-      )
-      select
-        account, product_type, max(window_end), clock_timestamp() - interval '15 minutes', 'open',
-        ${runId}, null, clock_timestamp()
-      from checkpoints
+      insert into windows (account, product_type, window_start, window_end)
+      select account, product_type, upper(covered), clock_timestamp() - interval '15 minutes'
+      from streams
       where product_type not like 'S%'
-      group by account, product_type`);
+        and covered <> '{}'`);
+    await db.execute(sql`
+      update streams
+      set open = tstzmultirange(tstzrange(window_start, window_end))
+      from windows
+      where streams.account = windows.account
+        and streams.product_type = windows.product_type`);
   },
   breaks: async (db) => {
     const known = {

@@ -1,9 +1,7 @@
-import { sql } from "drizzle-orm";
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { businessTypes } from "../../src/contract/business-types.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
+import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
-import { refreshStreamTimes } from "../../src/ledger/refresh-stream-times.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { drawMovement, movesBalance } from "../../src/sandbox/entry.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
@@ -11,6 +9,7 @@ import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.t
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Stream } from "../../src/sync/store.ts";
+import { storeTime } from "./stored-time.ts";
 
 /** What an exchange may do differently from its documentation. */
 export type Habits = {
@@ -157,13 +156,6 @@ export async function coverStream(
   from: number,
   to: number,
 ): Promise<void> {
-  await db.execute(sql`
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, run_id, updated_at
-    )
-    values (
-      ${account}, ${productType}, ${isoTime(epochMs(from))}, ${isoTime(epochMs(to))},
-      'complete', gen_random_uuid(), clock_timestamp()
-    )`);
-  await refreshStreamTimes(db, account, [productType]);
+  const span = { from: epochMs(from), to: epochMs(to) };
+  await storeTime(db, { account, productType }, { covered: [span] });
 }

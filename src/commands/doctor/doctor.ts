@@ -30,7 +30,6 @@ import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
 import { checkServing } from "./serving.ts";
 import { checkStoredDays } from "./stored-days.ts";
-import { checkStoredTimes } from "./stored-times.ts";
 import { checkWorkers } from "./workers.ts";
 
 export type DoctorOptions = { readonly json: boolean; readonly account?: readonly string[] };
@@ -123,7 +122,6 @@ async function checkStored(
   const checks = {
     counts: (streams: readonly Stream[]) => checkCounts(db, streams),
     days: (streams: readonly Stream[]) => checkStoredDays(db, accountsOf(streams)),
-    times: (streams: readonly Stream[]) => checkStoredTimes(db, accountsOf(streams)),
   };
   for (const [name, check] of Object.entries(checks)) {
     const found = await checked(name, async () => {

@@ -17,16 +17,13 @@ import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { expectedRule } from "../../db/sql/expected-rule.ts";
 import type { BillCount } from "../../ledger/bill-counts.ts";
-import { setTimesRight } from "../../ledger/refresh-stream-times.ts";
 import type { Break } from "../../reconciliation/breaks.ts";
 import { readBrokenSpans } from "../../reconciliation/broken-spans.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../reconciliation/reconcile.ts";
 import { countSignedOff } from "../../reconciliation/sign-off.ts";
 import type { ChainSummary, RuleSummary } from "../../reconciliation/summary.ts";
 import { movesText } from "../../reconciliation/wallet-rules.ts";
-import type { Stream } from "../../sync/store.ts";
 import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
-import { streamName } from "../../terminal/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 import { type Define, type Reporting, reporting } from "../options.ts";
 import { breakJson, breakText, type Marked, markRetired } from "./break-text.ts";
@@ -90,19 +87,13 @@ async function check(
     signal: io.signal,
     statementMaxMs,
   });
-  const wrongTimes: Stream[] = [];
-  for (const account of accounts) wrongTimes.push(...(await setTimesRight(db, account)));
   const { isWhole, chains, rules } = result;
   const breaks = result.breaks.map(markRetired(await readRetirements(db, selection.accounts)));
   const checked = { isWhole, chains, rules, breaks };
-  const told = [
-    ...recounted.map(recountText),
-    ...wrongDays.map(wrongDayText),
-    ...wrongTimes.map(wrongTimesText),
-  ];
+  const told = [...recounted.map(recountText), ...wrongDays.map(wrongDayText)];
   const left = unreachableLines(unreachable).map((line) => `not checked: ${line}`);
   if (json) {
-    const setRight = { recounted, wrongDays, wrongTimes };
+    const setRight = { recounted, wrongDays };
     printJson(io, { ...reconciliationJson(checked, setRight), ...unreachableJson(unreachable) });
   } else {
     const signedOff = await countSignedOff(db, selection);
@@ -130,14 +121,9 @@ async function check(
 type SetRight = {
   readonly recounted: readonly BillCount[];
   readonly wrongDays: readonly WalletDay[];
-  readonly wrongTimes: readonly Stream[];
 };
 
-const nothingWrong: SetRight = { recounted: [], wrongDays: [], wrongTimes: [] };
-
-const wrongTimesText = (stream: Stream): string =>
-  `${streamName(stream)}: status showed other times than those of the windows that were read; it shows ` +
-  "these from now on";
+const nothingWrong: SetRight = { recounted: [], wrongDays: [] };
 
 const reconciliationJson = (result: Checked, setRight: SetRight): object => ({
   ...result,

@@ -54,14 +54,12 @@ function ledgerHtml(ledger: LedgerMonth, month: string): string {
   const spans = [
     ...coverage.complete.map((span) => ["read", formatInterval(span)]),
     ...coverage.missing.map((span) => ["missing", formatInterval(span)]),
-    ...coverage.expired.map((span) => ["lost", formatInterval(span)]),
+    ...coverage.lost.map((span) => ["lost", formatInterval(span)]),
   ];
   return `<h2>${escaped(streamName(wallet))}${demo}</h2>
 ${wallet.closedAt === undefined ? "" : `<p>${escaped(closedText(wallet))}.</p>\n`}<h3>Coverage</h3>
 ${table(["time", "from and to"], spans)}
-<p>Proven by ${formatCount(coverage.windows)} windows that were read to their ends, ${formatCount(coverage.pages)} pages
-and ${formatCount(coverage.rows)} rows; last read ${escaped(coverage.lastReadAt ?? "never")}. Reconciled
-${escaped(reconciledAt ?? "never")}.</p>
+<p>Reconciled ${escaped(reconciledAt ?? "never")}.</p>
 <h3>Rollforward</h3>
 ${rollforwardHtml(ledger)}
 <h3>Digest</h3>

@@ -19,15 +19,7 @@ export type Coverage = {
   /** The month's time that was read to its end, that was not, and that is lost. */
   readonly complete: readonly Interval[];
   readonly missing: readonly Interval[];
-  readonly expired: readonly Interval[];
-  /**
-   * The windows that prove the coverage: their number, their pages and rows, and the time of the
-   * last read.
-   */
-  readonly windows: number;
-  readonly pages: number;
-  readonly rows: number;
-  readonly lastReadAt: string | null;
+  readonly lost: readonly Interval[];
 };
 
 export type Rejected = {

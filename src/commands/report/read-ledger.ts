@@ -68,39 +68,19 @@ async function readCoverage(
 ): Promise<Coverage> {
   const { account, productTypes, unread, closedAt } = wallet;
   let complete: readonly Interval[] = unread.length === 0 ? [span] : [];
-  const lost: Interval[] = [];
+  const lostTimes: Interval[] = [];
   for (const productType of productTypes) {
     const known = await readKnownTime(tx, { account, productType });
     complete = intersect(complete, known.coverage);
-    lost.push(...known.expired);
+    lostTimes.push(...known.lost);
   }
-  const expired = subtract(intersect([span], lost), complete);
+  const lost = subtract(intersect([span], lostTimes), complete);
   // After its closing, a ledger has nothing to read.
   const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
-  const { rows } = await tx.execute<{
-    windows: string;
-    pages: string;
-    rows: string;
-    last_read_at: string | null;
-  }>(sql`
-    select
-      count(*) as windows,
-      coalesce(sum(pages), 0) as pages,
-      coalesce(sum(bills), 0) as rows,
-      ${timeText(sql`max(updated_at)`)} as last_read_at
-    from checkpoints
-    where ${isOf(wallet)}
-      and state = 'complete'
-      and window_start < ${isoTime(span.to)}::timestamptz
-      and window_end > ${isoTime(span.from)}::timestamptz`);
   return {
     complete,
-    expired,
-    missing: subtract(wanted, [...complete, ...expired]),
-    windows: Number(rows[0]?.windows),
-    pages: Number(rows[0]?.pages),
-    rows: Number(rows[0]?.rows),
-    lastReadAt: rows[0]?.last_read_at ?? null,
+    lost,
+    missing: subtract(wanted, [...complete, ...lost]),
   };
 }
 

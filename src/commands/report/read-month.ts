@@ -66,7 +66,7 @@ function lackingOf(ledger: LedgerMonth): readonly string[] {
       ? []
       : [`${name}: not every category of its balances was read: ${wallet.unread.join(", ")}`]),
     ...times("not read completely", coverage.missing),
-    ...times("lost, older than the exchange's 90 days before it was read", coverage.expired),
+    ...times("lost, older than the exchange's 90 days before it was read", coverage.lost),
     ...(isReconciled
       ? []
       : [

@@ -93,7 +93,7 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
       ...coverage,
       complete: coverage.complete.map(jsonInterval),
       missing: coverage.missing.map(jsonInterval),
-      expired: coverage.expired.map(jsonInterval),
+      lost: coverage.lost.map(jsonInterval),
     },
     digest: {
       ...digest,

@@ -21,20 +21,16 @@ export function reportText(report: MonthReport): string {
 
 function ledgerText(ledger: LedgerMonth, month: string): string {
   const { wallet, coverage, digest, reconciledAt } = ledger;
-  const { windows, pages, rows, lastReadAt } = coverage;
   const spans = [
     ...coverage.complete.map((span) => `  read      ${formatInterval(span)}`),
     ...coverage.missing.map((span) => `  MISSING   ${formatInterval(span)}`),
-    ...coverage.expired.map((span) => `  LOST      ${formatInterval(span)}`),
+    ...coverage.lost.map((span) => `  LOST      ${formatInterval(span)}`),
   ];
   return [
     "",
     `== ${streamName(wallet)}`,
     ...(wallet.closedAt === undefined ? [] : [`  ${closedText(wallet)}`]),
     ...spans,
-    `  proven by ${formatCount(windows)} windows that were read to their ends, ` +
-      `${formatCount(pages)} pages, ` +
-      `${formatCount(rows)} rows; last read ${lastReadAt ?? "never"}`,
     `  reconciled ${reconciledAt ?? "never"}`,
     "",
     rollforwardText(ledger),

@@ -55,7 +55,7 @@ export function statusText(
 }
 
 function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
-  const { bills, completeThrough, settling, unread, gaps, expired, expiresAt } = status;
+  const { bills, completeThrough, settling, unread, gaps, lost, expiresAt } = status;
   return [
     formatCount(bills),
     isRead(status) ? formatMinute(completeThrough) : "not read yet",
@@ -63,14 +63,14 @@ function streamCells(status: StreamStatus, now: EpochMs): readonly string[] {
     formatLength(settling),
     formatLength(unread),
     formatLength(gaps),
-    formatLength(expired),
+    formatLength(lost),
     expiresAt === undefined ? "-" : untilText(expiresAt - now),
   ];
 }
 
 /** Whether any run ever began to read the stream. */
-const isRead = ({ coverage, settling, unproven, unread, expired }: StreamStatus): boolean =>
-  [coverage, settling, unproven, unread, expired].some((times) => times.length > 0);
+const isRead = ({ coverage, settling, unproven, unread, lost }: StreamStatus): boolean =>
+  [coverage, settling, unproven, unread, lost].some((times) => times.length > 0);
 
 function untilText(ms: number): string {
   if (ms <= 0) return "passed";
@@ -81,7 +81,7 @@ function untilText(ms: number): string {
 const gapsShownMax = 5;
 
 function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): readonly string[] {
-  const { gaps, expired, rejected } = status;
+  const { gaps, lost, rejected } = status;
   const name = streamName(status.stream);
   const missing = isRead(status) ? gaps : [];
   const more = missing.length - gapsShownMax;
@@ -95,7 +95,7 @@ function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): r
         ]),
     ...missing.slice(0, gapsShownMax).map((gap) => `${name}: missing ${formatInterval(gap)}`),
     ...(more > 0 ? [`${name}: missing ${formatCount(more)} more: see --json`] : []),
-    ...expired.map((gap) => `${name}: lost ${formatInterval(gap)}`),
+    ...lost.map((gap) => `${name}: lost ${formatInterval(gap)}`),
     ...(rejected === 0
       ? []
       : [
@@ -177,7 +177,7 @@ export function statusJson(
       unproven: status.unproven.map(jsonInterval),
       behindMs: lengthMs(status.unread),
       gaps: status.gaps.map(jsonInterval),
-      expired: status.expired.map(jsonInterval),
+      lost: status.lost.map(jsonInterval),
       expiresAt: jsonTimeOrNull(status.expiresAt),
     })),
   };

@@ -117,7 +117,7 @@ async function exchangeTime(
   return exchangeNow();
 }
 
-const nothingKnown = { coverage: [], expired: [], open: [] };
+const nothingKnown = { coverage: [], lost: [], open: [] };
 
 /** The number of requests for symbols, contracts and loan-to-value. */
 export type RecordRequests = {
@@ -221,8 +221,8 @@ export function planText(
   const { windows, requestsMin, durationMs } = planCost(plans, records);
   return [
     ...(plans.length === 0 ? [] : [table, ""]),
-    ...plans.flatMap(({ stream, expired }) =>
-      expired.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
+    ...plans.flatMap(({ stream, lost }) =>
+      lost.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
     ),
     ...recordsLine(records),
     `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
@@ -266,13 +266,13 @@ function planJson(plans: readonly StreamPlan[], now: EpochMs, records: RecordReq
     symbols: { requests: records.symbols },
     contracts: { requests: records.contracts },
     loanToValue: { requests: sumOf(records.loanToValue) },
-    streams: plans.map(({ stream, walks, expired }) => ({
+    streams: plans.map(({ stream, walks, lost }) => ({
       ...stream,
       windows: walks.map(({ window, cursor }) => ({
         ...jsonInterval(window),
         resumed: cursor !== undefined,
       })),
-      expired: expired.map(jsonInterval),
+      lost: lost.map(jsonInterval),
     })),
   };
 }

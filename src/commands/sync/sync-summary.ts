@@ -70,7 +70,7 @@ function shareText(reports: readonly AccountReport[], outcome: Outcome): string 
 }
 
 const lossText = (streams: readonly StreamReport[]): string =>
-  streams.some(({ expired }) => expired.length > 0)
+  streams.some(({ lost }) => lost.length > 0)
     ? "; the exchange no longer serves the lost time"
     : "";
 
@@ -138,13 +138,13 @@ const failedAlike = (streams: readonly StreamReport[]) =>
 
 const isStop = (error: unknown): boolean => firstThrown(error) instanceof StoppedError;
 
-function streamRemarks({ stream, windows, expired }: StreamReport): readonly string[] {
+function streamRemarks({ stream, windows, lost }: StreamReport): readonly string[] {
   const missing = windows.planned - windows.walked;
   return [
     ...(missing === 0
       ? []
       : [`${streamName(stream)}: ${missing} of ${windows.planned} windows were not finished`]),
-    ...expired.map(
+    ...lost.map(
       (time) =>
         `${streamName(stream)}: ${formatDuration(lengthMs([time]))} is lost: it was older than ` +
         `the exchange's 90 days before it was read: ${formatInterval(time)}`,
@@ -195,16 +195,14 @@ export const countsOf = ({
       })),
       ...(error === undefined ? {} : { error: messageOf(error) }),
       loanToValue: loanToValue.map(loanToValueJson),
-      streams: streams.map(
-        ({ stream, completeThrough, expired, error: streamError, ...counts }) => ({
-          productType: stream.productType,
-          ...counts,
-          completeThrough: jsonTimeOrNull(completeThrough),
-          completeThroughMs: completeThrough ?? null,
-          expired: expired.map(jsonInterval),
-          ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
-        }),
-      ),
+      streams: streams.map(({ stream, completeThrough, lost, error: streamError, ...counts }) => ({
+        productType: stream.productType,
+        ...counts,
+        completeThrough: jsonTimeOrNull(completeThrough),
+        completeThroughMs: completeThrough ?? null,
+        lost: lost.map(jsonInterval),
+        ...(streamError === undefined ? {} : { error: messageOf(streamError) }),
+      })),
     }),
   ),
 });

@@ -24,7 +24,7 @@ import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
-import { readSyncedStreams } from "../../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../../ledger/known-time.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { printableLine } from "../../printable.ts";
 import {

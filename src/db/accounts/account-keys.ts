@@ -53,21 +53,21 @@ async function readUnproven(db: Queryable, account: string): Promise<UnprovenKey
 
 export type TakingSteps = {
   readonly check: (tx: Transaction) => Promise<unknown>;
-  readonly forget: (tx: Transaction, since: string) => Promise<void>;
+  readonly begin: (tx: Transaction, forgets: boolean) => Promise<void>;
 };
 
 /**
  * Makes a key the one that reads an account. What an unproven key before it has read is read again: a key of
  * another, empty account would else hide all that it was not served.
  *
- * @param steps `check` fails the transaction where another run may hold the account; `forget` makes the time
- *   unread that was read since a moment.
+ * @param steps `check` fails the transaction where another run may hold the account; `begin` remembers what
+ *   is covered, and can make unread before what the last key has covered.
  * @param isProven whether the key was served bills of the account.
  * @returns the key, if it has proven nothing yet.
  */
 export async function takeKey(
   db: Database,
-  { check, forget }: TakingSteps,
+  { check, begin }: TakingSteps,
   { account, key }: NamedKey,
   isProven: boolean,
 ): Promise<UnprovenKey | undefined> {
@@ -77,10 +77,8 @@ export async function takeKey(
       await check(tx);
       const before = await readUnproven(tx, account);
       if (before?.fingerprint === fingerprint) return before;
-      if (before !== undefined) {
-        await forget(tx, before.since);
-        await forgetKey(tx, account, before.fingerprint);
-      }
+      await begin(tx, before !== undefined);
+      if (before !== undefined) await forgetKey(tx, account, before.fingerprint);
       // What the exchange refused to the previous key, it may grant to this one.
       await forgetRefusals(tx, account);
       await setUnproven(tx, account, isProven ? null : fingerprint);

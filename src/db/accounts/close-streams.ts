@@ -33,9 +33,10 @@ export async function closeStreamsOfOtherMode(
       and closed_at is not null`);
   await tx.execute(sql`
     insert into stream_states as known (account, product_type, closed_at)
-    select distinct account, product_type, ${isoTime(at)}::timestamptz
-    from checkpoints
+    select account, product_type, ${isoTime(at)}::timestamptz
+    from streams
     where account = ${account}
+      and settled_to is not null
       and product_type <> all(${served}::text[])
     on conflict (account, product_type) do update
     set closed_at = excluded.closed_at

@@ -12,7 +12,7 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   bills: "account",
   billRevisions: "account",
   rejectedBills: "account",
-  checkpoints: "account",
+  windows: "account",
   streamStates: "account",
   streams: "account",
   ledgerDays: "account",

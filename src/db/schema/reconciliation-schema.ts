@@ -10,7 +10,7 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import { key, time } from "./columns.ts";
+import { key, time, times } from "./columns.ts";
 
 const stream = () => ({
   account: key("account").notNull(),
@@ -161,6 +161,8 @@ export const reconciledChains = pgTable(
     reconciledAt: time("reconciled_at"),
     /** Up to when the chain's time was covered at that check; null where nothing was. */
     reconciledThrough: time("reconciled_through"),
+    /** What was covered of its wallet at that check. */
+    covered: times("covered").notNull().default("{}"),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.coin] })],
 );

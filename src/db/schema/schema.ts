@@ -104,60 +104,51 @@ export const rejectedBills = pgTable(
   ],
 );
 
-/**
- * The windows of a stream's time, half-open, and how far each was walked. Coverage is the union of the
- * complete windows. Complete windows that touch are merged, up to a week: their pages and bills are
- * added, and the last window's run and times are kept.
- */
-export const checkpoints = pgTable(
-  "checkpoints",
-  {
-    ...stream(),
-    windowStart: time("window_start").notNull(),
-    windowEnd: time("window_end").notNull(),
-    /** open: planned or being walked · complete: proven · expired: lost before it was read */
-    state: text("state", { enum: ["open", "complete", "expired"] }).notNull(),
-    /** Where the walk resumes: it asks for ids below this one. */
-    cursor: text("cursor"),
-    pages: integer("pages").notNull().default(0),
-    bills: bigint("bills", { mode: "number" }).notNull().default(0),
-    runId: uuid("run_id").notNull(),
-    /** The exchange's time when the first page was asked for. */
-    startedAt: time("started_at"),
-    updatedAt: time("updated_at").notNull(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.account, t.productType, t.windowStart, t.windowEnd] }),
-    check("checkpoints_state", sql`${t.state} in ('open', 'complete', 'expired')`),
-    check("checkpoints_window", sql`${t.windowStart} < ${t.windowEnd}`),
-  ],
-);
-
-/**
- * A stream in one row, so that nothing is counted or summed up to be shown: a hundred thousand accounts have
- * millions of checkpoints, and counting millions of bills takes a second.
- */
+/** A ledger in one row, so that nothing is counted or summed up to be shown: a hundred thousand accounts have many. */
 export const streams = pgTable(
   "streams",
   {
     ...stream(),
     /** How many bills are stored. */
     bills: bigint("bills", { mode: "number" }).notNull().default(0),
-    /** The union of the complete windows, of the expired ones, and of the open ones. */
+    /** The time that is proven to be read. */
     covered: times("covered").notNull().default("{}"),
+    /** The time that was not read before it was older than the exchange's 90 days. */
     lost: times("lost").notNull().default("{}"),
+    /** The time of the windows that are planned, and not read to their end. */
     open: times("open").notNull().default("{}"),
-    /** Where the first gap begins, time that is neither covered nor lost; null where there is none. */
+    /** What was covered when the key that reads the account now began to read it: see account-keys.ts. */
+    coveredBefore: times("covered_before").notNull().default("{}"),
+    /** Where the first gap begins, time that is neither covered nor lost; null where nothing was ever planned. */
     settledTo: time("settled_to"),
     /** When a window was last read to its end, and when time was last recorded as lost. */
     readAt: time("read_at"),
     lostAt: time("lost_at"),
-    /** The exchange's time when the newest window was begun. */
-    toldAt: time("told_at"),
+    /** The exchange's time when a run last planned, and the same moment by the database's clock. */
+    plannedAt: time("planned_at"),
+    plannedClock: time("planned_clock"),
     /** When a bill was last stored or restated: what is later than its last check is unchecked. */
     storedAt: time("stored_at"),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType] })],
+);
+
+/** The windows that are planned and not read to their end, half-open. No two of a stream overlap. */
+export const windows = pgTable(
+  "windows",
+  {
+    ...stream(),
+    windowStart: time("window_start").notNull(),
+    windowEnd: time("window_end").notNull(),
+    /** Where the walk resumes: it asks for ids below this one. */
+    cursor: text("cursor"),
+    /** The exchange's time when the first page was asked for. */
+    startedAt: time("started_at"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.windowStart, t.windowEnd] }),
+    check("windows_window", sql`${t.windowStart} < ${t.windowEnd}`),
+  ],
 );
 
 export const syncRuns = pgTable(

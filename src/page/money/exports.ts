@@ -6,7 +6,7 @@ import { readExportedTimes } from "../../export/completeness.ts";
 import type { Chunks } from "../../export/exported-bill.ts";
 import { isJournal, loadFormat } from "../../export/formats.ts";
 import { type BillSelection, readBills } from "../../export/read-bills.ts";
-import { readSyncedStreams } from "../../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../../ledger/known-time.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { PageSelection } from "../selection.ts";
 import { offOf } from "./parts.ts";

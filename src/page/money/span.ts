@@ -31,9 +31,9 @@ async function readSpan({ tx, selection }: WalletContext): Promise<WalletSpan> {
       to_char(min(day), 'YYYY-MM-DD') as first,
       to_char(max(day), 'YYYY-MM-DD') as last,
       (
-        select to_char(min(window_start) at time zone 'UTC', 'YYYY-MM-DD')
+        select to_char(min(lower(covered + lost + open)) at time zone 'UTC', 'YYYY-MM-DD')
         from (values (${product}::text)) as own (wallet)
-        join checkpoints
+        join streams
           on account = ${account}
           and product_type = any(${productTypesOf("own.wallet")})
       ) as "readFrom"

@@ -44,14 +44,11 @@ async function readReadings({
     with read as (
       select
         product_type,
-        (min(window_start) at time zone 'UTC')::date as since,
-        coalesce(
-          range_agg(tstzrange(window_start, window_end)) filter (where state = 'complete'),
-          '{}'
-        ) as time
-      from checkpoints
+        (lower(covered + lost + open) at time zone 'UTC')::date as since,
+        covered as time
+      from streams
       where account = ${account}
-      group by product_type
+        and settled_to is not null
     ),
     wallets as (
       select

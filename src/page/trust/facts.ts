@@ -4,7 +4,7 @@ import { type AccountStates, readAccountStates } from "../../db/accounts/account
 import { readDemoAccounts } from "../../db/accounts/demo-accounts.ts";
 import { readRetirements, retirementsBy } from "../../db/accounts/retirement.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { readSyncedStreams } from "../../ledger/checkpoints.ts";
+import { readSyncedStreams } from "../../ledger/known-time.ts";
 import { isSignedOff, type ListedBreak, listBreaks } from "../../reconciliation/sign-off.ts";
 import { type Reconciled, type ReconciledChain, readReconciled } from "../../reports/reconciled.ts";
 import { readReportedWallets } from "../../reports/reported-wallets.ts";
@@ -138,7 +138,7 @@ export const behindMsOf = ({ unread }: StreamStatus, now: EpochMs): number =>
   now - (unread[0]?.from ?? now);
 
 /** A ledger's time that is lost. */
-export const lostOf = ({ expired }: StreamStatus): readonly Interval[] => union(expired);
+export const lostOf = ({ lost }: StreamStatus): readonly Interval[] => union(lost);
 
 /** Whether runs still read the ledger. */
 export const isLive = ({ retiredAt, closedAt }: StreamStatus): boolean =>

@@ -30,7 +30,7 @@ const daysMax = 3;
  */
 export function scaleOf(streams: readonly StreamStatus[], now: EpochMs): Scale {
   const horizon = horizonAt(now);
-  const known = streams.flatMap(({ coverage, expired }) => [...coverage, ...expired]);
+  const known = streams.flatMap(({ coverage, lost }) => [...coverage, ...lost]);
   const oldest = known.reduce((least, { from }) => (from < least ? from : least), horizon);
   // A first sync reads slightly more than 90 days: that alone counts as no older time.
   const isOlder = horizon - oldest > (now - horizon) / 90;

@@ -54,14 +54,14 @@ function progress({ streams, demoStreams }: Facts): Html {
   const live = own.some((stream) => missingOf(stream).length > 0)
     ? own
     : [...own, ...demoStreams.filter(isLive)];
-  const of = (name: "coverage" | "settling" | "unproven" | "gaps" | "expired") =>
+  const of = (name: "coverage" | "settling" | "unproven" | "gaps" | "lost") =>
     live.flatMap((stream) => stream[name]);
   const share = coverageShare({
     coverage: of("coverage"),
     settling: of("settling"),
     unproven: of("unproven"),
     gaps: of("gaps"),
-    expired: of("expired"),
+    lost: of("lost"),
   });
   const bills = live.reduce((sum, stream) => sum + stream.bills, 0);
   const left = live.filter(({ gaps, unproven }) => gaps.length + unproven.length > 0).length;

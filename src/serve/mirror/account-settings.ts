@@ -16,8 +16,9 @@ export async function serveSettings(tx: Queryable, { key }: Asked): Promise<Serv
 
 async function hasUnified(tx: Queryable, account: string): Promise<boolean> {
   const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`
-    select distinct product_type as "productType"
-    from checkpoints
-    where account = ${account}`);
+    select product_type as "productType"
+    from streams
+    where account = ${account}
+      and settled_to is not null`);
   return rows.length > 0 && rows.every(({ productType }) => modeOf(productType) === "unified");
 }

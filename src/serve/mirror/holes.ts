@@ -40,8 +40,8 @@ export function holesOf(
   }
   return [
     ...holes("before", interval(Number.NEGATIVE_INFINITY, begin)),
-    ...holes("lost", times.expired),
-    ...holes("unread", subtract(interval(begin, end), [...read, ...times.expired])),
+    ...holes("lost", times.lost),
+    ...holes("unread", subtract(interval(begin, end), [...read, ...times.lost])),
     ...holes("unread", underNewest(times, end)),
     ...holes("stale", staleTail(times, end, now, maxAgeMs)),
     ...times.rejected.map(
@@ -60,8 +60,8 @@ export function holesOf(
  * The start of the time that can be answered; undefined if nothing was read. Lost time right before
  * read time counts too: its answer names the loss.
  */
-export const answeredFrom = ({ coverage, expired }: LedgerTimes): EpochMs | undefined =>
-  coverage.length === 0 ? undefined : union([...coverage, ...expired])[0]?.from;
+export const answeredFrom = ({ coverage, lost }: LedgerTimes): EpochMs | undefined =>
+  coverage.length === 0 ? undefined : union([...coverage, ...lost])[0]?.from;
 
 /**
  * The unread time below the newest bills. A walk goes from the newest bill down. While it runs, or

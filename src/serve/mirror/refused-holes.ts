@@ -58,14 +58,14 @@ function nameOf({ from, to }: Interval): string {
 
 /** Headers that describe how complete a ledger's time is, whatever part of it is served. */
 export function completenessHeaders(
-  { coverage, expired }: LedgerTimes,
+  { coverage, lost }: LedgerTimes,
   holes: readonly Hole[],
 ): Readonly<Record<string, string>> {
   const gaps = holes.filter(
     ({ kind }) => kind === "lost" || kind === "unread" || kind === "rejected",
   );
   const [first] = coverage;
-  const [settled] = union([...coverage, ...expired]);
+  const [settled] = union([...coverage, ...lost]);
   const more = gaps.length - listedMax;
   const listed = gaps.slice(0, listedMax).map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
   return {

@@ -11,9 +11,10 @@ import type { Stream } from "../../sync/store.ts";
 export async function refuseUnread(tx: Queryable, stream: Stream): Promise<Refusal> {
   const { account, productType } = stream;
   const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`
-    select distinct product_type as "productType"
-    from checkpoints
-    where account = ${account}`);
+    select product_type as "productType"
+    from streams
+    where account = ${account}
+      and settled_to is not null`);
   const mode = modeOf(productType);
   const isOther = rows.length > 0 && rows.every((row) => modeOf(row.productType) !== mode);
   if (isOther) return refusedMode(mode);

@@ -1,14 +1,10 @@
 -- The placeholders come from src/db/sql/wallet.ts.
 create or replace view analytics.daily_rollforward as
--- Not materialized, so that a query for one account reads the windows of no other.
+-- Not materialized, so that a query for one account reads the rows of no other.
 with read as not materialized (
-  select
-    account,
-    product_type,
-    range_agg(tstzrange(window_start, window_end)) as time
-  from checkpoints
-  where state = 'complete'
-  group by account, product_type
+  select account, product_type, covered as time
+  from streams
+  where covered <> '{}'
 ),
 -- A unified account has one balance: while one of its product types was never read, nothing is
 -- complete. Product types that the key may not read do not count.

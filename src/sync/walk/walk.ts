@@ -211,7 +211,7 @@ class WindowWalk {
     const isStart = this.#isHistoryStart && readFrom - from <= startSlackMs;
     return {
       proven: interval(readFrom, Math.min(to, provenTo)),
-      expired: isStart ? [] : interval(from, Math.min(readFrom, to)),
+      lost: isStart ? [] : interval(from, Math.min(readFrom, to)),
     };
   }
 
