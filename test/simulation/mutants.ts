@@ -3,7 +3,7 @@ import type { Mutant } from "./mutant.ts";
 /** Broken programs that the simulation must notice. */
 export const mutants: readonly Mutant[] = [
   {
-    name: "the checkpoint before the rows, in a transaction of its own",
+    name: "the cursor before the rows, in a transaction of its own",
     file: "src/sync/walk/walk.ts",
     changes: [
       [
@@ -206,9 +206,10 @@ export const mutants: readonly Mutant[] = [
     changes: [["rejectRows(tx, stream, runId, rejected)", "Promise.resolve(rejected.length)"]],
   },
   {
-    name: "time that expired not recorded",
-    file: "src/ledger/known-time.ts",
-    changes: [["...plan.lost.map(", "...[].map("]],
+    name: "time that was lost not recorded",
+    file: "src/ledger/record-time.ts",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source
+    changes: [["`lost + ${times(plan.lost)}`", "`lost`"]],
   },
   {
     name: "what a first sync wanted, and did not read, forgotten",
