@@ -1,6 +1,5 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { billsApiOf } from "../src/contract/bills-api.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
@@ -21,8 +20,6 @@ import {
   timesOf,
   untilBlocked,
 } from "./support/held-store.ts";
-
-const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 
 const { database, tables } = await fileDatabase();
 let held: HeldStream;
