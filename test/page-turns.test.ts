@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import PQueue from "p-queue";
 import { expect, test } from "vitest";
-import { batchCommits } from "../src/ledger/batch-commits.ts";
+import { batchCommits } from "../src/ledger/write-pages.ts";
 import { aPage, minutes } from "./support/held-store.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;

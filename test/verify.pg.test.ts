@@ -15,8 +15,8 @@ import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import type { Quirks } from "../src/sandbox/source.ts";
 import type { Interval } from "../src/sync/intervals.ts";
+import type { VerifyStore } from "../src/sync/store.ts";
 import type { Finding } from "../src/sync/verify.ts";
-import type { VerifyStore } from "../src/sync/verify-store.ts";
 import {
   withBrokenRows,
   withLateBills,

@@ -17,11 +17,10 @@ import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
 import { DatabaseSilentError } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Store } from "../sync/store.ts";
-import { batchCommits } from "./batch-commits.ts";
 import { readUnstored } from "./bill-rows.ts";
 import { readKnownTime } from "./known-time.ts";
 import { divideWindow, recordPlan } from "./record-time.ts";
-import { lookUpPages, writePages } from "./write-pages.ts";
+import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
 
 /**
  * The tables of one account, as the sync that holds it writes them. After the server did not answer, or

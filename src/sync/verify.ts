@@ -9,10 +9,16 @@ import type { Client } from "../exchange/client.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type Interval, intersect, interval, split } from "./intervals.ts";
 import { horizonAt } from "./plan.ts";
-import type { PageCommit, PageCounts, RejectedRow, Stream } from "./store.ts";
+import type {
+  FieldChange,
+  PageCommit,
+  PageCounts,
+  RejectedRow,
+  Stream,
+  VerifyStore,
+} from "./store.ts";
 import { probeAccount, StreamReader } from "./stream-reader.ts";
 import { VerifiedWindow } from "./verified-window.ts";
-import type { FieldChange, VerifyStore } from "./verify-store.ts";
 import { PageHabits } from "./walk/answers.ts";
 import { walkWindow } from "./walk/walk.ts";
 

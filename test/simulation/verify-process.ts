@@ -4,6 +4,7 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
+import type { Repair, VerifyStore } from "../../src/sync/store.ts";
 import {
   type Finding,
   openStreams,
@@ -11,7 +12,6 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
-import type { Repair, VerifyStore } from "../../src/sync/verify-store.ts";
 import type { WrittenBill } from "./committed.ts";
 import type { ProcessDatabase } from "./database.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";

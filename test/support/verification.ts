@@ -5,6 +5,7 @@ import type { Database } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
+import type { StoredBill, VerifyStore } from "../../src/sync/store.ts";
 import {
   type Finding,
   openStreams,
@@ -12,7 +13,6 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
-import type { StoredBill, VerifyStore } from "../../src/sync/verify-store.ts";
 import { accountOf, type Simulation, transportOf } from "./simulation.ts";
 
 export type VerificationOptions = {

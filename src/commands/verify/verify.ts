@@ -35,7 +35,7 @@ import {
 } from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
-import type { Stream } from "../../sync/store.ts";
+import type { Repair, Stream } from "../../sync/store.ts";
 import {
   openStreams,
   type StreamVerification,
@@ -43,7 +43,6 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../sync/verify.ts";
-import type { Repair } from "../../sync/verify-store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { type Define, narrowedConfig, type Reporting, reporting } from "../options.ts";
 import {
