@@ -9,12 +9,10 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   await using demo = await startCli(["demo", "--mode", "unified", "--open"], { env });
   const [, url = ""] = await demo.seen("stdout", /in a browser:\n(http:\S+)\n/);
   const page = await (await fetch(url)).text();
-  expect(page).toMatch(/<h1[^>]*>(?:<svg.*?<\/svg>)?Complete, and it adds up<\/h1>/);
+  expect(page).toMatch(/<h1[^>]*><i class="dot"><\/i>Complete, and it adds up<\/h1>/);
   // One wallet over all categories. Each category is a ledger.
-  expect(page.match(/<span class="account">demo<\/span> <span class="product">UTA-/g)).toHaveLength(
-    unifiedProductTypes.length,
-  );
-  expect(page).toContain('<option value="UTA" selected>');
+  expect(page.match(/<th scope="row">UTA-/g)).toHaveLength(unifiedProductTypes.length);
+  expect(page).toMatch(/<option value="account=demo&amp;product=UTA&amp;coin=\w+" selected>/);
   demo.kill("SIGINT");
   const { code, stdout: all } = await demo.ended;
   expect(code, all).toBe(0);

@@ -4,7 +4,6 @@ import { sql } from "drizzle-orm";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
-import { type Headline, headlines } from "../src/page/trust/headline.ts";
 import { openBrowser } from "./support/browser.ts";
 import { testDatabase } from "./support/database.ts";
 import { openPageServer, type PageServer } from "./support/page-server.ts";
@@ -23,7 +22,6 @@ afterAll(async () => {
 });
 
 const wide = { width: 1280, height: 900 };
-const narrow = { width: 400, height: 800 };
 
 type Opened = AsyncDisposable & { readonly page: Page; readonly errors: readonly string[] };
 
@@ -75,110 +73,145 @@ async function violations(page: Page, options: object): Promise<readonly string[
 const isWiderThanScreen = (page: Page): Promise<boolean> =>
   page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
 
-/** What the first card tells to type in each state. */
-const commands: Readonly<Partial<Record<Headline, readonly string[]>>> = {
-  nothing: ["npm run sync"],
-  breaks: ["npm run sync", "npm run reconcile -- --repair"],
-  lost: ['npm run breaks -- accept 1 --note "why"'],
-  missing: ["npm run sync", "npm run reconcile"],
-  behind: ["npm run sync", "npm run reconcile"],
-  rejected: ["npm run sync", "npm run reconcile"],
-  // #2 is of demo trading.
-  restated: ['npm run breaks -- accept 1,3,4 --note "why"'],
-  unreconciled: ["npm run reconcile"],
+/** The title of each state, and the colour of it. */
+const titles: Readonly<Record<string, readonly [title: string, tone: string]>> = {
+  nothing: ["Nothing was ever read", "bad"],
+  "at work": ["A sync is at work", ""],
+  breaks: ["It does not add up", "bad"],
+  lost: ["Some history is lost", "bad"],
+  missing: ["Not complete", "warn"],
+  behind: ["Out of date", "warn"],
+  rejected: ["Some rows could not be read", "warn"],
+  restated: ["Some bills have no category", "warn"],
+  unreconciled: ["Some bills have no category", "warn"],
+  good: ["Some bills have no category", "warn"],
 };
 
-/** What the card of a state's breaks shows when all of it is opened. */
-const opened: Readonly<Partial<Record<Headline, string>>> = {
-  breaks: "last good",
-  restated: "RENAMED",
-  rejected: "billId: not a text",
-};
+/** Elements that reach out of the window, or whose text is cut off or overlaps another's. */
+const misplaced = `[...document.querySelectorAll("main *")].flatMap((element) => {
+  const box = element.getBoundingClientRect();
+  if (box.width === 0 || element.closest(".frame, .unseen, svg, details:not([open]) > :not(summary)")) return [];
+  const isOut = box.right > document.documentElement.clientWidth + 1 || box.left < -1;
+  return isOut ? [element.outerHTML.slice(0, 120)] : [];
+})`;
 
-describe.each(Object.keys(states) as Headline[])("a database in the state %s", (headline) => {
-  test("has its headline, and reads well in light, dark, narrow and without scripts", async () => {
-    await using state = await stateDatabase(states[headline] ?? (async () => {}));
-    // Contrast goes by the colours, all else by the size.
-    const colours = { runOnly: ["color-contrast"] };
-    const allElse = { rules: { "color-contrast": { enabled: false } } };
-    const looks = [
-      { viewport: wide, colorScheme: "light", options: allElse },
-      { viewport: wide, colorScheme: "dark", options: colours },
-      { viewport: narrow, colorScheme: "dark", options: allElse },
-      { viewport: narrow, colorScheme: "light", options: colours },
-    ] as const;
-    // The others have nothing that these do not show: a check takes a second.
-    const isChecked = ["nothing", "at work", "breaks", "good"].includes(headline);
+const screens = [
+  [1280, "light"],
+  [1280, "dark"],
+  [1024, "light"],
+  [768, "dark"],
+  [390, "light"],
+  [360, "dark"],
+] as const;
+
+describe.each(Object.keys(states))("a database in the state %s", (name) => {
+  test("has its title, and reads well at all widths, light and dark, on paper and without scripts", async () => {
+    await using state = await stateDatabase(states[name] ?? (async () => {}));
+    const [title, tone] = titles[name] ?? [];
+    const isBusy = name === "breaks" || name === "at work";
     await using wideOpen = await open({ viewport: wide, bypassCSP: true });
     const { page, errors } = wideOpen;
     await page.evaluate(axe);
-    await page.locator("details").evaluateAll((folds) => {
-      for (const fold of folds) fold.setAttribute("open", "");
-    });
-    for (const { viewport, colorScheme, options } of isChecked ? looks : looks.slice(2)) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      expect(await page.locator("h1").innerText()).toBe(headlines[headline].title);
-      expect(await violations(page, options)).toEqual([]);
-      expect(await isWiderThanScreen(page)).toBe(false);
+    for (const path of isBusy
+      ? ["/", "/?view=days&exact=1", "/?view=contracts", "/bills", "/runs"]
+      : ["/"]) {
+      if (path !== "/") await page.goto(server.url + path, { waitUntil: "load" });
+      if (path !== "/") await page.evaluate(axe);
+      for (const [width, colorScheme] of isBusy ? screens : screens.slice(4)) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme });
+        // Contrast goes by the colours, all else by the size: a check takes a second.
+        const isContrast = colorScheme === "dark";
+        if (width !== 768 && width !== 1024) {
+          const options = isContrast
+            ? { runOnly: ["color-contrast"] }
+            : { rules: { "color-contrast": { enabled: false } } };
+          expect(await violations(page, options)).toEqual([]);
+        }
+        expect(await page.evaluate(misplaced)).toEqual([]);
+        expect(await isWiderThanScreen(page)).toBe(false);
+      }
+      await page.emulateMedia({ media: "print" });
+      // The length of an A4 sheet within its margins.
+      await page.setViewportSize({ width: 1047, height: 718 });
+      expect([path, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([
+        path,
+        1047,
+      ]);
+      await page.emulateMedia({ media: "screen" });
     }
-    const { tone } = headlines[headline];
-    // One trouble has one colour, in the headline, in the tiles and in the rows.
-    const red = page.locator(".tile.bad, .ledgers .chip.bad, .break > th .chip.bad");
-    expect((await red.count()) > 0).toBe(tone === "bad");
-    if (headline === "behind") {
-      expect(await page.locator('.tile.good[href="#breaks"], #breaks .chip.good').count()).toBe(0);
-    }
-    const shown = opened[headline];
-    if (shown !== undefined) expect(await page.locator("#breaks").innerText()).toContain(shown);
     expect(errors).toEqual([]);
     await using plain = await open({ javaScriptEnabled: false });
-    expect(await plain.page.locator("h1").innerText()).toBe(headlines[headline].title);
+    expect(await plain.page.locator("h1").innerText()).toBe(title);
+    expect(await plain.page.locator("h1").getAttribute("class")).toBe(tone);
     expect(await plain.page.locator("footer").count()).toBe(1);
-    expect(await plain.page.locator(".command code").allInnerTexts()).toEqual(
-      commands[headline] ?? [],
-    );
     expect(server.complaints).toEqual([]);
     void state;
   });
 });
 
 test("a sync from elsewhere is seen while it reads, and the whole page when it ends", async () => {
-  await using state = await stateDatabase(states["unreconciled"] ?? (async () => {}));
+  await using state = await stateDatabase(states["behind"] ?? (async () => {}));
   await using opened = await open();
   const { page } = opened;
   const headline = page.locator("h1");
-  expect(await headline.innerText()).toBe(headlines.unreconciled.title);
-  await page.locator("summary").first().click();
-  const runs = page.locator("#runs .about");
-  const runsBefore = await runs.innerText();
+  expect(await headline.innerText()).toBe("Out of date");
+  await page.locator("#ledgers summary").click();
   const runId = await logRun(state.db, { agoMs: 1_000, outcome: "running" });
   await expect
     .poll(() => headline.innerText(), { timeout: 30_000 })
-    .toBe(headlines["at work"].title);
-  const isOpen = () => page.locator("details").first().getAttribute("open");
-  expect(await isOpen()).toBe("");
-  const progress = page.locator(".progress");
-  expect(await progress.innerText()).toContain("100.0 % of the time is read");
-  await storeAccount(state.db, {
-    account: "second",
-    known: {
-      "USDT-FUTURES": {
-        read: [
-          [90, 60],
-          [30, 0],
-        ],
-      },
-    },
-  });
-  await expect.poll(() => progress.innerText(), { timeout: 30_000 }).toContain("1 ledger left");
+    .toBe("Some bills have no category");
+  expect(await page.locator("#ledgers details").getAttribute("open")).toBe("");
+  expect(await page.locator(".progress").innerText()).toContain("of the time is read");
   await state.db.execute(sql`
     update sync_runs
     set outcome = 'complete', finished_at = clock_timestamp()
     where run_id = ${runId}`);
-  await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe(headlines.missing.title);
-  // No event has the runs: the page was loaded anew.
-  await expect.poll(() => runs.innerText(), { timeout: 30_000 }).not.toBe(runsBefore);
+  await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe("Out of date");
+  expect(await page.locator(".progress").count()).toBe(0);
+});
+
+test("keys go from figure to figure, open bills, and a button copies a command", async () => {
+  await using state = await stateDatabase(states["breaks"] ?? (async () => {}));
+  await using opened = await open(
+    { permissions: ["clipboard-read", "clipboard-write"] },
+    "/?account=main&product=USDT-FUTURES",
+  );
+  const { page, errors } = opened;
+  const code = page.locator(".todo code").first();
+  await page.locator(".todo button").first().click();
+  await expect.poll(() => page.locator(".todo button").first().innerText()).toBe("Copied");
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(await code.innerText());
+  // Of the picture and of the table the Tab key stops at one link each.
+  const stops = await page.evaluate(
+    `[...document.querySelectorAll("[data-rove]")].map((group) => [...group.querySelectorAll("a")].filter((link) => link.tabIndex === 0).length)`,
+  );
+  expect(stops).toEqual([1, 1]);
+  const focused = () =>
+    page.evaluate(
+      "document.activeElement.href.baseVal ?? document.activeElement.href",
+    ) as Promise<string>;
+  await page.locator(".chart a").first().focus();
+  await page.keyboard.press("End");
+  const last = await focused();
+  await page.keyboard.press("ArrowLeft");
+  expect(await focused()).not.toBe(last);
+  // In the table, up and down keep the column.
+  await page.locator("#statement tbody tr:first-child td:nth-of-type(2) a").focus();
+  const column = () => page.evaluate("document.activeElement.closest('td').cellIndex");
+  const row = () => page.evaluate("document.activeElement.closest('tr').rowIndex");
+  const [at, from] = [await column(), (await row()) as number];
+  await page.keyboard.press("ArrowDown");
+  expect([await column(), await row()]).toEqual([at, from + 1]);
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowRight");
+  expect(await row()).toBe(from);
+  const href = await focused();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/bills**");
+  expect(page.url()).toBe(new URL(href, server.url).href);
+  expect(errors).toEqual([]);
+  void state;
 });
 
 test("names and notes of all kinds are text, never markup", async () => {
@@ -196,21 +229,14 @@ test("names and notes of all kinds are text, never markup", async () => {
   await using opened = await open();
   const { page, errors } = opened;
   expect(await page.locator("#ledgers").innerText()).toContain(hostile);
-  expect(await page.locator("#breaks").innerText()).toContain(hostile);
-  expect(await page.locator("#runs").innerText()).toContain(hostile);
-  expect(await page.locator("main img, main script").count()).toBe(0);
-  expect(await page.title()).toBe(`${headlines.breaks.title} – bill-sync`);
-  // A link to a break shows it with all that is folded about it: one that is open, one that is signed off.
-  const links = await page
-    .locator('a[href^="#break-"]')
-    .evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
-  for (const link of new Set([...links, "#break-1"])) {
-    await page.goto(`${server.url}/${link}`);
-    await expect.poll(() => page.locator(`tr${link}`).isVisible()).toBe(true);
-    const about = page.locator(`tr${link} + .more pre`).last();
-    expect((await about.count()) === 0 || (await about.isVisible())).toBe(true);
+  expect(await page.locator("#todo").innerText()).toContain(hostile);
+  for (const path of ["/", "/runs", "/bills"]) {
+    if (path !== "/") await page.goto(server.url + path);
+    expect(await page.locator("main img, main script").count()).toBe(0);
+    expect(await page.title()).not.toBe("owned");
   }
-  expect(links.length).toBeGreaterThan(0);
+  await page.goto(`${server.url}/runs`);
+  expect(await page.locator("#runs").innerText()).toContain(hostile);
   expect(errors).toEqual([]);
   void state;
 });

@@ -1,26 +1,30 @@
 import { globSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { decimalOf } from "../src/export/decimal.ts";
+import { axisOf, chart } from "../src/page/chart.ts";
 import {
   allDigits,
   amount,
-  asWritten,
-  discrepancy,
-  lengthText,
+  daysText,
   movement,
-  netMovement,
-  padded,
   percentage,
   placesOf,
   roundedTo,
   timeTag,
 } from "../src/page/format.ts";
 import { html, joined } from "../src/page/html.ts";
-import { missedNote, missedOf } from "../src/page/missed.ts";
-import { closeOf } from "../src/page/money/books.ts";
-import { queryOf, selectionOf, type Wallet } from "../src/page/selection.ts";
+import type { Period } from "../src/page/periods.ts";
+import { type Figures, pieceNames } from "../src/page/pieces.ts";
+import {
+  askedIn,
+  missedIn,
+  queryOf,
+  selectionOf,
+  type Wallet,
+  walletValue,
+} from "../src/page/selection.ts";
 
 const shown = { coin: "USDT", isExact: false };
 const textOf = (markup: { readonly text: string }) => markup.text.replaceAll(/<[^>]*>/g, "");
@@ -40,7 +44,7 @@ test("no text becomes markup, wherever it stands in a template", () => {
 test("every value of an attribute stands in quotes, and markup is made by html alone", () => {
   const sources = globSync("src/page/**/*.ts").map((path) => readFileSync(path, "utf8"));
   expect(sources.length).toBeGreaterThan(5);
-  expect(sources.filter((text) => /<[^>]*=\$\{/.test(text))).toEqual([]);
+  expect(sources.filter((text) => /<[^>]*\s[\w-]+=\$\{/.test(text))).toEqual([]);
   expect(sources.filter((text) => /\bnew Html\(/.test(text))).toHaveLength(1);
 });
 
@@ -58,64 +62,28 @@ test.each([
   const moved = movement(decimal, { ...shown, coin });
   const exact = amount(decimal, { coin, isExact: true });
   expect([balance, moved, exact].map(textOf)).toEqual(texts);
-  expect(balance.text).toContain(`title="${textOf(exact)}"`);
   expect(balance.text).toContain(`value="${decimal}"`);
-  // Only a table's movement of zero is a dash.
-  const inSentence = textOf(netMovement(decimal, { ...shown, coin }));
-  expect(inSentence).toBe(texts[1] === "–" ? texts[0] : texts[1]);
 });
 
 test.each([
-  ["0.1673", "16.73 %", "16.73 %"],
-  ["0.05", "5.00 %", "5 %"],
-  ["1.2", "120.00 %", "120 %"],
-  ["0.123456", "12.35 %", "12.3456 %"],
-  ["-0.5", "−50.00 %", "−50 %"],
-])("the ratio %s is shown as %s, and exactly as %s", (ratio, short, exact) => {
-  expect(textOf(percentage(ratio, false))).toBe(short);
-  expect(textOf(percentage(ratio, true))).toBe(exact);
-  expect(percentage(ratio, false).text).toContain(`value="${ratio}" title="${exact}"`);
-});
-
-test("a sentence has a minus before its numbers, and hyphens elsewhere", () => {
-  expect(asWritten("bills totalling -1.5 (-2) of 2026-11-22, by COIN-FUTURES or a-1")).toBe(
-    "bills totalling −1.5 (−2) of 2026-11-22, by COIN-FUTURES or a-1",
-  );
-});
-
-test("a sentence of a report has the page's digits and times, and its ids as they are", () => {
-  expect(
-    asWritten(
-      "bills totalling -1502.74673649, 1505528976288776192, 2026-10-29T00:00:00.000Z to v1.2345.6",
-    ),
-  ).toBe("bills totalling −1,502.74673649, 1505528976288776192, 2026-10-29 00:00Z to v1.2345.6");
-});
-
-test("decimals of a table have the same places, and lose none", () => {
-  expect(padded(["124251.7914603", null, "-0.50", "3"])).toEqual([
-    "124251.7914603",
-    null,
-    "-0.5000000",
-    "3.0000000",
-  ]);
-});
-
-test("what no bill explains is never in the colour of a gain", () => {
-  expect(discrepancy("1.5", shown).text).toContain('class="is-off"');
-  expect(movement("1.5", shown).text).toContain('class="in"');
+  ["0.1673", "16.73 %"],
+  ["0.05", "5.00 %"],
+  ["1.2", "120.00 %"],
+  ["0.123456", "12.35 %"],
+  ["-0.5", "−50.00 %"],
+])("the ratio %s is shown as %s", (ratio, text) => {
+  expect(percentage(ratio)).toBe(text);
 });
 
 test.each([
-  [59_999, "less than a minute"],
-  [25 * 60_000, "25 min"],
-  [3 * hourMs, "3 h"],
-  [3 * hourMs + 10 * 60_000, "3 h 10 min"],
-  [dayMs - 1, "1 day"],
-  [7 * dayMs - 1, "7 days"],
-  [6 * dayMs + 23 * hourMs, "6 d 23 h"],
-  [90 * dayMs + 29 * 60_000, "90 days"],
-])("%i ms are %s", (ms, text) => {
-  expect(lengthText(ms).replaceAll("\u00a0", " ")).toBe(text);
+  ["2026-08-28", "2026-11-25", "28 Aug – 25 Nov 2026"],
+  ["2025-12-28", "2026-01-02", "28 Dec 2025 – 2 Jan 2026"],
+  ["2026-08-26", "2026-08-31", "26 – 31 Aug 2026"],
+  ["2026-02-01", "2026-02-28", "Feb 2026"],
+  ["2024-02-01", "2024-02-28", "1 – 28 Feb 2024"],
+  ["2026-11-25", "2026-11-25", "25 Nov 2026"],
+])("the days %s to %s are %s", (from, to, text) => {
+  expect(daysText({ from, to })).toBe(text);
 });
 
 test("what is not known is not zero", () => {
@@ -149,27 +117,31 @@ const wallet = (account: string, product: string, coin: string, bills: number): 
   product,
   coin,
   bills,
-  isEnded: account === "gone",
   isDemo: product.startsWith("SUSDT") || account === "paper",
 });
 const wallets = [
   wallet("demo", "SUSDT-FUTURES", "SUSDT", 9_000),
   wallet("paper", "USDT-FUTURES", "USDT", 9_500),
-  wallet("gone", "USDT-FUTURES", "USDT", 8_000),
+  wallet("gone", "USDT-FUTURES", "USDT", 400),
   wallet("main", "COIN-FUTURES", "BTC", 300),
   wallet("main", "COIN-FUTURES", "ETH", 301),
   wallet("main", "USDT-FUTURES", "USDT", 500),
 ];
-const usual = { from: "2026-08-25", to: "2026-11-22", by: "day", isExact: false };
+const usual = { from: "2026-08-25", to: "2026-11-22", view: "months", isExact: false };
 
 test.each([
-  ["", ["main", "COIN-FUTURES", "ETH"], {}],
+  ["", ["main", "USDT-FUTURES", "USDT"], {}],
   ["account=gone", ["gone", "USDT-FUTURES", "USDT"], {}],
   ["account=nobody&product=USDT-FUTURES", ["main", "USDT-FUTURES", "USDT"], {}],
   ["product=COIN-FUTURES&coin=BTC", ["main", "COIN-FUTURES", "BTC"], {}],
   ["product=COIN-FUTURES&coin=USDT", ["main", "COIN-FUTURES", "ETH"], {}],
   ["account=demo&exact=1", ["demo", "SUSDT-FUTURES", "SUSDT"], { isExact: true }],
-  ["by=month&exact=yes", ["main", "COIN-FUTURES", "ETH"], { by: "month" }],
+  [
+    "wallet=account%3Dmain%26product%3DCOIN-FUTURES%26coin%3DBTC&coin=ETH",
+    ["main", "COIN-FUTURES", "BTC"],
+    {},
+  ],
+  ["view=days&exact=yes", ["main", "USDT-FUTURES", "USDT"], { view: "days" }],
   ["from=2026-10-01&to=2026-10-31", undefined, { from: "2026-10-01", to: "2026-10-31" }],
   ["from=2026-10-31&to=2026-10-01", undefined, { from: "2026-10-01", to: "2026-10-31" }],
   ["to=2026-02-30", undefined, {}],
@@ -177,34 +149,30 @@ test.each([
   ["from=1900-01-01&to=9999-12-31", undefined, { from: "2009-01-03", to: "2999-12-31" }],
   ["from=<script>", undefined, {}],
 ])("?%s selects what there is", (query, place, changes) => {
-  const selected = selectionOf(new URLSearchParams(query), wallets, now);
-  const [account, product, coin] = place ?? ["main", "COIN-FUTURES", "ETH"];
+  const selected = selectionOf(askedIn(new URLSearchParams(query)), wallets, now);
+  const [account, product, coin] = place ?? ["main", "USDT-FUTURES", "USDT"];
   expect(selected).toEqual({ account, product, coin, ...usual, ...changes });
 });
 
 test("what an address asks for and does not exist is said, and nothing else", () => {
-  const noteOf = (query: string) => {
+  const missedOf = (query: string) => {
     const asked = new URLSearchParams(query);
     const selected = selectionOf(asked, wallets, now);
-    if (selected === undefined) throw new Error("no selection");
-    return textOf(missedNote(missedOf(asked, selected), selected)).trim();
+    return selected && missedIn(asked, selected);
   };
-  expect(noteOf("")).toBe("");
-  expect(noteOf("account=main&product=COIN-FUTURES&coin=BTC&to=2026-11-01&by=month&exact=7")).toBe(
-    "",
-  );
-  expect(noteOf("from=2026-10-31&to=2026-10-01")).toBe("");
-  const shownInstead = "This is main COIN-FUTURES ETH, 2026-08-25 to 2026-11-22: ";
-  expect(noteOf("account=nope&product=XX&coin=USDT&from=2026-13-45")).toBe(
-    `${shownInstead}there is no account “nope” here, and there is no product “XX” here, and ` +
-      "there is no coin “USDT” here, and “2026-13-45” is no day.",
-  );
-  expect(noteOf("by=week")).toBe(`${shownInstead}rows are by day or by month, not by “week”.`);
-  expect(noteOf("from=1900-01-01&to=2026-11-22")).toBe(
-    "This is main COIN-FUTURES ETH, 2009-01-03 to 2026-11-22: “1900-01-01” is further away than the page goes.",
-  );
-  // An account is found by a part of its name, which may be another account's whole name.
-  expect(noteOf("account=mai")).toBe(`${shownInstead}there is no account “mai” here.`);
+  expect(missedOf("")).toEqual([]);
+  expect(
+    missedOf("account=main&product=COIN-FUTURES&coin=BTC&to=2026-11-01&view=days&exact=7"),
+  ).toEqual([]);
+  expect(missedOf("from=2026-10-31&to=2026-10-01")).toEqual([]);
+  expect(missedOf("account=nope&product=XX&coin=DOGE&from=2026-13-45&view=weeks")).toEqual([
+    "account “nope”",
+    "product “XX”",
+    "coin “DOGE”",
+    "from “2026-13-45”",
+    "view “weeks”",
+  ]);
+  expect(missedOf("from=1900-01-01")).toEqual(["from “1900-01-01”"]);
 });
 
 test("a selection is the same when its own address is read, whatever its names are", () => {
@@ -212,21 +180,81 @@ test("a selection is the same when its own address is read, whatever its names a
     fc.property(fc.string(), fc.string(), fc.boolean(), (account, coin, isExact) => {
       const own = [...wallets, wallet(account, "UTA", coin, 1)];
       const asked = selectionOf(new URLSearchParams({ account, product: "UTA", coin }), own, now);
-      const changed = asked && queryOf(asked, { isExact, by: "month" });
+      const changed = asked && queryOf(asked, { isExact, view: "kinds" });
       const again = selectionOf(new URLSearchParams(changed), own, now);
-      expect(again).toEqual({ account, product: "UTA", coin, ...usual, isExact, by: "month" });
+      expect(again).toEqual({ account, product: "UTA", coin, ...usual, isExact, view: "kinds" });
+      expect(
+        askedIn(
+          new URLSearchParams({ wallet: walletValue({ account, product: "UTA", coin }) }),
+        ).get("coin"),
+      ).toBe(coin);
     }),
   );
   expect(selectionOf(new URLSearchParams(), [], now)).toBeUndefined();
 });
 
-test.each([
-  ["a month that is over", "2026-10-01", "2026-10-31", "2026-10", true],
-  ["a part of one", "2026-09-03", "2026-10-05", "2026-10", true],
-  ["days that reach into the running month", "2026-08-25", "2026-11-23", "2026-10", true],
-  ["the running month", "2026-11-01", "2026-11-30", "2026-11", false],
-  ["the last days of it", "2026-11-17", "2026-11-23", "2026-11", false],
-  ["a year that is not over", "2026-01-01", "2026-12-31", "2026-10", true],
-])("the month's close that %s offers", (_what, from, to, month, isOver) => {
-  expect(closeOf({ from, to }, "2026-11-23")).toEqual({ month, isOver });
+test("an axis's numbers are round, few, and around all values", () => {
+  const values = fc.array(
+    fc.maxSafeInteger().map((units) => units / 1e8),
+    { minLength: 1 },
+  );
+  fc.assert(
+    fc.property(values, (drawn) => {
+      const axis = axisOf(drawn);
+      expect(axis.length).toBeLessThanOrEqual(7);
+      expect(axis[0]).toBeLessThanOrEqual(Math.min(...drawn) + 1e-6);
+      expect(axis.at(-1)).toBeGreaterThanOrEqual(Math.max(...drawn) - 1e-6);
+    }),
+  );
+  expect(axisOf([259_318.69, 245_445.48])).toEqual([245_000, 250_000, 255_000, 260_000]);
+  expect(axisOf([])).toEqual([0, 1]);
+});
+
+const figures = Object.fromEntries(pieceNames.map((name) => [name, "0"])) as Figures;
+const dayAt = (offset: number, closing: string | null, result = "0"): Period => {
+  const day = isoTime(epochMs(Date.parse("2026-08-25") + offset * dayMs)).slice(0, 10);
+  return {
+    ...{ from: day, to: day, opening: closing, closing, bills: 1, isComplete: true },
+    figures: { ...figures, result },
+  };
+};
+const drawn = (days: readonly Period[], to: string, breaks: readonly string[] = []): string =>
+  chart(
+    days,
+    { coin: "USDT", from: days[0]?.from ?? to, to },
+    { breaks },
+    ({ from }) => `/b?${from}`,
+  ).text;
+
+test("where no balance is known no line is drawn, and each day opens its bills", () => {
+  const days = ["1", "2", null, null, "5"].map((closing, index) => dayAt(index, closing, "1"));
+  const markup = drawn(days, "2026-08-29", ["2026-08-26", "2026-07-01"]);
+  const line = /class="balance" d="([^"]*)"/.exec(markup)?.[1] ?? "";
+  expect(line.match(/M\d+/g)).toEqual(["M0", "M800"]);
+  expect(line.match(/H\d+/g)).toEqual(["H200", "H200", "H400", "H1000"]);
+  expect(markup.match(/href="[^"]*"/g)).toEqual(days.map(({ from }) => `href="/b?${from}"`));
+  // A break stands at its day; one of another time is not drawn.
+  expect(markup.match(/class="break"/g)).toHaveLength(1);
+  expect(/class="break"><title>26 Aug.*?x="([^"]*)"/.exec(markup)?.[1]).toBe("20%");
+});
+
+test("everything drawn is inside of the picture, however long it is", () => {
+  const amounts = fc.array(fc.maxSafeInteger(), { minLength: 1, maxLength: 400 });
+  fc.assert(
+    fc.property(amounts, fc.nat(30), (all, ahead) => {
+      const days = all.map((value, index) => dayAt(index, String(value), String(-value)));
+      const to = isoTime(epochMs(Date.parse(days.at(-1)?.to ?? "") + ahead * dayMs)).slice(0, 10);
+      const markup = drawn(days, to);
+      for (const [, left = "", width = "", top = "", tall = ""] of markup.matchAll(
+        /<rect class="(?:in|out|hit)" x="([^"]*)%" width="([^"]*)%" y="([^"]*)" height="([^"]*)"/g,
+      )) {
+        expect(Number(left)).toBeGreaterThanOrEqual(0);
+        expect(Number(left) + Number(width)).toBeLessThanOrEqual(100.2);
+        expect(Number(top)).toBeGreaterThanOrEqual(0);
+        expect(Number(top) + Number(tall)).toBeLessThanOrEqual(213);
+      }
+      expect(markup.match(/<a /g)?.length).toBeLessThanOrEqual(100);
+    }),
+    { numRuns: 20 },
+  );
 });

@@ -48,9 +48,8 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/ledger/upsert-bills.ts": 1,
     "src/db/views.ts": 4,
     "src/export/read-bills.ts": 1,
-    "src/page/money/lines.ts": 2,
-    "src/page/money/wallet-days.ts": 1,
-    "src/page/trust/restated-bills.ts": 2,
+    "src/page/periods.ts": 1,
+    "src/page/pieces.ts": 2,
     "src/reconciliation/breaks.ts": 1,
     "src/reconciliation/checks.ts": 3,
     "src/db/sql/wallet.ts": 2,
@@ -121,7 +120,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/backup/restore.ts": 2,
     "src/reconciliation/breaks.ts": 1,
     "src/fleet/tasks.ts": 1,
-    "src/reports/runs.ts": 2,
+    "src/page/runs.ts": 2,
   });
 });
 
@@ -167,7 +166,6 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
   expect(counted(/\bwith recursive\b/g)).toEqual({
     "src/db/run-retention.ts": 1,
-    "src/page/wallets.ts": 1,
     "src/reports/run-facts.ts": 1,
   });
   expect(

@@ -1,74 +1,64 @@
-import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
+import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readRuns } from "../reports/runs.ts";
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
-import { type Place, pageFoot, pageHead } from "./layout.ts";
-import type { WalletContext, WalletSection } from "./section.ts";
-import { walletSections } from "./sections.ts";
-import { readShown, type Shown } from "./shown.ts";
-import { breaksSection } from "./trust/breaks-section.ts";
-import { checkedChain, type Facts, type FactsDeps, readFacts } from "./trust/facts.ts";
-import { ledgersSection } from "./trust/ledgers-section.ts";
-import { runDays, runsMax, runsSection } from "./trust/runs-section.ts";
-import { titleOf, trustSection } from "./trust/trust-section.ts";
-
-/** A request for the page. */
-export type Asked = FactsDeps & {
-  /** The query of the page's address. */
-  readonly query: URLSearchParams;
-};
+import { pageFoot, pageHead } from "./layout.ts";
+import { ledgersSection } from "./ledgers.ts";
+import { loansSection } from "./loans.ts";
+import {
+  isEmpty,
+  type Overview,
+  type OverviewDeps,
+  readBreakDays,
+  readOverview,
+} from "./overview.ts";
+import { askedIn, missedIn, queryOf, selectionOf } from "./selection.ts";
+import { statement } from "./statement.ts";
+import { titleOf, todoSection, verdictSection } from "./verdict.ts";
+import { readWallets } from "./wallets.ts";
 
 /**
- * Writes each part of the page as soon as it is known, beginning with whether the ledgers can be
- * trusted. All parts show the same moment.
+ * Writes each part of the page as soon as it is known, beginning with whether the ledgers can be trusted.
+ * All parts show the same moment.
  */
 export async function writePage(
   tx: Transaction,
-  { query, ...deps }: Asked,
+  { query, ...deps }: OverviewDeps & { readonly query: URLSearchParams },
   write: (part: Html) => void,
 ): Promise<void> {
-  const facts = await readFacts(tx, deps);
-  const { now, isSyncAtWork } = facts;
-  const isEmpty = facts.status.streams.length === 0;
-  const shown = await readShown(tx, query, now);
-  const { selection, wallets, missed } = shown;
-  const context = selection && {
-    ...{ tx, selection, wallets, missed, now },
-    chain: checkedChain(facts, selection),
-  };
-  const sections = context === undefined ? [] : await sectionsOf(context);
-  write(pageHead(titleOf(facts), isEmpty ? [] : [...first, ...sections, last], isSyncAtWork));
-  for (const part of liveParts(facts, shown)) write(part);
-  if (!isEmpty) write(await breaksSection(tx, facts));
-  if (context !== undefined) {
-    for (const { render } of sections) write(await render(context));
+  const asked = askedIn(query);
+  const overview = await readOverview(tx, deps, findIn(query));
+  const { now, isSyncAtWork } = overview;
+  const wallets = await readWallets(tx, asked);
+  const selection = selectionOf(asked, wallets.wallets, now);
+  write(
+    pageHead(titleOf(overview), "Overview", {
+      query: selection === undefined ? "" : queryOf(selection),
+      isSyncAtWork,
+    }),
+  );
+  for (const part of liveParts(overview)) write(part);
+  if (!isEmpty(overview)) {
+    if (selection !== undefined) {
+      const marks = { breaks: await readBreakDays(tx, selection) };
+      const missed = missedIn(asked, selection);
+      const today = isoTime(now).slice(0, 10);
+      write(await statement(tx, selection, { wallets, missed, marks, today }));
+    }
+    write(await loansSection(tx));
   }
-  const since = epochMs(Math.floor(now / dayMs) * dayMs - (runDays - 1) * dayMs);
-  const runs = await readRuns(tx, { since, runsMax });
-  if (!isEmpty || runs.length > 0) write(runsSection(runs, now, isSyncAtWork));
-  write(pageFoot(footNotes(now)));
+  write(
+    pageFoot(
+      html`Days are UTC. Coins are never added up. Figures are rounded for reading. As of ${timeTag(now)}.`,
+    ),
+  );
 }
 
-async function sectionsOf(context: WalletContext): Promise<readonly WalletSection[]> {
-  const there: WalletSection[] = [];
-  for (const section of walletSections) {
-    if ((await section.isThere?.(context)) ?? true) there.push(section);
-  }
-  return there;
-}
-
-const first: readonly Place[] = [
-  { id: "ledgers", title: "Ledgers" },
-  { id: "breaks", title: "Breaks" },
-];
-const last: Place = { id: "runs", title: "Runs" };
+export const findIn = (query: URLSearchParams): string => query.get("find")?.trim() ?? "";
 
 /** The parts of the page that change while a sync is at work. Each element has an id. */
-export const liveParts = (facts: Facts, shown: Shown): readonly Html[] =>
-  facts.status.streams.length === 0
-    ? [trustSection(facts)]
-    : [trustSection(facts), ledgersSection(facts, shown)];
-
-const footNotes = (now: EpochMs): Html =>
-  html`<p>Days are UTC. Coins are never added up. Amounts are rounded for reading: <span class="pointer">rest the pointer on one, or </span>tick “all digits”. Read ${timeTag(now)}.</p>`;
+export const liveParts = (overview: Overview): readonly Html[] => [
+  verdictSection(overview),
+  todoSection(overview),
+  ledgersSection(overview),
+];

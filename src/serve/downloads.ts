@@ -5,10 +5,11 @@ import { minuteMs } from "../contract/time.ts";
 import { explained } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { firstThrown, messageOf } from "../errors.ts";
+import { type ExportName, exportFile, isExportName } from "../page/download.ts";
 import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
-import { type ExportName, exportFile, isExportName } from "../page/money/exports.ts";
-import { readShown } from "../page/shown.ts";
+import { askedIn, missedIn, selectionOf } from "../page/selection.ts";
+import { readWallets } from "../page/wallets.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
 // A download holds a connection of the pool until its client has read it: other requests need
@@ -22,7 +23,7 @@ const idleMaxMs = 5 * minuteMs;
 export const downloads: RouteGroup = (app, deps) => {
   let underWay = 0;
   app.get("/export", async (request, reply) => {
-    const asked = new URL(request.url, "http://localhost").searchParams;
+    const asked = askedIn(new URL(request.url, "http://localhost").searchParams);
     const format = asked.get("format");
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
     if (!isExportName(format)) return refuse(reply, 404, "There is no such format");
@@ -54,13 +55,11 @@ async function send(
     await read(
       async (tx) => {
         const now = await readExchangeTime(tx);
-        const { selection, missed } = await readShown(tx, asked, now);
+        const selection = selectionOf(asked, (await readWallets(tx, asked)).wallets, now);
         if (selection === undefined) return refuse(reply, 404, "Nothing is stored yet");
         // A file outlives the page that says so.
-        const [lacking] = missed;
-        if (lacking !== undefined) {
-          return refuse(reply, 404, `There is no ${lacking.name} “${lacking.asked}”`);
-        }
+        const [missed] = missedIn(asked, selection);
+        if (missed !== undefined) return refuse(reply, 404, `There is no ${missed}`);
         const file = await exportFile(tx, selection, format, now);
         const body = new PassThrough();
         reply

@@ -3,6 +3,7 @@ import type { AccountStates } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
 import type { ReadReachable } from "../db/distribution/reachable.ts";
 import type { Read, ReadAtOnce } from "../db/read-only.ts";
+import type { Scope } from "../health/select.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
 import type { Stream } from "../sync/store.ts";
@@ -26,6 +27,8 @@ export type ServeDeps = {
   /** The greatest age of the newest read time, in ms, before the server calls a ledger stale. */
   readonly maxAgeMs: number;
   readonly log: Log;
+  /** What the ledgers are judged by. Default every stored ledger, and the usual limits. */
+  readonly health?: Pick<Scope, "configured" | "limits">;
   /** The configured ledgers, given what runs learned of their accounts. Default none. */
   readonly configured?: (states: AccountStates) => readonly Stream[];
   /**

@@ -81,6 +81,7 @@ export async function storeAccount(
     });
   }
   await refreshAllDays(db, new AbortController().signal);
+  await logRun(db, { agoMs: agoMs + 12 * minuteMs });
 }
 
 export type RunShape = {

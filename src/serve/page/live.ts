@@ -4,9 +4,8 @@ import { secondMs } from "../../contract/time.ts";
 import { explained } from "../../db/database-errors.ts";
 import { firstThrown, messageOf } from "../../errors.ts";
 import { joined } from "../../page/html.ts";
-import { liveParts } from "../../page/page.ts";
-import { readShown, type Shown } from "../../page/shown.ts";
-import { readFacts } from "../../page/trust/facts.ts";
+import { type Overview, readOverview } from "../../page/overview.ts";
+import { findIn, liveParts } from "../../page/page.ts";
 import type { ServeDeps } from "../route-group.ts";
 
 // Poll intervals while a sync runs and while none does. One poll serves all viewers.
@@ -69,20 +68,27 @@ async function sendTo(
   { now, ...deps }: ServeDeps,
   wasAtWork: boolean,
 ): Promise<boolean> {
-  const { facts, seen } = await deps.read(async (tx) => {
-    const all = await readFacts(tx, deps);
-    const each: (readonly [Viewer, Shown])[] = [];
-    for (const viewer of viewers) each.push([viewer, await readShown(tx, viewer.query, all.now)]);
-    return { facts: all, seen: each };
+  // Viewers of the same accounts see the same.
+  const finds = [...new Set([...viewers].map(({ query }) => findIn(query)))];
+  const overviews = await deps.read(async (tx) => {
+    const read = new Map<string, Overview>();
+    for (const find of finds)
+      read.set(find, await readOverview(tx, { ...deps.health, variables: deps.variables }, find));
+    return read;
   });
-  for (const [viewer, shown] of seen) {
-    const parts = joined(liveParts(facts, shown), "").text;
-    const hasEnded = wasAtWork && !facts.isSyncAtWork;
+  let isAtWork = false;
+  for (const viewer of viewers) {
+    const overview = overviews.get(findIn(viewer.query));
+    // This one came while the others' were read.
+    if (overview === undefined) continue;
+    isAtWork = overview.isSyncAtWork;
+    const parts = joined(liveParts(overview), "").text;
+    const hasEnded = wasAtWork && !isAtWork;
     if (parts !== viewer.sent || hasEnded) {
       send(viewer, hasEnded ? "ended" : "parts", parts, now());
     } else if (now() - viewer.sentAt > silenceMaxMs) send(viewer, "still", "", now());
   }
-  return facts.isSyncAtWork;
+  return isAtWork;
 }
 
 function send(viewer: Viewer, event: string, data: string, at: number): void {

@@ -1,14 +1,17 @@
+import { constants } from "node:zlib";
+import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Transaction } from "../../db/connect.ts";
 import { readAssets } from "../../page/assets.ts";
-import { writeBillsPage } from "../../page/bills/bills-page.ts";
+import { writeBillsPage } from "../../page/bills-page.ts";
 import { type Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
-import { type Asked, writePage } from "../../page/page.ts";
-import { unreachablePage } from "../../page/unreachable-page.ts";
+import { writePage } from "../../page/page.ts";
+import { writeRunsPage } from "../../page/runs.ts";
 import { countLedgers } from "../../reports/fleet.ts";
+import { unreachableLines } from "../../terminal/unreachable-text.ts";
 import { downloads } from "../downloads.ts";
 import type { RouteGroup, ServeDeps } from "../route-group.ts";
-import { compressAnswers } from "./compression.ts";
 import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
 import { sendInParts } from "./send-in-parts.ts";
@@ -39,30 +42,56 @@ export const page: RouteGroup = (app, deps) => {
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
       return reply.code(403).type("text/html; charset=utf-8").send(refused.text);
     });
-    compressAnswers(own);
+    await own.register(fastifyCompress, compression);
     addAssets(own);
     addLive(own, deps);
     downloads(own, deps);
     const parts = { log: deps.log, unreachable: () => insteadOf(deps) };
-    own.get("/", withHead, (request, reply) =>
-      sendInParts(reply, parts, (write) =>
-        deps.read((tx) => writePage(tx, askedOf(request, deps), write)),
-      ),
-    );
-    own.get("/bills", withHead, (request, reply) =>
-      sendInParts(reply, parts, (write) =>
-        deps.read((tx) => writeBillsPage(tx, askedOf(request, deps).query, write)),
-      ),
-    );
+    const pages: Readonly<Record<string, WritePage>> = {
+      "/": (tx, query, write) =>
+        writePage(tx, { ...deps.health, variables: deps.variables, query }, write),
+      "/bills": writeBillsPage,
+      "/runs": writeRunsPage,
+    };
+    for (const [path, writeTo] of Object.entries(pages)) {
+      own.get(path, withHead, (request, reply) =>
+        sendInParts(reply, parts, (write) =>
+          deps.read((tx) => writeTo(tx, queryOf(request), write)),
+        ),
+      );
+    }
   });
 };
+
+type WritePage = (
+  tx: Transaction,
+  query: URLSearchParams,
+  write: (part: Html) => void,
+) => Promise<void>;
+
+// Flushes after each part, not when a block is full: the first section is on the screen while the database still
+// computes the others. A Parquet file is compressed already, and events are short.
+export const compression = {
+  encodings: ["br", "gzip"],
+  customTypes: /^(?:text\/(?!event-stream)|image\/svg)/,
+  brotliOptions: {
+    flush: constants.BROTLI_OPERATION_FLUSH,
+    params: { [constants.BROTLI_PARAM_QUALITY]: 4 },
+  },
+  zlibOptions: { flush: constants.Z_SYNC_FLUSH },
+} satisfies FastifyCompressOptions;
 
 /** Looks at a row of each account. Undefined if all can be read. */
 async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | undefined> {
   const { unreachable } = await readReachable((accounts) =>
     read((tx) => countLedgers(tx, { accounts })),
   );
-  return unreachable.length === 0 ? undefined : unreachablePage(unreachable);
+  return unreachable.length === 0
+    ? undefined
+    : messagePage(
+        "Some accounts cannot be read",
+        html`The page is about all accounts, so it waits for ${unreachableLines(unreachable).join("; ")}. Meanwhile <code>bill-sync status</code> shows the others.`,
+      );
 }
 
 const refused = messagePage(
@@ -85,7 +114,5 @@ function addAssets(app: FastifyInstance): void {
   }
 }
 
-const askedOf = ({ url }: FastifyRequest, deps: ServeDeps): Asked => ({
-  ...deps,
-  query: new URL(url, "http://localhost").searchParams,
-});
+const queryOf = ({ url }: FastifyRequest): URLSearchParams =>
+  new URL(url, "http://localhost").searchParams;

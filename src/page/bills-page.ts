@@ -1,0 +1,150 @@
+import { epochMs, isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { formatCounted } from "../terminal/format.ts";
+import { type BillFilter, billsAddress, filterIn } from "./bill-address.ts";
+import {
+  type BillList,
+  type BillSum,
+  type Chain,
+  figureOf,
+  type ListedBill,
+  listBills,
+  placeOf,
+  placeText,
+  sumOfBills,
+} from "./bills.ts";
+import { allDigits, amount, daysText, isZero, movement, none } from "./format.ts";
+import { type Html, html } from "./html.ts";
+import { frame, messagePage, pageFoot, pageHead } from "./layout.ts";
+import { sumOf } from "./periods.ts";
+import { pieces } from "./pieces.ts";
+import {
+  askedIn,
+  missedIn,
+  queryOf,
+  type Selection,
+  selectionOf,
+  walletTitle,
+} from "./selection.ts";
+import { readWallets } from "./wallets.ts";
+
+/** Writes the page of the bills that make up a figure: newest first, each with its balances. */
+export async function writeBillsPage(
+  tx: Transaction,
+  query: URLSearchParams,
+  write: (part: Html) => void,
+): Promise<void> {
+  const asked = askedIn(query);
+  const { wallets } = await readWallets(tx, asked);
+  const selection = selectionOf(asked, wallets, await readExchangeTime(tx));
+  if (selection === undefined) {
+    return write(messagePage("Nothing is stored yet", html`Run <code>npm run sync</code> first.`));
+  }
+  const filter = filterIn(asked);
+  const before = placeOf(asked.get("before"));
+  write(pageHead("Bills", "Bills", { query: queryOf(selection) }));
+  const missed = missedIn(asked, selection);
+  write(html`
+<section id="bills" aria-labelledby="bills-title"><h1 id="bills-title">Bills</h1>
+<p class="quiet">${selection.account} ${walletTitle(selection)}, ${daysText(selection)}: ${whatText(filter)}</p>
+${missed.length === 0 ? "" : html`<p class="warn">There is no ${missed.join(", no ")}.</p>`}
+${form(selection, filter)}`);
+  const figure = await figureOf(tx, selection, filter);
+  const list = await listBills(tx, selection, filter, before);
+  const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter);
+  write(html`${sumNote(figure, sum, selection)}
+${list.bills.length === 0 ? html`<p>There is none.</p>` : billTable(list, selection, filter)}
+${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, filter, placeText(list.next))}">Older bills</a></p>`}
+</section>`);
+  write(
+    pageFoot(
+      html`Times are UTC, to the millisecond. Each balance is checked against the one before it and its bill, over all bills of the coin, also those that are not listed here. <a href="${addressOf({ ...selection, isExact: !selection.isExact }, filter, asked.get("before"))}">${selection.isExact ? "Usual digits" : "All digits"}</a>.`,
+    ),
+  );
+}
+
+const whatText = ({ piece, symbol, type, search }: BillFilter): string =>
+  [
+    piece === undefined ? "all bills" : pieces[piece].title.toLowerCase(),
+    ...(symbol === undefined ? [] : [symbol === "" ? "of no contract" : `of ${symbol}`]),
+    ...(type === undefined ? [] : [`of the type ${type}`]),
+    ...(search === "" ? [] : [`with “${search}”`]),
+  ].join(" ");
+
+/** Days and a search, which keep the figure. */
+function form({ account, product, coin, from, to, isExact }: Selection, filter: BillFilter): Html {
+  const { piece, symbol, type, search } = filter;
+  const kept = Object.entries({ account, product, coin, of: piece, symbol, type }).flatMap(
+    ([name, value]) =>
+      value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
+  );
+  return html`<form method="get" action="/bills">${kept}${isExact ? html`<input type="hidden" name="exact" value="1">` : ""}
+<label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>
+<label><span class="unseen">Bill, type or contract</span><input type="search" name="search" value="${search}" placeholder="bill, type or contract"></label><button>Show</button></form>`;
+}
+
+const addressOf = (selection: Selection, filter: BillFilter, before: string | null): string =>
+  [
+    billsAddress(selection, { ...selection, ...filter }),
+    ...(filter.search === "" ? [] : [new URLSearchParams({ search: filter.search })]),
+    ...(before === null ? [] : [new URLSearchParams({ before })]),
+  ].join("&");
+
+/** Holds the figure, which comes from stored days, against its bills, which are read now. */
+function sumNote(
+  figure: string | undefined,
+  added: BillSum | undefined,
+  { coin }: Selection,
+): Html {
+  if (figure === undefined) return html``;
+  const text = html`<b>${allDigits(figure, "+")} ${coin}</b>`;
+  if (added === undefined) {
+    return html`<p>${text}. These days have too many bills to add them up here: choose fewer days.</p>`;
+  }
+  const lack = sumOf([figure, added.sum.startsWith("-") ? added.sum.slice(1) : `-${added.sum}`]);
+  return isZero(lack)
+    ? html`<p>${formatCounted(added.bills, "bill")} ${added.bills === 1 ? "adds" : "add"} up to ${text}, to the last digit.</p>`
+    : html`<p class="bad">The figure is ${text}, and its ${formatCounted(added.bills, "bill")} add up to <b>${allDigits(added.sum, "+")}</b>. Somebody changed or deleted bills by hand. <code>npm run reconcile -- --full</code> says where.</p>`;
+}
+
+/** The table of bills, with the balance before and after each. */
+function billTable({ bills }: BillList, selection: Selection, { piece }: BillFilter): Html {
+  const hasChain = bills.some(({ chain }) => chain !== undefined);
+  const isUnified = selection.product === "UTA";
+  const number = (title: string) => html`<th scope="col" class="n">${title}</th>`;
+  return html`${hasChain ? "" : html`<p class="quiet">These days have too many bills to check each balance. A time leads to the bills of its day.</p>`}
+${frame(
+  "List of bills",
+  html`<table class="bills"><thead><tr><th scope="col">Time</th>${isUnified ? html`<th scope="col">Product</th>` : ""}<th scope="col">Type</th><th scope="col">Contract</th>${number("Amount")}${number("Fee")}${number(piece === undefined ? "Moved" : pieces[piece].title)}${hasChain ? html`${number("Balance before")}${number("Balance after")}<th scope="col">Check</th>` : ""}<th scope="col">Bill</th></tr></thead>
+<tbody>${bills.map((bill) => rowOf(bill, selection, { hasChain, isUnified }))}</tbody></table>`,
+)}`;
+}
+
+function rowOf(
+  { cTime, productType, billId, businessType, category, symbol, chain, ...bill }: ListedBill,
+  selection: Selection,
+  { hasChain, isUnified }: { readonly hasChain: boolean; readonly isUnified: boolean },
+): Html {
+  const day = isoTime(cTime).slice(0, 10);
+  const place = new URLSearchParams({ before: isoTime(epochMs(cTime + 1)) });
+  const all = `${billsAddress(selection, { from: day, to: day })}&${place}`;
+  const moved = (decimal: string) => html`<td class="n">${movement(decimal, selection)}</td>`;
+  return html`
+<tr><th scope="row"><a href="${all}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <small>${category === "unknown" ? "unclassified" : category}</small></td><td>${symbol ?? ""}</td>${moved(bill.amount)}${moved(bill.fee)}${moved(bill.part)}${hasChain ? chainCells(chain, selection) : ""}<td class="quiet">${billId}</td></tr>`;
+}
+
+const chainCells = (chain: Chain | undefined, selection: Selection): Html =>
+  chain === undefined
+    ? html`<td></td><td></td><td></td>`
+    : html`<td class="n">${amount(chain.before, selection)}</td><td class="n">${amount(chain.after, selection)}</td><td>${checkText(chain)}</td>`;
+
+function checkText({ difference, rounding, isSettled }: Chain): Html {
+  if (difference === null) return none;
+  if (!isZero(difference)) {
+    return html`<span class="${isSettled ? "bad" : "warn"}">off by ${allDigits(difference, "+")}${isSettled ? "" : ", not checked yet"}</span>`;
+  }
+  return isZero(rounding)
+    ? html`<span class="good">adds up</span>`
+    : html`rounded ${allDigits(rounding, "+")}`;
+}

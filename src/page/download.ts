@@ -1,0 +1,114 @@
+import { sql } from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { readClosings } from "../export/closings.ts";
+import type { Chunks } from "../export/exported-bill.ts";
+import { isJournal, loadFormat } from "../export/formats.ts";
+import { readBills } from "../export/read-bills.ts";
+import { readFindings } from "../health/findings.ts";
+import { isHole } from "../health/kinds.ts";
+import { productTypesOf, type Selection, timesOf } from "./selection.ts";
+
+/** The formats that the page offers, under their usual names. */
+export const exportNames = {
+  csv: "CSV",
+  parquet: "Parquet",
+  hledger: "hledger",
+  beancount: "beancount",
+} as const;
+
+export type ExportName = keyof typeof exportNames;
+
+export const isExportName = (name: string | null): name is ExportName =>
+  name !== null && Object.hasOwn(exportNames, name);
+
+const types: Readonly<Record<ExportName, { readonly ending: string; readonly type: string }>> = {
+  csv: { ending: "csv", type: "text/csv; charset=utf-8; header=present" },
+  parquet: { ending: "parquet", type: "application/vnd.apache.parquet" },
+  hledger: { ending: "journal", type: "text/plain; charset=utf-8" },
+  beancount: { ending: "beancount", type: "text/plain; charset=utf-8" },
+};
+
+/** A file of the selected bills. */
+export type ExportFile = {
+  /** The name says so if the time was not read completely, or if balances do not follow. */
+  readonly name: string;
+  readonly type: string;
+  readonly chunks: Chunks;
+};
+
+/**
+ * Starts an export inside one transaction. Nothing else may use the transaction until the file's chunks end.
+ */
+export async function exportFile(
+  tx: Transaction,
+  selection: Selection,
+  format: ExportName,
+  now: EpochMs,
+): Promise<ExportFile> {
+  const { account, product, coin, from, to } = selection;
+  const bills = {
+    accounts: [account],
+    productTypes: productTypesOf(selection) as readonly ProductType[],
+    coins: [coin],
+    ...timesOf(selection),
+  };
+  const write = await loadFormat(format);
+  const closings = isJournal(format) ? await readClosings(tx, bills) : [];
+  const { ending, type } = types[format];
+  const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];
+  return {
+    name: `${words.map((word) => word.replaceAll(/[^\w.-]/g, "_")).join("-")}.${ending}`,
+    type,
+    chunks: write(readBills(tx, bills), { closings }),
+  };
+}
+
+/** Words for the file's name that say what is not known to be complete, or does not add up. */
+async function lackOf(
+  tx: Transaction,
+  selection: Selection,
+  now: EpochMs,
+): Promise<readonly string[]> {
+  const { account, coin } = selection;
+  const productTypes = productTypesOf(selection) as readonly ProductType[];
+  const times = timesOf(selection);
+  const span = { from: times.from, to: epochMs(Math.min(now, times.to)) };
+  const scope = { now, accounts: [account], productTypes, span };
+  const findings = await readFindings(tx, scope);
+  // What no run has reached yet is said by the time up to which the file is complete.
+  const isLacking = findings.some((one) => isHole(one) && one.kind !== "behind");
+  const isBroken = findings.some((one) => one.kind === "broken" && ["", coin].includes(one.coin));
+  const through = await readThrough(tx, account, productTypes);
+  const isWhole = through !== undefined && through >= span.to;
+  return [
+    ...(isLacking || through === undefined || through <= span.from
+      ? ["not-all-read"]
+      : isWhole
+        ? []
+        : ["complete-through", isoTime(through).slice(0, 16).replace(":", "").concat("Z")]),
+    ...(isBroken ? ["does-not-add-up"] : []),
+  ];
+}
+
+/** The end of the time that was read of all these ledgers; undefined if nothing was. */
+async function readThrough(
+  tx: Transaction,
+  account: string,
+  productTypes: readonly string[],
+): Promise<EpochMs | undefined> {
+  const { rows } = await tx.execute<{ through: string | null }>(sql`
+    select ${msOf(sql`min(covered_to)`)} as through
+    from (
+      select product_type, max(covered_to) as covered_to
+      from analytics.coverage
+      where account = ${account}
+        and product_type = any(${textArray(productTypes)}::text[])
+        and state = 'complete'
+      group by product_type
+    ) as ends`);
+  return timeFrom(rows[0]?.through ?? null);
+}

@@ -1,0 +1,92 @@
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import { type Finding, severityOf } from "../health/kinds.ts";
+import { formatCount, formatCounted, formatDuration } from "../terminal/format.ts";
+import { timeTag } from "./format.ts";
+import { type Html, html } from "./html.ts";
+import { block } from "./layout.ts";
+import { type Ledger, type Overview, throughOf } from "./overview.ts";
+import { toneOf } from "./verdict.ts";
+
+/** Each ledger's time as a strip, how far it is complete, and its state in words. */
+export function ledgersSection(overview: Overview): Html {
+  const { ledgers, stored, now, find } = overview;
+  if (stored === 0) return html`<section id="ledgers" hidden></section>`;
+  const [own, demo] = [
+    ledgers.filter(({ isDemo }) => !isDemo),
+    ledgers.filter(({ isDemo }) => isDemo),
+  ];
+  const start = Math.min(
+    ...ledgers.flatMap(({ stretches }) => stretches.map(({ from }) => from)),
+    now,
+  );
+  const isOne = new Set(ledgers.map(({ account }) => account)).size <= 1;
+  const table = (
+    rows: readonly Ledger[],
+  ) => html`<table class="ledgers"><thead><tr><th scope="col">Ledger</th><th scope="col" class="n">Bills</th><th scope="col" class="wide">Read since ${isoTime(start as EpochMs).slice(0, 10)}</th><th scope="col">Complete through</th><th scope="col" class="n">State</th></tr></thead>
+<tbody>${rows.map((ledger) => ledgerRow(ledger, { start, now, isOne, isAtWork: overview.isSyncAtWork }))}</tbody></table>`;
+  return block(
+    {
+      id: "ledgers",
+      title: "Ledgers",
+      beside:
+        stored > ledgers.length || find !== ""
+          ? html`<form method="get" action="/#ledgers"><small>${formatCount(ledgers.length)} of ${formatCount(stored)}</small> <label><span class="unseen">Part of an account's name</span><input type="search" name="find" value="${find}" placeholder="account"></label><button>Find</button></form>`
+          : undefined,
+    },
+    html`${own.length === 0 ? html`<p>${find === "" ? "There is no ledger of real money." : `No account's name contains “${find}”.`}</p>` : table(own)}
+${demo.length === 0 ? "" : html`<details><summary>${formatCounted(demo.length, "ledger")} of demo trading, which is no money</summary>${table(demo)}</details>`}`,
+  );
+}
+
+type Drawing = {
+  readonly start: number;
+  readonly now: EpochMs;
+  readonly isOne: boolean;
+  readonly isAtWork: boolean;
+};
+
+function ledgerRow(ledger: Ledger, { start, now, isOne, isAtWork }: Drawing): Html {
+  const { account, productType, bills, findings, stretches } = ledger;
+  const [worst] = findings;
+  const name = isOne ? productType : `${account} ${productType}`;
+  const through = throughOf(ledger) ?? stretches.findLast(({ state }) => state === "complete")?.to;
+  const state =
+    worst === undefined
+      ? html`<span class="good">complete</span>`
+      : html`<span class="${toneOf[severityOf(worst)]}">${stateOf(worst, now)}</span>`;
+  const isUnread = stretches.some(({ state: one }) => one === "missing");
+  return html`<tr><th scope="row">${name}</th><td class="n">${formatCount(bills)}</td><td class="wide">${strip(ledger, start, now)}</td><td>${timeTag(through)}</td><td class="n">${isAtWork && isUnread ? "reading" : state}</td></tr>`;
+}
+
+/** The worst of a ledger in two or three words. */
+function stateOf({ kind, since, until, count }: Finding, now: EpochMs): string {
+  const length =
+    since === undefined || until === undefined ? "" : `${formatDuration(until - since)} `;
+  switch (kind) {
+    case "broken":
+      return formatCounted(count, "break");
+    case "lost":
+      return `${length}lost`;
+    case "unread":
+    case "unreadable":
+      return `${length}unread`;
+    case "behind":
+      return since === undefined ? "behind" : `${formatDuration(now - since)} behind`;
+    case "rejected":
+      return `${formatCount(count)} rejected`;
+    default:
+      return kind.replace("-", " ");
+  }
+}
+
+const strip = ({ stretches }: Ledger, start: number, now: EpochMs): Html => {
+  const placeOf = (time: number) =>
+    Math.round(Math.max(0, Math.min(1, (time - start) / Math.max(1, now - start))) * 10_000) / 100;
+  const label = stretches
+    .map(
+      ({ state, from, to }) =>
+        `${state} ${isoTime(from).slice(0, 10)} to ${isoTime(to).slice(0, 10)}`,
+    )
+    .join(", ");
+  return html`<svg class="strip" height="8" role="img" aria-label="${stretches.length > 12 ? `${stretches.length} stretches of time` : label}">${stretches.map(({ state, from, to }) => html`<rect class="${state}" x="${placeOf(from)}%" width="${Math.max(0.4, placeOf(to) - placeOf(from))}%" height="8"/>`)}</svg>`;
+};

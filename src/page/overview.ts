@@ -1,0 +1,196 @@
+import { sql } from "drizzle-orm";
+import { walletOf } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
+import type { Finding, Kind } from "../health/kinds.ts";
+import type { Scope } from "../health/select.ts";
+import { type Verdict, verdictOf } from "../health/verdict.ts";
+import { isSyncAtWork, type LoggedRun, readLastSync } from "./runs.ts";
+import type { Selection } from "./selection.ts";
+
+// What is known of all ledgers at one moment.
+
+export type OverviewDeps = Pick<Scope, "configured" | "limits"> & {
+  /** Variables that the commands of the page need here, as lines of `NAME=value`. Default none. */
+  readonly variables?: string | undefined;
+};
+
+/** A stretch of a ledger's time. Times are in ms since the Unix epoch. */
+export type Stretch = {
+  readonly state: "complete" | "lost" | "missing";
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+};
+
+export type Ledger = {
+  readonly account: string;
+  readonly productType: string;
+  readonly bills: number;
+  readonly isDemo: boolean;
+  readonly stretches: readonly Stretch[];
+  readonly findings: readonly Finding[];
+};
+
+export type Overview = {
+  readonly now: EpochMs;
+  readonly verdict: Verdict;
+  /** The worst ones, those of demo trading last. */
+  readonly findings: readonly Finding[];
+  /** How many there are of real money. */
+  readonly found: number;
+  readonly ledgers: readonly Ledger[];
+  /** How many ledgers are stored: the listed ones are the worst, and then the largest. */
+  readonly stored: number;
+  readonly bills: number;
+  /** How many balances were checked. */
+  readonly checked: number;
+  readonly isSyncAtWork: boolean;
+  readonly lastSync: Pick<LoggedRun, "finishedAt" | "outcome" | "error"> | undefined;
+  readonly variables: string | undefined;
+  /** The text that listed accounts' names contain; empty for all. */
+  readonly find: string;
+};
+
+const listedMax = 12;
+
+export async function readOverview(
+  tx: Transaction,
+  { configured = [], limits, variables }: OverviewDeps,
+  find: string,
+): Promise<Overview> {
+  const now = await readExchangeTime(tx);
+  const scope = { now, configured, ...(limits && { limits }) };
+  const isAtWork = await isSyncAtWork(tx);
+  // What a sync that is at work leaves to do is not known yet.
+  const isKnown = ({ kind }: Pick<Finding, "kind">) => !(isAtWork && closedBySync.has(kind));
+  const findings = (await readFindings(tx, scope)).filter(isKnown);
+  const counts = (await countFindings(tx, scope)).filter(isKnown);
+  const totals = await readTotals(tx);
+  const isFound = ({ account }: Finding) => account.toLowerCase().includes(find.toLowerCase());
+  return {
+    ...{ now, findings, variables, find },
+    verdict: verdictOf(findings, await readAccepted(tx, { accounts: undefined })),
+    found: counts.reduce((sum, count) => sum + (count.isDemo ? 0 : count.findings), 0),
+    ...totals,
+    ledgers: await readLedgers(tx, findings.filter(isFound), find),
+    isSyncAtWork: isAtWork,
+    lastSync: await readLastSync(tx),
+  };
+}
+
+const closedBySync: ReadonlySet<Kind> = new Set([
+  ...(["never-synced", "never-read", "expiring", "unread", "behind"] as const),
+  ...(["ltv-behind", "unchecked"] as const),
+]);
+
+async function readTotals(
+  tx: Transaction,
+): Promise<Pick<Overview, "stored" | "bills" | "checked">> {
+  const { rows } = await tx.execute<{ stored: string; bills: string; checked: string }>(sql`
+    select
+      count(*) as stored,
+      coalesce(sum(bills), 0) as bills,
+      (select coalesce(sum(tested), 0) from reconciled_chains) as checked
+    from streams`);
+  const [row] = rows;
+  return {
+    stored: Number(row?.stored),
+    bills: Number(row?.bills),
+    checked: Number(row?.checked),
+  };
+}
+
+/** Those with findings first, worst first; then those with most bills. */
+async function readLedgers(
+  tx: Transaction,
+  findings: readonly Finding[],
+  find: string,
+): Promise<readonly Ledger[]> {
+  const places = [...new Set(findings.map(({ account, ledger }) => `${account}\n${ledger}`))];
+  const { rows } = await tx.execute<{
+    account: string;
+    productType: string;
+    bills: string;
+    isDemo: boolean;
+  }>(sql`
+    select
+      account,
+      product_type as "productType",
+      bills,
+      coalesce(is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$' as "isDemo"
+    from streams
+    left join (
+      select account, is_demo
+      from stream_states
+      where product_type = ''
+    ) as whole using (account)
+    where strpos(lower(account), lower(${find})) > 0
+    order by
+      4,
+      least(
+        array_position(${textArray(places)}::text[], account || E'\n' || product_type),
+        array_position(
+          ${textArray(places)}::text[],
+          account || E'\n' || case when product_type like 'UTA-%' then 'UTA' else product_type end
+        )
+      ),
+      bills desc,
+      account,
+      product_type
+    limit ${listedMax}`);
+  const { rows: spans } = await tx.execute<
+    Record<"account" | "productType" | "state" | "from" | "to", string>
+  >(sql`
+    select
+      account,
+      product_type as "productType",
+      state,
+      ${msOf(sql`covered_from`)} as from,
+      ${msOf(sql`covered_to`)} as to
+    from analytics.coverage
+    where account = any(${textArray(rows.map(({ account }) => account))}::text[])
+    order by covered_from`);
+  return rows.map(({ bills, ...row }) => ({
+    ...row,
+    bills: Number(bills),
+    stretches: spans
+      .filter((span) => span.account === row.account && span.productType === row.productType)
+      .map((span) => ({
+        state: span.state === "expired" ? "lost" : (span.state as Stretch["state"]),
+        from: timeFrom(span.from),
+        to: timeFrom(span.to),
+      })),
+    findings: findings.filter(
+      ({ account, ledger }) =>
+        account === row.account &&
+        [row.productType, walletOf(row.productType as never)].includes(ledger),
+    ),
+  }));
+}
+
+export const isEmpty = ({ stored }: Overview): boolean => stored === 0;
+
+/** The days of the selected wallet's breaks, for the chart. */
+export async function readBreakDays(
+  tx: Transaction,
+  { account, product, coin }: Selection,
+): Promise<readonly string[]> {
+  const { rows } = await tx.execute<{ day: string }>(sql`
+    select distinct to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day
+    from ledger_breaks
+    where account = ${account}
+      and product_type = ${product}
+      and coin = ${coin}
+      and state = 'open'
+      and happened_at is not null`);
+  return rows.map(({ day }) => day);
+}
+
+/** The end of a ledger's newest complete time; undefined where time before it is missing or lost. */
+export function throughOf({ stretches }: Ledger): EpochMs | undefined {
+  return stretches.every(({ state }) => state === "complete") ? stretches.at(-1)?.to : undefined;
+}

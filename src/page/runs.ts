@@ -1,0 +1,162 @@
+import { sql } from "drizzle-orm";
+import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { formatCounted, formatDuration } from "../terminal/format.ts";
+import { daysText, none, timeTag } from "./format.ts";
+import { type Html, type HtmlPart, html } from "./html.ts";
+import { frame, pageFoot, pageHead } from "./layout.ts";
+import { askedIn, type Days, daysIn, timesOf } from "./selection.ts";
+
+/** A row of the run log. Its times are the database's. */
+export type LoggedRun = {
+  readonly command: string;
+  readonly startedAt: EpochMs;
+  readonly finishedAt: EpochMs | undefined;
+  readonly outcome: "running" | "complete" | "incomplete" | "stopped" | "failed" | "held";
+  readonly error: string | null;
+};
+
+type Row = Omit<LoggedRun, "startedAt" | "finishedAt"> & {
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+};
+
+const columns = sql`
+      command,
+      ${msOf(sql`started_at`)} as "startedAt",
+      ${msOf(sql`finished_at`)} as "finishedAt",
+      outcome,
+      error`;
+
+const runOf = ({ startedAt, finishedAt, ...run }: Row): LoggedRun => ({
+  ...run,
+  startedAt: timeFrom(startedAt),
+  finishedAt: timeFrom(finishedAt),
+});
+
+/** The last sync that was not held back by another; undefined if there was none. */
+export async function readLastSync(tx: Transaction): Promise<LoggedRun | undefined> {
+  const { rows } = await tx.execute<Row>(sql`
+    select ${columns}
+    from sync_runs
+    where command = 'sync'
+      and outcome <> 'held'
+    order by started_at desc
+    limit 1`);
+  return rows.map(runOf)[0];
+}
+
+// A run that was killed stays "running" in the log. One that is alive takes a lease within this time.
+const silentMaxMs = 2 * minuteMs;
+
+/** Whether a sync has not ended that began within the last two minutes, or while any account is held. */
+export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
+  const { rows } = await tx.execute<{ isAtWork: boolean }>(sql`
+    select exists (
+      select 1
+      from sync_runs
+      where command = 'sync'
+        and outcome = 'running'
+        and (
+          started_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
+          or exists (
+            select 1
+            from leases
+            where holder <> ''
+              and expires_at > clock_timestamp()
+          )
+        )
+    ) as "isAtWork"`);
+  return rows[0]?.isAtWork ?? false;
+}
+
+const listedMax = 200;
+
+/** Newest first. */
+async function readRuns(
+  tx: Transaction,
+  days: Days,
+  search: string,
+): Promise<readonly LoggedRun[]> {
+  const { from, to } = timesOf(days);
+  const { rows } = await tx.execute<Row>(sql`
+    select ${columns}
+    from sync_runs
+    where started_at >= ${isoTime(from)}::timestamptz
+      and started_at < ${isoTime(to)}::timestamptz
+      and strpos(lower(concat_ws(' ', command, outcome, error)), lower(${search})) > 0
+    order by started_at desc
+    limit ${listedMax + 1}`);
+  return rows.map(runOf);
+}
+
+const usualDays = 14;
+
+/** Writes the page of the runs of all commands, newest first. */
+export async function writeRunsPage(
+  tx: Transaction,
+  query: URLSearchParams,
+  write: (part: Html) => void,
+): Promise<void> {
+  const asked = askedIn(query);
+  const days = daysIn(asked, await readExchangeTime(tx), usualDays);
+  const search = asked.get("search")?.trim() ?? "";
+  const runs = await readRuns(tx, days, search);
+  const isAtWork = await isSyncAtWork(tx);
+  const listed = runs.slice(0, listedMax);
+  const failed = listed.filter(({ outcome }) => outcome === "failed").length;
+  write(pageHead("Runs", "Runs"));
+  write(html`
+<section id="runs" aria-labelledby="runs-title"><h1 id="runs-title">Runs</h1>
+<p class="quiet">${daysText(days)}: ${runs.length > listedMax ? `the newest ${listedMax} runs` : formatCounted(runs.length, "run")}, ${failed === 0 ? "none failed" : `${failed} failed`}</p>
+<form method="get" action="/runs"><label><span class="unseen">From</span><input type="date" name="from" value="${days.from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${days.to}"></label>
+<label><span class="unseen">Command, outcome or reason</span><input type="search" name="search" value="${search}" placeholder="command, outcome or reason"></label><button>Show</button></form>
+${listed.length === 0 ? html`<p>There is none.</p>` : frame("List of runs", table(listed, isAtWork))}
+</section>`);
+  write(
+    pageFoot(
+      "Times are UTC, by the database's clock. The table sync_runs has all runs that are kept.",
+    ),
+  );
+}
+
+const table = (runs: readonly LoggedRun[], isSyncing: boolean): Html => html`<table class="runs">
+<thead><tr><th scope="col">Started</th><th scope="col">Command</th><th scope="col">Outcome</th><th scope="col" class="n">Took</th><th scope="col" class="wide">Why</th></tr></thead>
+<tbody>${runs.map((run) => {
+  const { command, outcome, startedAt, finishedAt } = run;
+  const isAtWork = command === "sync" && outcome === "running" && isSyncing;
+  return html`<tr><th scope="row">${timeTag(startedAt)}</th><td>${command}</td><td>${isAtWork ? "at work" : outcomeText(outcome)}</td><td class="n">${finishedAt === undefined ? none : formatDuration(finishedAt - startedAt)}</td><td class="wide">${isAtWork ? "" : whyOf(run)}</td></tr>`;
+})}</tbody></table>`;
+
+const outcomes = {
+  running: html`<span class="warn">no end</span>`,
+  complete: html`<span class="good">complete</span>`,
+  incomplete: html`<span class="warn">incomplete</span>`,
+  stopped: html`<span class="warn">stopped</span>`,
+  failed: html`<span class="bad">failed</span>`,
+  held: html`<span class="quiet">held</span>`,
+} as const;
+
+const outcomeText = (outcome: LoggedRun["outcome"]): Html => outcomes[outcome];
+
+// An error may quote an exchange's answer, which may be a page of HTML.
+const whyMax = 300;
+
+/** Why a run did not succeed, and what to type. */
+function whyOf({ outcome, error }: LoggedRun): HtmlPart {
+  if (error !== null) return error.length > whyMax ? `${error.slice(0, whyMax)}…` : error;
+  switch (outcome) {
+    case "complete":
+      return "";
+    case "held":
+      return "another run was at work, and did it";
+    case "running":
+      return "killed, or the database was away at its end: the next sync goes on from there";
+    case "stopped":
+      return "stopped by Ctrl-C or SIGTERM: the next sync goes on from there";
+    default:
+      return html`something is unread, rejected or does not add up: see what <a href="/#todo">to do</a>`;
+  }
+}

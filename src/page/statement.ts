@@ -1,0 +1,239 @@
+import type { Transaction } from "../db/connect.ts";
+import { formatCount } from "../terminal/format.ts";
+import { billsAddress, type Narrowed } from "./bill-address.ts";
+import { chart, type Marks } from "./chart.ts";
+import { exportNames } from "./download.ts";
+import { amount, daysText, isZero, movement } from "./format.ts";
+import { type Html, type HtmlPart, html } from "./html.ts";
+import { block, frame } from "./layout.ts";
+import {
+  type Group,
+  monthsOf,
+  type Period,
+  readBillDays,
+  readDays,
+  readGroups,
+  together,
+} from "./periods.ts";
+import { isOfChain, movements, type PieceName, pieces, resultParts } from "./pieces.ts";
+import {
+  daysAfter,
+  queryOf,
+  type Selection,
+  type View,
+  views,
+  walletTitle,
+  walletValue,
+} from "./selection.ts";
+import type { Wallets } from "./wallets.ts";
+
+/** How one wallet's balance came about in the selected days. */
+export async function statement(
+  tx: Transaction,
+  selection: Selection,
+  {
+    wallets,
+    missed,
+    marks,
+    today,
+  }: {
+    readonly wallets: Wallets;
+    readonly missed: readonly string[];
+    readonly marks: Marks;
+    readonly today: string;
+  },
+): Promise<Html> {
+  const days = await readDays(tx, selection);
+  const whole = together(days);
+  const { account, view } = selection;
+  const rest =
+    whole === undefined
+      ? await emptyNote(tx, selection, today)
+      : html`${figures(
+          whole,
+          selection,
+          days.every((day) => day.isComplete || day.to >= today),
+        )}
+${chart(days, { ...selection, to: lastOf(selection, today) }, marks, (part) => billsAddress(selection, part))}
+<div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
+${
+  view === "months" || view === "days"
+    ? periodTable(view === "months" ? monthsOf(days) : days, whole, selection)
+    : groupTable(await readGroups(tx, selection), whole, selection)
+}`;
+  return block(
+    { id: "statement", title: "Statement", beside: form(selection, wallets, today) },
+    html`${missed.length === 0 ? "" : html`<p class="warn">There is no ${missed.join(", no ")}: this is ${account} ${walletTitle(selection)}, ${daysText(selection)}.</p>`}
+${rest}`,
+  );
+}
+
+async function emptyNote(tx: Transaction, selection: Selection, today: string): Promise<Html> {
+  const span = await readBillDays(tx, selection);
+  const bills =
+    span === undefined
+      ? ""
+      : html` Its bills are from <a href="/${queryOf(selection, span)}#statement">${daysText(span)}</a>.`;
+  return selection.from > today
+    ? html`<p>These days are still to come.${bills}</p>`
+    : html`<p>Nothing is stored of ${daysText(selection)}.${bills}</p>`;
+}
+
+/** Days to come are drawn no more than once they have come. */
+const lastOf = ({ from, to }: Selection, today: string): string =>
+  to > today && from <= today ? today : to;
+
+/** Account, wallet and coin are one choice, so that all of them exist together. */
+function form(selection: Selection, { wallets, accounts }: Wallets, today: string): Html {
+  const { account, from, to, view, isExact } = selection;
+  const groups = [...Map.groupBy(wallets, (wallet) => wallet.account)].map(([name, own]) => {
+    const options = own.map((wallet) => {
+      const value = walletValue(wallet);
+      return html`<option value="${value}"${value === walletValue(selection) ? html` selected` : ""}>${groupsAreMany(wallets) ? `${name} · ` : ""}${walletTitle(wallet)}${wallet.isDemo ? " (demo)" : ""}</option>`;
+    });
+    return html`<optgroup label="${name}">${options}</optgroup>`;
+  });
+  const search =
+    accounts === new Set(wallets.map((wallet) => wallet.account)).size
+      ? ""
+      : html`<form method="get" action="/#statement"><label><span class="unseen">Account, or a part of its name, of ${formatCount(accounts)}</span><input type="search" name="account" value="${account}" spellcheck="false" autocomplete="off"></label></form>`;
+  return html`${search}<form method="get" action="/#statement"><input type="hidden" name="view" value="${view}">${isExact ? html`<input type="hidden" name="exact" value="1">` : ""}
+<label><span class="unseen">Wallet</span><select name="wallet">${groups}</select></label>
+<label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>
+<button>Show</button></form>
+<details class="menu"><summary>Days</summary><div>${spansOf(today).map(([title, span]) => html`<a href="/${queryOf(selection, span)}#statement">${title}</a>`)}</div></details>
+<details class="menu"><summary>Download</summary><div>${Object.entries(exportNames).map(([format, title]) => html`<a href="/export${queryOf(selection)}&format=${format}">${title}</a>`)}</div></details>`;
+}
+
+const groupsAreMany = (wallets: Wallets["wallets"]): boolean =>
+  wallets.some(({ account }) => account !== wallets[0]?.account);
+
+/** The days that readers ask for most. */
+function spansOf(today: string): readonly (readonly [string, { from: string; to: string }])[] {
+  const month = `${today.slice(0, 7)}-01`;
+  const lastMonth = { to: daysAfter(month, -1), from: `${daysAfter(month, -1).slice(0, 7)}-01` };
+  const year = Number(today.slice(0, 4));
+  return [
+    ...[7, 30, 90, 365].map(
+      (days) => [`${days} days`, { from: daysAfter(today, 1 - days), to: today }] as const,
+    ),
+    ["This month", { from: month, to: today }],
+    ["Last month", lastMonth],
+    ...[year, year - 1].map(
+      (each) => [`${each}`, { from: `${each}-01-01`, to: `${each}-12-31` }] as const,
+    ),
+  ];
+}
+
+/** Opening, what moved the balance, and closing: they add up. Each movement opens its bills. */
+function figures(whole: Period, selection: Selection, isRead: boolean): Html {
+  const moved = (name: PieceName): Html =>
+    html`<div><small>${pieces[name].title}</small><b class="${toneOf(name, whole.figures[name])}">${linked(whole, name, selection)}</b></div>`;
+  const shown = movements.filter(
+    (name) => name === "transfers" || name === "other" || !isZero(whole.figures[name]),
+  );
+  return html`<div class="sum"><div><small>Opening</small><b>${amount(whole.opening, selection)}</b></div>
+${moved("result")}${shown.map(moved)}
+<div><small>Closing, ${selection.coin}</small><b>${amount(whole.closing, selection)}</b></div></div>
+${isRead ? "" : html`<p class="warn">Not all of these days was read: see the ledgers above.</p>`}`;
+}
+
+const toneOf = (name: PieceName, decimal: string): string => {
+  if (isOfChain(name) && name !== "closed") return "bad";
+  return name !== "result" || isZero(decimal) ? "" : decimal.startsWith("-") ? "bad" : "good";
+};
+
+/** A figure as a link to its bills; plain where no bill makes it up. */
+function linked(
+  { from, to, figures: own }: Pick<Period, "from" | "to" | "figures">,
+  name: PieceName,
+  selection: Selection,
+  narrowed: Narrowed = {},
+): Html {
+  const figure = movement(own[name], selection);
+  return isZero(own[name]) || name === "closed"
+    ? figure
+    : html`<a href="${billsAddress(selection, { from, to, piece: name, ...narrowed })}">${figure}</a>`;
+}
+
+const viewLink = (view: View, selection: Selection): Html =>
+  html`<a href="/${queryOf(selection, { view })}#statement"${view === selection.view ? html` aria-current="true"` : ""}>${view[0]?.toUpperCase()}${view.slice(1)}</a>`;
+
+const digitsLink = (selection: Selection): Html =>
+  html`each figure opens its bills · <a href="/${queryOf(selection, { isExact: !selection.isExact })}#statement">${selection.isExact ? "usual digits" : "all digits"}</a>`;
+
+/** The columns that have a figure. */
+const columnsOf = (
+  all: readonly { readonly figures: Period["figures"] }[],
+  names: readonly PieceName[],
+) =>
+  names.filter(
+    (name) =>
+      ["profit", "fees", "funding", "transfers"].includes(name) ||
+      all.some(({ figures: own }) => !isZero(own[name])),
+  );
+
+const head = (first: string, titles: readonly string[]): Html =>
+  html`<thead><tr><th scope="col">${first}</th>${titles.map((title) => html`<th scope="col" class="n">${title}</th>`)}</tr></thead>`;
+
+const cell = (content: HtmlPart, name = "n"): Html => html`<td class="${name}">${content}</td>`;
+
+/** Months or days, the newest first, with their sum. */
+function periodTable(periods: readonly Period[], whole: Period, selection: Selection): Html {
+  const [parts, moves] = [columnsOf(periods, resultParts), columnsOf(periods, movements)];
+  const row = (period: Period, name: HtmlPart): Html =>
+    html`<tr><th scope="row">${name}${period.isComplete ? "" : html` <span class="warn" title="not all read">●<span class="unseen"> not all read</span></span>`}</th>${[
+      cell(amount(period.opening, selection)),
+      ...parts.map((part) => cell(linked(period, part, selection))),
+      cell(linked(period, "result", selection), "n strong"),
+      ...moves.map((move) => cell(linked(period, move, selection))),
+      cell(amount(period.closing, selection), "n strong"),
+    ]}</tr>`;
+  const titles = [...parts, "result" as const, ...moves].map((name) => pieces[name].title);
+  return frame(
+    "Table of the statement",
+    html`<table data-rove="${titles.length}">${head(selection.view === "months" ? "Month" : "Day", ["Opening", ...titles, "Closing"])}
+<tbody>${periods.toReversed().map((period) => row(period, html`<a href="${billsAddress(selection, period)}">${daysText(period)}</a>`))}</tbody>
+<tfoot>${periods.length > 1 ? row(whole, daysText(whole)) : ""}</tfoot></table>`,
+  );
+}
+
+/** Contracts or kinds of bills, the largest first, with their sum. */
+function groupTable(groups: readonly Group[], whole: Period, selection: Selection): Html {
+  const { view } = selection;
+  const isByContract = view === "contracts";
+  const columns = isByContract
+    ? [...columnsOf(groups, resultParts), "result" as const, ...columnsOf(groups, movements)]
+    : [];
+  const linkTo = (group: Group): Narrowed =>
+    isByContract ? { symbol: group.name } : { type: group.name };
+  const rows = groups.map((group) => {
+    const all = billsAddress(selection, { ...selection, ...linkTo(group) });
+    const name = group.name === "" ? "no contract" : group.name.replaceAll("_", " ");
+    const cells = isByContract
+      ? columns.map((piece) =>
+          cell(
+            linked({ ...selection, figures: group.figures }, piece, selection, linkTo(group)),
+            piece === "result" ? "n strong" : "n",
+          ),
+        )
+      : [
+          html`<td>${group.category === "unknown" ? html`<span class="warn">unclassified</span>` : group.category}</td>`,
+          cell(html`<a href="${all}">${movement(group.moved, selection)}</a>`),
+        ];
+    return html`<tr><th scope="row"><a href="${all}">${name}</a></th>${cells}${cell(formatCount(group.bills))}</tr>`;
+  });
+  if (groups.length === 0) return html`<p>No bill moved ${selection.coin} in these days.</p>`;
+  const titles = isByContract ? columns.map((name) => pieces[name].title) : ["Moved"];
+  const total = isByContract
+    ? html`<tr><th scope="row">all</th>${columns.map((piece) => cell(linked(whole, piece, selection)))}${cell(formatCount(whole.bills))}</tr>`
+    : "";
+  return frame(
+    "Table of the statement",
+    html`<table data-rove="${titles.length}">${
+      isByContract
+        ? head("Contract", [...titles, "Bills"])
+        : html`<thead><tr><th scope="col">Kind of bill</th><th scope="col">Category</th><th scope="col" class="n">Moved</th><th scope="col" class="n">Bills</th></tr></thead>`
+    }<tbody>${rows}</tbody><tfoot>${total}</tfoot></table>`,
+  );
+}

@@ -1,0 +1,112 @@
+import type { EpochMs } from "../contract/time.ts";
+import { type Finding, remedyOf, sentenceOf, severityOf, subjectOf } from "../health/kinds.ts";
+import { formatCount, formatCounted } from "../terminal/format.ts";
+import { timeTag } from "./format.ts";
+import { type Html, html } from "./html.ts";
+import { block } from "./layout.ts";
+import { type Ledger, type Overview, type Stretch, throughOf } from "./overview.ts";
+
+/** The colour of a severity. */
+export const toneOf = { critical: "bad", warning: "warn", notice: "quiet", good: "good" } as const;
+
+/** Whether the figures below can be trusted, in a sentence. */
+export function verdictSection(overview: Overview): Html {
+  const { verdict, isSyncAtWork: isAtWork, lastSync } = overview;
+  const failed =
+    !isAtWork && lastSync !== undefined && lastSync.outcome === "failed"
+      ? html`<p class="warn">The last sync failed${lastSync.error === null ? "" : `: ${shortened(lastSync.error)}`}. <a href="/runs">Its runs</a> say more.</p>`
+      : "";
+  return html`
+<section id="verdict" class="verdict"><h1 class="${isAtWork && verdict.severity === "good" ? "" : toneOf[verdict.severity]}"><i class="dot"></i>${titleOf(overview)}</h1>
+<p>${sentence(overview)}</p>${failed}${isAtWork ? progress(overview) : ""}
+${overview.variables === undefined ? "" : variablesFold(overview.variables)}</section>`;
+}
+
+export const titleOf = ({ verdict, isSyncAtWork: isAtWork }: Overview): string =>
+  isAtWork && verdict.severity === "good" ? "A sync is at work" : verdict.title;
+
+const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+
+function sentence({ bills, checked, stored, isSyncAtWork: isAtWork, ...rest }: Overview): Html {
+  if (stored === 0) {
+    return html`Nothing is stored yet. <code>npm run doctor</code> checks the key, and <code>npm run sync</code> reads the bills.`;
+  }
+  const through = completeThrough(rest.ledgers.filter(({ isDemo }) => !isDemo));
+  return html`${formatCounted(bills, "bill")} of ${formatCounted(stored, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, complete through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures change while it reads." : ""}`;
+}
+
+/** The time before which all of these ledgers are complete; undefined where one is not. */
+function completeThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
+  const ends = ledgers.map(throughOf);
+  return ends.includes(undefined) || ends.length === 0
+    ? undefined
+    : ends.reduce((least, end) => ((end ?? 0) < (least ?? 0) ? end : least));
+}
+
+function progress({ ledgers }: Overview): Html {
+  const all = ledgers.flatMap(({ stretches }) => stretches);
+  const msOfState = (own: readonly Stretch[]) =>
+    own.reduce((sum, { from, to }) => sum + to - from, 0);
+  const read = msOfState(all.filter(({ state }) => state !== "missing"));
+  const percent = Math.floor((read / Math.max(1, msOfState(all))) * 1_000) / 10;
+  return html`<p class="progress"><progress max="100" value="${percent}" aria-label="time that was read"></progress> ${percent.toFixed(1)} % of the time is read</p>`;
+}
+
+const variablesFold = (
+  variables: string,
+): Html => html`<details id="variables"><summary>This is a demo: type this first, in another terminal</summary>
+<pre tabindex="0">${variables
+  .trimEnd()
+  .split("\n")
+  .map((line) => `export ${line}\n`)}</pre></details>`;
+
+const todoMax = 10;
+
+/** What is wrong, worst first, each with the command that closes it. Empty where nothing is. */
+export function todoSection({ findings, found, now }: Overview): Html {
+  const [own, demo] = [
+    findings.filter(({ isDemo }) => !isDemo),
+    findings.filter(({ isDemo }) => isDemo),
+  ];
+  if (findings.length === 0) return html`<section id="todo" hidden></section>`;
+  const listed = grouped(own).slice(0, todoMax);
+  const more = found - listed.reduce((sum, group) => sum + group.length, 0);
+  return block(
+    {
+      id: "todo",
+      title: own.length === 0 ? "Nothing to do" : "To do",
+      beside: own.length === 0 ? undefined : "worst first",
+    },
+    html`<ul class="todo">${listed.map((group) => todoLine(group, now))}</ul>
+${more > 0 ? html`<p class="quiet">and ${formatCount(more)} more: <code>npm run status</code> lists them.</p>` : ""}
+${
+  demo.length === 0
+    ? ""
+    : html`<details><summary>${formatCounted(demo.length, "thing")} of demo trading, which is no money</summary><ul class="todo">${grouped(
+        demo,
+      )
+        .slice(0, todoMax)
+        .map((group) => todoLine(group, now))}</ul></details>`
+}`,
+  );
+}
+
+/** Each break and each loss is a thing to understand; of all other kinds, one finding stands for many. */
+const grouped = (findings: readonly Finding[]): readonly (readonly Finding[])[] => [
+  ...Map.groupBy(findings, (one) =>
+    one.kind === "broken" || one.kind === "lost"
+      ? JSON.stringify([one.kind, subjectOf(one), one.since])
+      : one.kind,
+  ).values(),
+];
+
+function todoLine(group: readonly Finding[], now: EpochMs): Html {
+  const [finding] = group;
+  if (finding === undefined) return html``;
+  const remedy = remedyOf(finding);
+  const text =
+    group.length === 1
+      ? sentenceOf(finding, now)
+      : `${sentenceOf(finding, now)}, and ${formatCount(group.length - 1)} more like it`;
+  return html`<li><i class="dot ${toneOf[severityOf(finding)]}"></i><span class="unseen">${severityOf(finding)}: </span><span class="what">${text}</span>${remedy === "" ? "" : html`<span class="do"><code>${remedy}</code></span>`}</li>`;
+}
