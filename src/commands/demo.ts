@@ -38,7 +38,7 @@ export async function demoCommand(
   { isOpen, mode }: DemoOptions,
 ): Promise<ExitCode> {
   const modes = [{ at: Number.NEGATIVE_INFINITY, mode }];
-  await using sandbox = await openSandbox({ seed: "demo", modes });
+  await using sandbox = await openSandbox({ seed: "demo", isClassified: true, modes });
   const { account } = sandbox;
   const config = readConfig(
     {

@@ -44,6 +44,8 @@ export type LedgerOptions = {
    * id. Default 0.
    */
   readonly account?: number;
+  /** Whether every bill's type has a category. Default false: types occur that nobody has heard of. */
+  readonly isClassified?: boolean;
   /** The account's modes over time, oldest first. Default classic at all times. */
   readonly modes?: readonly ModeChange[];
   readonly unified?: UnifiedKind;
@@ -84,12 +86,13 @@ type Books = {
 type Span = { readonly now: number; readonly from: number; readonly to: number };
 
 function booksOf(options: LedgerOptions, span: Span): Books {
-  const { seed, density = 1, account = 0, edges, unified = {} } = options;
+  const { seed, density = 1, account = 0, edges, isClassified = false, unified = {} } = options;
   const wanted = options.productTypes ?? productTypes;
   const common = {
     ...span,
     seed,
     density,
+    isClassified,
     counterOf: (counter: number) => accountCounter(counter, account),
     ...(edges && { edges }),
   };

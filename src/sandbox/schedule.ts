@@ -31,6 +31,8 @@ export type ScheduleOptions = {
   readonly density: number;
   /** Whether every known business type occurs. Otherwise only those of an ordinary account do. */
   readonly everyType: boolean;
+  /** Whether every type has a category. */
+  readonly isClassified: boolean;
   /** Moments with a bill each, and one bill in the millisecond before and after. */
   readonly edges?: readonly number[];
 };
@@ -110,10 +112,12 @@ const weeksFrom = (start: number): readonly number[] =>
   Array.from({ length: weeks }, (_, week) => start + week * intervalMaxMs);
 
 /** One bill of each type, somewhere in the 90 days. */
-function typeDrafts({ random, now, everyType }: ScheduleOptions): Draft[] {
+function typeDrafts({ random, now, everyType, isClassified }: ScheduleOptions): Draft[] {
   const ordinary = ["trans_to_exchange", "trans_from_exchange", "append_margin", "bonus_issue"];
+  const listed = businessTypes.filter(({ category }) => !isClassified || category !== "unknown");
+  const unheardOf = isClassified ? [] : unheardOfTypes;
   const kinds = everyType
-    ? [...businessTypes.map(({ code }) => code), ...unheardOfTypes, ...ordinary]
+    ? [...listed.map(({ code }) => code), ...unheardOf, ...ordinary]
     : ordinary;
   return kinds.map((businessType) => {
     const cTime = now - integer(random, hourMs, historyMs - dayMs);

@@ -40,7 +40,7 @@ export type UnifiedBook = {
 };
 
 type UnifiedBookOptions = UnifiedKind &
-  Pick<HappeningOptions, "now" | "density" | "edges"> & {
+  Pick<HappeningOptions, "now" | "density" | "edges" | "isClassified"> & {
     readonly seed: string | number;
     /** The product types with happenings. */
     readonly productTypes: readonly UnifiedProductType[];

@@ -45,6 +45,8 @@ export type HappeningOptions = {
   readonly to: number;
   /** Factor on the number of trades. */
   readonly density: number;
+  /** Whether every row's type has a category. */
+  readonly isClassified: boolean;
   /** Moments with a row each, and one row in the millisecond before and after. */
   readonly edges?: readonly number[];
 };
@@ -178,8 +180,12 @@ function productTypeOf(type: string): UnifiedProductType {
 }
 
 /** One row of each type, somewhere in the 90 days. */
-function namedActs({ random, productType, now }: HappeningOptions): readonly Draft[] {
-  const types = [...unifiedBusinessTypes.map(({ code }) => code), ...unheardOfUnifiedTypes];
+function namedActs(options: HappeningOptions): readonly Draft[] {
+  const { random, productType, now, isClassified } = options;
+  const listed = unifiedBusinessTypes.filter(
+    ({ category }) => !isClassified || category !== "unknown",
+  );
+  const types = [...listed.map(({ code }) => code), ...(isClassified ? [] : unheardOfUnifiedTypes)];
   return types
     .filter((type) => productTypeOf(type) === productType)
     .map((type) => ({
