@@ -446,6 +446,29 @@ describe("a bill that the first question of a run was served", () => {
   });
 });
 
+test("a window that failed, and has the newest bills, is read by the next run", async () => {
+  let isDown = true;
+  const quietFrom = simulationStart - 20 * dayMs;
+  await using simulation = simulateOne("quiet", {
+    alterLedger: (ledger) => ({
+      ...ledger,
+      bills: {
+        ...ledger.bills,
+        [productType]: ledger.bills[productType].filter(({ cTime }) => cTime < quietFrom),
+      },
+    }),
+    wrapAnswer: faulty(({ query }) => {
+      const isLast = Number(query["startTime"]) < quietFrom && Number(query["endTime"]) > quietFrom;
+      return isDown && isLast ? { kind: "html-with-200" } : undefined;
+    }),
+  });
+  expect(await simulation.sync()).not.toSatisfy(isComplete);
+  isDown = false;
+  await simulation.pass(hourMs);
+  expect(await simulation.sync()).toSatisfy(isComplete);
+  await expectExact(simulation);
+});
+
 test("covered time is not asked for again", async () => {
   await using simulation = simulateOne("again");
   await simulation.sync();
