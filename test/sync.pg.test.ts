@@ -444,6 +444,25 @@ describe("a bill that the first question of a run was served", () => {
     expect(only(second).new).toBeGreaterThan(0);
     expect(await missingIn(simulation)).toEqual([]);
   });
+
+  test("and that covered time has with other content is stored anew by that run", async () => {
+    let restated: string | undefined;
+    await using simulation = simulateOne("restated-late", {
+      wrapAnswer: (answer) => async (request) => {
+        const given = await answer(request);
+        const symbol = new RegExp(`("billId":"${restated}","symbol":)"[^"]*"`);
+        return { ...given, body: given.body.replace(symbol, '$1"RESTATED"') };
+      },
+    });
+    expect(await simulation.sync()).toSatisfy(isComplete);
+    restated = newestOf(simulation)?.billId;
+    await simulation.pass(minuteMs);
+    const second = await simulation.sync();
+    expect(second).toSatisfy(isComplete);
+    expect(only(second).restated).toBe(1);
+    await simulation.pass(minuteMs);
+    expect(only(await simulation.sync()).restated).toBe(0);
+  });
 });
 
 test("a window that failed, and has the newest bills, is read by the next run", async () => {

@@ -82,7 +82,7 @@ function memory(): HeldAccount & AsyncDisposable & { readonly size: number } {
       lost: [],
       open: [],
     }),
-    unstored: async () => [],
+    unstored: async () => ({ bills: [], rejected: [] }),
     recordPlan: async () => undefined,
     async commitPage({ stream: { productType }, bills, next }) {
       const before = ids.size;

@@ -134,24 +134,17 @@ export async function readStoredBills(
   return rows;
 }
 
-/** Which of these bills are neither stored nor rejected. */
+/** The bills among these that are not stored, or with other content. */
 export async function readUnstored(
   db: Queryable,
   { account, productType }: Stream,
-  billIds: readonly string[],
-): Promise<readonly string[]> {
-  const { rows } = await db.execute<{ bill_id: string }>(sql`
-    select bill_id
-    from bills
-    where account = ${account}
-      and product_type = ${productType}
-      and bill_id = any(${textArray(billIds)}::text[])
-    union all
-    select bill_id
-    from rejected_bills
-    where account = ${account}
-      and product_type = ${productType}
-      and bill_id = any(${textArray(billIds)}::text[])`);
-  const stored = new Set(rows.map(({ bill_id }) => bill_id));
-  return billIds.filter((id) => !stored.has(id));
+  bills: readonly Bill[],
+): Promise<readonly Bill[]> {
+  const keys = bills.map(({ billId }) => ({ productType, billId }));
+  const rows = await readBillsByKey(db, account, keys);
+  const stored = new Map(rows.map(({ bill }) => [bill.billId, bill]));
+  return bills.filter((bill) => {
+    const before = stored.get(bill.billId);
+    return before === undefined || !isSame(before, textOf(bill));
+  });
 }

@@ -20,6 +20,7 @@ import type { Store } from "../sync/store.ts";
 import { readUnstored } from "./bill-rows.ts";
 import { readKnownTime } from "./known-time.ts";
 import { divideWindow, recordPlan } from "./record-time.ts";
+import { readUnkept } from "./rejected-bills.ts";
 import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
 
 /**
@@ -105,7 +106,11 @@ export function openStore(
       write((tx) => closeStreamsOfOtherMode(tx, account, mode, at)),
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (stream) => read((from) => readKnownTime(from, stream)),
-    unstored: (stream, billIds) => read((from) => readUnstored(from, stream, billIds)),
+    unstored: (stream, { bills, rejected }) =>
+      read(async (from) => ({
+        bills: await readUnstored(from, stream, bills),
+        rejected: await readUnkept(from, stream, rejected),
+      })),
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan)),
     commitPage: batchCommits(turns, async (pages, onUnanswered) => {
       const counts = await withLimits((limits) =>

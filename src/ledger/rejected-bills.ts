@@ -153,6 +153,23 @@ export async function areResolved(
   return digests.map((digest) => known.has(digest));
 }
 
+/** The rows among these that are not kept. */
+export async function readUnkept(
+  db: Queryable,
+  { account, productType }: Stream,
+  rows: readonly RejectedRow[],
+): Promise<readonly RejectedRow[]> {
+  if (rows.length === 0) return [];
+  const { rows: kept } = await db.execute<{ digest: string }>(sql`
+    select digest
+    from rejected_bills
+    where account = ${account}
+      and product_type = ${productType}
+      and digest = any (${textArray(rows.map(digestOf))}::text[])`);
+  const digests = new Set(kept.map(({ digest }) => digest));
+  return rows.filter((row) => !digests.has(digestOf(row)));
+}
+
 // The digest of the row's content, whose spelling may differ from one answer to the next.
 const digestOf = ({ received }: RejectedRow): string =>
   createHash("sha256").update(JSON.stringify(received)).digest("hex");

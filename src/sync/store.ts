@@ -43,6 +43,12 @@ export type RejectedRow = {
   readonly fault: RowFault;
 };
 
+/** The rows of an answer: those that could be read, and those that broke the contract. */
+export type ReadRows = {
+  readonly bills: readonly Bill[];
+  readonly rejected: readonly RejectedRow[];
+};
+
 /** What a finished walk proves of its window. */
 export type WalkEnd = {
   /** The time that is now proven complete; empty if all of it is still settling. */
@@ -152,8 +158,8 @@ export type Store = {
   closeStreamsOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
   recordAvailability(availability: Availability): Promise<void>;
   knownTime(stream: Stream): Promise<KnownTime>;
-  /** Which of these bills are neither stored nor rejected. */
-  unstored(stream: Stream, billIds: readonly string[]): Promise<readonly string[]>;
+  /** The rows among these that are not stored as they are. */
+  unstored(stream: Stream, rows: ReadRows): Promise<ReadRows>;
   /** Replaces the stream's open windows by the plan's, and records what is lost. */
   recordPlan(plan: StreamPlan): Promise<void>;
   /** @throws CommitsLostError where the window's stored place is not the page's `after`. */

@@ -1,12 +1,12 @@
+import type { Bill } from "../contract/bill.ts";
 import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
-import type { Stream } from "./store.ts";
+import type { RejectedRow, Stream } from "./store.ts";
 import { IdOrder, longPageMin, PageHabits } from "./walk/answers.ts";
-import type { FetchedPage } from "./walk/pages.ts";
+import { type FetchedPage, readRows } from "./walk/pages.ts";
 
 export type StreamReaderDeps = {
   readonly client: Client;
@@ -35,8 +35,11 @@ export class StreamReader {
   /** What is known about the order of the stream's ids. Its walks share it. */
   readonly idOrder: IdOrder;
   readonly pageHabits: PageHabits;
-  /** The bills that probes were served, by id, with their times. */
-  readonly probed = new Map<string, EpochMs>();
+  /** The rows that probes were served. */
+  readonly probed: { readonly bills: Bill[]; readonly rejected: RejectedRow[] } = {
+    bills: [],
+    rejected: [],
+  };
   readonly #deps: StreamReaderDeps;
   readonly #stopped = new AbortController();
   #requests = 0;
@@ -123,13 +126,13 @@ export class StreamReader {
     try {
       const asking = { priority: 0, isAnswer: isAnswerToProbe };
       const few = () => ({ limit: longPageMin });
-      const { rows } = await this.#ask(few, this.#deps.signal, asking);
-      this.pageHabits.look(rows.length);
-      const { idOf, timeOf } = billsApiOf(this.stream.productType);
-      for (const row of rows) {
-        const [billId, cTime] = [idOf(row), timeOf(row)];
-        if (billId !== undefined && cTime !== undefined) this.probed.set(billId, cTime);
-      }
+      const page = await this.#ask(few, this.#deps.signal, asking);
+      this.pageHabits.look(page.rows.length);
+      // Nothing of it is stored, so the rows' own texts are not looked at.
+      const rows = { ...page, rowTexts: () => [] };
+      const { bills, rejected } = readRows(billsApiOf(this.stream.productType), rows);
+      this.probed.bills.push(...bills);
+      this.probed.rejected.push(...rejected);
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
       this.#refusal = error;

@@ -17,8 +17,8 @@ import type {
   Walk,
 } from "./store.ts";
 import { StreamReader } from "./stream-reader.ts";
-import type { PageHabits } from "./walk/answers.ts";
-import type { PageRequest } from "./walk/pages.ts";
+import { isPlaced, type PageHabits } from "./walk/answers.ts";
+import { type PageRequest, placesOf } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
 import { createPageEstimate, type ScheduledWalk } from "./window-scheduler.ts";
 
@@ -86,7 +86,7 @@ export class StreamRun {
   /** The time that was committed as complete. */
   readonly #proven: Interval[] = [];
   #divided = 0;
-  /** The bills that a probe was served and that are not stored yet, by id, with their times. */
+  /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
   readonly #unstored = new Map<string, EpochMs>();
 
   /** @param pageHabits shared by the account's streams. */
@@ -117,9 +117,11 @@ export class StreamRun {
     this.#plannedAt = this.#deps.exchangeNow();
     const isProbed = reader.hasAnswered || reader.refusal !== undefined;
     if (!isProbed && this.#planned().walks.length >= 2) await reader.probe();
-    if (reader.probed.size === 0) return;
-    const ids = await this.#deps.held.store.unstored(this.stream, [...reader.probed.keys()]);
-    for (const id of ids) this.#unstored.set(id, reader.probed.get(id) ?? epochMs(0));
+    const { bills, rejected } = reader.probed;
+    if (bills.length + rejected.length === 0) return;
+    const unstored = await this.#deps.held.store.unstored(this.stream, reader.probed);
+    const places = placesOf(billsApiOf(this.stream.productType), unstored).filter(isPlaced);
+    for (const { billId, cTime } of places) this.#unstored.set(billId, cTime);
   }
 
   /** Whether the stream was never read. */

@@ -5,7 +5,7 @@ import { type EpochMs, epochMs, minuteMs, secondMs } from "../../contract/time.t
 import { ExchangeError } from "../../errors.ts";
 import type { Interval } from "../intervals.ts";
 import { edgeMarginMs, horizonAt } from "../plan.ts";
-import type { RejectedRow } from "../store.ts";
+import type { ReadRows, RejectedRow } from "../store.ts";
 import type { RowPlace } from "./answers.ts";
 import type { Question } from "./questions.ts";
 
@@ -90,12 +90,6 @@ export function edgeAwareFetch(
     return { ...nothing, readFrom: window.to, request: undefined };
   };
 }
-
-/** The rows of a page: those that could be read, and those that broke the contract. */
-export type ReadRows = {
-  readonly bills: readonly Bill[];
-  readonly rejected: readonly RejectedRow[];
-};
 
 export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
   const bills: Bill[] = [];

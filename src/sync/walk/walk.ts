@@ -5,14 +5,13 @@ import { ContradictionError, CursorError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
 import { settledTo, startSlackMs } from "../plan.ts";
-import type { PageCommit, PageCounts, Stream, Walk, WalkEnd } from "../store.ts";
+import type { PageCommit, PageCounts, ReadRows, Stream, Walk, WalkEnd } from "../store.ts";
 import { type Doubt, type IdOrder, PageHabits, type RowPlace } from "./answers.ts";
 import {
   type EdgePage,
   edgeAwareFetch,
   type FetchPage,
   placesOf,
-  type ReadRows,
   ResumePlace,
   readRows,
   ServedRows,
