@@ -181,6 +181,17 @@ test("what was given up of an account that no round queues any more is forgotten
   expect(failed?.map(({ name }) => name).toSorted()).toEqual([":lists", "kept"]);
 });
 
+test("a session that only reads holds no lock for which a fetch waits", async () => {
+  await using at = await openQueues();
+  await at.queues[0].enqueue([task("one")]);
+  await inTransaction(at.db, async (tx) => {
+    await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('fleet', 0))`);
+    const jobs = at.queues[0].fetch(1).then(names);
+    const late = new Promise((resolve) => setTimeout(resolve, 10_000, "waits"));
+    expect(await Promise.race([jobs, late])).toEqual(["one"]);
+  });
+});
+
 test("an account that is renamed waits under its new name, once, and what was given up of it is told so", async () => {
   await using at = await openQueues();
   const [queue] = at.queues;

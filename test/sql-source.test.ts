@@ -171,9 +171,9 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   expect(
     counted(/\b(?:grouping sets|rollup \(|cube \(|tablesample|full (?:outer )?join)\b/gi),
   ).toEqual({});
-  // A row's lock is of a lease, on the coordinator.
+  // A row's lock is of a lease or of the fleet's queue, on the coordinator.
   expect(Object.keys(counted(/\bfor (?:no key )?(?:key )?(?:update|share)\b/g)).toSorted()).toEqual(
-    ["src/db/lease/lease.ts"],
+    ["src/db/lease/lease.ts", "src/fleet/queue.ts"],
   );
 });
 
@@ -215,14 +215,12 @@ test("no statement names a table that a migration has dropped", () => {
   expect(named).toEqual(["test/migrate.pg.test.ts: checkpoints"]);
 });
 
-test("no sync waits for an advisory lock, which users of the database may hold; workers of the fleet do", () => {
+test("no sync waits for an advisory lock, which users of the database may hold", () => {
   expect(counted(/\bpg_(?:try_)?advisory_\w*lock/g)).toEqual({
     // Who uses the embedded server, which no other user reaches.
     "src/db/embedded/embedded.ts": 3,
     // A migration that is due, and nothing where none is.
     "src/db/migrate.ts": 1,
-    // Workers fetch jobs one at a time. The roles of docs/operations.md keep the analyst from holding it.
-    "src/fleet/queue.ts": 1,
     // reconcile --full counts bills again.
     "src/ledger/bill-counts.ts": 1,
   });

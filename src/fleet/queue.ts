@@ -134,8 +134,13 @@ export class Queue implements AsyncDisposable {
   async fetch(count: number): Promise<readonly Job[]> {
     const jobs = await inTransaction(this.#db, async (tx) => {
       // One fetch at a time: two at once do not see each other's groups. pg-boss's own `work` has no such
-      // lock: of 480 jobs that two processes took with it, 52 pairs of one group ran at the same time.
-      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${queueSchema}, 0))`);
+      // lock: of 480 jobs that two processes took with it, 52 pairs of one group ran at the same time. It
+      // is a row's lock: whoever may connect can hold an advisory one, and stop all workers.
+      await tx.execute(sql`
+        select name
+        from fleet.queue
+        where name = ${syncQueue}
+        for no key update`);
       const options = { batchSize: count, groupConcurrency: 1, db: fromDrizzle(tx, sql) };
       return this.#boss.fetch<{ readonly key: string }>(syncQueue, options);
     });
