@@ -93,6 +93,9 @@ async function shrinkOne(
   console.log(`digest ${result.digest}, trace ${saved.trace}`);
 }
 
+/** Whether the program crashed: this proves that its change is wrong, not that the histories notice its fault. */
+const isCrash = ({ what }: Broken): boolean => /\b(Reference|Syntax|Type)Error\b/.test(what);
+
 /** How many histories it takes to catch each mutant. */
 async function hunt(
   urls: readonly string[],
@@ -106,17 +109,19 @@ async function hunt(
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       using worker = startWorker(url, mutant.name);
       let played = 0;
-      let caughtBy: string | undefined;
+      let caughtBy: Broken | undefined;
       const tasks = seeds.map((seed) => ({ kind: "play", seed }) as const);
       const hunted = workOff([worker], tasks, ({ result }) => {
         played += 1;
-        caughtBy = result.broken[0]?.promise;
+        caughtBy = result.broken.find(isCrash) ?? result.broken[0];
         return caughtBy === undefined ? "go on" : "stop";
       });
       await Promise.race([stopped, hunted]);
-      if (caughtBy !== undefined) caught += 1;
+      const isCaught = caughtBy !== undefined && !isCrash(caughtBy);
+      if (isCaught) caught += 1;
       const count = String(played).padStart(10);
-      console.log(`${mutant.name.padEnd(72)}${count}  ${caughtBy ?? "nothing: it survived"}`);
+      const why = isCaught ? caughtBy?.promise : `nothing: ${caughtBy?.what ?? "it survived"}`;
+      console.log(`${mutant.name.padEnd(72)}${count}  ${why}`);
     }
   };
   try {
