@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { openDatabase } from "../src/db/connect.ts";
+import { sql } from "drizzle-orm";
+import { reconcile } from "../src/audit/reconcile.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { addSums, typeDaySums } from "../src/db/days/day-sums.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { openDatabases, query } from "./backfill/databases.ts";
 import { type Bench, type BenchResult, median } from "./result.ts";
 import { chainedLedger } from "./support/chained-ledger.ts";
@@ -90,10 +92,15 @@ const nextHour = `
   cross join lateral (select place * interval '143 seconds' as after) as times;
   ${markDays(newest)}`;
 
-/** As a sync does at its end. */
+/** As syncs do. */
 async function storeDays(url: string): Promise<void> {
   await using tables = openDatabase(url);
   await refreshAllDays(tables.db, new AbortController().signal);
+  const { rows } = await tables.db.execute<{ last: string | null }>(
+    sql`select max(last_at)::text as last from type_days`,
+  );
+  const where = sql`bills.c_time > ${rows[0]?.last ?? "-infinity"}::timestamptz`;
+  await inTransaction(tables.db, (tx) => addSums(tx, typeDaySums, { from: sql`bills`, where }));
 }
 
 async function check(url: string): Promise<Check> {

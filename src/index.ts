@@ -9,6 +9,7 @@ import {
   type Target,
   targetsOf,
 } from "./app/targets.ts";
+import { type Reconciliation, reconcile } from "./audit/reconcile.ts";
 import { systemClock } from "./clock.ts";
 import { runSync } from "./commands/sync/sync.ts";
 import type { SyncResult } from "./commands/sync/sync-result.ts";
@@ -27,7 +28,6 @@ import { StoppedError } from "./errors.ts";
 import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";
 import { readSyncedStreams } from "./ledger/known-time.ts";
-import { type Reconciliation, reconcile } from "./reconciliation/reconcile.ts";
 import { readStatus, type Status } from "./reports/status.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";
 

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import {
@@ -11,7 +12,6 @@ import {
 import { readAccountStates } from "../src/db/accounts/account-states.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { KeyTakenError } from "../src/errors.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";

@@ -1,12 +1,12 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { exact, exportedOf, none, offsOf } from "./support/booked-bills.ts";

@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { none, offsOf, rowsOf } from "./support/booked-bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverStream } from "./support/small-ledger.ts";

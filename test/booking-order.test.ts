@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chainedOrder, type Group, type Step } from "../src/reconciliation/booking-order.ts";
+import { chainedOrder, type Group, type Step } from "../src/audit/booking-order.ts";
 
 /** Bills in true order, starting at a balance: what each moves, and whether it shows its balance. */
 function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: boolean }[]): Step[] {

@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { checkAccount } from "../src/commands/fleet/run-task.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findWrongDays } from "../src/db/days/compare-days.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { damages } from "./support/ledger-damage.ts";

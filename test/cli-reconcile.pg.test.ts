@@ -82,15 +82,26 @@ test("--repair leaves out what no clock has reached yet, and says so", async () 
   const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDC-FUTURES" });
   expect(await runCli(["sync", "--only", "bills"], { env })).toMatchObject({ code: 0 });
   await using tables = openDatabase(database.url);
+  // The second does not follow from the first. No bill comes late to a closed ledger, so that this is told.
   await tables.db.execute(sql`
     insert into bills (
       account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at
     )
     select
-      account, product_type, 'ahead', 1, 0, business_type, coin, balance,
-      clock_timestamp() + interval '3 hours', clock_timestamp()
-    from bills
-    limit 1`);
+      account, product_type, 'ahead-' || hours, 1, 0, business_type, coin, balance + hours - 2,
+      clock_timestamp() + hours * interval '1 hour', clock_timestamp()
+    from (
+      select account, product_type, business_type, coin, balance
+      from bills
+      where balance is not null
+      order by c_time desc, length(bill_id) desc, bill_id desc
+      limit 1
+    ) as newest
+    cross join (values (3), (5)) as ahead (hours)`);
+  await tables.db.execute(sql`
+    insert into stream_states (account, product_type, closed_at)
+    select distinct account, product_type, now()
+    from bills`);
   expect(await runCli(["reconcile", "--repair"], { env })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/ is later than this machine's clock: it cannot be read again\n/),

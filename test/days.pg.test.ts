@@ -1,12 +1,12 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { type ProductType, walletOf } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays, rebuildDays } from "../src/db/days/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";

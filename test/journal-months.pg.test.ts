@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";

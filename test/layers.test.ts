@@ -5,17 +5,17 @@ import { expect, test } from "vitest";
 /** The rooms of src in the direction in which data flows. Each may import the rooms listed with it. */
 const core = ["contract", "exchange", "sync"];
 const stored = [...core, "db", "ledger"];
-const judged = [...stored, "reconciliation", "reports", "health", "export"];
+const judged = [...stored, "audit", "reports", "health", "export"];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   exchange: ["contract"],
   sync: ["contract", "exchange"],
   db: core,
   ledger: [...core, "db"],
-  reconciliation: stored,
+  audit: stored,
   reports: stored,
   health: [...stored, "terminal"],
-  export: [...stored, "reconciliation"],
+  export: stored,
   fleet: [...stored, "reports"],
   "exchange-server": ["contract"],
   sandbox: ["contract", "exchange-server"],

@@ -1,5 +1,6 @@
 import { parse } from "csv-parse/sync";
 import { beforeAll, describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { businessTypes, type Category } from "../src/contract/business-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
@@ -7,7 +8,6 @@ import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { writeBillsPage } from "../src/page/bills-page.ts";
 import { exportFile } from "../src/page/download.ts";
 import { writePage } from "../src/page/page.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { Break } from "../src/audit/breaks.ts";
 import { rejectedLines } from "../src/commands/breaks.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import { Findings, verificationText } from "../src/commands/verify/verify-result.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
-import type { Break } from "../src/reconciliation/breaks.ts";
 import { strayText } from "../src/sync/walk/strays.ts";
 import { streamColumn, streamName } from "../src/terminal/stream-names.ts";
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { type Reconciliation, reconcile } from "../src/audit/reconcile.ts";
+import { signOffBreaks } from "../src/audit/sign-off.ts";
 import { hourMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
-import { type Reconciliation, reconcile } from "../src/reconciliation/reconcile.ts";
-import { signOffBreaks } from "../src/reconciliation/sign-off.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import {
   type ChangingLedger,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Break } from "../src/reconciliation/breaks.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
+import type { Break } from "../src/audit/breaks.ts";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
+import { signOffBreaks } from "../src/audit/sign-off.ts";
 import { markRetired } from "../src/commands/reconcile/break-text.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
@@ -10,8 +12,6 @@ import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { readUnreconciled } from "../src/export/completeness.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { signOffBreaks } from "../src/reconciliation/sign-off.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
@@ -239,26 +239,6 @@ test("what each category moves is learned anew once a type was mapped, or its ma
 });
 
 describe("other checks", () => {
-  test("an id that tells another time is named, and ids that are no such ids are not", async () => {
-    const [account, other] = [newAccount(), newAccount()];
-    const bills = plainLedger(Array.from({ length: 200 }, () => "1"));
-    const odd = bills.map((bill, index) =>
-      index === 150 ? { ...bill, billId: snowflake(bill.cTime + 5_000, 0) } : bill,
-    );
-    const otherwise = bills.map((bill, index) => ({ ...bill, billId: `bill-${1_000 + index}` }));
-    await storeLedgers(
-      db,
-      new Map([
-        [account, odd],
-        [other, otherwise],
-      ]),
-    );
-    expect((await check(account)).breaks).toMatchObject([
-      { kind: "id-time", anchor: odd[150]?.billId },
-    ]);
-    expect((await check(other)).breaks).toEqual([]);
-  });
-
   test("restatements are open until they are signed off, and later ones are open again", async () => {
     const account = newAccount();
     const bills = plainLedger(tens);
@@ -397,24 +377,6 @@ describe("the check of what changed", () => {
     await store(account, bills.slice(5, 6));
     expect(await chainBreaks(false)).toEqual([]);
     expect(await chainBreaks(true)).toEqual([]);
-  });
-
-  test("names an id that tells another time, however few bills changed with it", async () => {
-    const account = newAccount();
-    const bills = plainLedger(Array.from({ length: 220 }, () => "1")).map((bill, index) =>
-      index === 195 ? { ...bill, billId: snowflake(bill.cTime + 5_000, 0) } : bill,
-    );
-    const found = async (isFull: boolean) =>
-      (await check(account, isFull)).breaks.map(({ kind, anchor }) => [kind, anchor]);
-    await storeLedgers(db, new Map([[account, bills.slice(0, 190)]]));
-    expect(await found(false)).toEqual([]);
-    await age();
-    await store(account, bills.slice(190, 200));
-    expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
-    // The break is among the next bills that are checked, and is still found.
-    await store(account, bills.slice(200));
-    expect(await found(false)).toEqual([["id-time", bills[195]?.billId]]);
-    expect(await found(true)).toEqual([["id-time", bills[195]?.billId]]);
   });
 
   test("looks at all bills of a stream that no check has looked at, however old they are", async () => {

@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";

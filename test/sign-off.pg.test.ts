@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { reconcile as reconcileLedger } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile as reconcileLedger } from "../src/reconciliation/reconcile.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";

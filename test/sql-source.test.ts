@@ -50,19 +50,15 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/export/read-bills.ts": 1,
     "src/page/periods.ts": 1,
     "src/page/pieces.ts": 2,
-    "src/reconciliation/breaks.ts": 1,
-    "src/reconciliation/checks.ts": 3,
     "src/db/sql/wallet.ts": 2,
     "src/db/sql/is-demo.ts": 1,
     "src/db/sql/wallet-moves.ts": 5,
     "src/db/sql/chain-order.ts": 4,
-    "src/reconciliation/bills-to-check.ts": 7,
-    "src/reconciliation/confirm-wallet-rules.ts": 2,
-    "src/reconciliation/group-neighbours.ts": 3,
-    "src/reconciliation/order-groups.ts": 3,
-    "src/reconciliation/reconcile.ts": 1,
-    "src/reconciliation/rule-evidence.ts": 1,
-    "src/reconciliation/summary.ts": 1,
+    "src/audit/breaks.ts": 2,
+    "src/audit/chains.ts": 4,
+    "src/audit/other-checks.ts": 4,
+    "src/audit/reconcile.ts": 1,
+    "src/audit/scope.ts": 2,
   });
 });
 
@@ -118,7 +114,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/lease/holders.ts": 1,
     "src/db/lease/lease.ts": 9,
     "src/db/backup/restore.ts": 2,
-    "src/reconciliation/breaks.ts": 1,
+    "src/audit/breaks.ts": 1,
     "src/fleet/tasks.ts": 1,
     "src/page/runs.ts": 2,
   });
@@ -153,14 +149,13 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
     .filter(([name]) => placements[name as keyof typeof tables] === "account")
     .map(([, table]) => getTableName(table));
   const reading = new RegExp(`\\b(?:from|join) (?:${distributed.join("|")})\\b`);
-  // A lateral subquery names the account as a constant. Of the two that seem not to, one is not used where
-  // there are nodes, and the other has the account in a part of its text.
+  // A lateral subquery names the account as a constant. The one that does not is not used where there are nodes.
   const laterals = sources.flatMap(({ path, text }) =>
     inParentheses(text, /\blateral \(/g)
       .filter((subquery) => reading.test(subquery) && !subquery.includes("account = ${"))
       .map(() => path),
   );
-  expect(laterals).toEqual(["src/reports/reconciled.ts", "src/reconciliation/group-neighbours.ts"]);
+  expect(laterals).toEqual(["src/reports/reconciled.ts"]);
   // Of API keys, which are on the coordinator.
   expect(counted(/\bset account =/g)).toEqual({ "src/db/accounts/rename-account.ts": 1 });
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.

@@ -1,12 +1,12 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -1,11 +1,11 @@
 import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { bookings, feeBooking } from "../src/export/bookings.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { type Units, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import type { Stream } from "../src/sync/store.ts";

@@ -1,14 +1,13 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import {
@@ -276,21 +275,6 @@ describe("a break of a unified account's balance", () => {
   });
 });
 
-test("an id that tells a booking a second after the row's time is right, one that tells another hour is not", async () => {
-  const account = "booked";
-  const bills = unifiedLedger(seededRandom(account));
-  const funding = bills.filter((bill) => bill.category === "funding" && isLone(bills, bill));
-  const at = (laterMs: number) =>
-    bills.map((bill) =>
-      bill === funding[3] ? { ...bill, billId: snowflake(bill.cTime + laterMs, 0) } : bill,
-    );
-  await storeUnified(db, account, at(1_472));
-  expect((await check(account)).breaks).toEqual([]);
-  await storeUnified(db, "booked elsewhen", at(hourMs));
-  const { breaks } = await check("booked elsewhen");
-  expect(breaks).toMatchObject([{ kind: "id-time", productType: funding[3]?.productType }]);
-});
-
 test("rows that come piece by piece are judged as they are at once", async () => {
   const bills = unifiedLedger(seededRandom("pieces"), habits["fees of futures beside the amount"]);
   const random = seededRandom("pieces of it");
@@ -339,8 +323,7 @@ test("what does not follow behind the end of a closed stream is told, beside tim
     await upsertBills(tx, [{ stream, bills }]);
     await coverStream(tx, stream, unifiedStart, unifiedStart + hourMs + 1);
   });
-  const kinds = async () =>
-    (await check(account)).breaks.map(({ kind }) => kind).filter((kind) => kind !== "id-time");
+  const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
   await db.execute(sql`
     insert into stream_states (account, product_type, closed_at)

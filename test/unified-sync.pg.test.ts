@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, hourMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";

@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
 import { decimalText, drawUnits, type Units, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";

@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
+import { candidates } from "../src/audit/wallet-rules.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { expectedRule, type WalletRule } from "../src/db/sql/expected-rule.ts";
 import { joinRules, walletMoves } from "../src/db/sql/wallet-moves.ts";
-import { reconcile } from "../src/reconciliation/reconcile.ts";
-import { candidates } from "../src/reconciliation/wallet-rules.ts";
 import { decimalText } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { candidates, inferRule } from "../src/reconciliation/wallet-rules.ts";
+import { candidates, inferRule } from "../src/audit/wallet-rules.ts";
 
 const rules = {
   "amount + fee": [true, true, false],

@@ -24,7 +24,10 @@ export type Transaction = Connection & { readonly [isTransaction]: true };
 /** One connection, outside of a transaction. */
 export type Connection = Queryable & {
   /** For statements that Drizzle does not have. */
-  readonly $client: { query<Sent extends pg.Submittable>(query: Sent): Sent };
+  readonly $client: {
+    query<Sent extends pg.Submittable>(query: Sent): Sent;
+    query<Row extends unknown[]>(statement: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>>;
+  };
 };
 
 /** Runs one statement. The caller need not know on which connection. */

@@ -1,5 +1,5 @@
+import type { BreakKind } from "../../src/audit/breaks.ts";
 import { dayMs } from "../../src/contract/time.ts";
-import type { BreakKind } from "../../src/reconciliation/breaks.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
 import { integer, type Random } from "../../src/sandbox/random.ts";
 import type { TrueBill } from "./small-ledger.ts";

@@ -1,4 +1,4 @@
-import type { ListedBreak } from "../../src/reconciliation/sign-off.ts";
+import type { ListedBreak } from "../../src/audit/sign-off.ts";
 
 /** An open break as the page lists it. */
 export const aBreak = (

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
+import { reconcile } from "../../src/audit/reconcile.ts";
+import { signOffBreaks } from "../../src/audit/sign-off.ts";
 import { readBill } from "../../src/contract/bill.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { refreshAllDays } from "../../src/db/days/refresh-days.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
-import { reconcile } from "../../src/reconciliation/reconcile.ts";
-import { signOffBreaks } from "../../src/reconciliation/sign-off.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";
 import { storeTime } from "./stored-time.ts";
 

@@ -1,6 +1,7 @@
 import { errorText, exitOf } from "../../app/exit-code.ts";
 import { loggedRun } from "../../app/logged-run.ts";
 import { contractTypesOf, type Targets } from "../../app/targets.ts";
+import { reconcileAccount } from "../../audit/reconcile.ts";
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../db/connect.ts";
 import {
@@ -11,7 +12,6 @@ import {
   UsageError,
 } from "../../errors.ts";
 import type { JobEnd, Task } from "../../fleet/tasks.ts";
-import { reconcileAccount } from "../../reconciliation/reconcile.ts";
 import type { Reporter } from "../sync/reporter.ts";
 import type { SyncSession } from "../sync/sync.ts";
 import { errorsOf, type SyncResult } from "../sync/sync-result.ts";

@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { InvalidArgumentError } from "commander";
 import type { ExitCode, Io } from "../../app/io.ts";
+import { statementMaxMs as checkMaxMs } from "../../audit/reconcile.ts";
 import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
 import { narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
@@ -13,7 +14,6 @@ import { type JobEnd, type Task, taskName } from "../../fleet/tasks.ts";
 import { workOff } from "../../fleet/work-off.ts";
 import { workerSessionName } from "../../fleet/worker-sessions.ts";
 import { type Log, openLog } from "../../log.ts";
-import { statementMaxMs as checkMaxMs } from "../../reconciliation/reconcile.ts";
 import type { Define } from "../options.ts";
 import { logReporter, type Reporter } from "../sync/reporter.ts";
 import { openSyncSession } from "../sync/sync.ts";

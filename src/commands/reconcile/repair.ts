@@ -1,10 +1,10 @@
 import { withAdded } from "../../app/accounts-to-read.ts";
 import { type Io, tell } from "../../app/io.ts";
+import type { BrokenSpan } from "../../audit/broken-spans.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
-import type { BrokenSpan } from "../../reconciliation/broken-spans.ts";
 import { horizonAt } from "../../sync/plan.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { verifyCommand } from "../verify/verify.ts";

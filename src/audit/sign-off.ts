@@ -6,8 +6,8 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type Scope, within, withWholeWallets } from "./bills-to-check.ts";
 import { amountKinds, type Break, breakText } from "./breaks.ts";
+import { type Scope, within, withWholeWallets } from "./scope.ts";
 
 /** Somebody's decision about breaks. */
 export type Decision = {

@@ -1,11 +1,11 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Queryable, Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { type AccountScope, within } from "./bills-to-check.ts";
-import { hasTransferLegs } from "./transfer-legs.ts";
+import { type ChainStart, membersOf } from "./read-chains.ts";
+import { type AccountScope, within } from "./scope.ts";
 
 /** What can be wrong with a ledger. */
 export const breakKinds = {
@@ -15,9 +15,7 @@ export const breakKinds = {
   "fee-sign": "a fee counts with the wrong sign",
   rounding: "off by one unit in the last place, where the ledger is otherwise exact",
   unread: "a balance does not follow, next to time that was not read",
-  rollforward: "a day's bills do not add up to its balances",
   transfer: "the two legs of a transfer are of different amounts",
-  "id-time": "a bill's id implies another time than the bill's own",
   "ltv-assets": "the collateral does not add up to the assets",
   "ltv-ratio": "the ratio is not debt by assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
@@ -36,7 +34,6 @@ export const amountKinds: readonly BreakKind[] = [
   "fee-sign",
   "rounding",
   "unread",
-  "rollforward",
   "transfer",
 ];
 
@@ -71,9 +68,9 @@ export type Break = FoundBreak & {
   readonly note: string | null;
 };
 
+// Without the account, which all of them share.
 const columns: readonly (keyof FoundBreak)[] = [
   "kind",
-  "account",
   "productType",
   "coin",
   "anchor",
@@ -93,36 +90,47 @@ const snakeCase = (name: string) =>
 const names = sql.raw(columns.map(snakeCase).join(", "));
 
 /**
- * Stores the breaks that were found. A known break keeps its first time and its note. One that was signed
- * off is reopened where its difference has changed.
- * @returns the breaks' numbers.
+ * Stores the breaks that were found. A known break keeps its number, its first time and its note. One that was
+ * signed off is reopened where its difference has changed. A new one gets the next number of a sequence that all
+ * accounts share.
+ * @returns the breaks' numbers, and those of the breaks that are new or were found to be another way.
  */
 export async function recordFound(
   tx: Transaction,
   { account }: AccountScope,
   found: readonly FoundBreak[],
 ): Promise<{ readonly foundIds: readonly string[]; readonly changedIds: readonly string[] }> {
-  const column = (name: keyof FoundBreak) => textArray(found.map((entry) => entry[name]));
-  await tx.execute(sql`
-    create temporary table found_breaks on commit drop as
+  if (found.length === 0) return { foundIds: [], changedIds: [] };
+  const { rows: known } = await tx.execute<{
+    break_id: string | null;
+    is_unchanged: boolean | null;
+  }>(sql`
     select
-      kind, account, product_type, coin, anchor, happened_at::timestamptz, expected::numeric,
-      observed::numeric, difference::numeric, first_bad_bill, first_bad_product_type,
-      last_good_bill, last_good_product_type, explanation, place
-    from unnest(
-      ${sql.join(
-        columns.map((name) => sql`${column(name)}::text[]`),
-        sql`, `,
-      )}
-    ) with ordinality as found (${names}, place)`);
-  const numbered = await numbersOf(tx, account);
-  const numbers = numbered.map(({ breakId }) => breakId);
-  await noteReopened(tx, account);
-  const { rows } = await tx.execute<{ break_id: string }>(sql`
-    insert into ledger_breaks (break_id, ${names}, first_seen_at, last_seen_at, state)
-    select break_id, ${names}, transaction_timestamp(), transaction_timestamp(), 'open'
-    from found_breaks
-    join unnest(${textArray(numbers)}::bigint[]) with ordinality as numbered (break_id, place)
+      known.break_id,
+      known.state <> 'resolved'
+        and known.difference is not distinct from found.difference
+        and known.happened_at = found.happened_at
+        and known.last_good_bill is not distinct from found.last_good_bill
+        and known.first_bad_bill is not distinct from found.first_bad_bill as is_unchanged
+    from ${rowsOf(found)}
+    left join ledger_breaks as known
+      on ${isSame(account)}
+    order by place`);
+  const { rows: unused } = await tx.execute<{ id: string }>(sql`
+    select nextval('public.ledger_break_ids') as id
+    from generate_series(1, ${known.filter(({ break_id }) => break_id === null).length}::int)`);
+  const foundIds = known.map(
+    ({ break_id }) => break_id ?? onlyRow(unused.splice(0, 1), "a new break's number").id,
+  );
+  await noteReopened(tx, account, found);
+  await tx.execute(sql`
+    insert into ledger_breaks (
+      account, break_id, ${names}, first_seen_at, last_seen_at, state
+    )
+    select
+      ${account}, break_id, ${names}, transaction_timestamp(), transaction_timestamp(), 'open'
+    from ${rowsOf(found)}
+    join unnest(${textArray(foundIds)}::bigint[]) with ordinality as numbered (break_id, place)
       using (place)
     on conflict (account, product_type, coin, kind, anchor) do update
     set
@@ -142,55 +150,41 @@ export async function recordFound(
         then 'explained'
         else 'open'
       end,
-      resolved_at = null
-    returning break_id`);
-  await tx.execute(sql`drop table found_breaks`);
-  const changed = numbered.filter(({ isUnchanged }) => !isUnchanged);
-  return {
-    foundIds: rows.map(({ break_id }) => break_id),
-    changedIds: changed.map(({ breakId }) => breakId),
-  };
+      resolved_at = null`);
+  const changedIds = foundIds.filter((_, place) => known[place]?.is_unchanged !== true);
+  return { foundIds, changedIds };
 }
 
-const isSame = sql`
-      known.product_type = found.product_type
+const types: Partial<Record<keyof FoundBreak, string>> = {
+  happenedAt: "timestamptz",
+  expected: "numeric",
+  observed: "numeric",
+  difference: "numeric",
+};
+
+/** The breaks as rows, numbered from 1 by `place`. */
+const rowsOf = (found: readonly FoundBreak[]): SQL => sql`unnest(
+      ${sql.join(
+        columns.map(
+          (name) =>
+            sql`${textArray(found.map((entry) => entry[name]))}::${sql.raw(types[name] ?? "text")}[]`,
+        ),
+        sql`, `,
+      )}
+    ) with ordinality as found (${names}, place)`;
+
+const isSame = (account: string): SQL => sql`known.account = ${account}
+      and known.product_type = found.product_type
       and known.coin = found.coin
       and known.kind = found.kind
       and known.anchor = found.anchor`;
 
-/**
- * The number of each found break, in their order, and whether the break is known as it was found. A
- * known break keeps its number. A new one gets the next number of a sequence that all accounts share.
- */
-async function numbersOf(
+/** Logs that breaks were reopened by the program because their difference has changed. */
+async function noteReopened(
   tx: Transaction,
   account: string,
-): Promise<readonly { readonly breakId: string; readonly isUnchanged: boolean }[]> {
-  const { rows } = await tx.execute<{ break_id: string | null; is_unchanged: boolean }>(sql`
-    select
-      known.break_id,
-      known.state <> 'resolved'
-        and known.difference is not distinct from found.difference
-        and known.happened_at = found.happened_at
-        and known.last_good_bill is not distinct from found.last_good_bill
-        and known.first_bad_bill is not distinct from found.first_bad_bill as is_unchanged
-    from found_breaks as found
-    left join ledger_breaks as known
-      on known.account = ${account}
-      and ${isSame}
-    order by place`);
-  const { rows: taken } = await tx.execute<{ id: string }>(sql`
-    select nextval('public.ledger_break_ids') as id
-    from generate_series(1, ${rows.filter(({ break_id }) => break_id === null).length}::int)`);
-  const unused = [...taken];
-  return rows.map(({ break_id, is_unchanged }) => ({
-    breakId: break_id ?? onlyRow(unused.splice(0, 1), "a new break's number").id,
-    isUnchanged: is_unchanged === true,
-  }));
-}
-
-/** Logs that breaks were reopened by the program because their difference has changed. */
-async function noteReopened(tx: Transaction, account: string): Promise<void> {
+  found: readonly FoundBreak[],
+): Promise<void> {
   await tx.execute(sql`
     insert into break_decisions (account, break_id, place, decision, decided_at, note, difference)
     select
@@ -206,39 +200,45 @@ async function noteReopened(tx: Transaction, account: string): Promise<void> {
       transaction_timestamp(),
       'its difference was ' || coalesce(known.difference::text, 'unknown') || ' when it was signed off',
       found.difference
-    from found_breaks as found
+    from ${rowsOf(found)}
     join ledger_breaks as known
-      on known.account = ${account}
-      and ${isSame}
+      on ${isSame(account)}
     where known.state = 'explained'
       and known.difference is distinct from found.difference`);
 }
 
+export type Resolvable = {
+  /** The breaks that were found. */
+  readonly foundIds: readonly string[];
+  /** Where the check began in each chain; undefined where all bills were checked. */
+  readonly starts: readonly ChainStart[] | undefined;
+  /** Whether the legs of transfers were compared. */
+  readonly areLegsCompared: boolean;
+};
+
 /**
  * Resolves open breaks that this check would have found, and did not find again. That rows disappeared is
  * found once, so its break stays until somebody accepts it.
- * @param checked "all", or "changed": then `chains_to_check` says where the check began in each chain.
  * @returns the resolved breaks' numbers.
  */
 export async function resolveUnfound(
   tx: Transaction,
   { account, productTypes }: AccountScope,
-  { foundIds, checked }: { foundIds: readonly string[]; checked: "all" | "changed" },
+  { foundIds, starts, areLegsCompared }: Resolvable,
 ): Promise<readonly string[]> {
   const wasChecked =
-    checked === "all"
+    starts === undefined
       ? sql`true`
       : sql`(
           coin = ''
-          or kind = 'transfer' and ${hasTransferLegs}
+          or kind = 'transfer' and ${areLegsCompared}
           or kind like 'ltv-%'
           or exists (
             select 1
-            from chains_to_check as chain
-            where chain.account = ledger_breaks.account
-              and chain.wallet = ${walletOf("ledger_breaks.product_type")}
-              and chain.coin = ledger_breaks.coin
-              and chain.since < ledger_breaks.happened_at
+            from ${membersOf(starts)}
+            where chosen.wallet = ${walletOf("ledger_breaks.product_type")}
+              and chosen.coin = ledger_breaks.coin
+              and chosen.since < ledger_breaks.happened_at
           )
         )`;
   const { rows } = await tx.execute<{ break_id: string }>(sql`

@@ -3,7 +3,8 @@ import type { Transaction } from "../db/connect.ts";
 import { dayOfColumn } from "../db/days/mark-days.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { type AccountScope, lastGoodProductType, timeBetween } from "./bills-to-check.ts";
+import { timeBetween } from "./chains.ts";
+import { type AccountScope, lastGoodProductType } from "./scope.ts";
 
 /**
  * Marks the days from a break's last good bill to its first bad one, days without bills included. A bill

@@ -6,7 +6,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { productTypesOf } from "../db/sql/wallet.ts";
-import { lastGoodProductType, type Scope, within, withWholeWallets } from "./bills-to-check.ts";
+import { lastGoodProductType, type Scope, within, withWholeWallets } from "./scope.ts";
 
 export type BrokenSpan = {
   readonly account: string;

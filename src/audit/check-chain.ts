@@ -1,0 +1,170 @@
+import { dayMs } from "../contract/time.ts";
+import { HeldBills } from "./held-bills.ts";
+import { balancePlaces, type ChainBill, movedPlaces } from "./order.ts";
+import { tallyFitting, tallyOff } from "./tallies.ts";
+
+type BillRef = {
+  readonly productType: string;
+  readonly billId: string;
+  readonly time: number;
+};
+
+/** A balance that is not the last one before it plus what the bills since then move. */
+export type Residual = {
+  readonly bill: BillRef;
+  /** The bill with the last balance before it. */
+  readonly base: BillRef;
+  readonly expected: bigint;
+  readonly balance: bigint;
+  /** The balance less what was expected. */
+  readonly off: bigint;
+  /** How many bills there are from one balance to the other. */
+  readonly steps: number;
+  /** Whether each of these may have been rounded, and that is all. */
+  readonly isSmall: boolean;
+  /** False where no rule fits one of these. */
+  readonly isTestable: boolean;
+  /** Whether the difference is what the fee's sign makes. */
+  readonly isFeeSign: boolean;
+  /** Two bills that are equal except for their ids, and explain the difference. */
+  readonly double: readonly [billId: string, twinId: string] | undefined;
+  /** How many decimal places to print. */
+  readonly shownPlaces: { readonly expected: number; readonly balance: number };
+};
+
+export type ChainOptions = {
+  /** The wallet; "UTA" in a unified account. */
+  readonly wallet: string;
+  readonly coin: string;
+  /** One unit in the last place of the exchange's balances. */
+  readonly tolerance: bigint;
+  /** How long after its time a bill may be booked. */
+  readonly bookedMaxMs: number;
+  /** From then on a late bill may still come, so that a balance that does not follow says nothing. */
+  readonly settledTo: number;
+};
+
+const refOf = ({ productType, billId, time }: ChainBill): BillRef => ({
+  productType,
+  billId,
+  time,
+});
+
+/**
+ * Checks one chain, bill by bill: that each balance is the one before plus what the bill moves. Bills are taken in
+ * the order of their times. Those whose balances show another order are put in it.
+ */
+export class Chain {
+  readonly wallet: string;
+  readonly coin: string;
+  bills = 0;
+  /** Bills whose balance could be computed. */
+  tested = 0;
+  /** How many balances are off by no more than rounding; below, the sum of these differences. */
+  rounded = 0;
+  rounding = 0n;
+  roundingPlaces = 0;
+  /** The time of the first balance that does not follow and is not settled. */
+  unjudgedFrom: number | undefined;
+  /** The days that have bills, counted from the epoch. */
+  readonly days = new Set<number>();
+  readonly residuals: Residual[] = [];
+  readonly #options: ChainOptions;
+  readonly #held: HeldBills;
+  /** The bill with the last balance, and what was met since. */
+  #base: ChainBill | undefined;
+  #steps = 0;
+  #moved = 0n;
+  #places = 0;
+  #isTestable = true;
+  #day = Number.NaN;
+
+  constructor(options: ChainOptions) {
+    this.wallet = options.wallet;
+    this.coin = options.coin;
+    this.#options = options;
+    this.#held = new HeldBills(options, (bill) => this.#step(bill));
+  }
+
+  /** @param bill whose time is not before that of the bill before it. */
+  take(bill: ChainBill): void {
+    this.#held.take(bill);
+  }
+
+  end(): void {
+    this.#held.end();
+  }
+
+  /** The bills that were found in another place since the last call. */
+  takeMoved(): readonly ChainBill[] {
+    return this.#held.takeMoved();
+  }
+
+  #step(bill: ChainBill): void {
+    const { type, after } = bill;
+    this.bills++;
+    type.bills++;
+    const day = Math.floor(bill.time / dayMs);
+    if (day !== this.#day) {
+      this.days.add(day);
+      this.#day = day;
+    }
+    this.#steps++;
+    this.#moved += bill.moved;
+    this.#isTestable &&= type.isTestable;
+    if (this.#base === undefined || after === undefined || this.#steps > 1) type.unknown++;
+    else this.tested++;
+    if (after === undefined) {
+      this.#places = Math.max(this.#places, movedPlaces(bill));
+      return;
+    }
+    if (this.#base !== undefined) this.#compare(this.#base, bill, after);
+    this.#base = bill;
+    this.#steps = 0;
+    this.#moved = 0n;
+    this.#places = 0;
+    this.#isTestable = true;
+  }
+
+  #compare(base: ChainBill, bill: ChainBill, after: bigint): void {
+    const { tolerance, settledTo } = this.#options;
+    const steps = this.#steps;
+    const expected = (base.after ?? 0n) + this.#moved;
+    const off = after - expected;
+    if (off === 0n) {
+      if (steps === 1) tallyFitting(bill.type, bill);
+      return;
+    }
+    const facts = this.#held.factsOf(bill);
+    if (steps === 1) {
+      const isAlone = facts.isAlone && bill.time < settledTo;
+      tallyOff(bill.type, bill, off, { tolerance, isAlone });
+    }
+    const size = off < 0n ? -off : off;
+    const isSmall = size <= BigInt(steps) * tolerance;
+    const expectedPlaces = Math.max(balancePlaces(base), this.#places, movedPlaces(bill));
+    const shownPlaces = { expected: expectedPlaces, balance: balancePlaces(bill) };
+    if (isSmall) {
+      this.rounded++;
+      this.rounding += off;
+      this.roundingPlaces = Math.max(this.roundingPlaces, ...Object.values(shownPlaces));
+    }
+    if (bill.time >= settledTo)
+      this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
+    const feeSize = bill.fee < 0n ? -bill.fee : bill.fee;
+    const withFee = off + 2n * bill.fee;
+    this.residuals.push({
+      bill: refOf(bill),
+      base: refOf(base),
+      expected,
+      balance: after,
+      off,
+      steps,
+      isSmall,
+      isTestable: this.#isTestable,
+      isFeeSign: feeSize > tolerance && withFee <= tolerance && withFee >= -tolerance,
+      double: facts.double,
+      shownPlaces,
+    });
+  }
+}

@@ -1,0 +1,120 @@
+import { sql } from "drizzle-orm";
+import { unifiedProductTypes } from "../contract/product-types.ts";
+import { dayMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { bookedMaxOf } from "../db/sql/chain-order.ts";
+import { msOf } from "../db/sql/time-text.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import { type AccountScope, timeOf } from "./scope.ts";
+
+/** Milliseconds since the epoch, the end excluded. */
+export type Period = { readonly from: number; readonly to: number };
+
+/** The time of a wallet that was read in all of its product types. */
+export type Coverage = {
+  readonly wallet: string;
+  /** Sorted, and apart from each other. */
+  readonly read: readonly Period[];
+  /** From then on late bills may come, so a balance that does not follow is not judged. Infinity where none can. */
+  readonly settledTo: number;
+  /** No balance before it is judged: one of the product types may have moved it. */
+  readonly sharedFrom: number | undefined;
+};
+
+/**
+ * Reads the coverage of each wallet.
+ *
+ * All categories of a unified account share its balance. While one of them was never read, no balance is
+ * judged; later, none before `sharedFrom`, where the coverage of all of them begins. A category that the
+ * key may not read does not count. `settledTo` is some seconds before the end of coverage, because bills
+ * booked in those seconds may follow bills with later times. Where all streams are closed, no late bill can
+ * come: a balance that does not follow beside unread time is reported as such.
+ */
+export async function readCoverage(
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<ReadonlyMap<string, Coverage>> {
+  const { rows } = await tx.execute<{
+    wallet: string;
+    periods: readonly (readonly [string, string])[] | null;
+    is_unread: boolean;
+    settled_to: string | null;
+    shared_from: string | null;
+  }>(sql`
+    with read as (
+      select product_type, covered as time, upper(covered) as settled_to
+      from streams
+      where account = ${account}
+        and covered <> '{}'
+    ),
+    states as (
+      select product_type, not_available_since, closed_at
+      from stream_states
+      where account = ${account}
+    ),
+    unread as (
+      select 'UTA' as wallet
+      from unnest(${textArray(unifiedProductTypes)}::text[]) as wanted (product_type)
+      left join read using (product_type)
+      left join states using (product_type)
+      where settled_to is null
+        and not_available_since is null
+    ),
+    wallets as (
+      select
+        ${walletOf("product_type")} as wallet,
+        range_intersect_agg(time) as time,
+        bool_and(closed_at is not null) as is_closed,
+        min(settled_to) - ${bookedMaxOf("min(product_type)")} as settled_to,
+        case when count(*) > 1 then lower(range_intersect_agg(time)) end as shared_from
+      from read
+      left join states using (product_type)
+      group by 1
+    )
+    select
+      wallet,
+      (
+        select json_agg(array[${msOf(sql`lower(period)`)}, ${msOf(sql`upper(period)`)}] order by period)
+        from unnest(time) as period
+      ) as periods,
+      wallet in (select wallet from unread) as is_unread,
+      case when not is_closed then ${msOf(sql`settled_to`)} end as settled_to,
+      ${msOf(sql`shared_from`)} as shared_from
+    from wallets`);
+  return new Map(
+    rows.map(({ wallet, periods, is_unread, settled_to, shared_from }) => [
+      wallet,
+      {
+        wallet,
+        read: is_unread
+          ? []
+          : (periods ?? []).map(([from, to]) => ({ from: Number(from), to: Number(to) })),
+        settledTo: is_unread
+          ? Number.NEGATIVE_INFINITY
+          : settled_to === null
+            ? Number.POSITIVE_INFINITY
+            : Number(settled_to),
+        sharedFrom: shared_from === null ? undefined : Number(shared_from),
+      },
+    ]),
+  );
+}
+
+/** Periods as Postgres reads a multirange. */
+export const periodsText = (periods: readonly Period[]): string =>
+  `{${periods.map(({ from, to }) => `[${timeOf(from)},${timeOf(to)})`).join(",")}}`;
+
+/**
+ * The part of a stretch of time, both ends included, that was not read: from its first such time to its last.
+ * @returns undefined where all was read.
+ */
+export function unreadPart(read: readonly Period[], from: number, to: number): Period | undefined {
+  const holding = (time: number) => read.find((period) => period.from <= time && time < period.to);
+  const first = holding(from)?.to ?? from;
+  return first > to ? undefined : { from: first, to: holding(to)?.from ?? to };
+}
+
+/** Whether a day, counted from the epoch, was read. */
+export const isDayRead = (read: readonly Period[], day: number): boolean =>
+  read.some(({ from, to }) => from <= day * dayMs && (day + 1) * dayMs <= to);

@@ -1,0 +1,246 @@
+import { sql } from "drizzle-orm";
+import { unifiedWallet } from "../contract/product-types.ts";
+import { epochMs, isoTime, unifiedBookedMaxMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { walletOf } from "../db/sql/wallet.ts";
+import type { BreakKind, FoundBreak } from "./breaks.ts";
+import type { Chain, Residual } from "./check-chain.ts";
+import { type Coverage, type Period, unreadPart } from "./coverage.ts";
+import { decimalText, isFar } from "./decimals.ts";
+import type { AccountScope } from "./scope.ts";
+
+// A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
+const roundingShareMin = 0.01;
+const roundingMin = 3;
+
+/** Whether a chain rounds, judged from all of its bills. */
+export const doesRound = ({ tested, rounded }: { tested: number; rounded: number }): boolean =>
+  rounded >= roundingMin && rounded >= tested * roundingShareMin;
+
+export type Judged = {
+  readonly account: string;
+  readonly coverage: Coverage | undefined;
+  readonly doesRound: boolean;
+  /** How many decimal places the check computed with. */
+  readonly places: number;
+  readonly rejected: readonly RejectedRow[];
+};
+
+/** The balances of a chain that can be told to be wrong: what is not settled or only rounded may be right. */
+const isTold = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): boolean =>
+  !(isSmall && doesRound) && bill.time < (coverage?.settledTo ?? Number.POSITIVE_INFINITY);
+
+/**
+ * Whether a balance is off that is not a known break. Only a check of all bills can tell whether it is a
+ * new break, or shows another rule or a habit of rounding.
+ */
+export async function isAnythingNew(
+  tx: Transaction,
+  { account }: AccountScope,
+  chains: readonly { readonly chain: Chain; readonly judged: Judged }[],
+): Promise<boolean> {
+  const told = chains.flatMap(({ chain, judged }) =>
+    chain.residuals
+      .filter((residual) => isTold(residual, judged))
+      .map((residual) => ({
+        wallet: chain.wallet,
+        coin: chain.coin,
+        anchor: anchorOf(chain.wallet, residual),
+        difference: decimalText(residual.off, judged.places, judged.places),
+      })),
+  );
+  if (told.length === 0) return false;
+  const { rows } = await tx.execute(sql`
+    select 1
+    from unnest(
+      ${textArray(told.map(({ wallet }) => wallet))}::text[],
+      ${textArray(told.map(({ coin }) => coin))}::text[],
+      ${textArray(told.map(({ anchor }) => anchor))}::text[],
+      ${textArray(told.map(({ difference }) => difference))}::numeric[]
+    ) as told (wallet, coin, anchor, difference)
+    left join ledger_breaks as known
+      on known.account = ${account}
+      and known.product_type = told.wallet
+      and known.coin = told.coin
+      and known.anchor = told.anchor
+      and known.difference = told.difference
+    where known.anchor is null
+    limit 1`);
+  return rows.length > 0;
+}
+
+/** The breaks of a chain, with what the data can say about why. */
+export function breaksOf(chain: Chain, judged: Judged): readonly FoundBreak[] {
+  const tolerance = 10n ** BigInt(judged.places - 8);
+  const undoes = (earlier: Residual | undefined, later: Residual | undefined): boolean =>
+    earlier !== undefined &&
+    later !== undefined &&
+    !earlier.isSmall &&
+    !later.isSmall &&
+    earlier.bill.billId === later.base.billId &&
+    earlier.bill.productType === later.base.productType &&
+    !isFar(earlier.off + later.off, 0n, BigInt(earlier.steps + later.steps) * tolerance);
+  return chain.residuals.flatMap((residual, index) => {
+    const isShared =
+      residual.base.time >= (judged.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
+    if (!residual.isTestable || !isShared || !isTold(residual, judged)) return [];
+    if (undoes(chain.residuals[index - 1], residual)) return [];
+    const isUndone = undoes(residual, chain.residuals[index + 1]);
+    return [breakOf(chain, residual, isUndone, judged)];
+  });
+}
+
+function breakOf(
+  { wallet, coin }: Chain,
+  residual: Residual,
+  isUndone: boolean,
+  { account, coverage, places, rejected }: Judged,
+): FoundBreak {
+  const { bill, base, shownPlaces } = residual;
+  const offPlaces = Math.max(shownPlaces.expected, shownPlaces.balance);
+  const text = (units: bigint, shown: number) => decimalText(units, places, shown);
+  const lateMs = wallet === unifiedWallet ? unifiedBookedMaxMs : 0;
+  const between = {
+    from: Math.min(base.time, bill.time) - lateMs,
+    to: Math.max(base.time, bill.time),
+  };
+  const unread = unreadPart(coverage?.read ?? [], between.from, between.to);
+  const difference = text(residual.off, offPlaces);
+  const opposite = text(-residual.off, offPlaces);
+  const { kind, explanation } = judge(residual, { isUndone, unread, difference, opposite });
+  const row = residual.isSmall ? undefined : rejectedBetween(rejected, residual, wallet, between);
+  return {
+    kind,
+    account,
+    productType: wallet,
+    coin,
+    anchor: anchorOf(wallet, residual),
+    happenedAt: timeTextOf(bill.time),
+    expected: text(residual.expected, shownPlaces.expected),
+    observed: text(residual.balance, shownPlaces.balance),
+    difference,
+    firstBadBill: bill.billId,
+    firstBadProductType: bill.productType === wallet ? null : bill.productType,
+    lastGoodBill: base.billId,
+    lastGoodProductType: base.productType === wallet ? null : base.productType,
+    explanation: explanation + (row === undefined ? "" : besideRejected(row)),
+  };
+}
+
+const timeTextOf = (ms: number): string => isoTime(epochMs(ms));
+
+/** Two categories of a unified account may have the same id. */
+export const anchorOf = (wallet: string, { bill }: Residual): string =>
+  bill.productType === wallet ? bill.billId : `${bill.productType}/${bill.billId}`;
+
+type Seen = {
+  readonly isUndone: boolean;
+  readonly unread: Period | undefined;
+  readonly difference: string;
+  readonly opposite: string;
+};
+
+function judge(
+  { double, isFeeSign, isSmall }: Residual,
+  { isUndone, unread, difference, opposite }: Seen,
+): { readonly kind: BreakKind; readonly explanation: string } {
+  if (unread !== undefined) {
+    return {
+      kind: "unread",
+      explanation: `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`,
+    };
+  }
+  if (isUndone) {
+    return {
+      kind: "balance",
+      explanation: "this bill's balance is wrong; the next one is right again",
+    };
+  }
+  if (double !== undefined && !isSmall) {
+    return {
+      kind: "duplicate",
+      explanation: `bills ${double.join(" and ")} are equal except for their ids`,
+    };
+  }
+  if (isFeeSign) {
+    return { kind: "fee-sign", explanation: "the balance is right if the fee's sign is reversed" };
+  }
+  if (isSmall) {
+    return {
+      kind: "rounding",
+      explanation: "off by one unit in the last place; the other balances of this ledger are exact",
+    };
+  }
+  return {
+    kind: "chain",
+    explanation:
+      `either bills totalling ${difference} are missing before this one, ` +
+      `or bills totalling ${opposite} before it do not belong there, ` +
+      "or the amount, the fee or the balance of this one is wrong by as much",
+  };
+}
+
+/** A row that was rejected, and of which no bill was stored later. */
+export type RejectedRow = {
+  readonly wallet: string;
+  readonly digest: string;
+  readonly billId: string | null;
+  /** Milliseconds since the epoch; null where the row does not show it. */
+  readonly ms: string | null;
+  readonly fault: string;
+};
+
+/** In the order of their ids. */
+export async function readRejectedRows(
+  tx: Transaction,
+  { account }: AccountScope,
+): Promise<readonly RejectedRow[]> {
+  const { rows } = await tx.execute<RejectedRow>(sql`
+    select
+      ${walletOf("product_type")} as wallet,
+      digest,
+      bill_id as "billId",
+      substring(received from '"(?:cTime|ts)"\\s*:\\s*"?(\\d{13})\\M') as ms,
+      fault_path || ': ' || fault as fault
+    from rejected_bills
+    where account = ${account}
+      and not exists (
+        select 1
+        from bills
+        where bills.account = ${account}
+          and bills.product_type = rejected_bills.product_type
+          and bills.bill_id = rejected_bills.bill_id
+      )
+    order by length(bill_id), bill_id, digest`);
+  return rows;
+}
+
+/** A rejected row that lies between the two bills of a break, by its time or by its id. */
+function rejectedBetween(
+  rejected: readonly RejectedRow[],
+  { bill, base }: Residual,
+  wallet: string,
+  { from, to }: Period,
+): RejectedRow | undefined {
+  const isAfter = (id: string, other: string) =>
+    id.length > other.length || (id.length === other.length && id >= other);
+  return rejected.find(({ wallet: of, ms, billId }) => {
+    if (of !== wallet) return false;
+    const isInTime = ms !== null && from <= Number(ms) && Number(ms) <= to;
+    const isInOrder =
+      billId !== null && isAfter(billId, base.billId) && isAfter(bill.billId, billId);
+    return isInTime || isInOrder;
+  });
+}
+
+const digestShown = 12;
+
+/** Names the rejected row that may be the missing bill. */
+function besideRejected({ digest, billId, fault }: RejectedRow): string {
+  const what = billId === null ? "" : `bill ${billId}, `;
+  return (
+    `; a row of rejected_bills lies between the two bills (${what}digest ` +
+    `${digest.slice(0, digestShown)}…, ${fault}): replay may store it`
+  );
+}

@@ -1,0 +1,234 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { transfersOf } from "../db/days/transfers-of.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import type { BreakKind, FoundBreak } from "./breaks.ts";
+import { type AccountScope, within } from "./scope.ts";
+
+// The exchange rounds converted amounts to eight decimal places.
+const lastPlace = sql.raw("0.00000001");
+
+type Finding = Partial<Omit<FoundBreak, "kind">> &
+  Pick<FoundBreak, "account" | "anchor" | "explanation">;
+
+/** Runs a statement that finds breaks of one kind; columns that it leaves out are null. */
+async function findBreaks(
+  tx: Transaction,
+  kind: BreakKind,
+  statement: SQL,
+): Promise<readonly FoundBreak[]> {
+  const { rows } = await tx.execute<Finding>(statement);
+  return rows.map((row) => ({
+    productType: "",
+    coin: "",
+    happenedAt: null,
+    expected: null,
+    observed: null,
+    difference: null,
+    firstBadBill: null,
+    firstBadProductType: null,
+    lastGoodBill: null,
+    lastGoodProductType: null,
+    ...row,
+    kind,
+  }));
+}
+
+/** The types of transfer whose other leg is in another product type of the account. */
+const betweenProducts: readonly string[] = ["trans_to_contract", "trans_from_contract"];
+
+/** Whether bills of these types may be legs of transfers. Legs are compared only then. */
+export const areLegsAmong = (businessTypes: readonly string[]): boolean =>
+  businessTypes.some((type) => betweenProducts.includes(type));
+
+/** Transfers between two product types of an account whose legs are of different amounts. */
+export function findTransferBreaks(
+  tx: Transaction,
+  { account, productTypes }: AccountScope,
+): Promise<readonly FoundBreak[]> {
+  return findBreaks(
+    tx,
+    "transfer",
+    sql`
+    with legs as (
+      select account, product_type, coin, bill_id, c_time, amount
+      from (${transfersOf(account)}) as transfers
+      where state = 'one_sided'
+        and business_type = any(${textArray(betweenProducts)}::text[])
+    )
+    select distinct on (sent.account, sent.product_type, sent.bill_id)
+      sent.account,
+      sent.product_type as "productType",
+      sent.coin,
+      sent.bill_id as anchor,
+      ${timeText(sql`sent.c_time`)} as "happenedAt",
+      (-sent.amount)::text as expected,
+      received.amount::text as observed,
+      (received.amount + sent.amount)::text as difference,
+      received.bill_id as "firstBadBill",
+      sent.bill_id as "lastGoodBill",
+      'bill ' || received.bill_id || ' of ' || received.product_type
+        || ' looks like its other leg, with another amount' as explanation
+    from legs as sent
+    join legs as received
+      on received.account = sent.account
+      and received.coin = sent.coin
+      and received.product_type <> sent.product_type
+      and received.amount > 0
+      -- Legs of equal amounts are no break. They are left over where two equal transfers are a second apart,
+      -- since the inner two legs are then paired with each other.
+      and received.amount <> -sent.amount
+      and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
+    where sent.amount < 0
+      and ${within("sent.product_type", productTypes)}
+    order by sent.account, sent.product_type, sent.bill_id, received.c_time`,
+  );
+}
+
+const snapshotBreaks = ({ account }: AccountScope, columns: SQL, isBroken: SQL): SQL => sql`
+    with snapshots as (
+      select
+        account,
+        risk_unit_id,
+        taken_at,
+        ltv,
+        usdt_balance,
+        unpaid_usdt_amount,
+        (
+          select sum(converted_usdt_amount)
+          from ltv_collateral as part
+          where part.account = ${account}
+            and part.risk_unit_id = ltv_snapshots.risk_unit_id
+            and part.taken_at = ltv_snapshots.taken_at
+        ) as converted,
+        (
+          select count(*)
+          from ltv_collateral as part
+          where part.account = ${account}
+            and part.risk_unit_id = ltv_snapshots.risk_unit_id
+            and part.taken_at = ltv_snapshots.taken_at
+        ) as coins
+      from ltv_snapshots
+      where account = ${account}
+    )
+    select
+      account,
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
+      ${timeText(sql`taken_at`)} as "happenedAt",
+      ${columns}
+    from snapshots
+    where ${isBroken}
+    order by account, risk_unit_id, taken_at`;
+
+/** Loan-to-value records whose own figures contradict each other. */
+export async function findLoanToValueBreaks(
+  tx: Transaction,
+  scope: AccountScope,
+): Promise<readonly FoundBreak[]> {
+  const assets = snapshotBreaks(
+    scope,
+    sql`
+      converted::text as expected,
+      usdt_balance::text as observed,
+      (usdt_balance - converted)::text as difference,
+      'usdtBalance is not the sum of convertedUsdtAmount' as explanation`,
+    sql`abs(usdt_balance - converted) > coins * ${lastPlace}`,
+  );
+  const ratio = snapshotBreaks(
+    scope,
+    sql`
+      round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2)::text as expected,
+      ltv::text as observed,
+      (ltv - round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2))::text as difference,
+      'ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place' as explanation`,
+    sql`usdt_balance <> 0
+      and abs(ltv - unpaid_usdt_amount / usdt_balance) > 0.5 * 10::numeric ^ -scale(ltv)`,
+  );
+  const haircut = sql`
+    select
+      account,
+      coin,
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
+      ${timeText(sql`taken_at`)} as "happenedAt",
+      (price * amount)::text as expected,
+      converted_usdt_amount::text as observed,
+      (converted_usdt_amount - price * amount)::text as difference,
+      'convertedUsdtAmount is not between 0 and price x amount' as explanation
+    from ltv_collateral
+    where account = ${scope.account}
+      and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
+    order by account, risk_unit_id, taken_at, coin`;
+  return [
+    ...(await findBreaks(tx, "ltv-assets", assets)),
+    ...(await findBreaks(tx, "ltv-ratio", ratio)),
+    ...(await findBreaks(tx, "ltv-haircut", haircut)),
+  ];
+}
+
+/**
+ * Restatements and rejected rows since the last sign-off: more exactly, since the check whose count was
+ * signed off, because whoever signed has not seen what came between that check and the signature.
+ */
+export async function findUnsigned(
+  tx: Transaction,
+  { account, productTypes }: AccountScope,
+): Promise<readonly FoundBreak[]> {
+  const since = (kind: BreakKind) => sql`
+      select account, product_type, max(last_seen_at) as seen_at
+      from ledger_breaks
+      where account = ${account}
+        and kind = ${kind}
+        and signed_off_at is not null
+      group by account, product_type`;
+  const counted = (
+    table: string,
+    time: string,
+    kind: BreakKind,
+    condition: SQL,
+    what: string,
+  ) => sql`
+    select
+      entries.account,
+      entries.product_type as "productType",
+      'since ' || coalesce(${timeText(sql`seen_at`)}, 'the beginning') as anchor,
+      ${timeText(sql`min(${sql.raw(time)})`)} as "happenedAt",
+      '0' as expected,
+      count(*)::text as observed,
+      count(*)::text as difference,
+      count(*) || ${` ${what}`} as explanation
+    from ${sql.raw(table)} as entries
+    left join (${since(kind)}) as signed
+      on signed.account = entries.account
+      and signed.product_type = entries.product_type
+    where ${condition}
+      and (seen_at is null or ${sql.raw(time)} > seen_at)
+      and entries.account = ${account}
+      and ${within("entries.product_type", productTypes)}
+    group by entries.account, entries.product_type, seen_at
+    order by 1, 2`;
+  return [
+    ...(await findBreaks(
+      tx,
+      "restatement",
+      counted(
+        "bill_revisions",
+        "replaced_at",
+        "restatement",
+        sql`true`,
+        "restated, see bill_revisions",
+      ),
+    )),
+    ...(await findBreaks(
+      tx,
+      "quarantine",
+      counted(
+        "rejected_bills",
+        "rejected_at",
+        "quarantine",
+        sql`resolved_at is null`,
+        "in rejected_bills",
+      ),
+    )),
+  ];
+}

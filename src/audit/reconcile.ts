@@ -1,0 +1,279 @@
+import { sql } from "drizzle-orm";
+import pg from "pg";
+import { hourMs, minuteMs } from "../contract/time.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { holdMeaning } from "../db/days/meaning-turns.ts";
+import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
+import { type Break, readOpenBreaks, recordFound, resolveUnfound } from "./breaks.ts";
+import {
+  type ChainSummary,
+  type KnownChain,
+  readKnownChains,
+  summariesOf,
+  writeChains,
+} from "./chain-summary.ts";
+import { chooseChanged, isWrongWhereBegun, readCheckedTo } from "./chains.ts";
+import type { Chain } from "./check-chain.ts";
+import { type Coverage, readCoverage } from "./coverage.ts";
+import { markDaysOfBreaks } from "./days-of-breaks.ts";
+import { breaksOf, doesRound, isAnythingNew, type Judged, readRejectedRows } from "./judge.ts";
+import { forgetMovedBills, writeOrder } from "./learned-order.ts";
+import {
+  areLegsAmong,
+  findLoanToValueBreaks,
+  findTransferBreaks,
+  findUnsigned,
+} from "./other-checks.ts";
+import { type ChainStart, type CheckedChains, chainKey, checkChains } from "./read-chains.ts";
+import { readKnownRules, writeRules } from "./rule-store.ts";
+import {
+  changedRules,
+  hasUnlearnedCategory,
+  type KnownRules,
+  learnRules,
+  type RuleSummary,
+  ruleSummaries,
+} from "./rules.ts";
+import { type AccountScope, type Scope, withWholeWallets } from "./scope.ts";
+
+export type { ChainSummary, RuleSummary };
+
+export type Reconciliation = {
+  /** Whether all bills were checked, or only those that changed. */
+  readonly isWhole: boolean;
+  /** The accounts of which all were. */
+  readonly wholeAccounts: readonly string[];
+  readonly chains: readonly ChainSummary[];
+  readonly rules: readonly RuleSummary[];
+  /** All open breaks, also those that this check did not look at. */
+  readonly breaks: readonly Break[];
+  /** The streams whose kept count was wrong. Only whole checks count. */
+  readonly recounted: readonly BillCount[];
+};
+
+/** Generous: a whole check reads the ledger, which takes some five seconds a million bills. */
+export const statementMaxMs = hourMs;
+// Putting a page's bills in order may take a while, in which the database waits.
+const idleMaxMs = 5 * minuteMs;
+// Each round finds rules from what does not fit those of the round before.
+const roundsMax = 8;
+const attemptsMax = 5;
+
+/**
+ * Checks that the ledger adds up: every balance against the previous one, every record's figures against each
+ * other. Stores the breaks, the rules of what each category moves, and the order of bills where times and ids do
+ * not give it. Each account is checked in a transaction of its own.
+ */
+export async function reconcile(
+  db: Database,
+  asked: Scope,
+  { isFull }: { readonly isFull: boolean },
+): Promise<Reconciliation> {
+  const { accounts, productTypes } = withWholeWallets(asked);
+  const names = new Set(accounts ?? (await withDatabaseErrors(() => readReconcilable(db))));
+  const results: Reconciliation[] = [];
+  for (const account of [...names].toSorted()) {
+    results.push(await reconcileAccount(db, { account, productTypes }, { isFull }));
+  }
+  return {
+    isWhole: results.length === 0 ? isFull : results.every(({ isWhole }) => isWhole),
+    wholeAccounts: results.flatMap(({ wholeAccounts }) => wholeAccounts),
+    chains: results.flatMap(({ chains }) => chains),
+    rules: results.flatMap(({ rules }) => rules),
+    breaks: results.flatMap(({ breaks }) => breaks),
+    recounted: results.flatMap(({ recounted }) => recounted),
+  };
+}
+
+/** The accounts that have rows in any table that a check reads. */
+async function readReconcilable(db: Queryable): Promise<readonly string[]> {
+  const tables = [
+    "ledger_breaks",
+    "ltv_snapshots",
+    "reconciled_chains",
+    "rejected_bills",
+    "streams",
+  ].map((name) => sql`select account from ${sql.identifier(name)}`);
+  const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
+  return rows.map(({ account }) => account);
+}
+
+/** Reconciles one account. After a check of all its bills, counts them. */
+export async function reconcileAccount(
+  db: Database,
+  scope: AccountScope,
+  options: { readonly isFull: boolean },
+): Promise<Reconciliation> {
+  const checked = await withDatabaseErrors(() =>
+    againAfterConflicts(() =>
+      inTransaction(db, (tx) => checkBills(tx, scope, options), {
+        isolation: "repeatable read",
+        statementMaxMs,
+        idleMaxMs,
+      }),
+    ),
+  );
+  const recounted = checked.isWhole ? await recount(db, scope) : [];
+  const breaks =
+    recounted.length === 0
+      ? checked.breaks
+      : await withDatabaseErrors(() => readOpenBreaks(db, scope));
+  return { ...checked, breaks, recounted };
+}
+
+/** Corrects the kept counts of the scope's streams. @returns those that were wrong. */
+async function recount(
+  db: Database,
+  { account, productTypes }: AccountScope,
+): Promise<readonly BillCount[]> {
+  const counts: BillCount[] = [];
+  for (const stream of await readCountedStreams(db, [account])) {
+    if (productTypes?.includes(stream.productType) ?? true)
+      counts.push(await recountBills(db, stream));
+  }
+  return counts.filter(({ counted, stored }) => counted !== stored);
+}
+
+/** A page that is stored meanwhile may move the end of a day that the check reorders: the check begins again. */
+async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const cause =
+        error instanceof Error && error.cause instanceof pg.DatabaseError ? error.cause : error;
+      const isConflict = cause instanceof pg.DatabaseError && cause.code === "40001";
+      if (!isConflict || attempt === attemptsMax) throw error;
+    }
+  }
+}
+
+async function checkBills(
+  tx: Transaction,
+  scope: AccountScope,
+  { isFull }: { readonly isFull: boolean },
+): Promise<Omit<Reconciliation, "recounted">> {
+  const { account } = scope;
+  // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
+  await tx.execute(sql`set local jit = off`);
+  // Before the transaction's snapshot is taken, so that a second reconcile sees what the first stored.
+  await holdMeaning(tx, account);
+  const context: Context = {
+    tx,
+    scope,
+    coverage: await readCoverage(tx, scope),
+    known: await readKnownRules(tx, scope),
+    knownChains: await readKnownChains(tx, scope),
+  };
+  await forgetMovedBills(tx, scope);
+  let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
+  // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
+  if (!checked.isWhole && (await record(context, checked)) > 0) checked = await checkWhole(context);
+  if (checked.isWhole) await record(context, checked);
+  const breaks = await readOpenBreaks(tx, scope);
+  return {
+    isWhole: checked.isWhole,
+    wholeAccounts: checked.isWhole ? [account] : [],
+    chains: summariesOf(account, checked.chains, { ...context, ...checked, breaks }),
+    rules: ruleSummaries(account, checked.rules.rules),
+    breaks,
+  };
+}
+
+/** What a check knows before it begins. */
+type Context = {
+  readonly tx: Transaction;
+  readonly scope: AccountScope;
+  readonly coverage: ReadonlyMap<string, Coverage>;
+  readonly known: KnownRules;
+  readonly knownChains: ReadonlyMap<string, KnownChain>;
+};
+
+type Checked = CheckedChains & {
+  readonly isWhole: boolean;
+  /** Where the check began in each chain; undefined where all bills were checked. */
+  readonly starts: readonly ChainStart[] | undefined;
+  readonly rules: KnownRules;
+};
+
+async function check(
+  { tx, scope, coverage }: Context,
+  rules: KnownRules,
+  starts: readonly ChainStart[] | undefined,
+): Promise<Omit<Checked, "isWhole">> {
+  const checked = await checkChains(tx, scope, {
+    starts,
+    rules,
+    settledToOf: (wallet) => coverage.get(wallet)?.settledTo ?? Number.POSITIVE_INFINITY,
+    keepOrder: (moved) => writeOrder(tx, scope, moved),
+  });
+  return { ...checked, starts, rules };
+}
+
+/** @returns undefined where a whole check is needed: there is something to learn, or changes alone do not tell. */
+async function checkChanged(context: Context): Promise<Checked | undefined> {
+  const { tx, scope, coverage, known } = context;
+  const checkedTo = await readCheckedTo(tx, scope);
+  if (checkedTo === undefined) return undefined;
+  const starts = await chooseChanged(tx, scope, coverage, checkedTo);
+  if (await isWrongWhereBegun(tx, scope, starts)) return undefined;
+  const checked = { ...(await check(context, known, starts)), isWhole: false };
+  if (hasUnlearnedCategory(known.rules, checked.tallies.all)) return undefined;
+  const isNew = await isAnythingNew(
+    tx,
+    scope,
+    checked.chains.map((chain) => ({ chain, judged: judgedOf(chain, checked, context) })),
+  );
+  return isNew ? undefined : checked;
+}
+
+async function checkWhole(context: Context): Promise<Checked> {
+  let rules = context.known;
+  for (let round = 1; ; round++) {
+    const checked = await check(context, rules, undefined);
+    const learned = { ...rules, rules: learnRules(rules.rules, checked.tallies.all) };
+    const isSame = changedRules(rules.rules, learned.rules).length === 0;
+    rules = learned;
+    if (isSame || round === roundsMax) return { ...checked, rules, isWhole: true };
+  }
+}
+
+/** What the judge of a chain must know. */
+function judgedOf(
+  chain: Chain,
+  { isWhole, places }: Checked,
+  { scope, coverage, knownChains }: Context,
+): Judged {
+  const known = isWhole ? undefined : knownChains.get(chainKey(chain));
+  return {
+    account: scope.account,
+    coverage: coverage.get(chain.wallet),
+    doesRound: doesRound(known ?? chain),
+    places,
+    rejected: [],
+  };
+}
+
+/** Stores what was found. @returns how many open breaks were not found again. */
+async function record(context: Context, checked: Checked): Promise<number> {
+  const { tx, scope, coverage } = context;
+  const { chains, isWhole, starts, tallies, rules } = checked;
+  const isAnyOff = chains.some(({ residuals }) => residuals.length > 0);
+  const rejected = isAnyOff ? await readRejectedRows(tx, scope) : [];
+  const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
+  const found = [
+    ...chains.flatMap((chain) =>
+      breaksOf(chain, { ...judgedOf(chain, checked, context), rejected }),
+    ),
+    ...(areLegsCompared ? await findTransferBreaks(tx, scope) : []),
+    ...(await findLoanToValueBreaks(tx, scope)),
+    ...(await findUnsigned(tx, scope)),
+  ];
+  const { foundIds, changedIds } = await recordFound(tx, scope, found);
+  const resolvedIds = await resolveUnfound(tx, scope, { foundIds, starts, areLegsCompared });
+  await markDaysOfBreaks(tx, scope, [...changedIds, ...resolvedIds]);
+  if (isWhole) await writeRules(tx, scope, context.known.rules, rules.rules);
+  await writeChains(tx, scope, chains, { isWhole, coverage });
+  return resolvedIds.length;
+}
