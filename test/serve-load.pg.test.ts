@@ -108,6 +108,14 @@ test("requests beyond the limit are shed with 503 and Retry-After, and health an
   await patiently(async () => (await get("/bills")).status).toBe(200);
 });
 
+test("a thousand idle connections do not keep health out", async () => {
+  await using server = await openServer();
+  const idle = Array.from({ length: 1_000 }, () => stall(server.url, requestOf("/healthz")));
+  await Promise.all(idle);
+  const asked = () => health(server.url).catch(() => "kept out");
+  await expect.poll(asked, { timeout: 10_000 }).toEqual(healthy);
+});
+
 test("clients who ask and leave do not add up to more reads than the limit", async () => {
   const gate = Promise.withResolvers<void>();
   await using server = await openServer(gate.promise);

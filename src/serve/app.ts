@@ -61,6 +61,8 @@ export function createApp(deps: ServeDeps): FastifyInstance {
     },
   });
   app.server.maxConnections = connectionsMax;
+  // A thousand connections that wait for nothing must not keep out the questions for health.
+  app.server.on("drop", () => app.server.closeIdleConnections());
   const http = createHttpMetrics();
   watchRequests(app, deps.log, http);
   app.addHook("onRequest", async (request, reply) => {
