@@ -3,7 +3,7 @@ import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
-import { readStatus } from "../src/reports/status.ts";
+import { readStatus } from "../src/health/ledger-status.ts";
 import { planStream } from "../src/sync/plan.ts";
 import { type Bench, median } from "./result.ts";
 import { openPageExchange } from "./support/exchange.ts";

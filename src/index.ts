@@ -27,8 +27,8 @@ import { inSnapshot } from "./db/snapshot.ts";
 import { StoppedError } from "./errors.ts";
 import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";
+import { readStatus, type Status } from "./health/ledger-status.ts";
 import { readSyncedStreams } from "./ledger/known-time.ts";
-import { readStatus, type Status } from "./reports/status.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";
 
 export type { Settings } from "./config/settings.ts";

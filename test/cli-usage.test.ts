@@ -56,8 +56,7 @@ describe.concurrent("help", () => {
   const options: Readonly<Record<string, readonly string[]>> = {
     sync: [...reporting, "--only <target...>", "--new-key", "--dry-run"],
     status: [
-      ...[...reporting, "--limit <number>", "--offset <number>"],
-      ...["--check", "--max-age <duration>", "--max-ltv <ratio>"],
+      ...[...reporting, "--limit <number>", "--offset <number>", "--check"],
       ...["--format <format>", "--output <file>"],
     ],
     export: [
@@ -85,7 +84,7 @@ describe.concurrent("help", () => {
     worker: ["--concurrency <number>", "--address <local-ip>", "--egress <name>"],
     enqueue: ["--reconcile"],
     schedule: ["--every <duration>"],
-    serve: ["--port <port>", "--host <address>", "--max-age <duration>", "--page-host <name...>"],
+    serve: ["--port <port>", "--host <address>", "--page-host <name...>"],
     keys: [],
     sandbox: [
       ...["--port <port>", "--seed <text>", "--mode <mode...>", "--upgrade-after <seconds>"],

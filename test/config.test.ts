@@ -41,6 +41,7 @@ test("nothing but credentials has to be set: all else has a default", () => {
     database: { dataDir: "./data" },
     locale: "en-US",
     settleLagMs: 600_000,
+    healthLimits: { maxAgeMs: 10_800_000, ltvMax: 0.8 },
     keysFile: "mirror-keys.json",
     logLevel: "info",
     warnings: [],
@@ -94,6 +95,8 @@ const pick = {
   productTypes: ({ accounts }: Config) => accounts[0]?.productTypes.join(" "),
   passphrase: ({ accounts }: Config) => accounts[0]?.credentials?.passphrase.reveal(),
   settleLagMs: ({ settleLagMs }: Config) => settleLagMs,
+  maxAgeMs: ({ healthLimits }: Config) => healthLimits.maxAgeMs,
+  ltvMax: ({ healthLimits }: Config) => healthLimits.ltvMax,
   logLevel: ({ logLevel }: Config) => logLevel,
 };
 
@@ -131,6 +134,9 @@ const good: readonly [keyof typeof pick, Environment, unknown][] = [
   ["passphrase", { EXCHANGE_API_PASSPHRASE: "  with  spaces !~ " }, "with  spaces !~"],
   ["settleLagMs", { SYNC_SETTLE_MINUTES: "0" }, 0],
   ["settleLagMs", { SYNC_SETTLE_MINUTES: "1440" }, 86_400_000],
+  ["maxAgeMs", { HEALTH_MAX_AGE: "90m" }, 5_400_000],
+  ["maxAgeMs", { HEALTH_MAX_AGE: "2d" }, 172_800_000],
+  ["ltvMax", { HEALTH_MAX_LTV: "0.65" }, 0.65],
   ["logLevel", { LOG_LEVEL: "silent" }, "silent"],
 ];
 
@@ -168,6 +174,8 @@ const bad: readonly [Environment, RegExp][] = [
   [{ SYNC_SETTLE_MINUTES: "-1" }, /^SYNC_SETTLE_MINUTES/],
   [{ SYNC_SETTLE_MINUTES: "1.5" }, /^SYNC_SETTLE_MINUTES/],
   [{ SYNC_SETTLE_MINUTES: "10m" }, /^SYNC_SETTLE_MINUTES/],
+  [{ HEALTH_MAX_AGE: "soon" }, /"soon" is not a duration such as 90m, 3h or 2d$/],
+  [{ HEALTH_MAX_LTV: "80%" }, /"80%" is not a ratio such as 0.8$/],
   [{ LOG_LEVEL: "wran" }, /^LOG_LEVEL "wran" is not one of fatal,.*, did you mean warn\?$/],
   [
     { EXCHANGE_API_KEY: "schlüssel" },

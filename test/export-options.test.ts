@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { exportNotes } from "../src/commands/export/export-notes.ts";
 import { type ExportWords, exportOptions } from "../src/commands/export/export-options.ts";
-import { exportNotes, exportWarnings } from "../src/commands/export/export-warnings.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { holesIn } from "../src/export/completeness.ts";
 import { dayIn } from "../src/export/time-zone.ts";
@@ -88,30 +88,6 @@ describe("what an export may lack", () => {
     expect(holesIn({ coverage: [], lost: [], open: [] }, {}, now)).toEqual([]);
     const begun = { coverage: [], lost: [], open: [{ window: between(dayMs, 0) }] };
     expect(holesIn(begun, {}, now)).toEqual([between(dayMs, 0)]);
-  });
-
-  test("is told a line each, five holes of a stream at most", () => {
-    const stream = { account: "main", productType: "USDT-FUTURES" } as const;
-    const other = { account: "main", productType: "COIN-FUTURES" } as const;
-    const holes = [10, 9, 8, 7, 6, 5, 4].map((day) => between(day * dayMs, day * dayMs - hourMs));
-    const warnings = exportWarnings({
-      missing: ["fund/COIN-FUTURES"],
-      times: [
-        { stream, holes, through: ago(hourMs), isClosed: false },
-        { stream: other, holes: [], through: ago(2 * hourMs), isClosed: false },
-      ],
-      quarantined: [{ ...stream, rows: 2 }],
-      unreconciled: [other],
-    });
-    expect(warnings).toEqual([
-      "fund/COIN-FUTURES: no sync of it is on record",
-      "main/USDT-FUTURES: bills may be missing, 2026-11-11 12:00:00Z to 2026-11-11 13:00:00Z",
-      ...[12, 13, 14, 15].map((day) => expect.stringContaining(`, 2026-11-${day} 12:00:00Z to`)),
-      "main/USDT-FUTURES: and at 2 other times; see status",
-      "main/USDT-FUTURES: 2 rows in rejected_bills broke the API's contract and cannot be exported",
-      "main/COIN-FUTURES: no reconcile has checked the newest bills yet; until then, some " +
-        "balances may seem wrong",
-    ]);
   });
 
   test("is no warning where an end was not asked for: a note says where it ends", () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
+import { readQueue } from "../src/fleet/queue-status.ts";
 import {
   type Job,
   keyOf,
@@ -18,7 +19,6 @@ import {
   unawareOfEachOther,
   workerSessionName,
 } from "../src/fleet/worker-sessions.ts";
-import { readQueue } from "../src/reports/queue-status.ts";
 import { Secret } from "../src/secret.ts";
 import { testDatabase } from "./support/database.ts";
 import { coverUpTo } from "./support/fleet.ts";

@@ -33,7 +33,8 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^select count\(\*\) as ledgers from streams /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all streams at once"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
-  [/ as judged group by account/, "status: breaks of each"],
+  [/ as findings order by is_demo, /, "status: what is found"],
+  [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],
   [
     /^select count\(\*\)::int as signed_off from ledger_breaks /,
     "reconcile: how its last line ends",

@@ -84,10 +84,10 @@ async function house(accounts: readonly object[] = [{ name: "main" }]) {
         order by break_id`);
       return rows.map(({ kind }) => kind);
     },
-    /** The names of the alerts. */
+    /** The kinds of findings. */
     check: async (...args: readonly string[]) => {
-      const { alerts } = await json("status", "--check", "--json", ...args);
-      return alerts.map(({ name }: { readonly name: string }) => name);
+      const { findings } = await json("status", "--check", "--json", ...args);
+      return findings.map(({ kind }: { readonly kind: string }) => kind);
     },
     headline: async () => {
       await using server = await openPageServer();
@@ -100,18 +100,19 @@ async function house(accounts: readonly object[] = [{ name: "main" }]) {
       const key = aMirrorKey("main");
       await using mirror = openMirror(database.url, { keys: [key], now: () => now });
       const span = { startTime: String(ago(fromMs)), endTime: String(ago(toMs)) };
-      return mirror.ask(key, accountBills.path, { productType, ...span });
+      // Awaited here: the mirror closes with this scope, and a closed one answers 503.
+      return await mirror.ask(key, accountBills.path, { productType, ...span });
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
-test.fails("a paused account four days before its bills are lost fails status --check", async () => {
+test("a paused account four days before its bills are lost fails status --check", async () => {
   await using at = await house();
   await at.store("main", [], 87 * dayMs, 86 * dayMs);
-  expect(await at.check()).toContain("BillSyncExpires");
+  expect(await at.check()).toContain("expiring");
   expect(await at.run("accounts", "pause", "main")).toMatchObject({ code: 0 });
-  expect(await at.check()).toContain("BillSyncExpires");
+  expect(await at.check()).toContain("expiring");
 });
 
 /** Two product types, and a transfer between them whose legs differ by 1. */
@@ -130,8 +131,8 @@ async function unequalTransfer() {
 
 test("a transfer whose legs differ fails status --check of a fleet as it does of one account", async () => {
   await using at = await unequalTransfer();
-  expect(await at.check()).toContain("BillSyncBreak");
-  expect(await at.check("--limit", "1")).toContain("BillSyncBreak");
+  expect(await at.check()).toContain("broken");
+  expect(await at.check("--limit", "1")).toContain("broken");
 });
 
 test("a report names a transfer whose legs differ", async () => {
@@ -141,17 +142,18 @@ test("a report names a transfer whose legs differ", async () => {
   expect(JSON.parse(stdout).lacking.join()).toMatch(/transfer|break/);
 });
 
-test.fails("a ledger that was never read fails status --check of a fleet as it does of one account", async () => {
+test("a ledger that was never read fails status --check of a fleet as it does of one account", async () => {
   await using at = await house([
     { name: "main" },
     { name: "other", productTypes: [productType, "COIN-FUTURES"] },
   ]);
   for (const account of ["main", "other"]) await at.store(account, hourly(3), allMs, 0);
-  expect(await at.check()).toEqual(["BillSyncStale"]);
-  expect(await at.check("--limit", "1")).toEqual(["BillSyncStale"]);
+  expect(await at.check()).toEqual(["never-read", "unchecked", "unchecked"]);
+  expect(await at.check("--limit", "1")).toEqual(["never-read", "unchecked", "unchecked"]);
+  expect(await at.run("status", "--check", "--limit", "1")).toMatchObject({ code: 1 });
 });
 
-test.fails("export warns of a ledger that was never read", async () => {
+test("export warns of a ledger that was never read", async () => {
   await using at = await house([{ name: "main", productTypes: [productType, "COIN-FUTURES"] }]);
   await at.store("main", hourly(3), allMs, 0);
   const { code, stderr } = await at.run(
@@ -165,7 +167,7 @@ test.fails("export warns of a ledger that was never read", async () => {
   expect(stderr).toContain("main/COIN-FUTURES");
 });
 
-test.fails("bills of a demo key that a command added are no money in an export", async () => {
+test("bills of a demo key that a command added are no money in an export", async () => {
   await using at = await house();
   await at.store("main", hourly(2), allMs, 0);
   await at.store("play", hourly(3), allMs, 0);
@@ -210,18 +212,18 @@ test.fails("a rejected row that was served well since bothers no output", async 
   expect(await at.headline()).toBe("Complete, and it adds up");
 });
 
-test.fails("a ledger that was never reconciled is an alert, as it is yellow on the page", async () => {
+test("a ledger that was never reconciled is found, as it is yellow on the page", async () => {
   await using at = await house();
   await at.store("main", hourly(12), allMs, 0);
   expect(await at.headline()).toBe("Complete, not yet reconciled");
-  expect(await at.check()).not.toEqual([]);
+  expect(await at.check()).toEqual(["unchecked"]);
 });
 
 test.fails("a ledger that is 5 h behind is out of date on the page, as it is for status --check", async () => {
   await using at = await house();
   await at.store("main", hourly(12, 6 * hourMs), allMs, 5 * hourMs);
   await at.reconcile();
-  expect(await at.check()).toEqual(["BillSyncStale"]);
+  expect(await at.check()).toEqual(["behind"]);
   expect(await at.headline()).toBe("Out of date");
 });
 
@@ -247,7 +249,7 @@ test.fails("lost time that was accepted is accepted in every output", async () =
   expect(breaks).toMatchObject([{ kind: "lost" }]);
 });
 
-test.fails("serve refuses the unread time of a closed ledger for good", async () => {
+test("serve refuses the unread time of a closed ledger for good", async () => {
   await using at = await house();
   await at.store("main", hourly(12), allMs, hourMs);
   await at.db.execute(sql`

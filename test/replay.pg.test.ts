@@ -382,7 +382,7 @@ describe("the command", () => {
       sql`delete from bills where product_type = 'USDT-FUTURES' and bill_id = ${bill?.billId}`,
     );
     await reject(main, [{ row: bill?.row }, { row: aRow({ amount: "abc" }) }], at.own);
-    expect((await at.run("status")).stdout).toContain("2 rows in rejected_bills");
+    expect((await at.run("status")).stdout).toContain("rejected 2 rows");
     expect(JSON.parse((await at.run("status", "--json")).stdout).streams[0].rejected).toBe(2);
 
     const tried = await at.run("sync");

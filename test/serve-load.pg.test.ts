@@ -4,6 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase, urgently } from "../src/db/connect.ts";
 import { readOnly, readOnlyAtOnce } from "../src/db/read-only.ts";
+import { usualLimits } from "../src/health/select.ts";
 import { createApp } from "../src/serve/app.ts";
 import { listen } from "../src/serve/listen.ts";
 import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
@@ -44,7 +45,7 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
     keys: () => new Map(),
     now: Date.now,
     settleLagMs: 600_000,
-    maxAgeMs: 3_600_000,
+    limits: usualLimits,
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });
   const listening = await listen(app, { host: "127.0.0.1", port: 0 });

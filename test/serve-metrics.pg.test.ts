@@ -4,6 +4,7 @@ import { hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { readOnly, readOnlyAtOnce } from "../src/db/read-only.ts";
 import { ReportableError } from "../src/errors.ts";
+import { usualLimits } from "../src/health/select.ts";
 import type { Log } from "../src/log.ts";
 import { createApp } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -45,7 +46,7 @@ describe("/metrics", () => {
     const { body, values } = first;
     expect(body).not.toMatch(/hunter2|forged/);
     expect(values("complete_through_timestamp_seconds")).toEqual({
-      'account="main",product_type="USDT-FUTURES"': (now - hourMs) / 1_000,
+      "": (now - hourMs) / 1_000,
     });
     const answered = {
       'method="GET",route="/healthz",status="200"': 2,
@@ -128,7 +129,7 @@ const depsOf = () => {
     keys: () => new Map(),
     now: () => now,
     settleLagMs: 600_000,
-    maxAgeMs: 3 * hourMs,
+    limits: usualLimits,
     log: { debug: take, info: take, warn: take, error: take } as unknown as Log,
   };
 };

@@ -155,13 +155,13 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
       .filter((subquery) => reading.test(subquery) && !subquery.includes("account = ${"))
       .map(() => path),
   );
-  expect(laterals).toEqual(["src/reports/reconciled.ts"]);
+  expect(laterals).toEqual([]);
   // Of API keys, which are on the coordinator.
   expect(counted(/\bset account =/g)).toEqual({ "src/db/accounts/rename-account.ts": 1 });
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
   expect(counted(/\bwith recursive\b/g)).toEqual({
     "src/db/run-retention.ts": 1,
-    "src/reports/run-facts.ts": 1,
+    "src/metrics/run-facts.ts": 1,
   });
   expect(
     counted(/\b(?:grouping sets|rollup \(|cube \(|tablesample|full (?:outer )?join)\b/gi),

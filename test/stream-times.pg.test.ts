@@ -2,10 +2,10 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { type EpochMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
+import { readTotals, worstLedgers } from "../src/health/ledgers.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { beginCoverage } from "../src/ledger/record-time.ts";
-import { readFleet } from "../src/reports/fleet.ts";
-import { pick, seededRandom } from "../src/sandbox/random.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
 import { type Interval, intersect, interval, subtract, union } from "../src/sync/intervals.ts";
 import type { Stream, Walk } from "../src/sync/store.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -166,7 +166,6 @@ test("what a key that proved nothing covered is unread again when the next one b
 test("the worst ledgers come first, and totals are those of all", async () => {
   const random = seededRandom(9);
   const all: Stream[] = [];
-  const now = epochMs(origin + 100 * minuteMs);
   for (let n = 0; n < 8; n++) {
     const held = await holdStream(db);
     all.push(held.stream);
@@ -181,41 +180,31 @@ test("the worst ledgers come first, and totals are those of all", async () => {
     const proven = n === 3 ? interval(walk.window.from, minutes(0, 2).to) : [walk.window];
     await held.store.commitPage(aPage(held.stream, walk.window, { end: { proven, lost: [] } }));
   }
-  const [retired, paused, rejected] = [all[0], all[1], pick(random, all.slice(4))];
+  const [retired, paused] = all;
   await db.execute(sql`
     insert into stream_states (account, product_type, retired_at, paused_at)
     values (${retired?.account}, '', now(), null), (${paused?.account}, '', null, now())`);
-  await db.execute(sql`
-    insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
-    )
-    values (
-      ${rejected.account}, ${rejected.productType}, 'd', '{}', '', '', gen_random_uuid(), now()
-    )`);
   const accounts = all.map(({ account }) => account);
-  const options = { accounts, now, maxAgeMs: 60 * minuteMs, limit: 3 };
-  const { totals, worst } = await readFleet(db, options);
-  const next = await readFleet(db, { ...options, offset: 3, limit: 100 });
+  const totals = await readTotals(db, { accounts });
+  const worst = await worstLedgers(db, { accounts, limit: 3 });
+  const next = await worstLedgers(db, { accounts, offset: 3, limit: 100 });
   const throughOf = async (stream: Stream) => (await keptTimes(stream)).settledTo ?? 0;
   const wanted = all.slice(2);
   const through = await Promise.all(wanted.map(throughOf));
   expect(totals).toMatchObject({
-    ...{ accounts: 8, ledgers: 8, wanted: 6, retired: 1, paused: 1, closed: 0, rejected: 1 },
-    stale: through.filter((time) => now - time > 60 * minuteMs).length,
-    withGaps: 0,
+    ...{ accounts: 8, ledgers: 8, read: 6, retired: 1, paused: 1, closed: 0 },
     settledTo: Math.min(...through),
   });
   const byAge = wanted
     .map((stream, place) => ({ stream, through: through[place] ?? 0 }))
-    .filter(({ stream }) => stream !== rejected)
     .toSorted((a, b) => a.through - b.through || (a.stream.account < b.stream.account ? -1 : 1))
     .map(({ stream }) => stream);
   const last = [retired, paused].toSorted((a, b) =>
     (a?.account ?? "") < (b?.account ?? "") ? -1 : 1,
   );
-  expect([...worst, ...next.worst].slice(0, 6)).toEqual([rejected, ...byAge]);
+  expect([...worst, ...next].slice(0, 6)).toEqual(byAge);
   expect(
-    [...worst, ...next.worst]
+    [...worst, ...next]
       .slice(6)
       .map(({ account }) => account)
       .toSorted(),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { coverageShare, type Reading, streamTimes } from "../src/reports/stream-times.ts";
+import { coverageShare, type Reading, streamTimes } from "../src/health/stream-times.ts";
 import {
   type Interval,
   interval,

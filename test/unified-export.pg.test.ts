@@ -193,7 +193,7 @@ test("a category of which nothing was read to its end yet ends where the others 
   expect(rows.map(({ c_time }) => c_time)).toEqual(
     [first, ...others].map(() => isoTime(epochMs(end - hourMs))),
   );
-  expect(stderr).toMatch(/warning: begun\/UTA-SPOT: bills may be missing/);
+  expect(stderr).toMatch(/warning: begun\/UTA-SPOT not read/);
 });
 
 describe("a spot trade for Koinly", () => {

@@ -8,8 +8,8 @@ import {
 import { dayMs, historyMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
+import { readStatus } from "../src/health/ledger-status.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { readStatus } from "../src/reports/status.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
 import type { ClosedStream } from "../src/sync/closed-streams.ts";

@@ -80,11 +80,11 @@ export async function demoCommand(
   if ((isOpen || io.out.isTTY) && !io.signal.aborted) {
     print(io, "\n$ bill-sync serve     the page of it, in a browser:");
     const { serveCommand } = await import("./serve.ts");
-    const quiet = { ...config, logLevel: "warn" } as const;
+    const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
+    const quiet = { ...config, healthLimits, logLevel: "warn" } as const;
     await serveCommand(quiet, io, {
       port: 0,
       host: "127.0.0.1",
-      maxAge: dayMs,
       variables: `DATA_DIR=${shellWord(resolve(demoDir(environment)))}\nDATABASE_URL=\nEXCHANGE_ACCOUNT=demo\n${sandboxEnvironment(sandbox)}`,
     });
   }

@@ -1,6 +1,6 @@
 import { everyName } from "../app/account-names.ts";
+import { configuredOf } from "../app/configured.ts";
 import { type ExitCode, type Io, tell } from "../app/io.ts";
-import { readableStreams } from "../app/readable.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { readReachable } from "../db/distribution/reachable.ts";
@@ -10,8 +10,8 @@ import {
   type ReachableMetrics,
   readMetrics,
   readReachableMetrics,
-} from "../metrics/read-metrics.ts";
-import { registryOf } from "../metrics/registry.ts";
+  registryOf,
+} from "../metrics/registry.ts";
 import { unreachableLines } from "../terminal/unreachable-text.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 
@@ -51,8 +51,8 @@ const readStored = (db: Database, config: Config): Promise<ReachableMetrics> =>
     (read) => readReachable(db, () => everyName(db, config), read),
     (accounts) =>
       readMetrics(db, {
-        configured: (states) => readableStreams(config, states),
-        settleLagMs: config.settleLagMs,
+        configured: configuredOf(config),
+        limits: config.healthLimits,
         accounts,
       }),
   );

@@ -61,18 +61,6 @@ export function portOf(text: string): number {
 
 const durationUnits: Readonly<Record<string, number>> = { m: minuteMs, h: hourMs, d: dayMs };
 
-export const maxAgeOption = (what: string) =>
-  new Option("--max-age <duration>", `${what}, as 90m or 2d`)
-    .argParser(durationOf)
-    .default(3 * hourMs, "3h");
-
-/** A ratio above 0, such as 0.8. */
-export function ratioOf(text: string): number {
-  const ratio = Number(text);
-  if (/^\d{1,3}(\.\d{1,6})?$/.test(text) && ratio > 0) return ratio;
-  throw new InvalidArgumentError("It is not a ratio such as 0.8.");
-}
-
 /** @returns milliseconds. */
 export function durationOf(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];

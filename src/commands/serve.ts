@@ -1,6 +1,6 @@
 import { everyName } from "../app/account-names.ts";
+import { configuredOf } from "../app/configured.ts";
 import { type ExitCode, type Io, print, tell } from "../app/io.ts";
-import { readableStreams } from "../app/readable.ts";
 import { stopped } from "../app/stopped.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
@@ -16,13 +16,11 @@ import { openLog } from "../log.ts";
 import { createApp } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
-import { type Define, maxAgeOption, portOf } from "./options.ts";
+import { type Define, portOf } from "./options.ts";
 
 export type ServeOptions = {
   readonly port: number;
   readonly host: string;
-  /** In ms. */
-  readonly maxAge: number;
   readonly pageHost?: readonly string[];
   /** Lines of `NAME=value` that the page's commands need. Default none. */
   readonly variables?: string;
@@ -35,7 +33,7 @@ const statementMaxMs = 20 * secondMs;
 export async function serveCommand(
   config: Config,
   io: Io,
-  { port, host, maxAge, pageHost = [], variables }: ServeOptions,
+  { port, host, pageHost = [], variables }: ServeOptions,
 ): Promise<ExitCode> {
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
   if (!(await hasSchema(database.db))) {
@@ -58,9 +56,9 @@ export async function serveCommand(
     keys,
     now: Date.now,
     settleLagMs: config.settleLagMs,
-    maxAgeMs: maxAge,
+    limits: config.healthLimits,
     log,
-    configured: (states) => readableStreams(config, states),
+    configured: configuredOf(config),
     isDistributed,
     pageNames: pageHost.map((name) => name.toLowerCase()),
     ...(variables !== undefined && { variables }),
@@ -87,15 +85,14 @@ const help = `
 Clients of the exchange read what is stored from this server, with a key of its
 own. Paths, fields and digits are the exchange's; spans may have any length and
 age. The server only reads, and listens on this machine alone unless --host says
-otherwise. If no sync has read for --max-age, /readyz says so, and requests for
-the newest time are refused.
+otherwise. If no sync has read for HEALTH_MAX_AGE, /readyz says so, and requests
+for the newest time are refused.
 It prints its address. Each request is a line of the log on standard error.`;
 
 export const define: Define = (serve, { io, readEnvironment }, exitWith) => {
   serve
     .option("--port <port>", "0 for any free port", portOf, 8787)
     .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
-    .addOption(maxAgeOption("how old the newest reading may be"))
     .option("--page-host <name...>", "show the page under the name of a proxy that authenticates")
     .addHelpText("after", help)
     .action(

@@ -2,17 +2,8 @@ import { Option } from "commander";
 import { selectionOf } from "../app/selection.ts";
 import { readConfig } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
-import { ltvMaxDefault } from "../reports/alerts.ts";
 import { metricsCommand } from "./metrics.ts";
-import {
-  type Define,
-  maxAgeOption,
-  offsetOf,
-  pageOf,
-  type Reporting,
-  ratioOf,
-  reporting,
-} from "./options.ts";
+import { type Define, offsetOf, pageOf, type Reporting, reporting } from "./options.ts";
 import { statusCommand } from "./status/status.ts";
 
 const help = `
@@ -34,17 +25,16 @@ A retired or paused account has one line that says so. No sync reads it. The
 exchange deletes the bills of a paused account after 90 days even so.
 With more than a hundred ledgers, only sums and the worst hundred are shown,
 unless --limit says otherwise; --json has all, or the worst 10,000.
-Below the table it says how many breaks are open, and how old the symbols, the
-contracts and each risk unit's loan-to-value are.
+Above the table stand the findings, worst first, each with the command that
+closes it; below it, how old the symbols, the contracts and each risk unit's
+loan-to-value are.
 
---check exits with 1 where a rule of ops/alerts.yaml would fire, and names it:
-no sync yet, complete time older than --max-age, less than 7 days until time
-expires, time lost within a day, rejected rows, open breaks, a loan-to-value
-above --max-ltv or older than --max-age.
+--check exits with 1 if a finding is critical or a warning. HEALTH_MAX_AGE sets
+how far behind a ledger may be, HEALTH_MAX_LTV how high a loan-to-value.
 
---format prometheus has, for each account and product type: through when it is
-complete, when its oldest missing time expires, its gaps, bills, rejected rows
-and breaks; and the last runs. A value that is not known has no sample. --output
+--format prometheus has how many findings there are of each kind and severity,
+through when all is complete, how many bills are stored, loans, and the last
+runs. A value that is not known has no sample. --output
 replaces a file whole or not at all, for node_exporter's textfile collector; its
 name must end in .prom. If the database is away, the file stays as it was. If
 the rows of some accounts cannot be read, it is written without them. The exit
@@ -54,8 +44,6 @@ type StatusWords = Reporting & {
   readonly format?: "prometheus";
   readonly output?: string;
   readonly check: boolean;
-  readonly maxAge: number;
-  readonly maxLtv: number;
   readonly limit?: number;
   readonly offset?: number;
 };
@@ -68,17 +56,14 @@ export const define: Define = (command, { io, readEnvironment }, exitWith) => {
     if (output !== undefined) throw new UsageError("--output goes with --format prometheus");
     const configWith = (accounts: readonly string[] | undefined) =>
       readConfig(readEnvironment(), { credentials: false, accounts });
-    const { json, check, maxAge: maxAgeMs, maxLtv: ltvMax, limit, offset } = options;
-    const limits = check ? { maxAgeMs, ltvMax } : undefined;
+    const { json, check, limit, offset } = options;
     const selection = selectionOf(options);
-    return statusCommand(configWith, io, { json, selection, limits, limit, offset });
+    return statusCommand(configWith, io, { json, selection, check, limit, offset });
   };
   reporting(command)
     .option("--limit <number>", "show at most this many ledgers, the worst first", pageOf)
     .option("--offset <number>", "skip this many", offsetOf)
-    .option("--check", "exit with 1 where an alert rule would fire, and name it", false)
-    .addOption(maxAgeOption("with --check: how far behind a ledger may be"))
-    .option("--max-ltv <ratio>", "with --check: the highest loan to value", ratioOf, ltvMaxDefault)
+    .option("--check", "exit with 1 if a finding is critical or a warning", false)
     .addOption(
       new Option("--format <format>", "print metrics of all accounts, for Prometheus")
         .choices(["prometheus"])

@@ -35,6 +35,8 @@ export type Config = {
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
+  /** How far behind a ledger may be, and how high a loan to value. */
+  readonly healthLimits: { readonly maxAgeMs: number; readonly ltvMax: number };
   readonly logLevel: LogLevel;
   /** What the user should know of, and what stops nothing. */
   readonly warnings: readonly string[];
@@ -79,6 +81,7 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
     ...accounts,
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
     settleLagMs: settings.SYNC_SETTLE_MINUTES,
+    healthLimits: { maxAgeMs: settings.HEALTH_MAX_AGE, ltvMax: settings.HEALTH_MAX_LTV },
     logLevel: settings.LOG_LEVEL,
   });
 }
@@ -125,7 +128,7 @@ const databaseOf = (
     : { url: new Secret(withTlsByDefault(url, { PGHOST, PGSSLMODE })) };
 
 // A variable that begins so is meant for this program, whatever else the environment holds.
-const prefix = /^(ACCOUNTS?|EXCHANGE|SYNC|PRODUCT|RISK_UNIT)_/;
+const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|SYNC|PRODUCT|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ProductType, productTypes } from "../contract/product-types.ts";
-import { minuteMs } from "../contract/time.ts";
+import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { Secret } from "../secret.ts";
@@ -54,6 +54,9 @@ const commaList = <Item extends z.ZodType<string, string>>(item: Item) =>
     })
     .pipe(z.array(item));
 const settleMinutesMax = 24 * 60;
+const unitMs: Readonly<Record<string, number>> = { m: minuteMs, h: hourMs, d: dayMs };
+const durationMs = (text: string): number =>
+  Number(text.slice(0, -1)) * (unitMs[text.slice(-1)] ?? 0);
 
 /**
  * Every variable of the program: its form, its default and its meaning. The table of docs/configuration.md is
@@ -114,6 +117,16 @@ export const variables = z.object({
       "how many of the newest minutes are stored but read again by the next run, for bills that appear late; " +
         `0 to ${settleMinutesMax}`,
     ),
+  HEALTH_MAX_AGE: matching(/^\d{1,4}[mhd]$/, "a duration such as 90m, 3h or 2d")
+    .transform(durationMs)
+    .prefault("3h")
+    .describe(
+      "how far behind a ledger may be before `status`, the page and the metrics say so: a daily sync needs `26h`",
+    ),
+  HEALTH_MAX_LTV: matching(/^\d{1,3}(\.\d{1,6})?$/, "a ratio such as 0.8")
+    .transform(Number)
+    .prefault("0.8")
+    .describe("the loan-to-value above which they call a loan too high"),
   LOG_LEVEL: z
     .enum(logLevels, {
       error: ({ input }) =>

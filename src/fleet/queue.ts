@@ -11,8 +11,8 @@ import {
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { leaseTiming, usableMs } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
 import type { Secret } from "../secret.ts";
+import { failedQueue, queueSchema, syncQueue } from "./queue-status.ts";
 import { accountOf, type Job, keyOf, type QueuedTask, taskOf } from "./tasks.ts";
 
 export const beatMs = secondMs;

@@ -3,7 +3,7 @@ import { historyMs, minuteMs } from "../contract/time.ts";
 import type { Queryable, Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
-import { failedQueue, queueSchema, syncQueue } from "../reports/queue-status.ts";
+import { failedQueue, queueSchema, syncQueue } from "./queue-status.ts";
 
 /** One piece of a worker's work: the sync or the check of one account, or the public lists. */
 export type Task =

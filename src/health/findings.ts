@@ -95,8 +95,9 @@ export function countFindings(db: Queryable, scope: Scope): Promise<readonly Fin
 
 export function readAccepted(
   db: Queryable,
-  { accounts }: Pick<Scope, "accounts">,
+  { accounts, productTypes, span }: Pick<Scope, "accounts" | "productTypes" | "span">,
 ): Promise<Accepted> {
+  const wallets = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
     select coin, sum(abs(difference))::text as difference
@@ -108,6 +109,9 @@ export function readAccepted(
         and (coin <> '' or kind = 'lost')
         and kind not like 'ltv-%'
         and ${isOneOf(accounts)}
+        and ${wallets === undefined ? sql`true` : sql`product_type = any(${textArray([...wallets, ""])}::text[])`}
+        and ${span?.from === undefined ? sql`true` : sql`happened_at >= ${timeOf(span.from)}`}
+        and ${span?.to === undefined ? sql`true` : sql`happened_at < ${timeOf(span.to)}`}
     ) as accepted
     left join ${accountFlags(isOneOf(accounts))} using (account)
     where not ${isDemo("product_type")}
@@ -136,10 +140,10 @@ function findings(scope: Scope): SQL {
   ];
   const isWithin = [
     names === undefined ? sql`true` : sql`ledger = any(${textArray(names)}::text[])`,
-    // When bills were checked says nothing of their own time.
+    // When bills were checked or restated says nothing of their own time.
     span?.to === undefined
       ? sql`true`
-      : sql`(kind = 'unchecked' or coalesce(since < ${timeOf(span.to)}, true))`,
+      : sql`(kind in ('restated', 'unchecked') or coalesce(since < ${timeOf(span.to)}, true))`,
     span?.from === undefined ? sql`true` : sql`coalesce(until > ${timeOf(span.from)}, true)`,
   ];
   return sql`

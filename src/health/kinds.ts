@@ -31,6 +31,8 @@ export type Severity = "critical" | "warning" | "notice";
 
 type KindOf = {
   readonly severity: Severity;
+  /** What it is, for the documentation. */
+  readonly meaning: string;
   /** The headline where nothing worse is found. */
   readonly title: string;
   /** What is so, with the ledger's name before it. */
@@ -44,11 +46,11 @@ type KindOf = {
 };
 
 const sync = ({ isPaused, account }: Finding): string =>
-  isPaused ? `npm run accounts -- resume ${shellWord(account)}` : "npm run sync";
+  isPaused ? `bill-sync accounts resume ${shellWord(account)}` : "bill-sync sync";
 const accept = ({ breakIds }: Finding): string =>
   breakIds.length === 0
-    ? "npm run reconcile"
-    : `npm run breaks -- accept ${breakIds.join(",")} --note "why"`;
+    ? "bill-sync reconcile"
+    : `bill-sync breaks accept ${breakIds.join(",")} --note "why"`;
 const none = () => "";
 const ofTime = ({ since, until }: Finding): string =>
   `${formatMinute(since)} to ${formatMinute(until)}`;
@@ -59,14 +61,16 @@ const age = (since: EpochMs | undefined, now: EpochMs): string =>
 export const kinds = {
   broken: {
     severity: "critical",
+    meaning: "reconcile found a place where the ledger does not add up, and nobody accepted it",
     title: "It does not add up",
     what: ({ count, detail, since }) =>
       `does not add up: ${formatCounted(count, "break")} (${detail})` +
       (since === undefined ? "" : ` since ${formatMinute(since)}`),
-    remedy: (finding) => (finding.isRepairable ? "npm run reconcile -- --repair" : accept(finding)),
+    remedy: (finding) => (finding.isRepairable ? "bill-sync reconcile --repair" : accept(finding)),
   },
   lost: {
     severity: "critical",
+    meaning: "time that the exchange deleted before it was read, until it is accepted",
     title: "Some history is lost",
     what: (finding) => `lost ${ofTime(finding)}`,
     remedy: accept,
@@ -74,6 +78,7 @@ export const kinds = {
   },
   expiring: {
     severity: "critical",
+    meaning: "unread bills are lost within 7 days, of paused accounts, too",
     title: "Unread bills are about to be lost",
     what: ({ since }, now) => {
       const leftMs = (since ?? 0) + historyMs - now;
@@ -86,6 +91,7 @@ export const kinds = {
   },
   "ltv-high": {
     severity: "critical",
+    meaning: "a loan to value is above `HEALTH_MAX_LTV`",
     title: "Loan to value is too high",
     what: ({ detail }) => `loan to value is ${detail}`,
     remedy: none,
@@ -93,6 +99,7 @@ export const kinds = {
   },
   "never-synced": {
     severity: "critical",
+    meaning: "no sync has run",
     title: "Nothing was ever read",
     what: () => "no sync has run",
     remedy: sync,
@@ -100,13 +107,15 @@ export const kinds = {
   },
   unreachable: {
     severity: "critical",
+    meaning: "an account's rows cannot be read: no other finding is known of it",
     title: "Some accounts cannot be read",
     what: () => "its rows cannot be read",
-    remedy: () => "npm run doctor",
+    remedy: () => "bill-sync doctor",
     isOfAccount: true,
   },
   unread: {
     severity: "warning",
+    meaning: "time before `HEALTH_MAX_AGE` that a run had planned to read, and did not",
     title: "Not complete",
     what: (finding) => `not read ${ofTime(finding)}`,
     remedy: sync,
@@ -114,6 +123,7 @@ export const kinds = {
   },
   "never-read": {
     severity: "warning",
+    meaning: "a configured ledger that no run has begun to read",
     title: "Not complete",
     what: () => "was never read",
     remedy: sync,
@@ -121,6 +131,7 @@ export const kinds = {
   },
   unreadable: {
     severity: "warning",
+    meaning: "time that was not read before the account changed its kind",
     title: "Not complete",
     what: (finding) => `not read ${ofTime(finding)}, before the account changed its kind`,
     remedy: accept,
@@ -128,6 +139,7 @@ export const kinds = {
   },
   behind: {
     severity: "warning",
+    meaning: "nothing was read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
     what: ({ since }, now) => `is ${age(since, now)} behind`,
     remedy: sync,
@@ -135,20 +147,23 @@ export const kinds = {
   },
   rejected: {
     severity: "warning",
+    meaning: "rows broke the exchange's contract, and were neither served well since nor accepted",
     title: "Some rows could not be read",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
-    remedy: () => "npm run breaks -- list",
+    remedy: () => "bill-sync breaks list",
     isHole: true,
   },
   unclassified: {
     severity: "warning",
+    meaning: "bills of a type without a category moved money, which is in no result",
     title: "Some bills have no category",
     what: ({ count, detail }) =>
       `${formatCounted(count, "bill")} of type ${printableLine(detail)} moved money`,
-    remedy: ({ detail }) => `npm run types -- set ${shellWord(detail)} CATEGORY`,
+    remedy: ({ detail }) => `bill-sync types set ${shellWord(detail)} CATEGORY`,
   },
   "ltv-behind": {
     severity: "warning",
+    meaning: "a loan to value was not read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
     what: ({ since }, now) => `loan to value is ${age(since, now)} behind`,
     remedy: sync,
@@ -156,16 +171,18 @@ export const kinds = {
   },
   restated: {
     severity: "notice",
+    meaning: "stored bills were served again with other content",
     title: "Stored bills were changed",
     what: ({ since }) => `bills were changed since ${formatMinute(since)}`,
     remedy: accept,
   },
   unchecked: {
     severity: "notice",
+    meaning: "no reconcile has seen the newest bills",
     title: "Complete, not yet reconciled",
     what: ({ since }) =>
       since === undefined ? "was never reconciled" : `not reconciled since ${formatMinute(since)}`,
-    remedy: () => "npm run reconcile",
+    remedy: () => "bill-sync reconcile",
   },
 } as const satisfies Readonly<Record<string, KindOf>>;
 
@@ -203,3 +220,16 @@ export const isOfBills = ({ kind }: Pick<Finding, "kind">): boolean =>
   !(kindOf({ kind }).isOfAccount ?? false);
 
 const kindOf = ({ kind }: Pick<Finding, "kind">): KindOf => kinds[kind];
+
+/** The table of docs/metrics.md, as Markdown. */
+export function findingsTable(): string {
+  const rows = kindNames.map((kind) => {
+    const { severity, meaning, isHole: isMissing }: KindOf = kinds[kind];
+    return `| \`${kind}\` | ${severity} | ${meaning} | ${isMissing ? "yes" : ""} |`;
+  });
+  return [
+    "| finding | severity | means | bills may be missing |",
+    "|---|---|---|---|",
+    ...rows,
+  ].join("\n");
+}

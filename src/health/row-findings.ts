@@ -26,7 +26,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         from ledger_breaks
         where state = 'open'
           and kind not in ('quarantine', 'lost')
-          and ${isWithin}
+          and (kind = 'restatement' or ${isWithin})
           and ${isOne}
       ) as open_breaks
       left join (

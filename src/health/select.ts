@@ -7,7 +7,8 @@ import type { Kind } from "./kinds.ts";
 /** An account of the configuration. */
 export type Configured = {
   readonly name: string;
-  readonly productTypes: readonly ProductType[];
+  /** Undefined where only the name is known: it is found if nothing of the account was ever read. */
+  readonly productTypes?: readonly ProductType[];
   /** Whether only those of `productTypes` are meant that the key can read. Default false. */
   readonly readsAll?: boolean;
   readonly demo?: boolean;
@@ -28,7 +29,7 @@ export type Scope = {
   readonly now: EpochMs;
   readonly limits?: Limits;
   /** Only what concerns this time. */
-  readonly span?: Partial<Interval> | undefined;
+  readonly span?: { readonly [end in keyof Interval]?: Interval[end] | undefined } | undefined;
 };
 
 /** The columns of findings. */

@@ -9,7 +9,7 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
-import { type Scope, select, timeOf, usualLimits } from "./select.ts";
+import { type Configured, type Scope, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -130,47 +130,68 @@ export function ledgerTimes({ accounts, now }: Scope): SQL {
 }
 
 /**
- * The configured ledgers that no run has begun to read. An account of unknown kind counts as classic. Without
- * a join: a distributed database refuses to join its rows with those of `unnest`.
+ * The ledgers that no run has begun to read, of accounts that syncs read: the configured ones, and all categories
+ * of a unified account of which one was read, since they share its balances. An account of unknown kind counts as
+ * classic. Without a join: a distributed database refuses to join its rows with those of `unnest`.
  */
 export function neverRead({ accounts, configured = [] }: Scope): SQL {
-  const wanted = new Set(accounts);
+  const among = new Set(accounts);
   const own =
-    accounts === undefined ? configured : configured.filter(({ name }) => wanted.has(name));
-  const isOne = isOneOf(own.map(({ name }) => name));
-  const among = (types: readonly ProductType[]) => sql`(
+    accounts === undefined ? configured : configured.filter(({ name }) => among.has(name));
+  const namesOf = (wanted: readonly Configured[]) => textArray(wanted.map(({ name }) => name));
+  const isOne = isOneOf(accounts);
+  const wanted = (types: readonly ProductType[]) => sql`
         select account collate "C" as account, unnest(string_to_array(types, ',')) collate "C" as ledger
         from unnest(
-          ${textArray(own.map(({ name }) => name))}::text[],
+          ${namesOf(own)}::text[],
           ${textArray(
-            own.map(({ productTypes }) =>
-              productTypes.filter((one) => types.includes(one)).join(","),
+            own.map(({ productTypes = [] }) =>
+              productTypes.filter((type) => types.includes(type)).join(","),
             ),
           )}::text[]
-        ) as configured (account, types)
-      )`;
-  const every = sql`unnest(${textArray([...classicProductTypes, ...unifiedProductTypes])}::text[])`;
-  const ofUnified = sql`
+        ) as configured (account, types)`;
+  const each = (types: readonly ProductType[]) => sql`unnest(${textArray(types)}::text[])`;
+  const ofUnified = (types: readonly ProductType[]) => sql`
         select account, ledger
-        from stream_states, ${every} as types (ledger)
+        from stream_states, ${each(types)} as types (ledger)
         where product_type = ''
           and mode = 'unified'
           and ${isOne}`;
-  const named = own.filter(({ readsAll = false }) => !readsAll).map(({ name }) => name);
+  const named = own.filter(({ readsAll = false, productTypes }) => !readsAll && productTypes);
+  const nameless = own.filter(({ productTypes }) => productTypes === undefined);
   return select(
     "never-read",
     {
       ledger: sql`ledger`,
-      isDemo: sql`ledger like 'S%-FUTURES' or account = any(${textArray(
-        own.filter(({ demo = false }) => demo).map(({ name }) => name),
-      )}::text[])`,
+      isDemo: sql`ledger like 'S%-FUTURES' or account = any(${namesOf(own.filter(({ demo = false }) => demo))}::text[])`,
       isPaused: sql`false`,
     },
     sql`(
         (
-          (select account, ledger from ${among(classicProductTypes)} as classic except ${ofUnified})
-          union all
-          (select account, ledger from ${among(unifiedProductTypes)} as unified intersect ${ofUnified})
+          (${wanted(classicProductTypes)} except ${ofUnified(classicProductTypes)})
+          union
+          (
+            (
+              ${wanted(unifiedProductTypes)}
+              union
+              select account, ledger
+              from streams, ${each(unifiedProductTypes)} as types (ledger)
+              where product_type like 'UTA-%'
+                and settled_to is not null
+                and ${isOne}
+            )
+            intersect ${ofUnified(unifiedProductTypes)}
+          )
+          union
+          (
+            select account collate "C", ''
+            from unnest(${namesOf(nameless)}::text[]) as configured (account)
+            except
+            select account, ''
+            from streams
+            where settled_to is not null
+              and ${isOne}
+          )
         )
         except
         select account, product_type
@@ -185,11 +206,11 @@ export function neverRead({ accounts, configured = [] }: Scope): SQL {
           and (
             coalesce(retired_at, closed_at) is not null
             -- Of an account that names none, those are read that its key can read.
-            or (not_available_since is not null and not account = any(${textArray(named)}::text[]))
+            or (not_available_since is not null and not account = any(${namesOf(named)}::text[]))
           )
         except
         select account, ledger
-        from stream_states, ${every} as types (ledger)
+        from stream_states, unnest(${textArray(["", ...classicProductTypes, ...unifiedProductTypes])}::text[]) as types (ledger)
         where product_type = ''
           and coalesce(retired_at, paused_at) is not null
           and ${isOne}

@@ -35,13 +35,18 @@ export function verdictOf(findings: readonly Finding[], accepted?: Accepted): Ve
   };
 }
 
-function goodTitle({ differences = [], lostMs = 0 }: Partial<Accepted> = {}): string {
+const goodTitle = (accepted?: Accepted): string => {
+  const parts = acceptedParts(accepted);
+  return parts.length === 0 ? "Complete, and it adds up" : `Complete, with ${parts.join(" and ")}`;
+};
+
+/** What was accepted, in words; empty if nothing was. */
+export function acceptedParts({ differences = [], lostMs = 0 }: Partial<Accepted> = {}) {
   const sums = differences.map(({ coin, difference }) => `${difference} ${printableLine(coin)}`);
-  const parts = [
+  return [
     ...(sums.length === 0 ? [] : [`accepted differences of ${sums.join(", ")}`]),
     ...(lostMs === 0 ? [] : [`an accepted loss of ${formatDuration(lostMs)}`]),
   ];
-  return parts.length === 0 ? "Complete, and it adds up" : `Complete, with ${parts.join(" and ")}`;
 }
 
 /** The accounts whose rows cannot be read: no query finds them. */

@@ -1,143 +1,158 @@
 import { Gauge, Registry } from "prom-client";
 import { secondMs } from "../contract/time.ts";
-import { currentLoanToValue, isWanted } from "../reports/alerts.ts";
-import type { Observations } from "../reports/observations.ts";
-import type { StreamStatus } from "../reports/status.ts";
-import { coverageShare } from "../reports/stream-times.ts";
-import { lengthMs } from "../sync/intervals.ts";
+import type { Queryable } from "../db/connect.ts";
+import type { ReadReachable, Unreachable } from "../db/distribution/reachable.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { countFindings, type FindingCount } from "../health/findings.ts";
+import { kindNames, severityOf } from "../health/kinds.ts";
+import { readTotals, type Totals } from "../health/ledgers.ts";
+import { type RecordsStatus, readRecords } from "../health/records.ts";
+import type { Configured, Limits } from "../health/select.ts";
 import { programVersion } from "../version.ts";
-import { type FleetCounts, fleetMetrics } from "./fleet-metrics.ts";
-import type { Metric } from "./metric.ts";
+import { type RunFacts, readRunFacts } from "./run-facts.ts";
 
 export const metricPrefix = "bill_sync_";
-const ledger = ["account", "product_type"] as const;
 
-/** The metrics of what is stored. @param observations undefined where there are no tables yet. */
-export function registryOf(observations?: Observations, counts?: FleetCounts): Registry {
+type Labels = Readonly<Record<string, string>>;
+/** A gauge and its samples. Its name has no prefix. An unknown value has no sample: 0 would claim that it is known. */
+type Metric = {
+  readonly name: string;
+  readonly help: string;
+  readonly samples: readonly {
+    readonly labels: Labels;
+    readonly value: number | undefined;
+  }[];
+};
+
+export type MetricsQuestion = {
+  readonly configured: readonly Configured[];
+  readonly limits: Limits;
+  /** Only these accounts; default all. */
+  readonly accounts?: readonly string[] | undefined;
+};
+
+/** What the metrics are made of. */
+export type StoredMetrics = {
+  readonly findings: readonly FindingCount[];
+  readonly totals: Totals;
+  readonly runs: readonly RunFacts[];
+  readonly records: RecordsStatus;
+};
+
+export async function readMetrics(
+  db: Queryable,
+  { accounts, ...question }: MetricsQuestion,
+): Promise<StoredMetrics> {
+  const now = await readExchangeTime(db, accounts);
+  const records = await readRecords(db, accounts);
+  return {
+    findings: await countFindings(db, { ...question, accounts, now }),
+    totals: await readTotals(db, { accounts }),
+    runs: await readRunFacts(db),
+    records: { ...records, loanToValue: records.loanToValue.filter(isOfPresent(now)) },
+  };
+}
+
+// A record that is older than a week says nothing of the present.
+const isOfPresent =
+  (now: number) =>
+  ({ heldUntil }: { readonly heldUntil: number }): boolean =>
+    now - heldUntil < 7 * 86_400 * secondMs;
+
+export type ReachableMetrics = {
+  readonly registry: Registry;
+  readonly unreachable: readonly Unreachable[];
+};
+
+/** The metrics of the accounts whose rows can be read; the others are findings. */
+export async function readReachableMetrics(
+  readReachable: ReadReachable,
+  read: (accounts: readonly string[] | undefined) => Promise<StoredMetrics>,
+): Promise<ReachableMetrics> {
+  const { result, unreachable } = await readReachable(read);
+  return { registry: registryOf(result, unreachable.length), unreachable };
+}
+
+/** @param stored undefined where there are no tables yet. @param unreachable how many accounts cannot be read. */
+export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
   const registry = new Registry();
   const metrics = [
-    buildInfo(),
-    ...(counts === undefined ? [] : fleetMetrics(counts)),
-    ...(observations === undefined ? [] : storedMetrics(observations)),
+    gauge("build_info", "The program's version. Always 1.", [
+      { labels: { version: programVersion() }, value: 1 },
+    ]),
+    ...(stored === undefined ? [] : storedMetrics(stored, unreachable)),
   ];
-  for (const { name, help, labels, samples } of metrics) {
-    const gauge = new Gauge({
+  for (const { name, help, samples } of metrics) {
+    const known = samples.filter(({ value }) => value !== undefined);
+    // A gauge without labels starts at 0, which would be taken for a value.
+    if (known.length === 0) continue;
+    const made = new Gauge({
       name: `${metricPrefix}${name}`,
       help,
-      labelNames: [...labels],
+      labelNames: Object.keys(known[0]?.labels ?? {}),
       registers: [registry],
     });
-    // Removed, because a gauge without labels starts at 0, which would be taken for a value.
-    if (samples.every(({ value }) => value === undefined)) {
-      registry.removeSingleMetric(`${metricPrefix}${name}`);
-      continue;
-    }
-    for (const sample of samples)
-      if (sample.value !== undefined) gauge.set({ ...sample.labels }, sample.value);
+    for (const { labels, value = 0 } of known) made.set({ ...labels }, value);
   }
   return registry;
 }
 
-const buildInfo = (): Metric => ({
-  name: "build_info",
-  help: "The program's version. Always 1.",
-  labels: ["version"],
-  samples: [{ labels: { version: programVersion() }, value: 1 }],
+const gauge = (name: string, help: string, samples: Metric["samples"]): Metric => ({
+  name,
+  help,
+  samples,
 });
-
-const storedMetrics = (observations: Observations): readonly Metric[] => [
-  ...ledgerMetrics(observations),
-  ...runMetrics(observations),
-  ...recordMetrics(observations),
-];
-
+const one = (name: string, help: string, value: number | undefined): Metric =>
+  gauge(name, help, [{ labels: {}, value }]);
 const seconds = (ms: number | undefined): number | undefined =>
   ms === undefined ? undefined : ms / secondMs;
 
-function ledgerMetrics({ status, breaks, readingOf }: Observations): readonly Metric[] {
-  const { streams } = status;
-  const each = (
-    name: string,
-    help: string,
-    read: (status: StreamStatus) => number | undefined,
-  ): Metric => ({
-    name,
-    help,
-    labels: ledger,
-    samples: streams.map((stream) => ({
-      labels: { account: stream.stream.account, product_type: stream.stream.productType },
-      value: read(stream),
-    })),
-  });
-  const whileRead =
-    (read: (status: StreamStatus) => number | undefined) => (stream: StreamStatus) =>
-      isWanted(stream) ? read(stream) : undefined;
-  return [
-    {
-      name: "ledger_info",
-      help: "Always 1. The label state says whether syncs read the ledger: read, paused, retired or closed.",
-      labels: [...ledger, "state"],
-      samples: streams.map((stream) => ({
-        labels: {
-          account: stream.stream.account,
-          product_type: stream.stream.productType,
-          state: stateOf(stream),
-        },
-        value: 1,
-      })),
-    },
-    each(
-      "complete_through_timestamp_seconds",
-      "The time through which nothing is missing, by the exchange's clock. Absent where nothing is complete, or the ledger is no longer read.",
-      whileRead(({ completeThrough }) => seconds(completeThrough)),
-    ),
-    each(
-      "coverage_expires_timestamp_seconds",
-      "When the exchange begins to forget bills that were not read. Absent where nothing was read yet, or the ledger is no longer read.",
-      whileRead(({ expiresAt }) => seconds(expiresAt)),
-    ),
-    each("coverage_ratio", "The share of the wanted time that was read and stored.", coverageShare),
-    each("gap_seconds", "Time that a sync planned to read, and that was not read.", ({ gaps }) =>
-      seconds(lengthMs(gaps)),
-    ),
-    each("lost_seconds", "Time that the exchange forgot before it was read.", ({ lost }) =>
-      seconds(lengthMs(lost)),
-    ),
-    each(
-      "last_loss_timestamp_seconds",
-      "When time was last recorded as lost, by the database's clock. Absent where no time is lost.",
-      ({ stream }) => seconds(readingOf(stream).lostAt),
-    ),
-    each("bills", "Stored bills.", ({ bills }) => bills),
-    each(
-      "rejected_bills",
-      "Unresolved rows that broke the API's contract.",
-      ({ rejected }) => rejected,
-    ),
-    each(
-      "last_success_timestamp_seconds",
-      "When a window of the ledger was last read to its end, by the database's clock.",
-      ({ stream }) => seconds(readingOf(stream).succeededAt),
-    ),
-    {
-      name: "ledger_breaks",
-      help: "Places where the ledger does not add up, by the last reconcile. Absent for what was not reconciled.",
-      labels: [...ledger, "coin", "state"],
-      samples: breaks.map(({ account, productType, coin, state, breaks: value }) => ({
-        labels: { account, product_type: productType, coin, state },
-        value,
-      })),
-    },
+const storedMetrics = (stored: StoredMetrics, unreachable: number): readonly Metric[] => [
+  findingsMetric(stored.findings, unreachable),
+  ...totalMetrics(stored.totals),
+  ...runMetrics(stored.runs),
+  ...recordMetrics(stored.records),
+];
+
+/** A sample of 0 of each kind that is not found, so that an alert ends. */
+function findingsMetric(found: readonly FindingCount[], unreachable: number): Metric {
+  const counts = [
+    ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
+    ...found,
+    { kind: "unreachable" as const, isDemo: false, findings: unreachable },
   ];
+  const byLabels = Map.groupBy(counts, (count) => `${count.kind} ${severityOf(count)}`);
+  return gauge(
+    "findings",
+    "What is wrong with what is stored, or not known to be right. Findings of demo trading are notices.",
+    [...byLabels.values()].flatMap((counted) => {
+      const [first] = counted;
+      if (first === undefined) return [];
+      const value = counted.reduce((sum, { findings }) => sum + findings, 0);
+      return [{ labels: { kind: first.kind, severity: severityOf(first) }, value }];
+    }),
+  );
 }
 
-function stateOf({ retiredAt, closedAt, pausedAt }: StreamStatus): string {
-  if (retiredAt !== undefined) return "retired";
-  if (closedAt !== undefined) return "closed";
-  return pausedAt === undefined ? "read" : "paused";
-}
+const totalMetrics = ({ settledTo, ...totals }: Totals): readonly Metric[] => [
+  one(
+    "complete_through_timestamp_seconds",
+    "The time through which every ledger that syncs read is complete, by the exchange's clock.",
+    seconds(settledTo),
+  ),
+  one("accounts", "Accounts of which a ledger was ever to be read.", totals.accounts),
+  gauge(
+    "ledgers",
+    "Ledgers that were ever to be read, by whether syncs are to read them still.",
+    (["read", "paused", "retired", "closed"] as const).map((state) => ({
+      labels: { state },
+      value: totals[state],
+    })),
+  ),
+  one("stored_bills", "Bills that are stored.", totals.bills),
+];
 
-function runMetrics({ runs }: Observations): readonly Metric[] {
+function runMetrics(runs: readonly RunFacts[]): readonly Metric[] {
   // The last run of each command that ended.
   const ended = [...Map.groupBy(runs, ({ command }) => command).values()].flatMap((own) =>
     own
@@ -146,69 +161,53 @@ function runMetrics({ runs }: Observations): readonly Metric[] {
       .slice(0, 1),
   );
   return [
-    {
-      name: "last_run_timestamp_seconds",
-      help: "When the last run of a command with this outcome ended, or, while it runs, began; by the database's clock.",
-      labels: ["command", "outcome"],
-      samples: runs.map(({ command, outcome, at }) => ({
+    gauge(
+      "last_run_timestamp_seconds",
+      "When the last run of a command with this outcome ended, or, while it runs, began; by the database's clock.",
+      runs.map(({ command, outcome, at }) => ({
         labels: { command, outcome },
         value: seconds(at),
       })),
-    },
-    {
-      name: "last_run_duration_seconds",
-      help: "How long the last run of a command took that has ended.",
-      labels: ["command"],
-      samples: ended.map(({ command, durationMs }) => ({
-        labels: { command },
-        value: seconds(durationMs),
-      })),
-    },
-    {
-      name: "last_run_requests",
-      help: "Requests of that run for bills, symbols and contracts. Absent where the run did not count them.",
-      labels: ["command"],
-      samples: ended.map(({ command, requests }) => ({ labels: { command }, value: requests })),
-    },
+    ),
+    gauge(
+      "last_run_duration_seconds",
+      "How long the last run of a command took that has ended.",
+      ended.map(({ command, durationMs }) => ({ labels: { command }, value: seconds(durationMs) })),
+    ),
+    gauge(
+      "last_run_requests",
+      "Requests of that run for bills, symbols and contracts. Absent where the run did not count them.",
+      ended.map(({ command, requests }) => ({ labels: { command }, value: requests })),
+    ),
   ];
 }
 
-function recordMetrics(observations: Observations): readonly Metric[] {
-  const { symbols, contracts } = observations.records;
-  const units = currentLoanToValue(observations).map(({ riskUnitId = "", ...record }) => ({
-    ...record,
-    labels: { account: record.account, risk_unit_id: riskUnitId },
-  }));
-  return [
-    {
-      name: "symbols_read_timestamp_seconds",
-      help: "When the newest list of spot pairs was read.",
-      labels: [],
-      samples: [{ labels: {}, value: seconds(symbols?.readAt) }],
-    },
-    {
-      name: "contracts_read_timestamp_seconds",
-      help: "When the newest list of a product type's contracts was read.",
-      labels: ["product_type"],
-      samples: contracts.map(({ productType, readAt }) => ({
-        labels: { product_type: productType },
-        value: seconds(readAt),
-      })),
-    },
-    {
-      name: "ltv_ratio",
-      help: "A risk unit's loan to value, to the precision of a float. Absent where it was not read for a week.",
-      labels: ["account", "risk_unit_id"],
-      samples: units.map(({ labels, ltv }) => ({
-        labels,
+// Nobody draws more loans. The highest are kept.
+const loansMax = 1_000;
+
+const recordMetrics = ({ symbols, contracts, loanToValue }: RecordsStatus): readonly Metric[] => [
+  one(
+    "symbols_read_timestamp_seconds",
+    "When the newest list of spot pairs was read.",
+    seconds(symbols?.readAt),
+  ),
+  gauge(
+    "contracts_read_timestamp_seconds",
+    "When the newest list of a product type's contracts was read.",
+    contracts.map(({ productType, readAt }) => ({
+      labels: { product_type: productType },
+      value: seconds(readAt),
+    })),
+  ),
+  gauge(
+    "ltv_ratio",
+    "A risk unit's loan to value, to the precision of a float. Absent where it was not read for a week.",
+    loanToValue
+      .toSorted((a, b) => Number(b.ltv ?? 0) - Number(a.ltv ?? 0))
+      .slice(0, loansMax)
+      .map(({ account, riskUnitId = "", ltv }) => ({
+        labels: { account, risk_unit_id: riskUnitId },
         value: ltv === null ? undefined : Number(ltv),
       })),
-    },
-    {
-      name: "ltv_read_timestamp_seconds",
-      help: "When the risk unit's record was last read.",
-      labels: ["account", "risk_unit_id"],
-      samples: units.map(({ labels, heldUntil }) => ({ labels, value: seconds(heldUntil) })),
-    },
-  ];
-}
+  ),
+];

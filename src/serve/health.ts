@@ -9,7 +9,7 @@ import type { RouteGroup } from "./route-group.ts";
  * `/healthz`: whether the process is up. `/readyz`: whether it can answer from the database.
  * Neither needs a key, and neither waits for other requests.
  */
-export const health: RouteGroup = (app, { readFirst, readReachable, now, maxAgeMs, log }) => {
+export const health: RouteGroup = (app, { readFirst, readReachable, now, limits, log }) => {
   const readNewest = () =>
     readReachable((accounts) => readFirst((connection) => newestReading(connection, accounts)));
   let underWay: ReturnType<typeof readNewest> | undefined;
@@ -20,7 +20,7 @@ export const health: RouteGroup = (app, { readFirst, readReachable, now, maxAgeM
         underWay = undefined;
       });
       const { result: settledTo, unreachable } = await underWay;
-      const isFresh = settledTo !== undefined && now() - settledTo <= maxAgeMs;
+      const isFresh = settledTo !== undefined && now() - settledTo <= limits.maxAgeMs;
       const freshness = settledTo === undefined ? "empty" : isFresh ? "fresh" : "stale";
       return reply.code(isFresh ? 200 : 503).send({
         ...{ status: statusOf(isFresh), database: "up", freshness },

@@ -1,12 +1,10 @@
 import type { FastifyInstance } from "fastify";
-import type { AccountStates } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
 import type { ReadReachable } from "../db/distribution/reachable.ts";
 import type { Read, ReadAtOnce } from "../db/read-only.ts";
-import type { Scope } from "../health/select.ts";
+import type { Configured, Limits } from "../health/select.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
-import type { Stream } from "../sync/store.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
 
 export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
@@ -24,13 +22,11 @@ export type ServeDeps = {
   readonly now: () => number;
   /** How much of the newest time a sync leaves unsettled, in ms. */
   readonly settleLagMs: number;
-  /** The greatest age of the newest read time, in ms, before the server calls a ledger stale. */
-  readonly maxAgeMs: number;
+  /** How far behind a ledger may be, and how high a loan to value. */
+  readonly limits: Limits;
   readonly log: Log;
-  /** What the ledgers are judged by. Default every stored ledger, and the usual limits. */
-  readonly health?: Pick<Scope, "configured" | "limits">;
-  /** The configured ledgers, given what runs learned of their accounts. Default none. */
-  readonly configured?: (states: AccountStates) => readonly Stream[];
+  /** The accounts of the configuration. Default none. */
+  readonly configured?: readonly Configured[];
   /**
    * The host names, in lower case, under which an authenticating proxy shows the page. Default
    * none.
@@ -47,3 +43,12 @@ export type RouteGroup = (
   app: FastifyInstance,
   deps: ServeDeps & { readonly http: HttpMetrics },
 ) => void;
+
+/** What the ledgers are judged by. */
+export const judgedBy = ({
+  configured = [],
+  limits,
+}: Pick<ServeDeps, "configured" | "limits">) => ({
+  configured,
+  limits,
+});

@@ -2,6 +2,7 @@ import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
 import { openDatabase, urgently } from "../../src/db/connect.ts";
 import { readOnly, readOnlyAtOnce } from "../../src/db/read-only.ts";
+import { usualLimits } from "../../src/health/select.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
@@ -70,7 +71,7 @@ export function openMirror(
     readAtOnce: readOnlyAtOnce(database.db, { keepsPlans }),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
-    ...{ keys: () => ring, now: clock, settleLagMs, maxAgeMs, log },
+    ...{ keys: () => ring, now: clock, settleLagMs, log, limits: { ...usualLimits, maxAgeMs } },
   });
   return {
     app,

@@ -1,4 +1,5 @@
 import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
+import { usualLimits } from "../../src/health/select.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { listen } from "../../src/serve/listen.ts";
 import type { ServeDeps } from "../../src/serve/route-group.ts";
@@ -30,7 +31,7 @@ export async function openPageServer(
     keys: () => new Map(),
     now: Date.now,
     settleLagMs: 600_000,
-    maxAgeMs: 3_600_000,
+    limits: usualLimits,
     log: { debug() {}, info() {}, warn() {}, error: complain },
     ...options,
   });

@@ -1,25 +1,26 @@
 import { sql } from "drizzle-orm";
+import { configuredOf } from "../../app/configured.ts";
 import { storedAmong } from "../../app/reachable-accounts.ts";
 import { isSelected, refuseUnknownAccounts } from "../../app/selection.ts";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { isDemoProductType, isUnified, walletOf } from "../../contract/product-types.ts";
 import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
+import { readDemoAccounts } from "../../db/accounts/demo-accounts.ts";
 import type { Transaction } from "../../db/connect.ts";
+import { readExchangeTime } from "../../db/exchange-time.ts";
 import { msOf } from "../../db/sql/time-text.ts";
 import { UsageError } from "../../errors.ts";
-import {
-  type ExportedTime,
-  readExportedTimes,
-  readUnreconciled,
-} from "../../export/completeness.ts";
+import { type ExportedTime, readExportedTimes } from "../../export/completeness.ts";
 import { isJournal, isPriced, showsWallets } from "../../export/formats.ts";
 import type { BillSelection } from "../../export/read-bills.ts";
-import { countRejected } from "../../reports/count-rejected.ts";
+import { readFindings } from "../../health/findings.ts";
+import { isOfBills, sentenceOf } from "../../health/kinds.ts";
+import { usualLimits } from "../../health/select.ts";
 import type { Stream } from "../../sync/store.ts";
-import { streamName } from "../../terminal/stream-names.ts";
+import { formatCounted } from "../../terminal/format.ts";
+import { exportNotes } from "./export-notes.ts";
 import type { ExportOptions } from "./export-options.ts";
-import { exportNotes, exportWarnings } from "./export-warnings.ts";
 
 /** What an export reads, and the lines that are printed beside it. */
 export type ExportPlan = {
@@ -36,7 +37,9 @@ export async function planExport(
 ): Promise<ExportPlan> {
   const stored = await storedAmong(tx, config, options.accounts);
   refuseUnknownAccounts(options, config, stored);
-  const isLeftOut = unaskedDemo(config, options);
+  const ofConfig = config.accounts.flatMap(({ name, demo = false }) => (demo ? [name] : []));
+  const demoAccounts = new Set([...(await readDemoAccounts(tx)), ...ofConfig]);
+  const isLeftOut = unaskedDemo(demoAccounts, options);
   const chosen = stored.filter((stream) => isSelected(options, stream));
   const synced = chosen.filter((stream) => !isLeftOut(stream));
   const leftOut = chosen.filter(isLeftOut);
@@ -51,14 +54,7 @@ export async function planExport(
     selection,
     before: continues && { ...selection, from: continues.since, to: from },
     said: [
-      ...exportWarnings({
-        missing: missingOf(options, stored, synced),
-        times,
-        quarantined: (await countRejected(tx, options.accounts)).filter((row) =>
-          synced.some((stream) => streamName(stream) === streamName(row)),
-        ),
-        unreconciled: showsWallets(options.format) ? await readUnreconciled(tx, selection) : [],
-      }).map((text) => `warning: ${text}`),
+      ...(await readWarnings(tx, config, options, { times, isLeftOut })),
       ...exportNotes({
         leftOut,
         through: through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to])),
@@ -73,13 +69,12 @@ export async function planExport(
  * money.
  */
 function unaskedDemo(
-  { accounts }: Config,
+  demoAccounts: ReadonlySet<string>,
   { format, demo, ...asked }: ExportOptions,
 ): (stream: Stream) => boolean {
   if (demo || !isPriced(format)) return () => false;
-  const demoAccounts = accounts.filter((account) => account.demo).map(({ name }) => name);
   return ({ account, productType }) => {
-    const isDemoAccount = demoAccounts.includes(account);
+    const isDemoAccount = demoAccounts.has(account);
     const isDemoProduct = isDemoProductType(productType);
     return (
       (isDemoAccount || isDemoProduct) &&
@@ -110,24 +105,48 @@ function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly
   );
 }
 
-/** The names that were asked for and never synced. */
-function missingOf(
-  options: ExportOptions,
-  stored: readonly Stream[],
-  synced: readonly Stream[],
-): readonly string[] {
-  const has = (account: string, productType: string | undefined) =>
-    stored.some(
-      (stream) =>
-        stream.account === account && (productType ?? stream.productType) === stream.productType,
-    );
-  const accounts = options.accounts ?? new Set(synced.map(({ account }) => account));
-  return [...accounts].flatMap((account) =>
-    (options.productTypes ?? [undefined])
-      .filter((productType) => !has(account, productType))
-      .map((productType) => [account, productType].filter(Boolean).join("/")),
+type Exported = {
+  readonly times: readonly ExportedTime[];
+  readonly isLeftOut: (stream: Stream) => boolean;
+};
+
+/** A line for each finding that concerns what is exported. Of an export, any unread time is one. */
+async function readWarnings(
+  tx: Transaction,
+  config: Config,
+  { accounts, productTypes, from, to, format }: ExportOptions,
+  { times, isLeftOut }: Exported,
+): Promise<readonly string[]> {
+  const now = await readExchangeTime(tx, accounts);
+  const ends = times.flatMap(({ through }) => through ?? []);
+  // Without an end, each ledger ends where it is complete, and nothing newer is lacking.
+  const span = { from, to: to ?? (ends.length === 0 ? now : epochMs(Math.max(...ends))) };
+  // What is asked for by name is wanted, whether or not it is configured.
+  const asked = (accounts ?? []).map((name) => ({ name, ...(productTypes && { productTypes }) }));
+  const configured = [...configuredOf(config), ...asked];
+  const limits = { ...usualLimits, maxAgeMs: 0 };
+  const scope = { accounts, productTypes, configured, now, limits, span };
+  const findings = (await readFindings(tx, scope)).filter(
+    (finding) =>
+      isOfBills(finding) &&
+      (finding.kind !== "unchecked" || showsWallets(format)) &&
+      (finding.kind !== "unclassified" || isPriced(format)) &&
+      finding.kind !== "restated" &&
+      !isLeftOut({
+        account: finding.account,
+        productType: finding.ledger as Stream["productType"],
+      }),
   );
+  const lines = findings.slice(0, warningsMax).map((finding) => sentenceOf(finding, now));
+  const rest = findings.length - warningsMax;
+  return [
+    ...lines,
+    ...(rest > 0 ? [`and ${formatCounted(rest, "other finding")}; see status`] : []),
+  ].map((text) => `warning: ${text}`);
 }
+
+// More lines would hide the notes below.
+const warningsMax = 20;
 
 /**
  * The ends of the exported times. A wallet has one balance over all its product types, so all of

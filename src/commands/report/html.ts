@@ -1,6 +1,6 @@
 import { isDemoProductType } from "../../contract/product-types.ts";
+import { movements } from "../../export/movements.ts";
 import { escaped } from "../../page/html.ts";
-import { movements } from "../../reports/movements.ts";
 import { formatCount, formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
@@ -21,7 +21,7 @@ const style = `
 
 /** The report as a single file, without scripts and without anything to load. */
 export function reportHtml(report: MonthReport): string {
-  const { month, generatedAt, versions, lacking, ledgers } = report;
+  const { month, generatedAt, versions, lacking, accepted, ledgers } = report;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -35,16 +35,16 @@ export function reportHtml(report: MonthReport): string {
 <h1>${escaped(month)}</h1>
 <p>Of UTC, as stored ${escaped(generatedAt)}. bill-sync ${escaped(versions.program)}, Node ${escaped(versions.node)},
 Postgres ${escaped(versions.postgres)}, ${escaped(versions.schema)}.</p>
-${lackingHtml(lacking)}
+${lackingHtml(lacking, accepted)}
 ${ledgers.map((ledger) => ledgerHtml(ledger, month)).join("\n")}
 </body>
 </html>
 `;
 }
 
-const lackingHtml = (lacking: readonly string[]): string =>
+const lackingHtml = (lacking: readonly string[], accepted: readonly string[]): string =>
   lacking.length === 0
-    ? '<p class="whole"><strong>Complete:</strong> all of the month was read, it adds up, and nothing is open.</p>'
+    ? `<p class="whole">${accepted.length === 0 ? "<strong>Complete:</strong> all of the month was read, it adds up, and nothing is open." : `<strong>Complete</strong>, with ${escaped(accepted.join(" and "))}.`}</p>`
     : `<div class="lacking"><p><strong>Not complete or not settled:</strong></p>
 <ul>${lacking.map((line) => `<li>${escaped(line)}</li>`).join("\n")}</ul></div>`;
 

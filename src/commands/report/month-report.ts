@@ -1,5 +1,5 @@
-import type { Movement } from "../../reports/movements.ts";
-import type { ReportedWallet } from "../../reports/reported-wallets.ts";
+import type { Movement } from "../../export/movements.ts";
+import type { ReportedWallet } from "../../export/reported-wallets.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 
@@ -20,6 +20,8 @@ export type Coverage = {
   readonly complete: readonly Interval[];
   readonly missing: readonly Interval[];
   readonly lost: readonly Interval[];
+  /** The missing time that is older than what was ever to be read. */
+  readonly older: readonly Interval[];
 };
 
 export type Rejected = {
@@ -87,5 +89,7 @@ export type MonthReport = {
    * A sentence for each thing that the figures lack or that is not settled. Empty if there is none.
    */
   readonly lacking: readonly string[];
+  /** What of the month was accepted and is settled, in words: differences by coin, lost time. */
+  readonly accepted: readonly string[];
   readonly ledgers: readonly LedgerMonth[];
 };

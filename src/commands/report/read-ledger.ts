@@ -4,12 +4,12 @@ import type { Transaction } from "../../db/connect.ts";
 import { textArray } from "../../db/sql/array-literal.ts";
 import { timeText } from "../../db/sql/time-text.ts";
 import { readUnreconciled } from "../../export/completeness.ts";
+import { type Movement, movements } from "../../export/movements.ts";
 import { readBills } from "../../export/read-bills.ts";
+import type { ReportedWallet } from "../../export/reported-wallets.ts";
 import { contentColumns } from "../../ledger/bill-rows.ts";
 import { readKnownTime } from "../../ledger/known-time.ts";
-import { type Movement, movements } from "../../reports/movements.ts";
-import type { ReportedWallet } from "../../reports/reported-wallets.ts";
-import { type Interval, intersect, interval, subtract } from "../../sync/intervals.ts";
+import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 import { digestOf } from "./digest.ts";
 import type {
   Coverage,
@@ -69,10 +69,17 @@ async function readCoverage(
   const { account, productTypes, unread, closedAt } = wallet;
   let complete: readonly Interval[] = unread.length === 0 ? [span] : [];
   const lostTimes: Interval[] = [];
+  let historyFrom: number = span.from;
   for (const productType of productTypes) {
     const known = await readKnownTime(tx, { account, productType });
     complete = intersect(complete, known.coverage);
     lostTimes.push(...known.lost);
+    const [first] = union([
+      ...known.coverage,
+      ...known.lost,
+      ...known.open.map((one) => one.window),
+    ]);
+    historyFrom = Math.max(historyFrom, first?.from ?? span.to);
   }
   const lost = subtract(intersect([span], lostTimes), complete);
   // After its closing, a ledger has nothing to read.
@@ -80,6 +87,7 @@ async function readCoverage(
   return {
     complete,
     lost,
+    older: interval(span.from, Math.min(historyFrom, span.to)),
     missing: subtract(wanted, [...complete, ...lost]),
   };
 }

@@ -1,12 +1,16 @@
 import { sql } from "drizzle-orm";
 import { isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
+import { readExchangeTime } from "../../db/exchange-time.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
 import { timeText } from "../../db/sql/time-text.ts";
+import type { ReportedWallet } from "../../export/reported-wallets.ts";
 import { monthIn } from "../../export/time-zone.ts";
-import type { ReportedWallet } from "../../reports/reported-wallets.ts";
-import type { Interval } from "../../sync/intervals.ts";
-import { formatCounted, formatInterval } from "../../terminal/format.ts";
+import { readAccepted, readFindings } from "../../health/findings.ts";
+import { type Finding, isOfBills, sentenceOf } from "../../health/kinds.ts";
+import { type Scope, usualLimits } from "../../health/select.ts";
+import { acceptedParts } from "../../health/verdict.ts";
+import { formatInterval } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { programVersion } from "../../version.ts";
 import type { LedgerMonth, MonthReport } from "./month-report.ts";
@@ -16,13 +20,24 @@ import { readLedgerMonth } from "./read-ledger.ts";
 export async function readMonthReport(
   tx: Transaction,
   wallets: readonly ReportedWallet[],
-  month: string,
+  { month, ...scope }: Pick<Scope, "accounts" | "productTypes" | "configured"> & { month: string },
 ): Promise<MonthReport> {
   const span = monthIn(month, "UTC");
   const { generatedAt, ...versions } = await readVersions(tx);
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets) ledgers.push(await readLedgerMonth(tx, wallet, span));
   const isOver = generatedAt >= isoTime(span.to);
+  const now = await readExchangeTime(tx, scope.accounts);
+  // Of a month, any unread time is a lack.
+  const limits = { ...usualLimits, maxAgeMs: 0 };
+  const isRestated = ({ account, ledger }: Finding) =>
+    ledgers.some(
+      ({ wallet, restatements }) =>
+        restatements.total > 0 && wallet.account === account && wallet.productType === ledger,
+    );
+  const isOfMonth = (finding: Finding) =>
+    isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
+  const findings = await readFindings(tx, { ...scope, span, now, limits });
   return {
     month,
     span,
@@ -31,8 +46,23 @@ export async function readMonthReport(
     lacking: [
       ...(isOver ? [] : [`${month} is not over yet: it ends ${isoTime(span.to)}`]),
       ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),
-      ...ledgers.flatMap(lackingOf),
+      ...ledgers.flatMap(({ wallet, coverage }) =>
+        coverage.older.map(
+          (span) =>
+            `${streamName(wallet)} not read ${formatInterval(span)}, before its history begins`,
+        ),
+      ),
+      ...findings.filter(isOfMonth).map((finding) => sentenceOf(finding, now)),
+      ...ledgers.flatMap(({ wallet, rollforward }) =>
+        rollforward
+          .filter(({ opening }) => opening === null)
+          .map(
+            ({ coin }) =>
+              `${streamName(wallet)} ${coin}: no bill shows a balance, so none is known`,
+          ),
+      ),
     ],
+    accepted: acceptedParts(await readAccepted(tx, { ...scope, span })),
     ledgers,
   };
 }
@@ -52,41 +82,3 @@ async function readVersions(tx: Transaction) {
     schema: `${schema} migrations`,
   };
 }
-
-/** Sentences on what a ledger's figures lack for a complete month. */
-function lackingOf(ledger: LedgerMonth): readonly string[] {
-  const { coverage, rollforward, rejected, breaks, isReconciled, reconciledAt } = ledger;
-  const { wallet } = ledger;
-  const name = streamName(wallet);
-  const times = (what: string, spans: readonly Interval[]) =>
-    spans.map((span) => `${name}: ${what}, ${formatInterval(span)}`);
-  const isOff = rollforward.filter((coin) => !isZero(coin.difference) || !isZero(coin.unsettled));
-  return [
-    ...(wallet.unread.length === 0
-      ? []
-      : [`${name}: not every category of its balances was read: ${wallet.unread.join(", ")}`]),
-    ...times("not read completely", coverage.missing),
-    ...times("lost, older than the exchange's 90 days before it was read", coverage.lost),
-    ...(isReconciled
-      ? []
-      : [
-          reconciledAt === null
-            ? `${name}: never reconciled; run reconcile`
-            : `${name}: no reconcile has looked at its newest bills; run reconcile`,
-        ]),
-    ...rollforward
-      .filter(({ opening }) => opening === null)
-      .map(({ coin }) => `${name} ${coin}: no bill shows a balance, so none is known`),
-    ...isOff.map(
-      ({ coin, difference, unsettled }) =>
-        `${name} ${coin}: the balance differs from its bills by ${difference}` +
-        (isZero(unsettled) ? "" : `; reconcile has not judged ${unsettled} of it yet`),
-    ),
-    ...(rejected.total === 0
-      ? []
-      : [`${name}: ${formatCounted(rejected.total, "rejected row")} of unknown time`]),
-    ...(breaks.open === 0 ? [] : [`${name}: ${formatCounted(breaks.open, "open break")}`]),
-  ];
-}
-
-const isZero = (decimal: string): boolean => /^-?[0.]*$/.test(decimal);

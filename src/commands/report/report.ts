@@ -1,3 +1,4 @@
+import { configuredOf } from "../../app/configured.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
 import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
 import { refuseUnreachable, storedAmong } from "../../app/reachable-accounts.ts";
@@ -14,8 +15,8 @@ import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/snapshot.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
+import { readReportedWallets } from "../../export/reported-wallets.ts";
 import { didYouMean } from "../../nearest.ts";
-import { readReportedWallets } from "../../reports/reported-wallets.ts";
 import type { Stream } from "../../sync/store.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
 import { digestCommand } from "./digest.ts";
@@ -70,7 +71,9 @@ export async function reportCommand(
       const stored = await storedAmong(tx, config, selection.accounts);
       refuseUnknownAccounts(selection, config, stored);
       const isWanted = (stream: Stream) => isSelected(selection, stream);
-      return readMonthReport(tx, await readReportedWallets(tx, stored, isWanted), month);
+      const wallets = await readReportedWallets(tx, stored, isWanted);
+      const configured = configuredOf(config);
+      return readMonthReport(tx, wallets, { ...selection, configured, month });
     }),
   );
   if (format === "json") printJson(io, jsonOf(report));
@@ -94,6 +97,7 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
       complete: coverage.complete.map(jsonInterval),
       missing: coverage.missing.map(jsonInterval),
       lost: coverage.lost.map(jsonInterval),
+      older: coverage.older.map(jsonInterval),
     },
     digest: {
       ...digest,

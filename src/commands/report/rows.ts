@@ -1,5 +1,5 @@
 import { isoTime } from "../../contract/time.ts";
-import type { ReportedWallet } from "../../reports/reported-wallets.ts";
+import type { ReportedWallet } from "../../export/reported-wallets.ts";
 import type { Rejected, ReportedBreak, Restatement } from "./month-report.ts";
 
 // The tables below the figures, as rows of text. Text and HTML share them.

@@ -1,4 +1,4 @@
-import { movements } from "../../reports/movements.ts";
+import { movements } from "../../export/movements.ts";
 import { formatCount, formatInterval, formatTable } from "../../terminal/format.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
@@ -7,13 +7,17 @@ import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } f
 
 /** The report as text. */
 export function reportText(report: MonthReport): string {
-  const { month, generatedAt, versions, lacking, ledgers } = report;
+  const { month, generatedAt, versions, lacking, accepted, ledgers } = report;
   return [
     `${month}, UTC, as stored ${generatedAt}`,
     `bill-sync ${versions.program}, Node ${versions.node}, Postgres ${versions.postgres}, ${versions.schema}`,
     "",
     ...(lacking.length === 0
-      ? ["complete: all of the month was read, it adds up, and nothing is open"]
+      ? [
+          accepted.length === 0
+            ? "complete: all of the month was read, it adds up, and nothing is open"
+            : `complete, with ${accepted.join(" and ")}`,
+        ]
       : ["NOT COMPLETE OR NOT SETTLED:", ...lacking.map((line) => `  ${line}`)]),
     ...ledgers.map((ledger) => ledgerText(ledger, month)),
   ].join("\n");

@@ -1,7 +1,7 @@
 import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import type { EpochMs } from "../../contract/time.ts";
+import type { AccountStatus, StreamStatus } from "../../health/ledger-status.ts";
 import { printableLine } from "../../printable.ts";
-import type { AccountStatus, StreamStatus } from "../../reports/status.ts";
 import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
 
 // Status of accounts: their modes, what their keys may not read, and closed streams.

@@ -1,6 +1,6 @@
 import { jsonTime } from "../../app/json-times.ts";
+import type { FailedJob, QueueStatus } from "../../fleet/queue-status.ts";
 import { printableLine } from "../../printable.ts";
-import type { FailedJob, QueueStatus } from "../../reports/queue-status.ts";
 import { formatCount, formatCounted, formatTime } from "../../terminal/format.ts";
 
 /** How many failed jobs a person is shown. JSON has all. */

@@ -1,7 +1,7 @@
 import { jsonTime } from "../../app/json-times.ts";
 import type { Account } from "../../config/account.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { LoanToValueStatus, RecordsStatus } from "../../reports/records-status.ts";
+import type { LoanToValueStatus, RecordsStatus } from "../../health/records.ts";
 import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
 import { riskUnitName } from "../../terminal/stream-names.ts";

@@ -1,167 +1,187 @@
-import { configuredAmong, withAdded } from "../../app/accounts-to-read.ts";
+import { withAdded } from "../../app/accounts-to-read.ts";
+import { configuredOf } from "../../app/configured.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
+import { jsonTimeOrNull } from "../../app/json-times.ts";
 import { askedAmong, namesToProbe, storedAmong } from "../../app/reachable-accounts.ts";
 import { knownStreams, readable } from "../../app/readable.ts";
 import { configuredStreams, type Selection } from "../../app/selection.ts";
 import type { Config } from "../../config/config.ts";
-import { walletOf } from "../../contract/product-types.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
-import { countAdded } from "../../db/accounts/added-accounts.ts";
 import type { Database } from "../../db/connect.ts";
-import { readReachable, type Unreachable } from "../../db/distribution/reachable.ts";
+import { readReachable } from "../../db/distribution/reachable.ts";
+import { readExchangeTime } from "../../db/exchange-time.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
-import { alertsOf, noSync } from "../../reports/alerts.ts";
-import { countLedgers } from "../../reports/fleet.ts";
-import { type Observations, readObservations } from "../../reports/observations.ts";
-import { readQueue } from "../../reports/queue-status.ts";
-import type { RecordsStatus } from "../../reports/records-status.ts";
+import { readQueue } from "../../fleet/queue-status.ts";
+import { countFindings, readAccepted, readFindings } from "../../health/findings.ts";
+import { alarms, type Finding } from "../../health/kinds.ts";
+import { readStatus } from "../../health/ledger-status.ts";
+import { countLedgers, readTotals, worstLedgers } from "../../health/ledgers.ts";
+import { readRecords } from "../../health/records.ts";
+import type { Scope } from "../../health/select.ts";
+import { neverSynced, unreachableFindings, type Verdict, verdictOf } from "../../health/verdict.ts";
+import type { Stream } from "../../sync/store.ts";
 import { streamName } from "../../terminal/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
-import { alertsText, shownAlert, unreachableAlert } from "./alerts-status.ts";
-import { readFleetStatus } from "./fleet-status.ts";
+import { findingsJson, findingsLines } from "./findings-text.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";
-import type { StatusDeps, StatusOptions, Told } from "./status-options.ts";
-import { nothingStored, statusJson, statusText } from "./streams-status.ts";
+import { statusJson, statusText } from "./streams-status.ts";
+import { type Page, pageLine, totalsLines } from "./totals-text.ts";
 
-/** Nobody reads more ledgers than this: totals and the worst ledgers say more. */
+/** Nobody reads more ledgers or findings than this: totals and the worst say more. */
 const shownMax = 100;
 /** No program reads more at once: `page` says what follows. */
 const listedMax = 10_000;
 
+export type StatusOptions = {
+  readonly json: boolean;
+  readonly selection: Selection;
+  /** Whether a finding that alarms is a failure. Default false. */
+  readonly check?: boolean;
+  /** The most ledgers to show, worst first. Default 10,000 in JSON or for named accounts, and otherwise 100. */
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+};
+
+type StatusDeps = {
+  readonly db: Database;
+  /**
+   * The configuration with these accounts; undefined for all. A configuration that lists accounts without
+   * reading each may leave out the others.
+   */
+  readonly configOf: (accounts: readonly string[] | undefined) => Config;
+};
+
+/** A status to print. The document and the text are without the findings. */
+type Told = {
+  readonly findings: readonly Finding[];
+  readonly verdict: Verdict;
+  readonly now: Scope["now"] | undefined;
+  readonly document: object;
+  readonly lines: readonly string[];
+};
+
 /**
- * `status`: what is stored, through when it is complete, and what is missing or lost. With limits,
- * it exits with 1 if an alert rule would fire.
- *
- * @param configOf the configuration with these accounts; undefined for all. A configuration that
- * lists accounts without reading each may leave out the others.
+ * `status`: what is found, through when each ledger is complete, and what is missing or lost. With `check`, it
+ * exits with 1 if a finding is critical or a warning.
  */
 export async function statusCommand(
   configOf: StatusDeps["configOf"],
   io: Io,
   options: StatusOptions,
 ): Promise<ExitCode> {
-  const { json, selection, limits } = options;
+  const { json, selection, check = false } = options;
   const some = configOf(selection.accounts ?? []);
   await using database = await openCommandDatabase(some.database, (message) => tell(io, message));
   const { db } = database;
   if (!(await hasSchema(db))) {
+    // Refuses unknown names before anything else.
     const given = selection.accounts ? some : configOf(undefined);
-    return show(io, json, nothingTold(given, selection, limits !== undefined), []);
+    knownStreams(selection, given, { stored: [], states: noStates });
   }
-  const limit = options.limit ?? usualLimit(json, selection);
   const namesOf = () => namesToProbe(db, some, selection);
-  const { result, unreachable } = await readReachable(db, namesOf, async (reachable) => {
-    const accounts = await askedAmong(db, some, selection, reachable);
-    const own = { ...options, selection: { ...selection, accounts } };
-    return (await hasMoreThan(limit, db, some, own.selection))
-      ? await readFleetStatus({ db, configOf }, { ...own, limit })
-      : await readWholeStatus({ db, configOf }, own);
-  });
-  return show(io, json, result, unreachable);
-}
-
-const usualLimit = (json: boolean, { accounts }: Selection): number =>
-  json || accounts !== undefined ? listedMax : shownMax;
-
-function show(
-  io: Io,
-  isJson: boolean,
-  { document, text, alerts: found }: Told,
-  unreachable: readonly Unreachable[],
-): ExitCode {
-  const isAnyAway = unreachable.length > 0;
-  const alerts = found && [...(isAnyAway ? [unreachableAlert(unreachable.length)] : []), ...found];
-  if (isJson) {
-    const told = alerts && { alerts: alerts.map(({ json }) => json) };
-    printJson(io, { ...document(), ...told, ...unreachableJson(unreachable) });
+  const { result, unreachable } = (await hasSchema(db))
+    ? await readReachable(db, namesOf, async (reachable) => {
+        const accounts = await askedAmong(db, some, selection, reachable);
+        return readWhole({ db, configOf }, { ...options, selection: { ...selection, accounts } });
+      })
+    : { result: nothingTold, unreachable: [] };
+  const findings = [...unreachableFindings(unreachable), ...result.findings];
+  const verdict = unreachable.length === 0 ? result.verdict : verdictOf(findings);
+  if (json) {
+    const found = findingsJson({ findings, verdict, now: result.now });
+    printJson(io, { ...found, ...result.document, ...unreachableJson(unreachable) });
   } else {
-    const told = alerts ? [alertsText(alerts)] : [];
-    print(io, [text(), ...told, ...unreachableLines(unreachable)].join("\n"));
+    const found = findingsLines({ findings, verdict, now: result.now }, shownMax);
+    print(io, [...found, ...result.lines, ...unreachableLines(unreachable)].join("\n"));
   }
-  return isAnyAway || (alerts ?? []).length > 0 ? 1 : 0;
+  return unreachable.length > 0 || (check && findings.some(alarms)) ? 1 : 0;
 }
 
-/** The status before the first migration. */
-function nothingTold(config: Config, selection: Selection, isChecked: boolean): Told {
-  // Refuses unknown names before anything else.
-  knownStreams(selection, config, { stored: [], states: noStates });
-  const nothing = { now: undefined, lastRun: undefined, streams: [], accounts: [] };
-  return {
-    document: () => ({
-      ...statusJson(nothing, new Set()),
-      ...recordsJson(noRecords, []),
-      breaks: [],
-      ...queueJson(undefined),
-    }),
-    text: () => nothingStored,
-    alerts: isChecked ? [shownAlert(noSync)] : undefined,
-  };
-}
-
-/** The status of each ledger. */
-async function readWholeStatus(
-  { db, configOf }: StatusDeps,
-  { selection, limits }: StatusOptions,
-): Promise<Told> {
-  const config = await withAddedAmong(db, configOf(selection.accounts), selection);
-  const stored = await storedAmong(db, config, selection.accounts);
-  const states = await readAccountStates(db, selection.accounts);
-  const streams = knownStreams(selection, config, { stored, states });
-  const configured = new Set(configuredStreams(readable(config, states)).map(streamName));
-  const all = await readObservations(db, streams, config.settleLagMs, selection.accounts);
-  const observations = { ...all, ...ofSelection(all, selection) };
-  const { status, records, breaks } = observations;
-  const riskUnits = wantedRiskUnits(config.accounts);
-  const alerts = limits && alertsOf(observations, limits);
-  const queue = await readQueue(db);
-  return {
-    document: () => ({
-      ...statusJson(status, configured),
-      ...recordsJson(records, riskUnits),
-      breaks,
-      ...queueJson(queue),
-    }),
-    text: () =>
-      [
-        statusText(status, configured, breaks),
-        recordsText(records, riskUnits, status.now),
-        ...queueLines(queue),
-      ].join("\n"),
-    alerts: alerts?.map(shownAlert),
-  };
-}
-
-async function hasMoreThan(
-  limit: number,
-  db: Database,
-  { accountNames, added }: Config,
-  { accounts, productTypes }: Selection,
-): Promise<boolean> {
-  if (accounts === undefined && accountNames.length > limit) return true;
-  const inTable = added === undefined || accounts !== undefined ? 0 : await countAdded(db);
-  return inTable > limit || (await countLedgers(db, { accounts, productTypes })) > limit;
-}
-
-/**
- * For named accounts, the configuration with those of them that were added. An account that is only
- * stored is no fault.
- */
-const withAddedAmong = (db: Database, config: Config, { accounts }: Selection): Promise<Config> =>
-  accounts === undefined ? withAdded(db, config) : configuredAmong(db, config, accounts);
-
-/** Breaks and loan-to-value of the selected accounts and product types. */
-const ofSelection = (
-  { breaks, records }: Observations,
-  { accounts, productTypes }: Selection,
-): Pick<Observations, "breaks" | "records"> => {
-  const isOwn = ({ account }: { readonly account: string }) => accounts?.includes(account) ?? true;
-  const wallets = productTypes?.map(walletOf);
-  return {
-    breaks: breaks.filter((one) => isOwn(one) && (wallets?.includes(one.productType) ?? true)),
-    records: { ...records, loanToValue: records.loanToValue.filter(isOwn) },
-  };
+/** Before the first migration. */
+const nothingTold: Told = {
+  findings: [neverSynced],
+  verdict: verdictOf([neverSynced]),
+  now: undefined,
+  document: {
+    ...statusJson({ now: undefined, lastRun: undefined, streams: [], accounts: [] }, new Set()),
+    ...recordsJson({ symbols: undefined, contracts: [], loanToValue: [] }, []),
+    ...queueJson(undefined),
+  },
+  lines: [],
 };
 
-const noRecords: RecordsStatus = { symbols: undefined, contracts: [], loanToValue: [] };
+async function readWhole(
+  { db, configOf }: StatusDeps,
+  { json, selection, limit: asked, offset = 0 }: StatusOptions,
+): Promise<Told> {
+  const config = await withAdded(db, configFor(configOf, selection));
+  const now = await readExchangeTime(db, selection.accounts);
+  const configured = configuredOf(config);
+  const scope = { ...selection, configured, now, limits: config.healthLimits };
+  const findings = await readFindings(db, scope, { limit: json ? listedMax : shownMax });
+  const limit = asked ?? (json || selection.accounts !== undefined ? listedMax : shownMax);
+  const ledgers = await countLedgers(db, selection);
+  const isPaged = Math.max(ledgers, config.accountNames.length) > limit;
+  const streams = isPaged
+    ? await worstLedgers(db, { ...selection, limit, offset })
+    : await everyLedger(db, config, selection);
+  const names = [...new Set(streams.map(({ account }) => account))];
+  const states = await readAccountStates(db, names);
+  const readNames = new Set(configuredStreams(readable(config, states)).map(streamName));
+  const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
+  const all = await readRecords(db, selection.accounts);
+  const isShown = ({ account }: { readonly account: string }) => names.includes(account);
+  const records = isPaged ? { ...all, loanToValue: all.loanToValue.filter(isShown) } : all;
+  const riskUnits = wantedRiskUnits(config.accounts);
+  const queue = await readQueue(db);
+  const page: Page | undefined = isPaged ? { limit, offset, ledgers } : undefined;
+  const totals = isPaged ? await readTotals(db, selection) : undefined;
+  const counts = isPaged ? await countFindings(db, scope) : [];
+  return {
+    findings,
+    verdict: verdictOf(findings, await readAccepted(db, selection)),
+    now,
+    document: {
+      ...statusJson(status, readNames),
+      ...(totals && {
+        totals: {
+          ...totals,
+          settledTo: jsonTimeOrNull(totals.settledTo),
+          pausedSettledTo: jsonTimeOrNull(totals.pausedSettledTo),
+          findings: counts,
+        },
+        page,
+      }),
+      ...recordsJson(records, riskUnits),
+      ...queueJson(queue),
+    },
+    lines: [
+      ...(totals ? [...totalsLines(totals, counts, now), ""] : []),
+      ...(page && ledgers > 0 ? [pageLine(page, streams.length)] : []),
+      ...(streams.length === 0 ? [] : [statusText(status, readNames)]),
+      recordsText(records, riskUnits, now),
+      ...queueLines(queue),
+    ],
+  };
+}
+
+/** Of very many accounts, names alone: each may be a file to read. */
+function configFor(configOf: StatusDeps["configOf"], { accounts }: Selection): Config {
+  const some = configOf(accounts ?? []);
+  if (accounts !== undefined) return some;
+  if (some.accountNames.length <= listedMax) return configOf(undefined);
+  return { ...some, ...(some.added && { added: { ...some.added, names: undefined } }) };
+}
+
+/** The ledgers that are stored or can be read. */
+async function everyLedger(
+  db: Database,
+  config: Config,
+  selection: Selection,
+): Promise<readonly Stream[]> {
+  const stored = await storedAmong(db, config, selection.accounts);
+  const states = await readAccountStates(db, selection.accounts);
+  return knownStreams(selection, config, { stored, states });
+}

@@ -1,16 +1,14 @@
 import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { type EpochMs, minuteMs } from "../../contract/time.ts";
+import type { Status, StreamStatus } from "../../health/ledger-status.ts";
+import { coverageShare } from "../../health/stream-times.ts";
 import { printableLine, shellWord } from "../../printable.ts";
-import type { BreakCount } from "../../reports/break-counts.ts";
-import type { Status, StreamStatus } from "../../reports/status.ts";
-import { coverageShare } from "../../reports/stream-times.ts";
 import { behindHorizon } from "../../sync/closed-streams.ts";
 import { type Interval, lengthMs } from "../../sync/intervals.ts";
 import {
   formatCount,
   formatCounted,
   formatDuration,
-  formatInterval,
   formatLength,
   formatMinute,
   formatTable,
@@ -18,11 +16,8 @@ import {
 } from "../../terminal/format.ts";
 import { streamColumn, streamName } from "../../terminal/stream-names.ts";
 import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
-import { breaksLines } from "./alerts-status.ts";
 
 // Status of ledgers.
-
-export const nothingStored = "nothing is stored yet; run sync";
 
 const titles = [
   ...["bills", "complete through", "coverage", "settling", "behind", "gaps", "lost"],
@@ -33,9 +28,7 @@ const titles = [
 export function statusText(
   { now, lastRun, streams: all, accounts }: Status,
   configured: ReadonlySet<string>,
-  breaks: readonly BreakCount[] = [],
 ): string {
-  if (all.length === 0) return nothingStored;
   const streams = all.filter(({ retiredAt }) => retiredAt === undefined);
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const table = formatTable(
@@ -46,10 +39,9 @@ export function statusText(
     ...(streams.length === 0 ? [] : [table, ""]),
     ...closedRemarks(streams, now),
     ...streams.flatMap((stream) => streamRemarks(stream, configured)),
-    ...breaksLines(breaks),
     ...accounts.flatMap(accountRemarks),
     ...retiredLines(all),
-    ...pausedLines(all, now),
+    ...pausedLines(all),
     lastRunText(lastRun),
   ].join("\n");
 }
@@ -77,32 +69,15 @@ function untilText(ms: number): string {
   return ms < minuteMs ? "now" : formatDuration(ms);
 }
 
-/** How many gaps of each stream a person is shown. JSON has all. */
-const gapsShownMax = 5;
-
 function streamRemarks(status: StreamStatus, configured: ReadonlySet<string>): readonly string[] {
-  const { gaps, lost, rejected } = status;
   const name = streamName(status.stream);
-  const missing = isRead(status) ? gaps : [];
-  const more = missing.length - gapsShownMax;
   const { account, productType } = status.stream;
-  return [
-    ...(configured.has(name) || status.closedAt !== undefined
-      ? []
-      : [
-          `${name}: not configured, so no sync reads it; if that is intended: ` +
-            `bill-sync accounts retire ${printableLine(shellWord(account))} --product ${productType}`,
-        ]),
-    ...missing.slice(0, gapsShownMax).map((gap) => `${name}: missing ${formatInterval(gap)}`),
-    ...(more > 0 ? [`${name}: missing ${formatCount(more)} more: see --json`] : []),
-    ...lost.map((gap) => `${name}: lost ${formatInterval(gap)}`),
-    ...(rejected === 0
-      ? []
-      : [
-          `${name}: ${formatCounted(rejected, "row")} in rejected_bills broke the API's contract; ` +
-            "bill-sync breaks list shows them",
-        ]),
-  ];
+  return configured.has(name) || status.closedAt !== undefined
+    ? []
+    : [
+        `${name}: not in the configuration, so no sync reads it; to silence this: ` +
+          `bill-sync accounts retire ${printableLine(shellWord(account))} --product ${productType}`,
+      ];
 }
 
 /** A line for each account with retired streams. */
@@ -115,18 +90,17 @@ function retiredLines(streams: readonly StreamStatus[]): readonly string[] {
   });
 }
 
-/** A line for each paused account, with what the pause costs. */
-function pausedLines(streams: readonly StreamStatus[], now: EpochMs): readonly string[] {
-  const paused = streams.filter(({ pausedAt }) => pausedAt !== undefined);
-  return [...Map.groupBy(paused, ({ stream }) => stream.account)].map(([account, own]) => {
-    const times = own.flatMap(({ expiresAt }) => expiresAt ?? []);
-    const name = printableLine(account);
-    const loses =
-      times.length === 0
-        ? ""
-        : `; its oldest unread time is lost in ${untilText(Math.min(...times) - now)}`;
-    return `${name}: paused ${formatMinute(own[0]?.pausedAt)}, so no sync reads it${loses}`;
-  });
+/** A line for each paused account. */
+function pausedLines(streams: readonly StreamStatus[]): readonly string[] {
+  const paused = new Map(
+    streams.flatMap(({ stream, pausedAt }) =>
+      pausedAt === undefined ? [] : [[stream.account, pausedAt] as const],
+    ),
+  );
+  return [...paused].map(
+    ([account, at]) =>
+      `${printableLine(account)}: paused ${formatMinute(at)}, so no sync reads it; its bills are lost after 90 days`,
+  );
 }
 
 function lastRunText(run: Status["lastRun"]): string {

@@ -1,5 +1,5 @@
 import { exitOf, type RunExit } from "../../app/exit-code.ts";
-import type { RejectedCount } from "../../reports/count-rejected.ts";
+import type { RejectedCount } from "../../ledger/count-rejected.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../../sync/settings-lists.ts";
 

@@ -2,7 +2,7 @@ import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts"
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
-import type { RejectedCount } from "../../reports/count-rejected.ts";
+import type { RejectedCount } from "../../ledger/count-rejected.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";

@@ -1,5 +1,5 @@
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { StreamTimes } from "../../reports/stream-times.ts";
+import type { StreamTimes } from "../../health/stream-times.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 
 /** What the server knows about a ledger's time. Times are the exchange's. */
@@ -18,6 +18,8 @@ export type HoleKind =
   | "lost"
   /** Not read, or not read to its end; the next sync reads it. */
   | "unread"
+  /** Not read before the account became of the other kind: no sync can read it. */
+  | "unreadable"
   /** No sync read it for too long. */
   | "stale"
   /** A row in it broke the contract, and no answer contains that row. */
@@ -33,6 +35,8 @@ export function holesOf(
   const read = union([...times.coverage, ...times.settling]);
   const begin = answeredFrom(times);
   const end = read.at(-1)?.to;
+  const isClosed = times.closedAt !== undefined;
+  const unread = isClosed ? "unreadable" : "unread";
   const holes = (kind: HoleKind, spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
   if (begin === undefined || end === undefined) {
@@ -41,9 +45,9 @@ export function holesOf(
   return [
     ...holes("before", interval(Number.NEGATIVE_INFINITY, begin)),
     ...holes("lost", times.lost),
-    ...holes("unread", subtract(interval(begin, end), [...read, ...times.lost])),
-    ...holes("unread", underNewest(times, end)),
-    ...holes("stale", staleTail(times, end, now, maxAgeMs)),
+    ...holes(unread, subtract(interval(begin, end), [...read, ...times.lost])),
+    ...holes(unread, underNewest(times, end)),
+    ...holes(isClosed ? "unreadable" : "stale", staleTail(times, end, now, maxAgeMs)),
     ...times.rejected.map(
       (time): Hole => ({
         kind: "rejected",

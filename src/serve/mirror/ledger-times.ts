@@ -5,10 +5,10 @@ import type { EpochMs } from "../../contract/time.ts";
 import type { Queryable } from "../../db/connect.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../../db/sql/time-text.ts";
+import { readReading } from "../../health/stream-rows.ts";
+import { type Reading, streamTimes } from "../../health/stream-times.ts";
 import { readKnownTime } from "../../ledger/known-time.ts";
 import { ledgerVersion } from "../../ledger/read-bill-page.ts";
-import { readReading } from "../../reports/stream-rows.ts";
-import { type Reading, streamTimes } from "../../reports/stream-times.ts";
 import type { KnownTime, Stream } from "../../sync/store.ts";
 import type { LedgerTimes } from "./holes.ts";
 

@@ -22,9 +22,10 @@ import { serveContracts, serveSymbols } from "./stored-lists.ts";
 
 /** The exchange's own API, answered from the stored tables. */
 export const mirror: RouteGroup = (app, deps) => {
-  const { read, keys, now, maxAgeMs, http } = deps;
+  const { read, keys, now, limits, http } = deps;
+  const { maxAgeMs } = limits;
   const access = accessBy(keys, now, http.authFailed);
-  const bills = { ...deps, ledgers: knownLedgers(deps.settleLagMs) };
+  const bills = { ...deps, maxAgeMs, ledgers: knownLedgers(deps.settleLagMs) };
   // Public lists are limited by address, as at the exchange.
   const asked = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
 

@@ -9,17 +9,21 @@ const retryAfterSeconds = String(minuteMs / secondMs);
 const listedMax = 10;
 
 /**
- * Refuses a page whose time has holes. The refusal is permanent if a hole is lost or older than
- * everything read. Otherwise the client is to try again later.
+ * Refuses a page whose time has holes. The refusal is permanent if a hole is lost, older than everything
+ * read, or of a closed ledger. Otherwise the client is to try again later.
  */
 export function refuseHoles(stream: Stream, holes: readonly Hole[]): Refusal | undefined {
-  const hole = holes.find(({ kind }) => kind === "lost" || kind === "before") ?? holes[0];
+  const hole = holes.find(isPermanent) ?? holes[0];
   if (hole === undefined) return undefined;
   const msg = `${stream.account}/${stream.productType}: ${reasonOf(hole)}`;
-  return hole.kind === "lost" || hole.kind === "before"
+  return isPermanent(hole)
     ? new Refusal(400, "40704", msg)
     : new Refusal(503, "40725", msg, { "retry-after": retryAfterSeconds });
 }
+
+/** Whether no later run changes it. */
+const isPermanent = ({ kind }: Hole): boolean =>
+  kind === "lost" || kind === "before" || kind === "unreadable";
 
 function reasonOf({ kind, span }: Hole): string {
   const name = nameOf(span);
@@ -36,6 +40,11 @@ function reasonOf({ kind, span }: Hole): string {
       );
     case "unread":
       return `${name} is not read yet; a sync reads it, try again after the next`;
+    case "unreadable":
+      return (
+        `${name} was not read before the account became of the other kind; ask for another time, or use a ` +
+        "key that was made with --allow-gaps"
+      );
     case "stale":
       return `${name} is not read yet, and no sync has run for long; run sync, and try again`;
     case "rejected":
@@ -61,9 +70,7 @@ export function completenessHeaders(
   { coverage, lost }: LedgerTimes,
   holes: readonly Hole[],
 ): Readonly<Record<string, string>> {
-  const gaps = holes.filter(
-    ({ kind }) => kind === "lost" || kind === "unread" || kind === "rejected",
-  );
+  const gaps = holes.filter(({ kind }) => kind !== "before" && kind !== "stale");
   const [first] = coverage;
   const [settled] = union([...coverage, ...lost]);
   const more = gaps.length - listedMax;

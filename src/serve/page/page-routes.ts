@@ -2,16 +2,16 @@ import { constants } from "node:zlib";
 import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Transaction } from "../../db/connect.ts";
+import { countLedgers } from "../../health/ledgers.ts";
 import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills-page.ts";
 import { type Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 import { writePage } from "../../page/page.ts";
 import { writeRunsPage } from "../../page/runs.ts";
-import { countLedgers } from "../../reports/fleet.ts";
 import { unreachableLines } from "../../terminal/unreachable-text.ts";
 import { downloads } from "../downloads.ts";
-import type { RouteGroup, ServeDeps } from "../route-group.ts";
+import { judgedBy, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
 import { sendInParts } from "./send-in-parts.ts";
@@ -49,7 +49,7 @@ export const page: RouteGroup = (app, deps) => {
     const parts = { log: deps.log, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
       "/": (tx, query, write) =>
-        writePage(tx, { ...deps.health, variables: deps.variables, query }, write),
+        writePage(tx, { ...judgedBy(deps), variables: deps.variables, query }, write),
       "/bills": writeBillsPage,
       "/runs": writeRunsPage,
     };
