@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
+import { readStatus } from "../src/health/ledger-status.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
-import { readStatus } from "../src/health/ledger-status.ts";
 import { planStream } from "../src/sync/plan.ts";
 import { type Bench, median } from "./result.ts";
 import { openPageExchange } from "./support/exchange.ts";
