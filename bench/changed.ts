@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "drizzle-orm";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { addSums, typeDaySums } from "../src/db/days/day-sums.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { rebuildDays } from "../src/db/days/differing-days.ts";
 import { openDatabases, query } from "./backfill/databases.ts";
 import { type Bench, type BenchResult, median } from "./result.ts";
 import { chainedLedger } from "./support/chained-ledger.ts";
@@ -41,20 +39,13 @@ export const run: Bench = async ({ short }) => {
   return resultOf(ledgers, databases.version);
 };
 
-const markDays = (bills: string) => `
-  insert into dirty_days (account, wallet, day, cause)
-  select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
-  from ${bills} as bills
-  on conflict do nothing`;
-
 /** A ledger that was stored days ago, all of its time covered. */
 const oldLedger = (bills: number): string => `
   ${chainedLedger(bills, 25, "now() - interval '3 days'")};
   insert into streams (account, product_type, bills, covered, settled_to)
   select account, product_type, count(*), '{[2024-12-01Z, 2040-01-01Z)}', '2040-01-01Z'
   from bills
-  group by account, product_type;
-  ${markDays("bills")}`;
+  group by account, product_type`;
 
 const newest =
   "(select * from bills where c_time > (select max(c_time) - interval '1 hour' from bills))";
@@ -89,22 +80,16 @@ const nextHour = `
     order by product_type, c_time desc
   ) as ends
   cross join generate_series(1, ${billsAnHour / 4}) as place
-  cross join lateral (select place * interval '143 seconds' as after) as times;
-  ${markDays(newest)}`;
+  cross join lateral (select place * interval '143 seconds' as after) as times`;
 
-/** As syncs do. */
-async function storeDays(url: string): Promise<void> {
+/** Adds the days up, as pages do. */
+async function addDaysUp(url: string): Promise<void> {
   await using tables = openDatabase(url);
-  await refreshAllDays(tables.db, new AbortController().signal);
-  const { rows } = await tables.db.execute<{ last: string | null }>(
-    sql`select max(last_at)::text as last from type_days`,
-  );
-  const where = sql`bills.c_time > ${rows[0]?.last ?? "-infinity"}::timestamptz`;
-  await inTransaction(tables.db, (tx) => addSums(tx, typeDaySums, { from: sql`bills`, where }));
+  await rebuildDays(tables.db, "main");
 }
 
 async function check(url: string): Promise<Check> {
-  await storeDays(url);
+  await addDaysUp(url);
   const before = await rowsRead(url);
   const ms = await timedCheck(url);
   return { ms, rows: (await rowsRead(url)) - before };

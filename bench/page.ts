@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { Client } from "pg";
 import { openDatabase } from "../src/db/connect.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { rebuildDays } from "../src/db/days/differing-days.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";
@@ -72,18 +72,6 @@ const reconciled = `
   select 'main', 'USDT-FUTURES', 'USDT', now(), count(*), 0, now(), now()
   from bills`;
 
-const allDirty = `
-  insert into dirty_days
-  select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
-  from bills`;
-
-// What a sync leaves marked until its window is read to the end.
-const todayDirty = `
-  insert into dirty_days
-  select account, wallet, max(day), 'bills'
-  from ledger_days
-  group by account, wallet`;
-
 export const run: Bench = async ({ short }) => {
   const bills = short ? 5_000 : 1_000_000;
   const rounds = short ? 2 : 21;
@@ -109,8 +97,6 @@ export const run: Bench = async ({ short }) => {
     `/bills?of=liquidations&from=${daysAgo(5)}&to=${daysAgo(5)}`,
   );
   await measure("the bills of a line of 90 days", "/bills?of=liquidations");
-  await execute(url, todayDirty);
-  await measure("the page while a day is marked", "/", goal);
   return {
     name: "page",
     title: `milliseconds for the page at ${bills.toLocaleString("en")} bills in one ledger (${databases.version})`,
@@ -147,14 +133,13 @@ async function fill(url: string, bills: number): Promise<void> {
   await execute(url, seed, [bills]);
   await execute(url, covered);
   await execute(url, reconciled);
-  await execute(url, allDirty);
   await execute(
     url,
     "insert into streams (account, product_type, bills) select account, product_type, count(*) from bills group by account, product_type on conflict (account, product_type) do update set bills = excluded.bills",
   );
   await execute(url, "vacuum analyze");
   await using database = openDatabase(url, { statementMaxMs: 600_000 });
-  await refreshAllDays(database.db, new AbortController().signal);
+  await rebuildDays(database.db, "main");
   await execute(url, "vacuum analyze");
 }
 

@@ -1,14 +1,17 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { recountBills } from "../src/ledger/bill-counts.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import type { Stream } from "../src/sync/store.ts";
 import { aStream, bills } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
+import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -166,3 +169,22 @@ test("rows that disappeared are a break with its days, which stays until somebod
     breaks: [{ kind: "deleted", difference: "-3" }],
   });
 }, 120_000);
+
+test("a deleted row is a break also where another was added, so that the count is right", async () => {
+  const account = "both";
+  await storeLedgers(db, new Map([[account, smallLedger(seededRandom(account), {})]]));
+  const scope = { accounts: [account], productTypes: undefined };
+  expect((await reconcile(db, scope, { isFull: true })).breaks).toEqual([]);
+  await db.execute(sql`
+    update bills set business_type = 'bonus_issue', bill_id = '17'
+    where account = ${account}
+      and bill_id = (
+        select min(bill_id) from bills where account = ${account} and business_type = 'open_long'
+      )`);
+  const { breaks, recounted, wrongDays } = await reconcile(db, scope, { isFull: true });
+  expect(recounted).toEqual([]);
+  expect(wrongDays).toMatchObject([{ account, excess: 1 }]);
+  expect(breaks).toMatchObject([{ kind: "deleted", difference: "-1" }]);
+  const again = await reconcile(db, scope, { isFull: true });
+  expect(again).toMatchObject({ wrongDays: [], breaks: [{ kind: "deleted" }] });
+});

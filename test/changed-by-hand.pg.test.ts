@@ -3,16 +3,15 @@ import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { checkAccount } from "../src/commands/fleet/run-task.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { findWrongDays } from "../src/db/days/compare-days.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
+import { findDifferingDays } from "../src/db/days/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { damages } from "./support/ledger-damage.ts";
 import { smallLedger, storeLedgers, type TrueBill } from "./support/small-ledger.ts";
 
-// Rows that somebody changes directly in the tables mark no day. A check of what changed marks the days
-// around each break that it finds or no longer finds because of them.
+// Rows that somebody changes directly in the tables are not in the stored days. A check that finds a break, or
+// no longer finds one, looks at all bills, and adds the days up anew.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -56,19 +55,17 @@ async function changeByHand(account: string, from: readonly TrueBill[], to: read
           and bill_id = ${billId}
           and (amount, fee, balance) is distinct from (${amount}::numeric, ${fee}::numeric, ${balance}::numeric)`);
     }
-    await tx.execute(sql`delete from dirty_days where account = ${account}`);
   });
 }
 
 async function wrongDaysOf(accounts: readonly string[]) {
-  const days = await Promise.all(accounts.map((account) => findWrongDays(db, account)));
+  const days = await Promise.all(accounts.map((account) => findDifferingDays(db, account)));
   return days.flat();
 }
 
 beforeAll(async () => {
   await storeLedgers(db, new Map(cases.map(({ account, bills }) => [account, bills])));
   expect(await brokenAccounts()).toEqual([]);
-  await refreshAllDays(db, new AbortController().signal);
 });
 
 test("days are what the bills say wherever a break shows what was done by hand, and where it is undone", async () => {
@@ -79,7 +76,6 @@ test("days are what the bills say wherever a break shows what was done by hand, 
   const broken = await brokenAccounts();
   expect(broken.length).toBeGreaterThan(cases.length / 2);
   expect(await wrongDaysOf(broken)).toEqual([]);
-  await refreshAllDays(db, new AbortController().signal);
   for (const { account, bills, damaged } of cases) await changeByHand(account, damaged, bills);
   expect(await brokenAccounts()).toEqual([]);
   expect(await wrongDaysOf(broken)).toEqual([]);

@@ -1,11 +1,13 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
+import { checkStoredDays } from "../src/commands/doctor/stored-days.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { type ProductType, walletOf } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays, rebuildDays } from "../src/db/days/differing-days.ts";
+import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
@@ -95,7 +97,7 @@ function daysOf(bills: readonly Stored[]): readonly string[] {
     }
   }
   const wallets = Map.groupBy(
-    bills,
+    bills.filter(({ bill }) => bill.balance !== null),
     ({ productType, bill }) =>
       `${walletOf(productType)} ${bill.coin} ${isoTime(bill.cTime).slice(0, 10)}`,
   );
@@ -128,12 +130,12 @@ async function storedDays(account: string): Promise<readonly string[]> {
     select
       concat_ws(' ', 'symbol', product_type, coin, to_char(day, 'YYYY-MM-DD'), business_type, symbol),
       array[bills, amount_in + amount_out, amount_in, apart_in, fee_in + fee_out]::text[]
-    from symbol_type_days
+    from symbol_days
     where account = ${account} and bills <> 0`);
   const { rows: ends } = await db.execute<{ row: string }>(sql`
     select
       concat_ws(' ', 'ends', wallet, coin, to_char(day, 'YYYY-MM-DD')) || ': ' || string_agg(
-        concat_ws(' ', product_type, bill_id, coalesce(balance::text, 'null')), ', ' order by is_last
+        concat_ws(' ', product_type, bill_id, balance), ', ' order by is_last
       ) as row
     from day_ends
     where account = ${account}
@@ -223,6 +225,26 @@ test("a learned order within a millisecond moves the ends of days", async () => 
   expect(await findDifferingDays(db, "ordered")).toEqual([]);
 });
 
+test("a transfer is found whatever its type is, also if somebody mapped a type that most bills have", async () => {
+  const stream = { account: "mapped", productType: "USDT-FUTURES" } as const;
+  const bills = ["trans_from_exchange", "buy", "sell"].map((businessType, index) =>
+    aBill({ billId: `${index}`, businessType, amount: "5", cTime: epochMs(start + index) }),
+  );
+  await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills }]));
+  const found = async () =>
+    (
+      await db.execute<{ type: string }>(sql`
+        select business_type as type from analytics.transfers
+        where account = 'mapped'
+        order by 1`)
+    ).rows.map(({ type }) => type);
+  expect(await found()).toEqual(["trans_from_exchange"]);
+  await mapType(db, "buy", "transfer");
+  expect(await found()).toEqual(["buy", "trans_from_exchange"]);
+  await mapType(db, "buy", undefined);
+  expect(await found()).toEqual(["trans_from_exchange"]);
+});
+
 test("changes by hand are found, and adding the days up anew ends them", async () => {
   await db.execute(sql`delete from bills where account = 'ordered' and bill_id = '102'`);
   await db.execute(sql`update bills set amount = 5 where account = 'ordered' and bill_id = '100'`);
@@ -230,6 +252,9 @@ test("changes by hand are found, and adding the days up anew ends them", async (
     { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-01", excess: 0 },
     { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-02", excess: 1 },
   ]);
+  const doctor = () => checkStoredDays(db, new Set(["ordered"]));
+  expect(await doctor()).toMatchObject({ status: "warn", name: "days" });
   await rebuildDays(db, "ordered");
   expect(await findDifferingDays(db, "ordered")).toEqual([]);
+  expect(await doctor()).toMatchObject({ status: "ok" });
 });

@@ -16,10 +16,6 @@ import { proxyTo } from "./support/tcp-proxy.ts";
 
 /** Statements that ask for several accounts at once, and why. Each of them only reads. */
 const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
-  [
-    / from dirty_days where \S.* group by account/,
-    "whose days are to be stored: account by account, then",
-  ],
   [/ from streams cross join unnest/, "whether a new key's ledger is that of another account"],
   [/ from stream_states where /, "what is retired or refused, of the accounts of a command"],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
@@ -77,8 +73,8 @@ test("each statement that writes touches one account's rows alone, and few that 
 
   const tables = new Set(seen.flatMap((statement) => [...statement.tables]));
   for (const table of [
-    ...["bills", "bill_revisions", "rejected_bills", "streams", "windows", "ledger_days"],
-    ...["symbol_days", "dirty_days", "wallet_rules", "ledger_breaks", "reconciled_chains"],
+    ...["bills", "bill_revisions", "rejected_bills", "streams", "windows", "type_days"],
+    ...["symbol_days", "day_ends", "wallet_rules", "ledger_breaks", "reconciled_chains"],
   ]) {
     expect(tables, table).toContain(table);
   }

@@ -4,7 +4,6 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import { businessTypes, type Category } from "../src/contract/business-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { writeBillsPage } from "../src/page/bills-page.ts";
 import { exportFile } from "../src/page/download.ts";
 import { writePage } from "../src/page/page.ts";
@@ -156,7 +155,6 @@ beforeAll(async () => {
     });
   }
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
-  await refreshAllDays(db, new AbortController().signal);
   await logRun(db, { command: "reconcile", agoMs: 1, tookMs: 1 });
 });
 

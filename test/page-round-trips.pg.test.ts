@@ -56,7 +56,6 @@ test("a page is stored in two round trips, as is the end of windows; the days of
     aPage(stream, window, provenWhole(window), window === first ? { after: "c1" } : {}),
   );
   expect(await taken(() => Promise.all(ended.map((one) => store.commitPage(one))))).toBe(2);
-  expect(await taken(() => Promise.all(windows.map(() => store.refreshEndedDays())))).toBe(3);
   expect(await timesOf(tables.db, stream)).toEqual([expect.stringMatching(/^0-30 covered$/)]);
 });
 

@@ -5,7 +5,6 @@ import { type Reconciliation, reconcile } from "../src/audit/reconcile.ts";
 import { signOffBreaks } from "../src/audit/sign-off.ts";
 import { hourMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import {
@@ -69,8 +68,6 @@ async function change(
   }
   if (random() < 0.2) await signOne(db, random);
   if (random() < 0.04) await mapType(db, "settle_interest", pick(random, ["copy", undefined]));
-  // The days tell a check where to begin, whether or not they are up to date.
-  if (random() < 0.6) await refreshAllDays(db, new AbortController().signal);
 }
 
 /** Checks while a page of one account is written, which is committed after the check. */

@@ -8,7 +8,6 @@ import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { readUnreconciled } from "../src/export/completeness.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
@@ -479,8 +478,6 @@ describe("the check of what changed", () => {
         .map(({ kind, anchor }) => [kind, anchor]);
     expect(await kinds(false)).toEqual([["balance", wrong[0]?.billId]]);
     await age();
-    // The days tell a check that it may begin late.
-    await refreshAllDays(db, new AbortController().signal);
     await store(account, wrong.slice(1));
     const found = await kinds(false);
     expect(found).toEqual([["chain", wrong[0]?.billId]]);

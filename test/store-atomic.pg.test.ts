@@ -42,7 +42,9 @@ async function contents({ account }: Stream): Promise<readonly string[]> {
     "rejected_bills",
     "windows",
     "leases",
-    "dirty_days",
+    "type_days",
+    "symbol_days",
+    "day_ends",
   ];
   const parts = named.map(
     (table) => sql`

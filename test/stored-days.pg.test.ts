@@ -4,7 +4,6 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { refreshAllDays } from "../src/db/days/refresh-days.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
@@ -15,7 +14,7 @@ import { comparedViews, differingRows, makeReferenceViews } from "./support/refe
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
 // Each view is compared, row by row, with its definition from when it read only bills: over damaged and
-// undamaged ledgers, with stored and with marked days, after every kind of change.
+// undamaged ledgers, after every kind of change.
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -33,13 +32,6 @@ const habits: readonly Habits[] = [
 
 const ledgers = new Map<string, readonly Bill[]>();
 const everything = { accounts: undefined, productTypes: undefined };
-const refresh = () => refreshAllDays(db, new AbortController().signal);
-const marked = async () =>
-  Number(
-    (await db.execute<{ days: string }>(sql`select count(*) as days from dirty_days`)).rows[0]
-      ?.days,
-  );
-
 beforeAll(async () => {
   await makeReferenceViews(db);
   const kinds: Readonly<Record<string, Damage | undefined>> = { ...damages, nothing: undefined };
@@ -73,7 +65,22 @@ beforeAll(async () => {
 async function wronglyCounted(): Promise<readonly object[]> {
   const { rows } = await db.execute<{ shown: string; counted: string }>(sql`
     select account, day, symbol, shown.bills as shown, counted.bills as counted
-    from current_symbol_days as shown
+    from (
+      select
+        account,
+        product_type,
+        day,
+        coin,
+        symbol,
+        sum(
+          case category when 'funding' then bills when 'trade' then moving_bills else fee_bills end
+        ) as bills
+      from contract_days
+      group by account, product_type, day, coin, symbol
+      having sum(
+        case category when 'funding' then bills when 'trade' then moving_bills else fee_bills end
+      ) > 0
+    ) as shown
     full join (
       select
         account,
@@ -103,20 +110,11 @@ async function expectExact(): Promise<void> {
   }
 }
 
-/** The same with marked days, and with stored ones. */
-async function expectExactThroughout(): Promise<void> {
-  expect(await marked()).toBeGreaterThan(0);
-  await expectExact();
-  await refresh();
-  expect(await marked()).toBe(0);
-  await expectExact();
-}
-
-test("of bills that were never reconciled", expectExactThroughout);
+test("of bills that were never reconciled", expectExact);
 
 test("after a check, which learns rules and orders milliseconds", async () => {
   await reconcile(db, everything, { isFull: true });
-  await expectExactThroughout();
+  await expectExact();
 });
 
 test("where reconcile judged a part of a day only", async () => {
@@ -166,20 +164,18 @@ test.each([1, 2, 3])(
   "after bills changed, moved to other days and came late (%i)",
   async (round) => {
     await changeBills(seededRandom(`changes ${round}`));
-    await expectExactThroughout();
+    await expectExact();
   },
 );
 
 test("after a check of what changed", async () => {
   await reconcile(db, everything, { isFull: false });
   await expectExact();
-  await refresh();
-  await expectExact();
 });
 
 test("after a type was given another category, and another one back", async () => {
   await mapType(db, "contract_settle_fee", "interest");
-  await expectExactThroughout();
+  await expectExact();
   await mapType(db, "open_long", "margin");
-  await expectExactThroughout();
+  await expectExact();
 });

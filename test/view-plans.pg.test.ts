@@ -43,7 +43,7 @@ test.each(views)(
         and product_type = 'USDT-FUTURES'`),
     );
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan ?? {};
-    const tables = ["bills", "ledger_days", "symbol_days", "check_days", "dirty_days"];
+    const tables = ["bills", "type_days", "symbol_days", "day_ends"];
     if (readsWindows(name)) tables.push("streams");
     const scans = nodesOf(plan).filter((node) => tables.includes(`${node["Relation Name"]}`));
     const ofAll = scans.filter(

@@ -94,8 +94,6 @@ function memory(): HeldAccount & AsyncDisposable & { readonly size: number } {
       return { new: added, unchanged: bills.length - added, restated: 0, rejected: 0 };
     },
     divideWindow: async () => undefined,
-    refreshDays: async () => undefined,
-    refreshEndedDays: async () => undefined,
     commitLoanToValue: async () => "first",
   };
   return {

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
-import { refreshAllDays } from "../../src/db/days/refresh-days.ts";
+import { rebuildDays } from "../../src/db/days/differing-days.ts";
 import type { Databases } from "../backfill/databases.ts";
 import { median } from "../result.ts";
 import { chainedLedger } from "./chained-ledger.ts";
@@ -12,7 +12,7 @@ export type Taken = { readonly ms: number; readonly cpuMs: number };
 /** A database with bills and their stored days, and how long its statements take. */
 export class DaySubject implements AsyncDisposable {
   readonly db: Database;
-  /** The cost of storing all days. */
+  /** The cost of adding all days up. */
   readonly storedIn: Taken;
   readonly #client: Client;
   readonly #open: OpenDatabase;
@@ -33,11 +33,6 @@ export class DaySubject implements AsyncDisposable {
     await client.connect();
     await client.query(chainedLedger(bills, everySeconds));
     await client.query("vacuum analyze bills");
-    await client.query(`
-      insert into dirty_days
-      select distinct account, product_type, (c_time at time zone 'UTC')::date, 'bills'
-      from bills
-      on conflict do nothing`);
     const open = openDatabase(url);
     const subject = new DaySubject(
       client,
@@ -47,11 +42,6 @@ export class DaySubject implements AsyncDisposable {
     );
     await client.query("vacuum analyze");
     return subject;
-  }
-
-  /** Stores the days that are marked. */
-  async storeDays(): Promise<Taken> {
-    return stored(this.db, this.#client);
   }
 
   async run(statement: string): Promise<void> {
@@ -77,7 +67,7 @@ export class DaySubject implements AsyncDisposable {
 
 async function stored(db: Database, client: Client): Promise<Taken> {
   const [startedAt, cpuBefore] = [performance.now(), await serverCpuMs(client)];
-  await refreshAllDays(db, new AbortController().signal);
+  await rebuildDays(db, "main");
   const ms = performance.now() - startedAt;
   return { ms, cpuMs: (await serverCpuMs(client)) - cpuBefore };
 }

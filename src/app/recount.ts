@@ -1,12 +1,13 @@
 import type { Database } from "../db/connect.ts";
+import { rebuildDays } from "../db/days/differing-days.ts";
 import { type BillCount, recountBills } from "../ledger/bill-counts.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount } from "../terminal/format.ts";
 import { streamName } from "../terminal/stream-names.ts";
 
 /**
- * Corrects the number of bills that status shows for these streams. @returns the counts that were
- * wrong.
+ * Corrects the number of bills that status shows for these streams, and the days of accounts of which
+ * bills disappeared. @returns the counts that were wrong.
  */
 export async function recount(
   db: Database,
@@ -14,6 +15,8 @@ export async function recount(
 ): Promise<readonly BillCount[]> {
   const counts: BillCount[] = [];
   for (const stream of streams) counts.push(await recountBills(db, stream));
+  const lost = counts.filter(({ counted, stored }) => stored < counted);
+  for (const account of new Set(lost.map((count) => count.account))) await rebuildDays(db, account);
   return counts.filter(({ counted, stored }) => counted !== stored);
 }
 

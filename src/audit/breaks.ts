@@ -93,25 +93,16 @@ const names = sql.raw(columns.map(snakeCase).join(", "));
  * Stores the breaks that were found. A known break keeps its number, its first time and its note. One that was
  * signed off is reopened where its difference has changed. A new one gets the next number of a sequence that all
  * accounts share.
- * @returns the breaks' numbers, and those of the breaks that are new or were found to be another way.
+ * @returns the breaks' numbers.
  */
 export async function recordFound(
   tx: Transaction,
   { account }: AccountScope,
   found: readonly FoundBreak[],
-): Promise<{ readonly foundIds: readonly string[]; readonly changedIds: readonly string[] }> {
-  if (found.length === 0) return { foundIds: [], changedIds: [] };
-  const { rows: known } = await tx.execute<{
-    break_id: string | null;
-    is_unchanged: boolean | null;
-  }>(sql`
-    select
-      known.break_id,
-      known.state <> 'resolved'
-        and known.difference is not distinct from found.difference
-        and known.happened_at = found.happened_at
-        and known.last_good_bill is not distinct from found.last_good_bill
-        and known.first_bad_bill is not distinct from found.first_bad_bill as is_unchanged
+): Promise<readonly string[]> {
+  if (found.length === 0) return [];
+  const { rows: known } = await tx.execute<{ break_id: string | null }>(sql`
+    select known.break_id
     from ${rowsOf(found)}
     left join ledger_breaks as known
       on ${isSame(account)}
@@ -151,8 +142,7 @@ export async function recordFound(
         else 'open'
       end,
       resolved_at = null`);
-  const changedIds = foundIds.filter((_, place) => known[place]?.is_unchanged !== true);
-  return { foundIds, changedIds };
+  return foundIds;
 }
 
 const types: Partial<Record<keyof FoundBreak, string>> = {

@@ -2,7 +2,6 @@ import { type SQL, sql } from "drizzle-orm";
 import { unifiedWallet } from "../contract/product-types.ts";
 import { unifiedBookedMaxMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { dayOfColumn } from "../db/days/mark-days.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
@@ -176,7 +175,7 @@ async function readLastBalances(
         on type_days.account = ${account}
         and type_days.product_type = chosen.product_type
         and type_days.coin = chosen.coin
-        and type_days.day < ${dayOfColumn(sql`chosen.since`)}
+        and type_days.day < (chosen.since at time zone 'UTC')::date
       where bills > unshown
       group by chosen.wallet, chosen.coin
     ) as shown
@@ -186,7 +185,7 @@ async function readLastBalances(
       on bills.account = ${account}
       and bills.product_type = chosen.product_type
       and bills.coin = chosen.coin
-      and bills.c_time >= coalesce(day_start, ${dayOfColumn(sql`chosen.since`)}::timestamp at time zone 'UTC')
+      and bills.c_time >= coalesce(day_start, (chosen.since at time zone 'UTC')::date::timestamp at time zone 'UTC')
       and bills.c_time < chosen.since
     where balance is not null
     group by chosen.wallet, chosen.coin`);

@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { markMeaningOf } from "../db/days/mark-days.ts";
 import { reorderInDays } from "../db/days/written-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
@@ -24,12 +23,6 @@ export async function writeOrder(
     textArray(moved.map(({ bill }) => textIn(bill)));
   const productTypes = sql`${column(({ productType }) => productType)}::text[]`;
   const ids = sql`${column(({ billId }) => billId)}::text[]`;
-  const times = column(({ time }) => isoTime(epochMs(time)));
-  await markMeaningOf(
-    tx,
-    account,
-    sql`from unnest(${productTypes}, ${times}::timestamptz[]) as placed (product_type, c_time)`,
-  );
   const isById = ({ time, place, at }: ChainBill) => place === 0 && at === time;
   await tx.execute(sql`
     delete from bill_order
@@ -90,12 +83,6 @@ export async function forgetMovedBills(tx: Transaction, { account }: AccountScop
         and bills.c_time + ${bookedMaxOf("bills.product_type")}`);
   if (rows.length === 0) return;
   const productTypes = sql`${textArray(rows.map(({ productType }) => productType))}::text[]`;
-  const times = rows.map(({ ms }) => isoTime(timeFrom(ms)));
-  await markMeaningOf(
-    tx,
-    account,
-    sql`from unnest(${productTypes}, ${textArray(times)}::timestamptz[]) as moved (product_type, c_time)`,
-  );
   await tx.execute(sql`
     delete from bill_order
     where account = ${account}

@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
 import pg from "pg";
+import { walletOf } from "../contract/product-types.ts";
 import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { type DifferingDay, findDifferingDays, rebuildDays } from "../db/days/differing-days.ts";
 import { holdMeaning } from "../db/days/meaning-turns.ts";
 import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
 import { type Break, readOpenBreaks, recordFound, resolveUnfound } from "./breaks.ts";
@@ -16,7 +18,6 @@ import {
 import { chooseChanged, isWrongWhereBegun, readCheckedTo } from "./chains.ts";
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
-import { markDaysOfBreaks } from "./days-of-breaks.ts";
 import { breaksOf, doesRound, isAnythingNew, type Judged, readRejectedRows } from "./judge.ts";
 import { forgetMovedBills, writeOrder } from "./learned-order.ts";
 import {
@@ -50,6 +51,8 @@ export type Reconciliation = {
   readonly breaks: readonly Break[];
   /** The streams whose kept count was wrong. Only whole checks count. */
   readonly recounted: readonly BillCount[];
+  /** The days that were not what their bills say, and were added up anew. Only whole checks compare. */
+  readonly wrongDays: readonly DifferingDay[];
 };
 
 /** Generous: a whole check reads the ledger, which takes some five seconds a million bills. */
@@ -83,6 +86,7 @@ export async function reconcile(
     rules: results.flatMap(({ rules }) => rules),
     breaks: results.flatMap(({ breaks }) => breaks),
     recounted: results.flatMap(({ recounted }) => recounted),
+    wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
   };
 }
 
@@ -99,7 +103,7 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   return rows.map(({ account }) => account);
 }
 
-/** Reconciles one account. After a check of all its bills, counts them. */
+/** Reconciles one account. After a check of all its bills, counts them and compares the stored days. */
 export async function reconcileAccount(
   db: Database,
   scope: AccountScope,
@@ -114,23 +118,32 @@ export async function reconcileAccount(
       }),
     ),
   );
-  const recounted = checked.isWhole ? await recount(db, scope) : [];
+  if (!checked.isWhole) return { ...checked, recounted: [], wrongDays: [] };
+  const wrongDays = await findDifferingDays(db, scope.account, { statementMaxMs });
+  const recounted = await recount(db, scope, wrongDays);
+  if (wrongDays.length > 0) await rebuildDays(db, scope.account, { statementMaxMs });
   const breaks =
-    recounted.length === 0
+    recounted.length === 0 && wrongDays.length === 0
       ? checked.breaks
       : await withDatabaseErrors(() => readOpenBreaks(db, scope));
-  return { ...checked, breaks, recounted };
+  return { ...checked, breaks, recounted, wrongDays };
 }
 
-/** Corrects the kept counts of the scope's streams. @returns those that were wrong. */
+/**
+ * Corrects the kept counts of the scope's streams, and stores a break where rows disappeared.
+ * @returns the counts that were wrong.
+ */
 async function recount(
   db: Database,
   { account, productTypes }: AccountScope,
+  wrongDays: readonly DifferingDay[],
 ): Promise<readonly BillCount[]> {
+  const above = new Set(wrongDays.flatMap(({ wallet, excess }) => (excess > 0 ? [wallet] : [])));
   const counts: BillCount[] = [];
   for (const stream of await readCountedStreams(db, [account])) {
-    if (productTypes?.includes(stream.productType) ?? true)
-      counts.push(await recountBills(db, stream));
+    const { productType } = stream;
+    if (productTypes?.includes(productType) === false) continue;
+    counts.push(await recountBills(db, stream, { areDaysAbove: above.has(walletOf(productType)) }));
   }
   return counts.filter(({ counted, stored }) => counted !== stored);
 }
@@ -153,7 +166,7 @@ async function checkBills(
   tx: Transaction,
   scope: AccountScope,
   { isFull }: { readonly isFull: boolean },
-): Promise<Omit<Reconciliation, "recounted">> {
+): Promise<Omit<Reconciliation, "recounted" | "wrongDays">> {
   const { account } = scope;
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
@@ -270,9 +283,8 @@ async function record(context: Context, checked: Checked): Promise<number> {
     ...(await findLoanToValueBreaks(tx, scope)),
     ...(await findUnsigned(tx, scope)),
   ];
-  const { foundIds, changedIds } = await recordFound(tx, scope, found);
+  const foundIds = await recordFound(tx, scope, found);
   const resolvedIds = await resolveUnfound(tx, scope, { foundIds, starts, areLegsCompared });
-  await markDaysOfBreaks(tx, scope, [...changedIds, ...resolvedIds]);
   if (isWhole) await writeRules(tx, scope, context.known.rules, rules.rules);
   await writeChains(tx, scope, chains, { isWhole, coverage });
   return resolvedIds.length;

@@ -1,8 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { markMeaningOf } from "../db/days/mark-days.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { changedRules, type KnownRule, type KnownRules, keyOf } from "./rules.ts";
+import { type KnownRule, type KnownRules, keyOf } from "./rules.ts";
 import { type AccountScope, within } from "./scope.ts";
 
 export async function readKnownRules(tx: Transaction, scope: AccountScope): Promise<KnownRules> {
@@ -51,7 +50,7 @@ async function readRules(
   }));
 }
 
-/** Stores what a whole check has learned, and marks the days of all bills whose rule has changed. */
+/** Stores what a whole check has learned. */
 export async function writeRules(
   tx: Transaction,
   { account }: AccountScope,
@@ -78,18 +77,6 @@ export async function writeRules(
     account,
     written.filter(({ businessType }) => businessType === null),
   );
-  for (const { productType, category, businessType } of changedRules(before, after)) {
-    await markMeaningOf(
-      tx,
-      account,
-      sql`
-      from bills
-      join business_types on code = business_type
-      where account = ${account}
-        and product_type = ${productType}
-        and ${businessType === null ? sql`category = ${category}` : sql`business_type = ${businessType}`}`,
-    );
-  }
   await writeTypeRules(
     tx,
     account,

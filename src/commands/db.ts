@@ -5,7 +5,6 @@ import { createGzip } from "node:zlib";
 import { type ExitCode, type Io, print, printJson, printSummary, tell } from "../app/io.ts";
 import { migratedText } from "../app/migrated-text.ts";
 import { stopped } from "../app/stopped.ts";
-import { storeDays } from "../app/store-days.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { backUp, tableMaxMs } from "../db/backup/backup.ts";
 import { type BackupHeader, rowsOfAll } from "../db/backup/backup-format.ts";
@@ -35,7 +34,6 @@ async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
     io,
     migratedText(await migrate(database.url.reveal())) ?? "the schema is up to date",
   );
-  await storeDays(database.db, io.signal, (message) => tell(io, message));
   return 0;
 }
 

@@ -1,5 +1,4 @@
 import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { storeDays } from "../app/store-days.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { type Category, categories, isCategory } from "../contract/business-types.ts";
 import type { Database } from "../db/connect.ts";
@@ -44,7 +43,6 @@ export async function mapTypeCommand(
   await migrate(database.url.reveal());
   const mapped = await mapType(database.db, code, category);
   if (mapped === undefined) throw await unknownType(database.db, code);
-  await storeDays(database.db, io.signal, (message) => tell(io, message));
   print(io, mappedText(mapped));
   return 0;
 }

@@ -104,6 +104,14 @@ export const businessTypes: readonly BusinessType[] = [
   seen("user_grid_profit_in", "unknown", "profit of a grid bot, by its name"),
 ];
 
+/** The types of nearly all bills: of trades and funding. An index holds the others. */
+export const frequentTypes = [
+  ...["open_long", "open_short", "close_long", "close_short", "buy", "sell", "contract_settle_fee"],
+  ...["OPEN_LONG", "OPEN_SHORT", "CLOSE_LONG", "CLOSE_SHORT", "BUY_DEAL", "SELL_DEAL"],
+  ...["CONTRACT_MAIN_SETTLE_FEE_USER_IN", "CONTRACT_MAIN_SETTLE_FEE_USER_OUT"],
+  ...["ORDER_DEALT_IN", "ORDER_DEALT_FROZEN_OUT"],
+] as const;
+
 /** The API accepts a `coin` filter with these types only. */
 export const coinFilterTypes = ["trans_from_exchange", "trans_to_exchange"] as const;
 

@@ -13,8 +13,6 @@ import {
   type Transaction,
 } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
-import { markTypes } from "./days/mark-days.ts";
-import { holdMeanings } from "./days/meaning-turns.ts";
 import { tables } from "./schema/tables.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
 import { textArray } from "./sql/array-literal.ts";
@@ -227,15 +225,12 @@ async function refuseForeignSchema(db: Queryable): Promise<void> {
 
 /**
  * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
- * so do a user's mappings. Where a code's category changes, the days of its bills are marked to be
- * stored anew.
+ * so do a user's mappings.
  */
 async function seedBusinessTypes(db: Database): Promise<void> {
   // A read comes first: in a distributed database any write of this table fails while one node is down.
-  const { rows: differing } = await db.execute<{ code: string; moves: boolean }>(sql`
-    select
-      code,
-      coalesce(known.category <> coalesce(known.category_by_user, listed.category), false) as moves
+  const { rows: differing } = await db.execute<{ code: string }>(sql`
+    select code
     from ${asRows(listedBusinessTypes)}
     left join business_types as known using (code)
     where (known.listed_category, known.meaning, known.documented)
@@ -247,8 +242,7 @@ async function seedBusinessTypes(db: Database): Promise<void> {
   const listed = listedBusinessTypes
     .filter(({ code }) => codes.has(code))
     .toSorted((a, b) => (a.code < b.code ? -1 : 1));
-  const seed = (tx: Queryable) =>
-    tx.execute(sql`
+  await db.execute(sql`
     insert into business_types (code, category, listed_category, meaning, documented)
     select code, category, category, meaning, documented
     from ${asRows(listed)}
@@ -258,17 +252,6 @@ async function seedBusinessTypes(db: Database): Promise<void> {
       listed_category = excluded.listed_category,
       meaning = excluded.meaning,
       documented = excluded.documented`);
-  const moved = differing.filter(({ moves }) => moves).map(({ code }) => code);
-  if (moved.length === 0) return void (await seed(db));
-  await inTransaction(
-    db,
-    async (tx) => {
-      await holdMeanings(tx, "all");
-      await markTypes(tx, moved);
-      await seed(tx);
-    },
-    { statementMaxMs, lockMaxMs: statementMaxMs },
-  );
 }
 
 const asRows = (types: typeof listedBusinessTypes) => {

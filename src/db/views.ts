@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import pg from "pg";
 import { DatabaseError } from "../errors.ts";
 import type { Queryable, Transaction } from "./connect.ts";
-import { dayViews } from "./days/day-views.ts";
+import { dayViews, stepKindsText } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
 import { chainOrderText } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
@@ -61,6 +61,7 @@ const words: Readonly<Record<string, string>> = {
   wallet: walletText("product_type"),
   bills_wallet: walletText("bills.product_type"),
   unified_types: unifiedArrayText,
+  step_kinds: stepKindsText,
 };
 
 /** The views of `analytics`. After the first, which they read, come the views that put days together. */

@@ -1,5 +1,4 @@
 import { type SQL, sql } from "drizzle-orm";
-import { walletOf as walletOfProduct } from "../contract/product-types.ts";
 import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
@@ -7,7 +6,6 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { walletOf } from "../db/sql/wallet.ts";
 import type { PageCounts, Stream } from "../sync/store.ts";
 
 /** How many bills of a stream are stored by the kept count, and by counting them. */
@@ -20,11 +18,17 @@ const statementMaxMs = hourMs;
  * Counts a stream's bills and corrects the kept count, which is wrong where rows were deleted by hand or
  * stored by a version that did not count. Writes nothing where the count is right. Where rows disappeared,
  * it also stores a break of the kind `deleted`: no check resolves it, only somebody who accepts it.
+ * @param options.areDaysAbove whether stored days show more bills of a type than there are. Then rows
+ *   disappeared even where the count is right, since others were added.
  *
  * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the
  * count, which stays right whatever a writer adds to it meanwhile.
  */
-export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
+export function recountBills(
+  db: Database,
+  stream: Stream,
+  { areDaysAbove = false }: { readonly areDaysAbove?: boolean } = {},
+): Promise<BillCount> {
   return withDatabaseErrors(() =>
     inTransaction(
       db,
@@ -46,7 +50,9 @@ export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
             on conflict (account, product_type) do update
             set bills = streams.bills + excluded.bills`);
         }
-        if (count.stored < count.counted) await recordDeleted(tx, count);
+        const isBelow = count.stored < count.counted;
+        const days = isBelow || areDaysAbove ? await deletedDays(tx, stream) : [];
+        if (isBelow || days.length > 0) await recordDeleted(tx, count, days);
         return count;
       },
       { statementMaxMs },
@@ -61,15 +67,20 @@ const daysNamedMax = 10;
 async function recordDeleted(
   tx: Transaction,
   { account, productType, counted, stored }: BillCount,
+  days: readonly DeletedDay[],
 ): Promise<void> {
-  const days = await deletedDays(tx, { account, productType });
+  const gone = days.reduce((sum, { bills }) => sum + Number(bills), 0);
+  const expected = stored < counted ? counted : stored + gone;
   const named = days.slice(0, daysNamedMax).map(({ day, bills }) => `${day} (${bills})`);
   const more = days.length > daysNamedMax ? [`${days.length - daysNamedMax} more days`] : [];
   const where =
     days.length === 0
       ? "no stored day lacks bills, so they may have been read again"
       : `by the stored days, of ${[...named, ...more].join(", ")}`;
-  const explanation = `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`;
+  const explanation =
+    stored < counted
+      ? `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`
+      : `somebody deleted or changed ${gone} of the bills, and ${stored} are there; ${where}`;
   const { rows } = await tx.execute<{ id: string }>(
     sql`select nextval('public.ledger_break_ids') as id`,
   );
@@ -81,31 +92,39 @@ async function recordDeleted(
     values (
       ${onlyRow(rows, "a new break's number").id}, 'deleted', ${account}, ${productType}, '',
       'found ' || ${timeText(sql`transaction_timestamp()`)}, ${days[0]?.day ?? null}::timestamp at time zone 'UTC',
-      ${counted}, ${stored}, ${stored - counted}, ${explanation}, transaction_timestamp(),
+      ${expected}, ${stored}, ${stored - expected}, ${explanation}, transaction_timestamp(),
       transaction_timestamp(), 'open'
     )`);
 }
 
-/** The days of which more bills are stored by their sums than by counting them. */
-async function deletedDays(tx: Transaction, { account, productType }: Stream) {
-  const wallet = sql`${walletOfProduct(productType)}`;
-  const { rows } = await tx.execute<{ readonly day: string; readonly bills: string }>(sql`
+type DeletedDay = { readonly day: string; readonly bills: string };
+
+/** The days that have more bills of some type by their sums than by counting them, and how many more. */
+async function deletedDays(
+  tx: Transaction,
+  { account, productType }: Stream,
+): Promise<readonly DeletedDay[]> {
+  const { rows } = await tx.execute<DeletedDay>(sql`
     select to_char(day, 'YYYY-MM-DD') as day, sum(bills)::text as bills
     from (
-      select day, bills
-      from ledger_days
-      where account = ${account}
-        and wallet = ${wallet}
-      union all
-      select (c_time at time zone 'UTC')::date, -count(*)
-      from bills
-      where account = ${account}
-        and ${walletOf("product_type")} = ${wallet}
-      group by 1
-    ) as days
-    group by day
-    having sum(bills) > 0
-    order by day`);
+      select day, sum(bills) as bills
+      from (
+        select coin, day, business_type, bills
+        from type_days
+        where account = ${account}
+          and product_type = ${productType}
+        union all
+        select coin, (c_time at time zone 'UTC')::date, business_type, -count(*)
+        from bills
+        where account = ${account}
+          and product_type = ${productType}
+        group by 1, 2, 3
+      ) as counted
+      group by coin, day, business_type
+      having sum(bills) > 0
+    ) as gone
+    group by gone.day
+    order by gone.day`);
   return rows;
 }
 

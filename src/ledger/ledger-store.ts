@@ -10,12 +10,10 @@ import {
   type TransactionOptions,
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { refreshDaysOf, refreshSomeDays } from "../db/days/refresh-days.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import type { LockWaits } from "../db/lease/lock-waits.ts";
 import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
 import { DatabaseSilentError } from "../errors.ts";
-import type { Interval } from "../sync/intervals.ts";
 import type { Store } from "../sync/store.ts";
 import { readUnstored } from "./bill-rows.ts";
 import { readKnownTime } from "./known-time.ts";
@@ -86,20 +84,6 @@ export function openStore(
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => transact(() => Promise.resolve(), work));
   const { account } = lease;
-  const refresh = (within?: readonly Interval[]): Promise<void> =>
-    refreshDaysOf(
-      (scope) => turns.add(() => refreshSomeDays(db, scope, (tx) => checkLease(tx, lease))),
-      { account, ...(within && { within }) },
-    );
-  // The days of all windows that have ended by now are stored together. Windows that end meanwhile wait for
-  // the next time.
-  const refreshes = new PQueue({ concurrency: 1 });
-  const ended: Interval[] = [];
-  const refreshEnded = (): Promise<void> =>
-    refreshes.add(async () => {
-      const windows = ended.splice(0);
-      if (windows.length > 0) await refresh(windows);
-    });
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
     closeStreamsOfOtherMode: (mode, at) =>
@@ -131,11 +115,8 @@ export function openStore(
           limits,
         ),
       );
-      ended.push(...pages.flatMap(({ next, window }) => ("end" in next ? [window] : [])));
       return counts;
     }),
-    refreshDays: () => refresh(),
-    refreshEndedDays: refreshEnded,
     divideWindow: (stream, window, cuts) => write((tx) => divideWindow(tx, stream, window, cuts)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };

@@ -140,7 +140,7 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
         sum(amount_in + amount_out) as amount,
         sum(fee_in + fee_out) as fee,
         sum(coupon) as fee_by_coupon
-      from symbol_type_days
+      from symbol_days
       where account = ${account}
         and product_type = any(${textArray(productTypesOf(selection))}::text[])
         and coin = ${coin}

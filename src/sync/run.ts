@@ -81,7 +81,6 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     // What is wrong with the key concerns the whole account.
     const wrong = bills.streams.find(({ error }) => error instanceof UsageError)?.error;
     if (wrong !== undefined) throw wrong;
-    await held.store.refreshDays();
     return { ...report, ...bills };
   } catch (error) {
     return { ...report, error };

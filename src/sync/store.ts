@@ -169,13 +169,6 @@ export type Store = {
    * and the counts. The other parts have not begun.
    */
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
-  /**
-   * Recomputes and stores the account's marked days. Days that it cannot store stay marked. This is no
-   * failure, since views compute marked days from their bills.
-   */
-  refreshDays(): Promise<void>;
-  /** Recomputes and stores the marked days of windows that were finished. */
-  refreshEndedDays(): Promise<void>;
   /** Stores a record. If it equals the last one, only that record's time is extended. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
 };

@@ -254,10 +254,7 @@ export class StreamRun {
       );
     }
     const counts = await store.commitPage(page);
-    if ("end" in page.next) {
-      this.#proven.push(...page.next.end.proven);
-      await store.refreshEndedDays();
-    }
+    if ("end" in page.next) this.#proven.push(...page.next.end.proven);
     return counts;
   }
 

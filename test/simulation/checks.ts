@@ -3,9 +3,7 @@ import { billsOperations } from "../../src/contract/bills-api.ts";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { findWrongDays } from "../../src/db/days/compare-days.ts";
 import { findDifferingDays } from "../../src/db/days/differing-days.ts";
-import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
@@ -102,25 +100,8 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   }
 }
 
-/** Stored days must agree with the bills, except days that are marked. */
-async function checkDays({ pool, verdicts }: World, days?: readonly WalletDay[]): Promise<void> {
-  const wrong = await findWrongDays(drizzle(pool) as Database, accountName, days && { days });
-  verdicts.check(
-    "days",
-    days?.length ?? 1,
-    wrong.map(({ wallet, day }) => `${wallet} ${day} is stored otherwise than its bills say`),
-  );
-}
-
-/** The days that were written since the last check. */
-export async function checkDaysWritten(world: World): Promise<void> {
-  const days = await world.daysWritten();
-  if (days.length > 0) await checkDays(world, days);
-}
-
-/** All days, whether or not a write is known. */
-export async function checkAllDays(world: World): Promise<void> {
-  await checkDays(world);
+/** Stored days must agree with the bills. */
+export async function checkDays(world: World): Promise<void> {
   const differing = await findDifferingDays(drizzle(world.pool) as Database, accountName);
   world.verdicts.check(
     "days",

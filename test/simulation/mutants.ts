@@ -159,21 +159,14 @@ export const mutants: readonly Mutant[] = [
     changes: [["last !== undefined && isSame(last.bill, bill)", "last !== undefined"]],
   },
   {
-    name: "the day of new bills not marked",
+    name: "new bills not added to their days",
     file: "src/ledger/upsert-bills.ts",
     changes: [["written.map(dayBill), rewritten", "[], rewritten"]],
   },
   {
-    name: "the day of bills that are stored again not marked",
+    name: "replaced bills not taken out of their days",
     file: "src/ledger/upsert-bills.ts",
     changes: [["takeOutOfDays(tx, account, rewritten)", "takeOutOfDays(tx, account, [])"]],
-  },
-  {
-    name: "marks taken away from days that are not stored anew",
-    file: "src/db/days/refresh-days.ts",
-    changes: [
-      ["dayTables.map((table) => storeTable", "dayTables.slice(1).map((table) => storeTable"],
-    ],
   },
   {
     name: "what a restatement replaced not kept",

@@ -15,7 +15,6 @@ import {
 import type { DatabaseFault } from "./history.ts";
 import { type NetworkEvents, networkOf } from "./network.ts";
 import type { SimulatedProcess } from "./process.ts";
-import { areDays, isDayUnmarked } from "./written-days.ts";
 
 export type OutsideOptions = {
   readonly process: SimulatedProcess;
@@ -29,8 +28,6 @@ export type OutsideOptions = {
   readonly wayMs: () => number;
   readonly faults: readonly DatabaseFault[];
   readonly onDatabaseFault: (fault: DatabaseFault) => void;
-  /** Checks whether the written days agree with their bills. */
-  readonly checkDays: () => Promise<void>;
 };
 
 /** What a process reaches outside of itself: its connections to the tables, and the exchange. */
@@ -48,20 +45,12 @@ export function outsideOf(
 ): Outside {
   const { process, sandbox, time, seed } = options;
   const { beforeCommit, onCommit } = events;
-  let isUnmarked = false;
   const database = new ProcessDatabase({
     ...options,
     now: () => epochMs(Math.floor(time.now())),
     onFault: options.onDatabaseFault,
-    async beforeCommit(client) {
-      isUnmarked = await isDayUnmarked(client);
-      await beforeCommit?.(client);
-    },
+    ...(beforeCommit && { beforeCommit }),
     onCommit,
-    async afterCommit(statements) {
-      // A commit that stores no day, and marks the days of its bills, leaves no other day to check.
-      if (isUnmarked || areDays(statements)) await options.checkDays();
-    },
   });
   const exchange = exchangeOf(
     { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },

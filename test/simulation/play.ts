@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { dayMs, epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
-import { checkAllDays, checkDaysWritten, checkRun, checkTables } from "./checks.ts";
+import { checkDays, checkRun, checkTables } from "./checks.ts";
 import type { History, Step } from "./history.ts";
 import type { Verification } from "./run-record.ts";
 import { startVerification } from "./starts.ts";
@@ -64,7 +64,7 @@ export async function play(
     for (const run of done.runs) checkRun(world, run, tables, after);
     for (const verification of done.verifications) checkVerified(world, verification, after);
     checkTables(world, tables, after);
-    await checkDaysWritten(world);
+    await checkDays(world);
     runs += done.runs.length;
     tables = after;
     if (verdicts.broken.length > 0) return resultOf(world, tables, runs);
@@ -77,7 +77,7 @@ export async function play(
     checkTables(world, tables, after);
     tables = after;
   }
-  await checkAllDays(world);
+  await checkDays(world);
   return resultOf(world, tables, runs);
 }
 

@@ -1,7 +1,7 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../../src/contract/time.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
-import { checkAsked, checkCommitted, checkDaysWritten, lookAtPlan } from "./checks.ts";
+import { checkAsked, checkCommitted, lookAtPlan } from "./checks.ts";
 import type { ProcessDatabase } from "./database.ts";
 import type { ProcessFault, Step } from "./history.ts";
 import { type SimulatedProcess, startProcess } from "./process.ts";
@@ -38,10 +38,7 @@ function openProcess(
     },
   });
   const seed = `${history.seed} ${name}`;
-  return {
-    ...{ process, sandbox, time, pool, io, transactions, wayMs, productTypes, seed },
-    checkDays: () => checkDaysWritten(world),
-  };
+  return { process, sandbox, time, pool, io, transactions, wayMs, productTypes, seed };
 }
 
 /** Starts a sync, and checks its requests, answers and commits against the promises. */

@@ -8,7 +8,6 @@ import type { Write } from "./committed.ts";
 import type { ProcessDatabase, Statements } from "./database.ts";
 import type { NetworkEvents } from "./network.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";
-import { areDays } from "./written-days.ts";
 
 export const settleLagMs = 10 * minuteMs;
 
@@ -35,7 +34,6 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const { database, exchange } = outsideOf(options, {
     ...events,
     onCommit(statements) {
-      if (areDays(statements)) return;
       const written = committedOf(writes, statements);
       if (written.length === 0) throw new Error("the server committed what nobody wrote");
       for (const write of written) events.onCommit(write);

@@ -153,12 +153,8 @@ const written = [
   "windows",
   "leases",
   "stream_states",
-  "ledger_days",
-  "symbol_days",
-  "check_days",
-  "dirty_days",
   "type_days",
-  "symbol_type_days",
+  "symbol_days",
   "day_ends",
 ];
 

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import type { WalletDay } from "../../src/db/days/refresh-days.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
@@ -16,7 +15,6 @@ import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts
 import type { Run } from "./run-record.ts";
 import type { Tolerance } from "./time-checks.ts";
 import { type Verdicts, verdicts } from "./verdicts.ts";
-import { daysWritten } from "./written-days.ts";
 
 /** The moment at which histories begin. */
 export const historyStart = epochMs(Date.UTC(2026, 3, 30, 23, 59, 58, 765));
@@ -37,8 +35,6 @@ export type World = {
   readonly verdicts: Verdicts;
   readonly tolerance: Tolerance;
   readonly wayMs: () => number;
-  /** The days of which anything was written since the last call. */
-  readonly daysWritten: () => Promise<readonly WalletDay[]>;
   /** The faults that struck, by kind. */
   readonly faults: Map<string, number>;
   strike(kind: string): void;
@@ -117,7 +113,6 @@ export function openWorld(
     verdicts: verdicts(),
     tolerance: toleranceOf(history),
     wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
-    daysWritten: daysWritten(pool, accountName),
     faults,
     strike,
     strikes: () => strikes,

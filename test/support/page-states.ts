@@ -6,7 +6,7 @@ import { readBill } from "../../src/contract/bill.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { refreshAllDays } from "../../src/db/days/refresh-days.ts";
+import { rebuildDays } from "../../src/db/days/differing-days.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";
 import { storeTime } from "./stored-time.ts";
@@ -80,7 +80,6 @@ export async function storeAccount(
           and product_type = ${productType}`);
     });
   }
-  await refreshAllDays(db, new AbortController().signal);
   await logRun(db, { agoMs: agoMs + 12 * minuteMs });
 }
 
@@ -121,7 +120,6 @@ export async function logRuns(db: Database, failures: ReadonlyMap<number, RunSha
 /** Does what `reconcile` does, or `reconcile --full`, including its row in the run log. */
 export async function check(db: Database, { isFull = true } = {}): Promise<void> {
   const { breaks, isWhole } = await reconcile(db, everything, { isFull });
-  await refreshAllDays(db, new AbortController().signal);
   const outcome = breaks.length === 0 ? "complete" : "incomplete";
   await logRun(db, {
     command: "reconcile",
@@ -150,13 +148,7 @@ export async function losesBill(db: Database, productType: ProductType, share: n
       and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
   // Otherwise that a row was deleted is a break, too.
   await db.execute(sql`update streams set bills = bills - 1 where product_type = ${productType}`);
-  // As everyone does who changes bills.
-  await db.execute(sql`
-    insert into dirty_days
-    select distinct account, wallet, day, 'bills'
-    from ledger_days
-    where wallet = ${productType}
-    on conflict do nothing`);
+  await rebuildDays(db, "main");
 }
 
 /** Every state of the headline, by its headline. */

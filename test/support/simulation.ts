@@ -158,8 +158,6 @@ async function hold(
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
-    refreshDays: () => time.hold(() => real.refreshDays()),
-    refreshEndedDays: () => time.hold(() => real.refreshEndedDays()),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
   };
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));

@@ -1,6 +1,6 @@
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
-import { findWrongDays } from "../../db/days/compare-days.ts";
+import { findDifferingDays } from "../../db/days/differing-days.ts";
 import { printableLine } from "../../printable.ts";
 import { formatCounted, formatDuration } from "../../terminal/format.ts";
 import { type Check, ok } from "./check.ts";
@@ -16,7 +16,7 @@ const remedy = "reconcile --full stores them again";
 /** Whether the stored days that views read equal what the bills say. */
 export async function checkStoredDays(db: Database, accounts: ReadonlySet<string>): Promise<Check> {
   const wrong = await lookInTime(accounts, compareMaxMs, (account, limit) =>
-    findWrongDays(db, account, limit),
+    findDifferingDays(db, account, limit),
   );
   if (wrong === undefined) {
     return ok(
@@ -27,7 +27,7 @@ export async function checkStoredDays(db: Database, accounts: ReadonlySet<string
   if (wrong.length === 0) return ok(name, "the stored days agree with their bills");
   const shown = wrong
     .slice(0, shownMax)
-    .map(({ account, wallet, day }) => printableLine(`${account}/${wallet} ${day}`));
+    .map(({ account, wallet, coin, day }) => printableLine(`${account}/${wallet} ${coin} ${day}`));
   const more = wrong.length > shownMax ? ` and ${wrong.length - shownMax} more` : "";
   const found =
     `${formatCounted(wrong.length, "stored day")} ${wrong.length === 1 ? "does" : "do"} not ` +

@@ -43,7 +43,7 @@ export async function workerCommand(
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
   await using database = await openCommandDatabase(config.database, notice);
-  await using session = await openSyncSession({ database, notice, signal, egress });
+  await using session = await openSyncSession({ database, notice, egress });
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
   const applicationName = workerSessionName(egress);
   const { url } = database;

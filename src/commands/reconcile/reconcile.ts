@@ -8,7 +8,6 @@ import {
 } from "../../app/reachable-accounts.ts";
 import { recountText } from "../../app/recount.ts";
 import { type Selection, selectedStreams, selectionOf } from "../../app/selection.ts";
-import { setDaysRight, storeDays, wrongDayText } from "../../app/store-days.ts";
 import type { Break } from "../../audit/breaks.ts";
 import { readBrokenSpans } from "../../audit/broken-spans.ts";
 import type { ChainSummary, RuleSummary } from "../../audit/reconcile.ts";
@@ -18,11 +17,12 @@ import { movesText } from "../../audit/wallet-rules.ts";
 import { type Config, readConfig } from "../../config/config.ts";
 import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
-import type { WalletDay } from "../../db/days/refresh-days.ts";
+import type { DifferingDay } from "../../db/days/differing-days.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { expectedRule } from "../../db/sql/expected-rule.ts";
 import type { BillCount } from "../../ledger/bill-counts.ts";
+import { printableLine } from "../../printable.ts";
 import { formatCount, formatCounted, formatTable } from "../../terminal/format.ts";
 import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 import { type Define, type Reporting, reporting } from "../options.ts";
@@ -64,7 +64,7 @@ export async function reconcileCommand(
 type Reachable = ReconcileOptions & ReachableSelection;
 
 /** The result of a check, with the breaks of retired ledgers marked. */
-type Checked = Omit<Reconciliation, "breaks" | "wholeAccounts" | "recounted"> & {
+type Checked = Pick<Reconciliation, "isWhole" | "chains" | "rules"> & {
   readonly breaks: readonly Marked<Break>[];
 };
 
@@ -81,12 +81,7 @@ async function check(
   if (isRepaired) await repair({ db, config, io }, await readBrokenSpans(db, selection));
   const result = isRepaired ? await reconcile(db, selection, { isFull }) : first;
   const recounted = [...first.recounted, ...(isRepaired ? result.recounted : [])];
-  await storeDays(db, io.signal, (message) => tell(io, message), selection);
-  const accounts = isFull ? result.wholeAccounts : [];
-  const wrongDays = await setDaysRight(db, accounts, {
-    signal: io.signal,
-    statementMaxMs,
-  });
+  const wrongDays = [...first.wrongDays, ...(isRepaired ? result.wrongDays : [])];
   const { isWhole, chains, rules } = result;
   const breaks = result.breaks.map(markRetired(await readRetirements(db, selection.accounts)));
   const checked = { isWhole, chains, rules, breaks };
@@ -120,10 +115,14 @@ async function check(
 /** Stored summaries that differed from the rows and were stored anew. */
 type SetRight = {
   readonly recounted: readonly BillCount[];
-  readonly wrongDays: readonly WalletDay[];
+  readonly wrongDays: readonly DifferingDay[];
 };
 
 const nothingWrong: SetRight = { recounted: [], wrongDays: [] };
+
+const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
+  `${printableLine(`${account}/${wallet} ${coin} ${day}`)}: the stored day did not agree with its ` +
+  "bills; it was added up anew";
 
 const reconciliationJson = (result: Checked, setRight: SetRight): object => ({
   ...result,

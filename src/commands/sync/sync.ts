@@ -4,7 +4,6 @@ import { openExchangeAccess } from "../../app/exchange-session.ts";
 import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
 import { loggedRun } from "../../app/logged-run.ts";
 import { migratedText } from "../../app/migrated-text.ts";
-import { storeDays } from "../../app/store-days.ts";
 import {
   allTargets,
   contractTypesOf,
@@ -15,7 +14,6 @@ import {
 } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { secondMs } from "../../contract/time.ts";
 import { type Egress, holderName } from "../../db/lease/holders.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
@@ -77,7 +75,7 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
     );
   signal.addEventListener("abort", sayStopping);
   try {
-    await using session = await openSyncSession({ database, notice: reporter.notice, signal });
+    await using session = await openSyncSession({ database, notice: reporter.notice });
     return await session.run(given, deps);
   } finally {
     signal.removeEventListener("abort", sayStopping);
@@ -87,12 +85,9 @@ export async function runSync(given: Config, deps: SyncRunDeps): Promise<ExitCod
 export type SyncSessionDeps = {
   readonly database: CommandDatabase;
   readonly notice: (message: string) => void;
-  readonly signal: AbortSignal;
   /** How requests leave this machine. Default as the system chooses. */
   readonly egress?: Egress;
 };
-
-const dirtyDaysMaxMs = 10 * secondMs;
 
 /** What the syncs of one process share: a migrated database, and access to the exchange. */
 export type SyncSession = AsyncDisposable & {
@@ -105,12 +100,10 @@ export type SyncSession = AsyncDisposable & {
 };
 
 export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSession> {
-  const { database, notice, signal, egress = {} } = given;
+  const { database, notice, egress = {} } = given;
   const { db } = database;
   const migrated = migratedText(await migrate(database.url.reveal()));
   if (migrated !== undefined) notice(migrated);
-  // If a node hangs, sync continues after this limit: each account's own sync stores its days.
-  await storeDays(db, signal, notice, { statementMaxMs: dirtyDaysMaxMs }).catch(() => undefined);
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));

@@ -9,7 +9,6 @@ import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts"
 import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
 import { reachableSelection } from "../../app/reachable-accounts.ts";
 import { recount } from "../../app/recount.ts";
-import { storeDays } from "../../app/store-days.ts";
 import { systemClock } from "../../clock.ts";
 import { type Account, withCredentials } from "../../config/account.ts";
 import type { Config } from "../../config/config.ts";
@@ -122,7 +121,6 @@ export async function runVerification(wanted: Config, given: VerificationDeps): 
     const deps = { ...given, config, db, access, runId, findings, leases, users, lockWaits };
     const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
     const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
-    if (repair) await storeDays(db, deps.signal, notice, selection);
     const verification = { span, reports, findings };
     onResult(verification);
     return { ...endOfVerification(verification), counts: countsOf(verification) };

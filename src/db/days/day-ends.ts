@@ -19,14 +19,14 @@ const chainDayRows = (days: readonly ChainDay[]): SQL => sql`
 
 export const endColumns = [
   ...["account", "wallet", "coin", "day", "is_last", "booked_at", "place", "product_type"],
-  ...["bill_id", "business_type", "amount", "fee", "fee_by_coupon", "balance"],
+  ...["bill_id", "balance"],
 ];
 const endPlace = (alias: string) =>
   ["booked_at", "place", "length($bill_id)", "bill_id", "product_type"]
     .map((column) => (column.includes("$") ? column.replace("$", alias) : `${alias}${column}`))
     .join(", ");
 
-/** The first and the last bill of each chain's day, of these bills: see chain-order.ts. */
+/** The first and the last balance of each chain's day, of these bills: see chain-order.ts. */
 export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
       select ${sql.raw(endColumns.join(", "))}
       from (
@@ -44,10 +44,6 @@ export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
             coalesce(bill_order.place, 0) as place,
             bills.product_type,
             bills.bill_id,
-            bills.business_type,
-            bills.amount,
-            bills.fee,
-            bills.fee_by_coupon,
             bills.balance
           from ${from}
           left join bill_order
@@ -55,6 +51,7 @@ export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
             and bill_order.product_type = bills.product_type
             and bill_order.bill_id = bills.bill_id
           where ${where}
+            and bills.balance is not null
         ) as placed
         window chain as (partition by account, wallet, coin, day order by ${sql.raw(endPlace(""))})
       ) as ordered

@@ -7,7 +7,7 @@ import { textArray } from "../sql/array-literal.ts";
 import { isIdOddText } from "../sql/id-time.ts";
 
 /*
- * The only definition of the rows of type_days, symbol_type_days and day_ends, as queries over bills.
+ * The only definition of the rows of type_days, symbol_days and day_ends, as queries over bills.
  * A page's transaction runs them over the bills that it replaces and writes, a comparison over all.
  */
 
@@ -62,7 +62,7 @@ export const typeDaySums: SumTable = {
 };
 
 export const symbolDaySums: SumTable = {
-  name: "symbol_type_days",
+  name: "symbol_days",
   keys: [
     ["product_type", "bills.product_type"],
     ["day", dayText],

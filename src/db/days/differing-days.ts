@@ -9,7 +9,10 @@ import { addSums, allBillsOf, type SumTable, sumsOf, sumTables, typeDaySums } fr
 /** A chain's day whose stored rows are not what its bills say. */
 export type DifferingDay = ChainDay & {
   readonly account: string;
-  /** How many bills the day has more than are stored: above zero where rows of bills disappeared. */
+  /**
+   * How many bills of some type the day has more than are stored: above zero where rows of bills
+   * disappeared, even if others were added.
+   */
   readonly excess: number;
 };
 
@@ -62,7 +65,7 @@ function differingSums(table: SumTable, account: string): SQL {
         ${sql.raw(walletText("product_type"))} as wallet,
         coin,
         day,
-        ${table === typeDaySums ? sql`sum(bills)` : sql`0`} as excess
+        ${table === typeDaySums ? sql`greatest(sum(bills), 0)` : sql`0`} as excess
       from (
         select ${sql.raw(stored)}, true as is_stored
         from ${sql.identifier(name)}

@@ -1,6 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
 import { readSqlFile } from "../sql/sql-file.ts";
-import { entriesOf } from "./day-views.ts";
 
 /**
  * The rows of the view `analytics.transfers` of one account: its query, with the entries of that account
@@ -8,5 +7,7 @@ import { entriesOf } from "./day-views.ts";
  */
 export function transfersOf(account: string): SQL {
   const [, query = ""] = readSqlFile("views/transfers", {}).split(/ view \S+ as\nwith |;/);
-  return sql`with known_entries as (${entriesOf(account)}), ${sql.raw(query)}`;
+  return sql`
+      with known_entries as (select * from public.known_entries where account = ${account}),
+      ${sql.raw(query)}`;
 }

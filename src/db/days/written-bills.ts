@@ -1,8 +1,6 @@
-import { sql } from "drizzle-orm";
-import { type ProductType, walletOf } from "../../contract/product-types.ts";
-import { dayMs, type EpochMs, isoTime } from "../../contract/time.ts";
+import { walletOf } from "../../contract/product-types.ts";
+import { isoTime } from "../../contract/time.ts";
 import type { Transaction } from "../connect.ts";
-import { textArray } from "../sql/array-literal.ts";
 import { type ChainDay, findEnds, forgetEnds, moveEnds } from "./day-ends.ts";
 import { addSums, type DayBill, rowsOf, storedBills, sumTables } from "./day-sums.ts";
 
@@ -24,7 +22,6 @@ export async function takeOutOfDays(
   if (replaced.length === 0) return;
   const bills = rowsOf(account, replaced);
   await Promise.all([
-    markDays(tx, account, replaced),
     ...sumTables.map((table) => addSums(tx, table, bills, "-")),
     forgetEnds(tx, account, replaced),
   ]);
@@ -44,7 +41,6 @@ export async function putIntoDays(
   if (written.length === 0) return;
   const bills = rowsOf(account, written);
   await Promise.all([
-    markDays(tx, account, written),
     ...sumTables.map((table) => addSums(tx, table, bills)),
     ...(replaced.length === 0 ? [] : [findEnds(tx, account, replaced.map(chainDayOf))]),
     moveEnds(tx, account, bills),
@@ -72,27 +68,3 @@ const chainDayOf = ({ productType, coin, cTime }: PlacedBill): ChainDay => ({
   coin,
   day: isoTime(cTime).slice(0, 10),
 });
-
-async function markDays(
-  tx: Transaction,
-  account: string,
-  bills: readonly { readonly productType: ProductType; readonly cTime: EpochMs }[],
-): Promise<void> {
-  if (bills.length === 0) return;
-  // A page's bills are mostly of one day.
-  const wallets = Map.groupBy(bills, ({ productType }) => walletOf(productType));
-  const marked = [...wallets].flatMap(([wallet, ofWallet]) =>
-    [...new Set(ofWallet.map(({ cTime }) => Math.floor(cTime / dayMs)))].map((day) => ({
-      wallet,
-      day,
-    })),
-  );
-  await tx.execute(sql`
-    insert into dirty_days (account, wallet, day, cause)
-    select ${account}, wallet, date '1970-01-01' + day, 'bills'
-    from unnest(
-      ${textArray(marked.map(({ wallet }) => wallet))}::text[],
-      ${textArray(marked.map(({ day }) => String(day)))}::int[]
-    ) as marked (wallet, day)
-    on conflict (account, wallet, day, cause) do nothing`);
-}

@@ -1,13 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
-import { hourMs } from "../../contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { markTypes } from "../days/mark-days.ts";
-import { holdMeanings } from "../days/meaning-turns.ts";
-
-// Marking the days of a type reads the bills of all accounts.
-const statementMaxMs = hourMs;
 
 /** A business type, and the category that it counts as. */
 export type MappedType = {
@@ -50,9 +44,7 @@ export function mapType(
   code: string,
   category: Category | undefined,
 ): Promise<MappedType | undefined> {
-  return withDatabaseErrors(() =>
-    inTransaction(db, (tx) => mapWithin(tx, code, category), { statementMaxMs }),
-  );
+  return withDatabaseErrors(() => inTransaction(db, (tx) => mapWithin(tx, code, category)));
 }
 
 async function mapWithin(
@@ -60,10 +52,6 @@ async function mapWithin(
   code: string,
   category: Category | undefined,
 ): Promise<MappedType | undefined> {
-  await holdMeanings(tx, "all");
-  const before = await tx.execute<{ category: string }>(
-    sql`select category from business_types where code = ${code}`,
-  );
   const { rows } = await tx.execute<MappedType>(sql`
     update business_types
     set
@@ -78,9 +66,6 @@ async function mapWithin(
       meaning`);
   if (rows.length > 0) {
     await tx.execute(sql`update reconciled_chains set ingested_before = '-infinity'`);
-  }
-  if (before.rows[0]?.category !== rows[0]?.category) {
-    await markTypes(tx, [code]);
   }
   return rows[0];
 }

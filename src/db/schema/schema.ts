@@ -13,13 +13,15 @@ import {
   text,
   uuid,
 } from "drizzle-orm/pg-core";
-import { categories } from "../../contract/business-types.ts";
+import { categories, frequentTypes } from "../../contract/business-types.ts";
 import { finite, key, time, times } from "./columns.ts";
 
 const stream = () => ({
   account: key("account").notNull(),
   productType: key("product_type").notNull(),
 });
+
+const frequentList = sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`);
 
 const billContent = () => ({
   symbol: text("symbol"),
@@ -49,6 +51,12 @@ export const bills = pgTable(
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.billId] }),
     index("bills_time").on(t.account, t.productType, t.cTime),
+    // For views of transfers, liquidations and bonuses: see src/sql/days/known_entries.sql.
+    index("bills_rare")
+      .on(t.account, t.productType, t.cTime)
+      .where(sql`${t.businessType} <> all (${frequentList})`),
+    // For the balances of days that end with bills that show none: see src/sql/days/chained_days.sql.
+    index("bills_unshown").on(t.account, t.productType, t.cTime).where(sql`${t.balance} is null`),
     // For incremental exports and checks. Rows are stored nearly in this order, so BRIN suffices. A B-tree by
     // account would save a check some 10 ms, and slow inserts by 12 to 19 %.
     index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),

@@ -32,6 +32,14 @@ export function chainOrderText(alias?: string, direction: Direction = "asc"): st
     .join(", ");
 }
 
+/** The same as a row to compare with others, of `bills` joined to `bill_order`. */
+export const chainPlaceText = (bills: string): string =>
+  [
+    `greatest(${bills}.c_time, bill_order.booked_at)`,
+    "coalesce(bill_order.place, 0)",
+    ...lastOrderOf(`${bills}.`),
+  ].join(", ");
+
 export const chainOrder = (alias: string, direction?: Direction): SQL =>
   sql.raw(chainOrderText(alias, direction));
 
@@ -49,7 +57,7 @@ const lastOrderOf = (bills: string) => [
  * How long after its time a bill may be booked, as an interval.
  * @param column a product type, or a wallet.
  */
-export const bookedMaxOf = (column: string): SQL =>
-  sql.raw(
-    `(case when ${column} like 'UTA%' then interval '${unifiedBookedMaxMs} milliseconds' else interval '0' end)`,
-  );
+export const bookedMaxOf = (column: string): SQL => sql.raw(bookedMaxText(column));
+
+export const bookedMaxText = (column: string): string =>
+  `(case when ${column} like 'UTA%' then interval '${unifiedBookedMaxMs} milliseconds' else interval '0' end)`;

@@ -60,6 +60,11 @@ export type WalletMoves<Text> = {
   readonly moved: Text;
 };
 
+/** In a unified account a balance that moves by the amount alone shows that the fee is inside it. */
+export const feeInsideText = (bills: string): string => `(
+    rule.counts_amount and not rule.counts_fee and ${bills}.product_type like 'UTA-%'
+  )`;
+
 /**
  * What bills do to their wallet, once {@link joinRulesText} has joined them to their rules. This is the one
  * definition: the view analytics.entries, reconcile and the exports are made with it.
@@ -69,15 +74,36 @@ export type WalletMoves<Text> = {
 export function walletMovesText(bills: string): WalletMoves<string> {
   const amount = `case when rule.counts_amount then ${bills}.amount else 0 end`;
   const coupon = `case when rule.counts_coupon then coalesce(${bills}.fee_by_coupon, 0) else 0 end`;
-  // In a unified account a balance that moves by the amount alone shows that the fee is inside it.
-  const isFeeInside = `(
-    rule.counts_amount and not rule.counts_fee and ${bills}.product_type like 'UTA-%'
-  )`;
+  const isFeeInside = feeInsideText(bills);
   return {
     // Taking 0 away where no fee is inside took a tenth of the CPU of storing days.
     amount: `case when ${isFeeInside} then ${bills}.amount - ${bills}.fee else ${amount} end`,
     fee: `(case when rule.counts_fee or ${isFeeInside} then ${bills}.fee else 0 end + ${coupon})`,
     moved: `(${amount} + case when rule.counts_fee then ${bills}.fee else 0 end + ${coupon})`,
+  };
+}
+
+/**
+ * The same of the bills of a row of sums, by sign: see src/db/days/day-sums.ts.
+ * @param days the alias of the sums.
+ */
+export function walletSumsText(days: string) {
+  const isFeeInside = feeInsideText(days);
+  const amount = (sign: "in" | "out") =>
+    `case
+      when ${isFeeInside} then ${days}.apart_${sign}
+      when rule.counts_amount then ${days}.amount_${sign}
+      else 0
+    end`;
+  const fee = (sign: "in" | "out") =>
+    `case when rule.counts_fee or ${isFeeInside} then ${days}.fee_${sign} else 0 end`;
+  const coupon = `case when rule.counts_coupon then ${days}.coupon else 0 end`;
+  return {
+    amountIn: amount("in"),
+    amountOut: amount("out"),
+    feeIn: fee("in"),
+    /** Coupons are a part of the fees that they pay. */
+    feeOut: `(${fee("out")} + ${coupon})`,
   };
 }
 

@@ -1,54 +1,123 @@
--- The days of each chain, in order. A chain is one coin of one wallet. Only days with bills have a
--- row.
+-- The days of each chain, in order, with what its balances are off. A chain is one coin of one wallet. Only
+-- days with bills have a row.
 --
 -- A query for a month reads all earlier days of the chain. So columns that are not summed pass the
 -- windows as one value, `own`, and there is no `with`: whatever follows one would be computed for
 -- every day.
 create or replace view public.chained_days as
 select
-  account,
-  wallet,
-  coin,
-  day,
+  based.account,
+  based.wallet,
+  based.coin,
+  based.day,
   next_day,
   own,
   bills_before,
+  shown_before,
   carried,
-  case when is_step_rounding then step else 0 end as step_rounding,
-  case when is_step_rounding then 0 else step end as step_difference,
-  coalesce(closing, carried + net) as reported_closing
+  coalesce(closing, carried + net) as reported_closing,
+  rounding,
+  off - rounding as difference,
+  -- A difference is unsettled until reconcile has judged the bill that shows it.
+  case
+    when reconciled_at is not null and coalesce(shown_at < reconciled_through, true) then 0
+    when rounding = off then 0
+    else off - rounding - judged
+  end as unsettled
 from (
   select
     running.*,
-    -- The last earlier day that shows a balance: the number of bills before its last balance, and
-    -- the balance before the chain's first bill as computed from that balance. max() compares
-    -- arrays by their first element, so the last such day wins.
-    max(array[bills_before + bills - tail_bills, closing - net - net_before])
+    -- The last earlier day that shows a balance: the place of the bill that shows it, and the balance
+    -- before the chain's first bill as computed from it. max() compares arrays by their first element,
+    -- so the last such day wins.
+    max(array[shown_place, closing - net - net_before])
       filter (where closing is not null) over earlier as last_base,
-    min(array[bills_before, opening - net_before])
-      filter (where opening is not null) over chain as first_base
+    min(opening - net_before) over chain as first_base,
+    min(opening_place) over chain as first_place
   from (
     select
-      account,
-      wallet,
-      coin,
-      day,
-      bills,
-      net,
-      opening,
-      lead_bills,
-      closing,
-      tail_bills,
-      days as own,
-      lead(day) over earlier as next_day,
-      coalesce(sum(bills) over earlier, 0) as bills_before,
-      coalesce(sum(net) over earlier, 0) as net_before
-    from current_ledger_days as days
-    window earlier as (
-      partition by account, wallet, coin
-      order by day
-      rows between unbounded preceding and 1 preceding
-    )
+      days.*,
+      days.balance + coalesce(tail_moved, 0) as closing,
+      bills_before + bills - coalesce(tail_bills, 0) as shown_place,
+      first.balance - first.moved - coalesce(lead_moved, 0) as opening,
+      case when first.day is not null then bills_before + coalesce(lead_bills, 0) + 1 end as opening_place
+    from (
+      select
+        days.account,
+        days.wallet,
+        days.coin,
+        days.day,
+        bills,
+        unshown,
+        net,
+        days as own,
+        last.booked_at as shown_at,
+        last.place,
+        last.product_type,
+        last.bill_id,
+        last.balance,
+        lead(days.day) over earlier as next_day,
+        coalesce(sum(bills) over earlier, 0) as bills_before,
+        coalesce(sum(net) over earlier, 0) as net_before,
+        min(last.day) over chain as first_shown_on
+      from chain_days as days
+      left join day_ends as last
+        on last.account = days.account
+        and last.wallet = days.wallet
+        and last.coin = days.coin
+        and last.day = days.day
+        and last.is_last
+      window
+        chain as (partition by days.account, days.wallet, days.coin),
+        earlier as (
+          partition by days.account, days.wallet, days.coin
+          order by days.day
+          rows between unbounded preceding and 1 preceding
+        )
+    ) as days
+    -- The bills after the last balance of the day. None of them shows one, as the index bills_unshown says it.
+    left join lateral (
+      select count(*) as tail_bills, sum(wallet_amount + wallet_fee) as tail_moved
+      from analytics.entries
+      left join bill_order using (account, product_type, bill_id)
+      where days.unshown > 0
+        and entries.balance is null
+        and entries.account = days.account
+        and entries.product_type = any($days_product_types)
+        and entries.coin = days.coin
+        and entries.c_time >= days.shown_at - $days_booked_max
+        and entries.c_time < (days.day + 1)::timestamp at time zone 'UTC'
+        and ($entries_place)
+          > (days.shown_at, days.place, length(days.bill_id), days.bill_id, days.product_type)
+    ) as tail on true
+    -- The first balance of the chain, and what the bill moved that shows it.
+    left join lateral (
+      select ends.*, wallet_amount + wallet_fee as moved
+      from day_ends as ends
+      join analytics.entries using (account, product_type, bill_id)
+      where days.day = days.first_shown_on
+        and ends.account = days.account
+        and ends.wallet = days.wallet
+        and ends.coin = days.coin
+        and ends.day = days.day
+        and not is_last
+    ) as first on true
+    -- The bills before it on its day.
+    left join lateral (
+      select count(*) as lead_bills, sum(wallet_amount + wallet_fee) as lead_moved
+      from analytics.entries
+      left join bill_order using (account, product_type, bill_id)
+      where days.day = days.first_shown_on
+        and days.unshown > 0
+        and entries.balance is null
+        and entries.account = days.account
+        and entries.product_type = any($days_product_types)
+        and entries.coin = days.coin
+        and entries.c_time >= days.day::timestamp at time zone 'UTC'
+        and entries.c_time <= first.booked_at
+        and ($entries_place)
+          < (first.booked_at, first.place, length(first.bill_id), first.bill_id, first.product_type)
+    ) as before on true
   ) as running
   window
     chain as (partition by account, wallet, coin),
@@ -58,13 +127,45 @@ from (
       rows between unbounded preceding and 1 preceding
     )
 ) as based
+-- What reconcile found of the day.
+left join (
+  select
+    account,
+    product_type as wallet,
+    coin,
+    (happened_at at time zone 'UTC')::date as day,
+    sum(difference) as difference
+  from ledger_breaks
+  where state <> 'resolved'
+    and kind in $step_kinds
+  group by account, product_type, coin, (happened_at at time zone 'UTC')::date
+) as broken
+  on broken.account = based.account
+  and broken.wallet = based.wallet
+  and broken.coin = based.coin
+  and broken.day = based.day
+left join reconciled_chains
+  on reconciled_chains.account = based.account
+  and reconciled_chains.product_type = based.wallet
+  and reconciled_chains.coin = based.coin
 cross join lateral (
   select
-    -- The balance before the day's first bill, as computed from the bills before it.
-    coalesce(last_base[2], first_base[2]) + net_before as carried,
-    -- How far the day's first balance is off the carried one.
-    coalesce(opening - net_before - last_base[2], 0) as step,
-    -- Each bill since the last balance may have been rounded by one unit in the last place.
-    abs(opening - net_before - last_base[2])
-      <= 0.00000001 * (bills_before + lead_bills - last_base[1]) as is_step_rounding
-) as steps;
+    coalesce(last_base[2], first_base) + net_before as carried,
+    coalesce(last_base[1], first_place) as shown_before,
+    coalesce(broken.difference, 0) as judged
+) as known
+cross join lateral (
+  select
+    -- How far the day's last balance is off its bills.
+    coalesce(closing - carried - net, 0) as off,
+    -- Each bill since the balance before may have been rounded by one unit in the last place.
+    0.00000001 * coalesce(shown_place - shown_before, 0) as rounding_max
+) as discrepancy
+cross join lateral (
+  select
+    case
+      when abs(off - judged) <= rounding_max then off - judged
+      when abs(off) <= rounding_max then off
+      else 0
+    end as rounding
+) as rounded;

@@ -1,9 +1,6 @@
--- The sought entries of classic and of unified accounts.
+-- The transfers, liquidations and bonuses, with the columns that order them.
 create or replace view public.known_entries as
 select
-  has_liquidation,
-  has_bonus,
-  has_transfer,
   account,
   product_type,
   coin,
@@ -15,27 +12,26 @@ select
   symbol,
   business_type,
   category,
-  amount,
-  fee,
+  -- A unified account's amount without the fee that it may contain.
+  $amount_apart as amount,
+  $fee_apart as fee,
   balance
-from classic_entries
-union all
-select
-  has_liquidation,
-  has_bonus,
-  has_transfer,
-  account,
-  product_type,
-  coin,
-  is_demo,
-  bill_id,
-  c_time,
-  booked_at,
-  place,
-  symbol,
-  business_type,
-  category,
-  amount,
-  fee,
-  balance
-from unified_entries;
+from (
+  select *
+  from analytics.entries
+  -- As the index bills_rare says it, which finds the few such bills.
+  where business_type <> all ($frequent_types)
+  union all
+  -- Somebody may have mapped a frequent type to such a category. Mostly this reads nothing.
+  select *
+  from analytics.entries
+  where business_type = any ($frequent_types)
+    and exists (
+      select 1
+      from business_types
+      where code = any ($frequent_types)
+        and category in ('transfer', 'liquidation', 'bonus')
+    )
+) as entries
+left join bill_order using (account, product_type, bill_id)
+where category in ('transfer', 'liquidation', 'bonus');

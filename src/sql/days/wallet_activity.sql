@@ -5,7 +5,7 @@ create or replace view public.$name as
 select
   known.account,
   $product_type as product_type,
-  bills.coin,
+  known.coin,
   bills.is_demo,
   (bills_before + bills.position)::bigint as position,
   bills.bill_id,
@@ -27,24 +27,22 @@ select
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
   known.wallet
-from known_days as known
+from chained_days as known
 cross join lateral (
   select
     based.*,
-    base - lag(base) over chain as step,
-    -- Each bill since the last balance may have been rounded by one unit in the last place.
-    abs(base - lag(base) over chain) <= 0.00000001 * (shown_at - lag(shown_at) over chain) as is_rounding
+    lag(base) over chain as last_base,
+    lag(shown_at) over chain as last_shown_at
   from (
     select
       chained.*,
       -- A bill that shows a balance begins a stretch. The bills after it that show none belong to
       -- it.
-      max(balance - moved) over (partition by coin, stretch) as base,
-      min(position) over (partition by coin, stretch) as shown_at
+      max(balance - moved) over (partition by stretch) as base,
+      min(position) over (partition by stretch) as shown_at
     from (
       select
         product_type,
-        coin,
         is_demo,
         bill_id,
         c_time,
@@ -63,43 +61,37 @@ cross join lateral (
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
       where entries.account = known.account
+        and entries.coin = known.coin
         and entries.product_type = $product_types
         and entries.c_time >= known.day::timestamp at time zone 'UTC'
         and entries.c_time < (known.day + 1)::timestamp at time zone 'UTC'
-      window chain as (
-        partition by coin
-        order by $chain_order
-        rows unbounded preceding
-      )
+      window chain as (order by $chain_order rows unbounded preceding)
     ) as chained
   ) as based
-  window chain as (partition by coin order by position)
+  window chain as (order by position)
 ) as bills
-join chained_days as chains
-  on chains.account = known.account
-  and chains.wallet = known.wallet
-  and chains.day = known.day
-  and chains.coin = bills.coin
+cross join lateral (
+  select
+    base - coalesce(last_base, carried) as step,
+    -- Each bill since the last balance may have been rounded by one unit in the last place.
+    0.00000001 * case
+      when last_base is null then bills_before + shown_at - shown_before
+      else shown_at - last_shown_at
+    end as rounding_max
+) as compared
 cross join lateral (
   select
     coalesce(base, carried) + moved as running_balance,
-    case
-      when balance is null then 0
-      when stretch = 1 then step_rounding
-      when is_rounding then step
-      else 0
-    end as rounding,
+    case when balance is not null and abs(step) <= rounding_max then step else 0 end as rounding,
     case
       -- A ledger that never shows a balance cannot be tested: its difference is unknown, not zero.
       when coalesce(base, carried) is null then null
-      when balance is null then 0
-      when stretch = 1 then step_difference
-      when is_rounding then 0
+      when balance is null or abs(step) <= rounding_max then 0
       else step
     end as difference
 ) as off
 left join reconciled_chains
   on reconciled_chains.account = known.account
   and reconciled_chains.product_type = known.wallet
-  and reconciled_chains.coin = bills.coin
+  and reconciled_chains.coin = known.coin
 where $of_wallet;

@@ -19,8 +19,7 @@ select
     order by (c_time at time zone 'UTC')::date, $chain_order
   ) as outstanding
 from known_entries
-where has_bonus
-  and category = 'bonus';
+where category = 'bonus';
 
 comment on view analytics.bonuses is
   'Bonuses, coupons and grants, and how much of them is outstanding.';

@@ -45,17 +45,6 @@ dated as (
   select
     days.*,
     next_day is null and closed_on is not null as is_last_of_closed,
-    -- A difference is unsettled until reconcile has judged the bill that shows it.
-    case when coalesce((own).opened_at < reconciled_through, true) and reconciled_at is not null then 0 else step_difference end
-      + case
-        when (own).differences is null then 0
-        else (
-          select coalesce(sum(step), 0)
-          from unnest((own).differences, (own).difference_times) as steps (step, at)
-          where reconciled_at is null
-            or at >= reconciled_through
-        )
-      end as unsettled,
     covered.time,
     -- Each day with bills is followed by the days without bills, up to the next day that has bills.
     coalesce(
@@ -65,10 +54,6 @@ dated as (
   from chained_days as days
   left join covered using (account, wallet)
   left join closings using (account, wallet)
-  left join reconciled_chains
-    on reconciled_chains.account = days.account
-    and reconciled_chains.product_type = days.wallet
-    and reconciled_chains.coin = days.coin
 ),
 -- Days are counted as numbers. A series of times would depend on the session's time zone, and would
 -- miss a day where a night has no midnight.
@@ -99,8 +84,8 @@ days as (
     case when day_offset = 0 then (own).spot else 0 end as spot,
     case when day_offset = 0 then (own).loan else 0 end as loan,
     case when day_offset = 0 then (own).fees else 0 end as fees,
-    case when day_offset = 0 then (own).rounding + step_rounding else 0 end as rounding,
-    case when day_offset = 0 then (own).difference + step_difference else 0 end as difference,
+    case when day_offset = 0 then dated.rounding else 0 end as rounding,
+    case when day_offset = 0 then dated.difference else 0 end as difference,
     case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
     case when day_offset = 0 then (own).bills else 0 end as bills,
     -- A balance that no bill shows stays unknown.
@@ -171,7 +156,7 @@ comment on column analytics.daily_rollforward.margin is 'Margin moved into or ou
 comment on column analytics.daily_rollforward.interest is 'Interest settled.';
 comment on column analytics.daily_rollforward.conversion is 'Coins bought or sold by conversion.';
 comment on column analytics.daily_rollforward.unmapped is 'Bills of a type that nobody mapped to a category.';
-comment on column analytics.daily_rollforward.rounding is 'The sum of rounding: served balances that are off by one unit in the last decimal place.';
+comment on column analytics.daily_rollforward.rounding is 'What the balance is off by rounding: on a day at most one unit in the eighth decimal place for each of its bills.';
 comment on column analytics.daily_rollforward.computed_closing is 'The sum of opening, all categories and rounding.';
 comment on column analytics.daily_rollforward.reported_closing is 'The last balance that the exchange served, plus what later bills without a balance moved.';
 comment on column analytics.daily_rollforward.difference is 'The exchange''s balance minus the sum of the bills. Equal to unsettled, and mostly zero, unless a bill is missing or wrong.';

@@ -1,54 +1,40 @@
 create or replace view analytics.data_quality as
 with checks as (
-  select
-    account,
-    product_type,
-    'quarantined rows' as check,
-    1 as rows,
-    rejected_at as first_at,
-    rejected_at as last_at
+  select account, product_type, 'quarantined rows' as check, 1 as rows, (rejected_at at time zone 'UTC')::date as day
   from rejected_bills
   where resolved_at is null
   union all
-  select account, product_type, 'restatements', 1, replaced_at, replaced_at
+  select account, product_type, 'restatements', 1, (replaced_at at time zone 'UTC')::date
   from bill_revisions
   union all
-  select account, product_type, "check", bills, first_at, last_at
-  from current_check_days
+  select account, product_type, 'bills without a balance', unshown, day
+  from type_days
+  where unshown <> 0
   union all
-  -- All checks of a day share one reference to chained_days: with several references, its days are
-  -- computed for all accounts.
-  select days.account, days.wallet, steps.check, steps.rows, steps.first_at, steps.last_at
-  from chained_days as days
-  left join reconciled_chains
-    on reconciled_chains.account = days.account
-    and reconciled_chains.product_type = days.wallet
-    and reconciled_chains.coin = days.coin
-  cross join lateral (
-    select 'breaks in the balance' as check, 1 as rows, at as first_at, at as last_at
-    from (
-      select (own).opened_at as at
-      where step_difference <> 0
-      union all
-      select at
-      from unnest((own).difference_times) as at
-    ) as differing
-    where reconciled_at is not null
-      and coalesce(at < reconciled_through, true)
-    union all
-    select 'balances off by one unit in the last place', 1, (own).opened_at, (own).opened_at
-    where step_rounding <> 0
-    union all
-    select
-      'balances off by one unit in the last place', (own).roundings, (own).rounded_first_at, (own).rounded_last_at
-    where (own).roundings > 0
-  ) as steps
-  where step_rounding <> 0
-    or step_difference <> 0
-    or (own).roundings > 0
-    or (own).differences is not null
+  select account, product_type, 'bills with fields that no contract lists', with_extra, day
+  from type_days
+  where with_extra <> 0
   union all
-  select account, product_type, 'time that was not read', 1, covered_from, covered_from
+  select account, product_type, 'ids that tell another time', odd_ids, day
+  from type_days
+  where odd_ids <> 0
+  union all
+  select account, product_type, 'bills of an unmapped type', bills, day
+  from type_days
+  left join business_types on code = business_type
+  where bills <> 0
+    and coalesce(category, 'unknown') = 'unknown'
+  union all
+  select account, product_type, 'breaks in the balance', 1, (happened_at at time zone 'UTC')::date
+  from ledger_breaks
+  where state <> 'resolved'
+    and kind in $step_kinds
+  union all
+  select account, wallet, 'days with rounded balances', 1, day
+  from chained_days
+  where rounding <> 0
+  union all
+  select account, product_type, 'time that was not read', 1, (covered_from at time zone 'UTC')::date
   from analytics.coverage
   where state <> 'complete'
 )
@@ -58,8 +44,8 @@ select
   product_type like 'S%' as is_demo,
   "check",
   sum(rows)::bigint as rows,
-  min(first_at) as first_at,
-  max(last_at) as last_at
+  min(day) as first_on,
+  max(day) as last_on
 from checks
 group by account, product_type, "check";
 
@@ -70,5 +56,5 @@ comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUT
 comment on column analytics.data_quality.is_demo is 'Whether this is demo trading, which is not money.';
 comment on column analytics.data_quality."check" is 'What was found.';
 comment on column analytics.data_quality."rows" is 'How often.';
-comment on column analytics.data_quality.first_at is 'When it was found first, by the exchange''s clock or, for quarantine and restatements, the database''s clock.';
-comment on column analytics.data_quality.last_at is 'When it was found last.';
+comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found, by the exchange''s clock or, for quarantine and restatements, the database''s clock.';
+comment on column analytics.data_quality.last_on is 'The last such day.';

@@ -6,13 +6,14 @@ select
   product_type like 'S%' as is_demo,
   day,
   symbol,
-  fees,
-  rebates,
-  paid_by_coupon,
-  fees + rebates as net,
-  fee_bills as bills
-from current_symbol_days
-where fee_bills > 0;
+  sum(fee_out) as fees,
+  sum(fee_in) as rebates,
+  sum(coupon) as paid_by_coupon,
+  sum(fee_out + fee_in) as net,
+  sum(fee_bills)::bigint as bills
+from contract_days
+group by account, product_type, coin, day, symbol
+having sum(fee_bills) > 0;
 
 comment on view analytics.fees_by_symbol_day is
   'Trading fees, by contract and day.';

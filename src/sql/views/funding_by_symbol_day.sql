@@ -6,12 +6,14 @@ select
   product_type like 'S%' as is_demo,
   day,
   symbol,
-  funding_received as received,
-  funding_paid as paid,
-  funding_received + funding_paid as net,
-  funding_bills as bills
-from current_symbol_days
-where funding_bills > 0;
+  sum(amount_in) as received,
+  sum(amount_out) as paid,
+  sum(amount_in + amount_out) as net,
+  sum(bills)::bigint as bills
+from contract_days
+where category = 'funding'
+group by account, product_type, coin, day, symbol
+having sum(bills) > 0;
 
 comment on view analytics.funding_by_symbol_day is
   'Funding fees, by contract and day.';

@@ -30,8 +30,7 @@ with parts as (
     ) as running_balance,
     business_type = 'risk_captital_user_transfer' as is_sweep
   from known_entries as entries
-  where has_liquidation
-    and category = 'liquidation'
+  where category = 'liquidation'
 ),
 -- The last close before each bill: of its contract, or of any contract for a sweep that names none.
 -- Each step reads the step before it once: a step that is read twice is computed for all accounts,

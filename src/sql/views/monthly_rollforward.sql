@@ -64,7 +64,7 @@ comment on column analytics.monthly_rollforward.margin is 'Margin moved into or 
 comment on column analytics.monthly_rollforward.interest is 'Interest settled.';
 comment on column analytics.monthly_rollforward.conversion is 'Coins bought or sold by conversion.';
 comment on column analytics.monthly_rollforward.unmapped is 'Bills of a type that nobody mapped to a category.';
-comment on column analytics.monthly_rollforward.rounding is 'The sum of rounding: served balances that are off by one unit in the last decimal place.';
+comment on column analytics.monthly_rollforward.rounding is 'What the balance is off by rounding: on a day at most one unit in the eighth decimal place for each of its bills.';
 comment on column analytics.monthly_rollforward.computed_closing is 'The sum of opening, all categories and rounding.';
 comment on column analytics.monthly_rollforward.reported_closing is 'The last balance that the exchange served, plus what later bills without a balance moved.';
 comment on column analytics.monthly_rollforward.difference is 'The exchange''s balance minus the sum of the bills. Equal to unsettled, and mostly zero, unless a bill is missing or wrong.';

@@ -6,12 +6,14 @@ select
   product_type like 'S%' as is_demo,
   day,
   symbol,
-  profit,
-  loss,
-  profit + loss as net,
-  profit_bills as bills
-from current_symbol_days
-where profit_bills > 0;
+  sum(amount_in) as profit,
+  sum(amount_out) as loss,
+  sum(amount_in + amount_out) as net,
+  sum(amount_bills)::bigint as bills
+from contract_days
+where category = 'trade'
+group by account, product_type, coin, day, symbol
+having sum(amount_bills) > 0;
 
 comment on view analytics.realised_pnl_by_symbol_day is
   'Profit and loss of closed positions without fees, by contract and day; liquidations and deliveries are not included.';

@@ -12,8 +12,7 @@ with spaced as (
     amount,
     c_time - lag(c_time) over alike > interval '60 seconds' as is_after_pause
   from known_entries
-  where has_transfer
-    and category = 'transfer'
+  where category = 'transfer'
   window alike as (partition by account, coin, abs(amount) order by c_time, product_type, bill_id)
 ),
 runs as (

@@ -15,20 +15,20 @@ const pageSize = 100;
 const beginning = Date.UTC(2026, 0, 1);
 
 /**
- * CPU milliseconds of a page: for storing it in a transaction of its own, and for marking its days.
+ * CPU milliseconds of a page: for storing it in a transaction of its own, and for its days alone.
  * The share is the median of the rounds, each of which measures both.
  */
-export type MarkCost = {
+export type DayCost = {
   readonly pageCpuMs: number;
-  readonly markCpuMs: number;
+  readonly daysCpuMs: number;
   readonly share: number;
 };
 
 /** The CPU of the server and of this process together, without reading the page. */
-export async function markCost(
+export async function dayCost(
   url: string,
   { rounds, pages }: { readonly rounds: number; readonly pages: number },
-): Promise<MarkCost> {
+): Promise<DayCost> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
@@ -61,7 +61,7 @@ export async function markCost(
           after = next.cursor;
         }
       });
-    const marked = (first: number) =>
+    const addedUp = (first: number) =>
       measured(() =>
         inTransaction(db, async (tx) => {
           for (let page = first; page < first + pages; page++) {
@@ -74,17 +74,17 @@ export async function markCost(
           }
         }),
       );
-    const taken: MarkCost[] = [];
+    const taken: DayCost[] = [];
     for (let round = 0; round < rounds; round++) {
       const first = round * pages;
       const pageCpuMs = await stored(first);
-      const markCpuMs = await marked(first);
-      taken.push({ pageCpuMs, markCpuMs, share: markCpuMs / pageCpuMs });
+      const daysCpuMs = await addedUp(first);
+      taken.push({ pageCpuMs, daysCpuMs, share: daysCpuMs / pageCpuMs });
     }
-    const middle = (pick: (one: MarkCost) => number) => median(taken.map(pick));
+    const middle = (pick: (one: DayCost) => number) => median(taken.map(pick));
     return {
       pageCpuMs: middle(({ pageCpuMs }) => pageCpuMs),
-      markCpuMs: middle(({ markCpuMs }) => markCpuMs),
+      daysCpuMs: middle(({ daysCpuMs }) => daysCpuMs),
       share: middle(({ share }) => share),
     };
   } finally {
