@@ -31,6 +31,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
   [/ as findings order by is_demo, /, "status: what is found"],
   [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],
+  [/ as decisions from ledger_breaks where /, "breaks list: those of all accounts"],
   [
     /^select count\(\*\)::int as signed_off from ledger_breaks /,
     "reconcile: how its last line ends",

@@ -33,7 +33,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/days/day-ends.ts": 9,
     "src/db/days/differing-days.ts": 8,
     "src/db/days/transfers-of.ts": 1,
-    "src/db/days/meaning-turns.ts": 1,
+    "src/db/lease/check-turns.ts": 1,
     "src/db/distribution/distribute.ts": 1,
     "src/db/migrate.ts": 3,
     "src/db/schema/record-columns.ts": 4,

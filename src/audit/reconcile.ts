@@ -5,7 +5,7 @@ import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../db/days/differing-days.ts";
-import { holdMeaning } from "../db/days/meaning-turns.ts";
+import { takeCheckTurn } from "../db/lease/check-turns.ts";
 import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
 import { type Break, readOpenBreaks, recordFound, resolveUnfound } from "./breaks.ts";
 import {
@@ -171,7 +171,7 @@ async function checkBills(
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
   // Before the transaction's snapshot is taken, so that a second reconcile sees what the first stored.
-  await holdMeaning(tx, account);
+  await takeCheckTurn(tx, account);
   const context: Context = {
     tx,
     scope,

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { holdMeanings } from "../db/days/meaning-turns.ts";
+import { takeCheckTurns } from "../db/lease/check-turns.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
@@ -75,7 +75,7 @@ function decide(
     inTransaction(db, async (tx) => {
       // Waits for a check that is under way, which may be about to resolve these breaks.
       const accounts = await accountsOf(tx, breakIds, among);
-      await holdMeanings(tx, accounts);
+      await takeCheckTurns(tx, accounts);
       const missing = await withoutState(tx, breakIds, accounts, change.from);
       if (missing.length > 0) return missing;
       for (const account of accounts) await decideOn(tx, account, decision, change);

@@ -5,8 +5,8 @@ import { UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { holdMeanings } from "../days/meaning-turns.ts";
 import { distributedTables } from "../distribution/placement.ts";
+import { takeCheckTurns } from "../lease/check-turns.ts";
 import { checkLease } from "../lease/lease.ts";
 import { Leases, type TakeOptions } from "../lease/leases.ts";
 import { tables } from "../schema/tables.ts";
@@ -39,7 +39,7 @@ export async function renameAccount(
     await using newName = await leases.take(to, options);
     const rename = async (tx: Transaction) => {
       // A check takes no lease.
-      await holdMeanings(tx, [from, to]);
+      await takeCheckTurns(tx, [from, to]);
       for (const lease of [oldName, newName]) await checkLease(tx, lease);
       await refuseUnfit(tx, from, to);
       for (const table of namedTables) await renameRows(tx, table, { from, to });

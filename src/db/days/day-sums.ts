@@ -28,7 +28,6 @@ export const dayText = "(bills.c_time at time zone 'UTC')::date";
 const above = (text: string) => `coalesce(sum(${text}) filter (where ${text} > 0), 0)`;
 const below = (text: string) => `coalesce(sum(${text}) filter (where ${text} < 0), 0)`;
 const count = (condition: string) => `count(*) filter (where ${condition})`;
-const hasFee = "bills.fee <> 0 or bills.fee_by_coupon <> 0";
 
 const sums: readonly Column[] = [
   ["bills", "count(*)"],
@@ -74,8 +73,7 @@ export const symbolDaySums: SumTable = {
     ...sums,
     ["amount_bills", count("bills.amount <> 0")],
     ["apart_bills", count("bills.amount <> bills.fee")],
-    ["fee_bills", count(hasFee)],
-    ["moving_bills", count(`bills.amount <> 0 or ${hasFee}`)],
+    ["fee_bills", count("bills.fee <> 0 or bills.fee_by_coupon <> 0")],
   ],
   bounds: [],
 };

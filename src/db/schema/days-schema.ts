@@ -54,11 +54,10 @@ export const symbolDays = pgTable(
     symbol: key("symbol").notNull(),
     businessType: key("business_type").notNull(),
     ...sums(),
-    /** How many bills have an amount; one other than their fee; a fee or coupon; any of these. */
+    /** How many bills have an amount; one other than their fee; a fee or coupon. */
     amountBills: bigint("amount_bills", { mode: "number" }).notNull(),
     apartBills: bigint("apart_bills", { mode: "number" }).notNull(),
     feeBills: bigint("fee_bills", { mode: "number" }).notNull(),
-    movingBills: bigint("moving_bills", { mode: "number" }).notNull(),
   },
   (t) => [
     // The name that Drizzle makes is longer than Postgres allows.

@@ -4,7 +4,6 @@ create or replace view public.contract_days as
 select
   days.account,
   days.product_type,
-  $days_wallet as wallet,
   day,
   coin,
   symbol,
@@ -22,15 +21,7 @@ select
     when $is_fee_inside then apart_bills
     when rule.counts_amount then amount_bills
     else 0
-  end as amount_bills,
-  -- The part of the amount that moves the balance.
-  $sum_amount_in + $sum_amount_out as moved,
-  -- How many bills have an amount, a fee or a coupon. A bill that closes a position has all of them.
-  case
-    when rule.counts_amount or (business_types.category = 'trade' and days.product_type not like 'UTA-%')
-    then moving_bills
-    else fee_bills
-  end as moving_bills
+  end as amount_bills
 from symbol_days as days
 $join_day_rules
 where bills <> 0;

@@ -1,0 +1,1 @@
+ALTER TABLE "symbol_days" DROP COLUMN "moving_bills" CASCADE;
