@@ -74,6 +74,8 @@ export type SyncOptions = Which &
     readonly only?: readonly Target[] | undefined;
     /** Takes keys that were not used for their accounts before as they are. Default not. */
     readonly newKey?: boolean | undefined;
+    /** Ends with a check of what changed. Default so. */
+    readonly reconcile?: boolean | undefined;
     readonly onProgress?: ((progress: BillsProgress) => void) | undefined;
   };
 
@@ -151,7 +153,7 @@ type At = {
 
 async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
-  const { newKey = false } = options;
+  const { newKey = false, reconcile: isChecked = true } = options;
   const targets = targetsOf(options.only);
   const whole = configFor(at, options, needsCredentials(targets));
   const config = forTargets(whole, targets);
@@ -165,7 +167,8 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { promise, resolve } = Promise.withResolvers<SyncResult>();
   using stop = stopOn(options.signal);
   const contractTypes = contractTypesOf(whole);
-  const deps = { database, reporter, signal: stop.signal, targets, newKey, contractTypes };
+  const shared = { database, reporter, targets, newKey, contractTypes };
+  const deps = { ...shared, signal: stop.signal, reconcile: isChecked };
   await runSync(config, { ...deps, onResult: resolve });
   return promise;
 }

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { checkAccount } from "../src/commands/fleet/run-task.ts";
+import { checkAccounts } from "../src/commands/reconcile/check-accounts.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays } from "../src/db/days/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
@@ -89,7 +89,7 @@ test("a worker's check that looks at all bills counts them anew", async () => {
   await db.execute(
     sql`delete from bills where account = ${account} and bill_id = ${first?.billId}`,
   );
-  await checkAccount(db, account, new AbortController().signal);
+  await checkAccounts(db, [account], new AbortController().signal);
   const { rows } = await db.execute(sql`select bills from streams where account = ${account}`);
   expect(rows).toEqual([{ bills: String(bills.length - 1) }]);
 });

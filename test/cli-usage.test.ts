@@ -11,7 +11,7 @@ import { openClient } from "./support/exchange-client.ts";
 
 const commands = [
   ...["demo", "doctor", "sync", "status", "verify", "reconcile", "breaks", "export", "report"],
-  ...["serve", "accounts", "keys", "types", "db", "worker", "enqueue", "schedule", "sandbox"],
+  ...["serve", "accounts", "keys", "types", "db", "worker", "sandbox"],
 ];
 
 const credentials = {
@@ -54,7 +54,7 @@ describe.concurrent("help", () => {
 
   const reporting = ["--account <name...>", "--product <type...>", "--json"];
   const options: Readonly<Record<string, readonly string[]>> = {
-    sync: [...reporting, "--only <target...>", "--new-key", "--dry-run"],
+    sync: [...reporting, "--only <target...>", "--new-key", "--no-reconcile", "--dry-run"],
     status: [
       ...[...reporting, "--limit <number>", "--offset <number>", "--check"],
       ...["--format <format>", "--output <file>"],
@@ -81,9 +81,12 @@ describe.concurrent("help", () => {
     doctor: ["--account <name...>", "--json"],
     db: [],
     types: ["--json"],
-    worker: ["--concurrency <number>", "--address <local-ip>", "--egress <name>"],
-    enqueue: ["--reconcile"],
-    schedule: ["--every <duration>"],
+    worker: [
+      "--concurrency <number>",
+      "--every <duration>",
+      "--address <local-ip>",
+      "--egress <name>",
+    ],
     serve: ["--port <port>", "--host <address>", "--page-host <name...>"],
     keys: [],
     sandbox: [

@@ -6,14 +6,7 @@ import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
 import { readQueue } from "../src/fleet/queue-status.ts";
-import {
-  type Job,
-  keyOf,
-  type QueuedTask,
-  queuedChecks,
-  queuedTasks,
-  renameJobs,
-} from "../src/fleet/tasks.ts";
+import { type Job, keyOf, type QueuedTask, queuedTasks, renameJobs } from "../src/fleet/tasks.ts";
 import {
   readWorkerSessions,
   unawareOfEachOther,
@@ -173,9 +166,9 @@ describe("a job", () => {
 test("what was given up of an account that no round queues any more is forgotten", async () => {
   await using at = await openQueues();
   const [queue] = at.queues;
-  await queue.enqueue([task("kept"), task("gone"), ...queuedChecks([{ name: "gone" }])]);
+  await queue.enqueue([task("kept"), task("gone")]);
   await queue.enqueue([{ task: { lists: true }, priority: 1, group: "lists" }]);
-  for (const job of await queue.fetch(4)) await queue.abandon(job, "refused");
+  for (const job of await queue.fetch(3)) await queue.abandon(job, "refused");
   await queue.forgetOthers(new Set(["kept"]));
   const failed = await failedOf(at.db);
   expect(failed?.map(({ name }) => name).toSorted()).toEqual([":lists", "kept"]);
@@ -195,7 +188,6 @@ test("a session that only reads holds no lock for which a fetch waits", async ()
 test("an account that is renamed waits under its new name, once, and what was given up of it is told so", async () => {
   await using at = await openQueues();
   const [queue] = at.queues;
-  await queue.enqueue([...queuedChecks([{ name: "old" }])]);
   await queue.enqueue([task("given-up"), task("old"), task("user", { group: "uid 1" })]);
   const jobs = await queue.fetch(3);
   for (const job of jobs) {
@@ -214,15 +206,12 @@ test("an account that is renamed waits under its new name, once, and what was gi
     where state < 'active' and name = 'sync'
     order by name`);
   expect(rows).toEqual([
-    { name: ":reconcile new", key: ":reconcile new", group: ":reconcile new" },
     { name: "new", key: "new", group: "new" },
     { name: "twin", key: "twin", group: "uid 1" },
   ]);
   // Another process has queued the new name already.
   await rename("new", "twin");
-  // A check waits until no sync runs.
-  expect(names(await queue.fetch(1))).toEqual(["twin"]);
-  expect(names(await queue.fetch(9))).toEqual([":reconcile twin"]);
+  expect(names(await queue.fetch(9))).toEqual(["twin"]);
 });
 
 test("accounts of one user are at work one after the other, however many fetch at once", async () => {

@@ -12,7 +12,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment, entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { coverUpTo } from "./support/fleet.ts";
+import { coverUpTo, queueAccounts } from "./support/fleet.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
 const productType = "USDT-FUTURES";
@@ -80,10 +80,10 @@ test(
     const { db } = open;
     await coverUpTo(db, accountNames, productType, Date.now() - historyDays * dayMs - minuteMs);
     const shown = jobs.toLocaleString("en");
-    const queued = await runCli(["enqueue"], { env });
-    expect(queued.stdout).toBe(`queued ${shown} of ${shown} jobs\n`);
-    const again = await runCli(["enqueue"], { env });
-    expect(again.stdout).toBe(`queued 0 of ${shown} jobs; ${shown} wait already, or are at work\n`);
+    expect(await queueAccounts(env)).toBe(`queued ${shown} of ${shown} jobs`);
+    expect(await queueAccounts(env)).toBe(
+      `queued 0 of ${shown} jobs; ${shown} wait already, or are at work`,
+    );
 
     const begun = Date.now();
     const worker = (address: string) =>
@@ -167,7 +167,7 @@ test("accounts of one user are read side by side by one sync, within the user's 
   expect(ofUser.peak()).toBeLessThanOrEqual(accountBills.limit.requests + 1);
 });
 
-test("schedule queues a round, and a worker that is asked to stop gives back what it did not finish", async () => {
+test("a worker alone queues a round and does it, and one that is asked to stop gives back what it did not finish", async () => {
   await using folder = await temporaryFolder();
   await using database = await testDatabase();
   await using sandbox = await openSandbox({
@@ -185,12 +185,9 @@ test("schedule queues a round, and a worker that is asked to stop gives back wha
     DATABASE_URL: database.url,
     ...(await accountsEnvironment(folder.path, sandbox, productType)),
   };
-  await using schedule = await startCli(["schedule", "--every", "1h"], { env });
-  await schedule.seen("stdout", /^queued 3 of 3 jobs$/m);
-  schedule.kill("SIGTERM");
-  expect(await schedule.ended).toMatchObject({ code: 0 });
   await using open = openDatabase(database.url);
-  await using worker = await startCli(["worker"], { env });
+  await using worker = await startCli(["worker", "--every", "1h"], { env });
+  await worker.seen("stderr", /queued 3 of 3 jobs/);
   const held = async () => {
     const { rows } = await open.db.execute(sql`select 1 from leases where holder <> ''`);
     return rows.length;

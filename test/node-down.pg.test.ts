@@ -11,7 +11,7 @@ import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables } from "./support/divided-tables.ts";
-import { coverUpTo } from "./support/fleet.ts";
+import { coverUpTo, queueAccounts } from "./support/fleet.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { seriesOf } from "./support/promtool.ts";
 import { query } from "./support/query.ts";
@@ -51,7 +51,7 @@ test("a node that hangs holds up its own account: each command does the others, 
     ...(await accountsEnvironment(folder.path, sandbox, "USDT-FUTURES")),
   };
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
-  expect(await runCli(["enqueue"], { env })).toMatchObject({ code: 0 });
+  await queueAccounts(env);
   await query(database.url, "delete from fleet.job");
   // The other accounts' rows lie in other parts.
   expect(
@@ -97,7 +97,7 @@ test("a node that hangs holds up its own account: each command does the others, 
     run("sync", "--json"),
     run("status", "--json"),
     run("status", "--check", "--limit", "2"),
-    run("enqueue"),
+    queueAccounts(env),
   ]);
   const key = aMirrorKey("west", { gaps: "allow" });
   const distributed = { keepsPlans: false };
@@ -145,8 +145,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
   expect(shown.stdout).toMatch(/^critical +south its rows cannot be read; bill-sync doctor$/m);
 
-  expect(queued, queued.stderr).toMatchObject({ code: 1 });
-  expect(queued.stdout).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
+  expect(queued).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
 
   const away = [{ account: hanging, error: reason }];
   const accountsIn = (told: readonly object[]) => told.map((one) => Reflect.get(one, "account"));

@@ -86,8 +86,6 @@ test("the installed program makes its tables, syncs and tells its status", async
   expect(synced.stdout).toMatch(/^complete, after /m);
   const { stdout } = await inFolder([bin, "status", "--json"], { env });
   expect(JSON.parse(stdout).streams).toMatchObject([{ productType, coverageShare: 1 }]);
-  const queued = await inFolder([bin, "enqueue"], { env });
-  expect(queued.stdout).toBe("queued 2 of 2 jobs\n");
 });
 
 test("a program in JavaScript syncs, verifies, reconciles and reads every bill", async () => {

@@ -115,9 +115,12 @@ const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> 
   types: [{ args: ["types"] }, { args: ["types", "--json"] }],
   serve: [{ args: ["serve", "--port", "0"], act: seenThenStop("stdout", /http/) }],
   keys: [{ args: ["keys", "list"] }, { args: ["keys", "list", "--json"] }],
-  worker: [{ args: ["worker"], act: seenThenStop("stderr", /working off the queue/, 1_500) }],
-  enqueue: [{ args: ["enqueue"] }],
-  schedule: [{ args: ["schedule", "--every", "1h"], act: seenThenStop("stdout", /queued/) }],
+  worker: [
+    {
+      args: ["worker", "--every", "1h"],
+      act: seenThenStop("stderr", /working off the queue/, 1_500),
+    },
+  ],
   sandbox: [{ args: ["sandbox"], act: seenThenStop("stderr", /is up/) }],
   demo: [{ args: ["demo"], act: seenThenStop("stdout", /bill-sync sync/, 1_500) }],
   help: [{ args: ["help"] }],

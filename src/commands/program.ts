@@ -52,16 +52,8 @@ const entries: Readonly<Record<string, Entry>> = {
   ],
   db: ["migrate, back up, restore or distribute the database", () => import("./db.ts")],
   worker: [
-    "sync queued accounts until Ctrl-C; may run on any number of machines",
+    "sync every account again and again, on any number of machines, until Ctrl-C",
     () => import("./fleet/worker.ts"),
-  ],
-  enqueue: [
-    "queue every account once, for the workers; run it from cron",
-    () => import("./fleet/enqueue.ts"),
-  ],
-  schedule: [
-    "queue every account once in each period, until Ctrl-C",
-    () => import("./fleet/enqueue.ts").then(({ defineSchedule: define }) => ({ define })),
   ],
   sandbox: [
     "run a sandbox exchange until Ctrl-C; prints the lines for .env",

@@ -13,7 +13,7 @@ import { leaseTiming, usableMs } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { Secret } from "../secret.ts";
 import { failedQueue, queueSchema, syncQueue } from "./queue-status.ts";
-import { accountOf, type Job, keyOf, type QueuedTask, taskOf } from "./tasks.ts";
+import { type Job, keyOf, type QueuedTask, taskOf } from "./tasks.ts";
 
 export const beatMs = secondMs;
 /**
@@ -184,8 +184,8 @@ export class Queue implements AsyncDisposable {
         from fleet.job
         where name = ${failedQueue}`);
       const isOther = ({ key }: { readonly key: string }) => {
-        const account = accountOf(taskOf(key));
-        return account !== undefined && !accounts.has(account);
+        const task = taskOf(key);
+        return "account" in task && !accounts.has(task.account);
       };
       const ids = textArray(rows.filter(isOther).map(({ id }) => id));
       await this.#db.execute(sql`

@@ -5,11 +5,8 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { failedQueue, queueSchema, syncQueue } from "./queue-status.ts";
 
-/** One piece of a worker's work: the sync or the check of one account, or the public lists. */
-export type Task =
-  | { readonly account: string }
-  | { readonly reconcile: string }
-  | { readonly lists: true };
+/** One piece of a worker's work: the sync of one account, or the public lists. */
+export type Task = { readonly account: string } | { readonly lists: true };
 
 /** A task on its way into the queue. */
 export type QueuedTask = {
@@ -40,33 +37,17 @@ export type JobEnd =
   /** The job was stopped, and another worker continues it. */
   | { readonly is: "given back" };
 
-// Account names contain no colon, so these keys cannot be an account's.
+// Account names contain no colon, so this key cannot be an account's.
 const listsKey = ":lists";
-const reconcilePrefix = ":reconcile ";
 
 /** A task's key. The queue never holds two tasks of the same key. */
-export function keyOf(task: Task): string {
-  if ("account" in task) return task.account;
-  return "reconcile" in task ? reconcilePrefix + task.reconcile : listsKey;
-}
+export const keyOf = (task: Task): string => ("account" in task ? task.account : listsKey);
 
-export function taskOf(key: string): Task {
-  if (key === listsKey) return { lists: true };
-  return key.startsWith(reconcilePrefix)
-    ? { reconcile: key.slice(reconcilePrefix.length) }
-    : { account: key };
-}
+export const taskOf = (key: string): Task =>
+  key === listsKey ? { lists: true } : { account: key };
 
-/** The account that a task is about; undefined for the public lists. */
-export function accountOf(task: Task): string | undefined {
-  if ("account" in task) return task.account;
-  return "reconcile" in task ? task.reconcile : undefined;
-}
-
-export function taskName(task: Task): string {
-  if ("account" in task) return task.account;
-  return "reconcile" in task ? `reconcile of ${task.reconcile}` : "symbols and contracts";
-}
+export const taskName = (task: Task): string =>
+  "account" in task ? task.account : "symbols and contracts";
 
 const prioritiesMax = historyMs / minuteMs;
 
@@ -94,16 +75,6 @@ export async function queuedTasks(
   const lists = { task: { lists: true }, priority: prioritiesMax + 1, group: "lists" } as const;
   return [lists, ...tasks];
 }
-
-/**
- * A check of each account. Checks have the lowest priority: nothing waits for them, so they run
- * when no sync is due.
- */
-export const queuedChecks = (accounts: readonly AccountToQueue[]): readonly QueuedTask[] =>
-  accounts.map(({ name }) => {
-    const task = { reconcile: name };
-    return { task, priority: -1, group: keyOf(task) };
-  });
 
 /**
  * The age of each account's oldest unread time, in minutes. Accounts that were never read are left
@@ -149,7 +120,6 @@ export async function renameJobs(
     where to_regclass(${`${queueSchema}.job`}) is not null`);
   if (rows.length === 0) return;
   await renameJobsOf(tx, keyOf({ account: from }), keyOf({ account: to }));
-  await renameJobsOf(tx, keyOf({ reconcile: from }), keyOf({ reconcile: to }));
 }
 
 async function renameJobsOf(tx: Transaction, from: string, to: string): Promise<void> {

@@ -1,8 +1,12 @@
 import { sql } from "drizzle-orm";
+import { enqueueAccounts, enqueuedText } from "../../src/commands/fleet/rounds.ts";
+import { readConfig } from "../../src/config/config.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
+import { type Database, openDatabase } from "../../src/db/connect.ts";
 import { textArray } from "../../src/db/sql/array-literal.ts";
+import { Queue } from "../../src/fleet/queue.ts";
+import { Secret } from "../../src/secret.ts";
 
 /** As if an earlier run had read the time of all of these accounts. */
 export async function coverUpTo(
@@ -18,4 +22,13 @@ export async function coverUpTo(
       account, ${productType},
       tstzmultirange(tstzrange(${from}::timestamptz, ${until}::timestamptz)), '{}', '{}', ${until}
     from unnest(${textArray(accounts)}::text[]) as wanted (account)`);
+}
+
+/** Queues every account once, as a worker's round does. */
+export async function queueAccounts(env: Record<string, string>): Promise<string> {
+  const config = readConfig(env, { credentials: false });
+  const url = new Secret(env["DATABASE_URL"] ?? "");
+  await using open = openDatabase(url.reveal());
+  await using queue = await Queue.open({ url, supervises: false, onTrouble: () => undefined });
+  return enqueuedText(await enqueueAccounts(open.db, queue, config));
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** The files of ops/systemd. */
 export const unitNames: readonly string[] = [
-  "bill-sync-schedule.service",
+  "bill-sync-worker.service",
   "bill-sync-worker@.service",
 ];
 

@@ -1,9 +1,7 @@
-import { errorText, exitOf } from "../../app/exit-code.ts";
-import { loggedRun } from "../../app/logged-run.ts";
+import { errorText } from "../../app/exit-code.ts";
 import { contractTypesOf, type Targets } from "../../app/targets.ts";
 import { reconcileAccount } from "../../audit/reconcile.ts";
 import type { Config } from "../../config/config.ts";
-import type { Database } from "../../db/connect.ts";
 import {
   AccountHeldError,
   ExchangeError,
@@ -26,8 +24,6 @@ export type ReadConfigs = {
 
 export type TaskDeps = {
   readonly session: SyncSession;
-  /** Allows statements as long as a check of millions of bills takes. */
-  readonly checksDb: Database;
   readonly configs: ReadConfigs;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
@@ -36,13 +32,12 @@ export type TaskDeps = {
 const ofAccounts: Targets = new Set(["bills", "ltv"]);
 const ofLists: Targets = new Set(["symbols", "contracts"]);
 
-/** Does one task as the command `sync` or `reconcile` would. Never throws. */
+/** Does one task as the command `sync` would. Never throws. */
 export async function runTask(
-  { session, checksDb, configs, reporter, signal }: TaskDeps,
+  { session, configs, reporter, signal }: TaskDeps,
   task: Task,
 ): Promise<JobEnd> {
   try {
-    if ("reconcile" in task) return await checkAccount(checksDb, task.reconcile, signal);
     const isAccount = "account" in task;
     const targets = isAccount ? ofAccounts : ofLists;
     const whole = isAccount ? configs.of(task.account) : configs.all();
@@ -52,7 +47,15 @@ export async function runTask(
     const onResult = (given: SyncResult) => {
       result = given;
     };
-    const deps = { reporter, signal, targets, newKey: false, contractTypes, onResult };
+    const deps = {
+      reporter,
+      signal,
+      targets,
+      newKey: false,
+      reconcile: true,
+      contractTypes,
+      onResult,
+    };
     await session.run(config, deps);
     return result === undefined ? { is: "done" } : jobEndOf(result);
   } catch (error) {
@@ -83,28 +86,4 @@ function isHopeless(error: unknown): boolean {
   if (!(error instanceof ExchangeError)) return false;
   const kinds = ["refused-credentials", "refused-permission", "refused-request"];
   return kinds.includes(error.kind);
-}
-
-/**
- * Checks what changed in one account, as `reconcile` does. A break is no failure: `status` reports
- * it.
- * @throws if the database fails.
- */
-export async function checkAccount(
-  db: Database,
-  account: string,
-  signal: AbortSignal,
-): Promise<JobEnd> {
-  const check = async () => {
-    const { isWhole, chains, breaks } = await reconcileAccount(
-      db,
-      { account, productTypes: undefined },
-      { isFull: false },
-    );
-    const counts = { isWhole, chains: chains.length, breaks: breaks.length };
-    const isOpen = breaks.length > 0;
-    return { ...exitOf({ errors: [], isOpen, isAnythingDone: true }), counts, errors: [] };
-  };
-  await loggedRun(db, "reconcile", check, signal);
-  return { is: "done" };
 }

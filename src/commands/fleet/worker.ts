@@ -5,7 +5,6 @@ import { statementMaxMs as checkMaxMs } from "../../audit/reconcile.ts";
 import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
 import { narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
-import { openDatabase } from "../../db/connect.ts";
 import type { Egress } from "../../db/lease/holders.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { messageOf, StoppedError, UsageError } from "../../errors.ts";
@@ -14,22 +13,25 @@ import { type JobEnd, type Task, taskName } from "../../fleet/tasks.ts";
 import { workOff } from "../../fleet/work-off.ts";
 import { workerSessionName } from "../../fleet/worker-sessions.ts";
 import { type Log, openLog } from "../../log.ts";
-import type { Define } from "../options.ts";
+import { type Define, durationOf } from "../options.ts";
 import { logReporter, type Reporter } from "../sync/reporter.ts";
 import { openSyncSession } from "../sync/sync.ts";
+import { queueRounds } from "./rounds.ts";
 import { type ReadConfigs, runTask } from "./run-task.ts";
 
 export type WorkerOptions = {
   readonly concurrency: number;
   readonly address?: string;
   readonly egress?: string;
+  /** How often it queues every account, in ms. Undefined if it queues none. */
+  readonly every?: number;
 };
 
 /** `worker`: works off the queued syncs and checks of accounts, until Ctrl-C. */
 export async function workerCommand(
   configs: ReadConfigs,
   io: Io,
-  { concurrency, address, egress: name }: WorkerOptions,
+  { concurrency, address, egress: name, every: everyMs }: WorkerOptions,
 ): Promise<ExitCode> {
   if (address !== undefined) await refuseForeign(address);
   const egress: Egress = {
@@ -48,11 +50,10 @@ export async function workerCommand(
   const applicationName = workerSessionName(egress);
   const { url } = database;
   await using queue = await Queue.open({ url, supervises: true, onTrouble, applicationName });
-  await using checks = openDatabase(url.reveal(), { statementMaxMs: checkMaxMs });
   using told = openWorkerLog(log, systemClock);
   const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
     using reporter = told.reporter();
-    const end = await runTask({ session, checksDb: checks.db, configs, reporter, signal }, task);
+    const end = await runTask({ session, configs, reporter, signal }, task);
     if (session.ban() !== undefined) {
       // The exchange would refuse the next account as well. Workers at other addresses go on.
       stop.abort(new StoppedError("this address is banned"));
@@ -63,7 +64,18 @@ export async function workerCommand(
   };
   log.info({ concurrency, ...egress }, "working off the queue");
   io.signal.addEventListener("abort", () => notice("stopping after the pages in hand"));
+  let failure: unknown;
+  const beRefused = (error: unknown) => {
+    if (!(error instanceof StoppedError)) failure = error;
+    stop.abort(new StoppedError("nothing can be queued"));
+  };
+  const { db } = database;
+  const rounds =
+    everyMs &&
+    queueRounds({ db, queue, readConfig: configs.all, everyMs, notice, signal }).catch(beRefused);
   await workOff({ queue, concurrency, work, clock: systemClock, signal, onTrouble });
+  await rounds;
+  if (failure !== undefined) throw failure;
   const ban = session.ban();
   if (ban !== undefined) throw ban;
   notice("stopped; other workers take the jobs that were not done");
@@ -120,8 +132,9 @@ export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
 }
 
 const help = `
-A worker takes accounts from the queue that enqueue and schedule fill, and syncs
-each as sync does. A job that failed in a way that may pass is tried again, each
+With --every, a worker queues every account, and syncs them: alone, it does all
+the work. Workers without --every take accounts from the same queue. Each
+account is synced as sync does it. A job that failed in a way that may pass is tried again, each
 time a little later. If it still fails, status lists it as failed until a later
 round syncs the account. If a worker is killed, others take its accounts within
 20 s. Ctrl-C and SIGTERM finish the pages in hand and give the jobs back; a
@@ -151,6 +164,7 @@ export const define: Define = (worker, { io, readEnvironment }, exitWith) => {
       countOf,
       concurrencyUsual,
     )
+    .option("--every <duration>", "queue every account once in each such period: 1h", periodOf)
     .option("--address <local-ip>", "send from this address of this machine")
     .option("--egress <name>", "share one rate limit with all workers of this name", egressOf)
     .addHelpText("after", help)
@@ -161,6 +175,12 @@ function countOf(text: string): number {
   const count = Number(text);
   if (/^\d{1,4}$/.test(text) && count >= 1 && count <= 1_000) return count;
   throw new InvalidArgumentError("It is not a number from 1 to 1000.");
+}
+
+function periodOf(text: string): number {
+  const ms = durationOf(text);
+  if (ms >= minuteMs) return ms;
+  throw new InvalidArgumentError("It is shorter than a minute.");
 }
 
 function egressOf(text: string): string {

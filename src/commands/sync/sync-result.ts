@@ -1,7 +1,9 @@
 import { exitOf, type RunExit } from "../../app/exit-code.ts";
+import type { Break } from "../../audit/breaks.ts";
 import type { RejectedCount } from "../../ledger/count-rejected.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../../sync/settings-lists.ts";
+import type { AccountsChecked } from "../reconcile/check-accounts.ts";
 
 /** What a run did. */
 export type SyncRun = {
@@ -16,6 +18,8 @@ export type SyncRun = {
    * reading them: without them, nobody knows whether the ledger is complete.
    */
   readonly quarantined: readonly RejectedCount[] | { readonly error: unknown };
+  /** The check that ends the run; undefined if none was made. Or the error that ended it. */
+  readonly reconciled?: AccountsChecked | { readonly error: unknown } | undefined;
   readonly elapsedMs: number;
 };
 
@@ -45,6 +49,7 @@ export const errorsOf = ({
   contracts = [],
   reports,
   quarantined,
+  reconciled,
 }: Omit<SyncRun, "runId" | "elapsedMs">): readonly unknown[] =>
   [
     symbols?.error,
@@ -54,15 +59,23 @@ export const errorsOf = ({
       ...[...loanToValue, ...streams].map((part) => part.error),
     ]),
     "error" in quarantined ? quarantined.error : undefined,
+    reconciled !== undefined && "error" in reconciled ? reconciled.error : undefined,
   ].filter((error) => error !== undefined);
 
-function factsOf({ symbols, contracts = [], reports, quarantined }: SyncRun) {
+/** The breaks that no earlier check has told. A restated bill is no fault of the ledger. */
+export const newFaults = (reconciled: SyncRun["reconciled"]): readonly Break[] =>
+  reconciled === undefined || "error" in reconciled
+    ? []
+    : reconciled.opened.filter(({ kind }) => kind !== "restatement");
+
+function factsOf({ symbols, contracts = [], reports, quarantined, reconciled }: SyncRun) {
   const lists = [...(symbols === undefined ? [] : [symbols]), ...contracts];
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     isOpen:
       // A rejected row is not among the bills, so the ledger is not complete.
       (!("error" in quarantined) && quarantined.length > 0) ||
+      newFaults(reconciled).length > 0 ||
       lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),
     isAnythingDone:

@@ -33,6 +33,7 @@ import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import { syncContracts, syncSymbols } from "../../sync/settings-lists.ts";
 import type { LoanToValueCommit, PageCommit } from "../../sync/store.ts";
 import { formatCounted } from "../../terminal/format.ts";
+import { checkAccounts } from "../reconcile/check-accounts.ts";
 import type { Reporter } from "./reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
@@ -55,12 +56,27 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
   const names = answered.map(({ account }) => account);
   const quarantined = names.length === 0 ? [] : await lookUpRejected(db, names);
+  const checkable = reports
+    .filter(({ error }) => error === undefined)
+    .map(({ account }) => account);
+  const reconciled = await check(deps, checkable);
   const elapsedMs = performance.now() - startedAt;
-  const result = syncResult({ runId, symbols, contracts, reports, quarantined, elapsedMs });
+  const result = syncResult({
+    ...{ runId, symbols, contracts, reports, quarantined, reconciled, elapsedMs },
+  });
   reporter.end(result);
   onResult(result);
   const { outcome, exitCode } = result;
   return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
+}
+
+/** The check of what changed. A sync that was stopped leaves it to the next one. */
+async function check(
+  { checks, signal }: SyncDeps,
+  accounts: readonly string[],
+): Promise<SyncRun["reconciled"]> {
+  if (checks === undefined || signal.aborted || accounts.length === 0) return undefined;
+  return checkAccounts(checks, accounts, signal).catch((error: unknown) => ({ error }));
 }
 
 const lookUpRejected = (
@@ -78,6 +94,8 @@ export type SyncDeps = {
   readonly targets: Targets;
   readonly onResult: (result: SyncResult) => void;
   readonly db: Database;
+  /** Allows statements as long as a check of millions of bills takes. Undefined if none is wanted. */
+  readonly checks: Database | undefined;
   readonly access: ExchangeAccess;
   readonly runId: string;
   readonly contractTypes: readonly ContractProductType[];

@@ -9,6 +9,7 @@ import type { StreamReport } from "../../sync/stream-run.ts";
 import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
 import {
   formatCount,
+  formatCounted,
   formatDuration,
   formatInterval,
   formatMinute,
@@ -20,6 +21,7 @@ import {
   streamName,
   streamNames,
 } from "../../terminal/stream-names.ts";
+import { breakJson, breakText } from "../reconcile/break-text.ts";
 import {
   contractsLines,
   contractsName,
@@ -58,6 +60,7 @@ export function summaryText(result: SyncResult): string {
     ...streams.flatMap(streamRemarks),
     ...reports.flatMap(accountRemarks),
     ...("error" in quarantined ? [] : quarantined.map(rejectedRemark)),
+    ...reconciledLines(result.reconciled),
     `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
       formatDuration(elapsedMs),
   ].join("\n");
@@ -79,6 +82,7 @@ type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" |
 const countCells = (counts: Counts): readonly string[] =>
   [counts.new, counts.unchanged, counts.restated, counts.rejected, counts.requests].map(
     formatCount,
+    formatCounted,
   );
 
 const streamCells = (stream: StreamReport): readonly string[] => [
@@ -108,7 +112,13 @@ function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
 type Failure = { readonly message: string; readonly names: readonly string[] };
 
 /** Each error once, with everything that it ended. Work that the user stopped has not failed. */
-function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): readonly Failure[] {
+function failures({
+  symbols,
+  contracts = [],
+  reports,
+  quarantined,
+  reconciled,
+}: SyncRun): readonly Failure[] {
   const named = [
     { name: "symbols", error: symbols?.error },
     ...contracts.map((list) => ({ name: contractsName(list), error: list.error })),
@@ -118,6 +128,10 @@ function failures({ symbols, contracts = [], reports, quarantined }: SyncRun): r
       ...failedAlike(streams),
     ]),
     { name: "rejected_bills", error: "error" in quarantined ? quarantined.error : undefined },
+    {
+      name: "reconcile",
+      error: reconciled && "error" in reconciled ? reconciled.error : undefined,
+    },
   ];
   const byMessage = Map.groupBy(
     named.filter(({ error }) => error !== undefined && !isStop(error)),
@@ -158,10 +172,32 @@ const accountRemarks = ({ account, closed = [], notAvailable = [] }: AccountRepo
   ...notAvailableLines(account, notAvailable),
 ];
 
+// More new breaks are not read at a look: breaks list has all.
+const breaksShownMax = 5;
+
+/** What the check at the end found. Nothing is said where nothing is open. */
+function reconciledLines(reconciled: SyncRun["reconciled"]): readonly string[] {
+  if (reconciled === undefined || "error" in reconciled || reconciled.open === 0) return [];
+  const { open, opened } = reconciled;
+  const ofThem =
+    opened.length === 0 ? "none of them new" : `${formatCount(opened.length)} of them new`;
+  return [
+    ...opened.slice(0, breaksShownMax).map((entry) => breakText({ ...entry, isRetired: false })),
+    `${formatCounted(open, "break")} open, ${ofThem}: bill-sync breaks list shows all`,
+  ];
+}
+
 const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
   `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
   "rejected_bills and not among the bills: bill-sync breaks list shows how each broke the API's contract, " +
   "and every sync tries them again";
+
+const reconciledJson = (reconciled: SyncRun["reconciled"]): object | null => {
+  if (reconciled === undefined) return null;
+  if ("error" in reconciled) return { error: messageOf(reconciled.error) };
+  const { open, opened } = reconciled;
+  return { open, opened: opened.map((entry) => breakJson({ ...entry, isRetired: false })) };
+};
 
 /** A run's summary for programs. */
 export const summaryJson = (result: SyncResult): object => ({
@@ -171,6 +207,7 @@ export const summaryJson = (result: SyncResult): object => ({
   ...("error" in result.quarantined
     ? { quarantined: null, error: messageOf(result.quarantined.error) }
     : { quarantined: result.quarantined }),
+  reconciled: reconciledJson(result.reconciled),
 });
 
 /** The counts of a run, for programs and for the run log. */

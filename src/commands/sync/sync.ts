@@ -14,12 +14,14 @@ import {
 } from "../../app/targets.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
+import { secondMs } from "../../contract/time.ts";
 import { type Egress, holderName } from "../../db/lease/holders.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import type { ExchangeError } from "../../errors.ts";
+import { statementMaxMs } from "../../reconciliation/reconcile.ts";
 import { type Define, narrowedConfig, only, type Reporting, reporting } from "../options.ts";
 import { planCommand } from "./plan.ts";
 import { openReporter } from "./reporter.ts";
@@ -35,6 +37,8 @@ export type SyncOptions = {
   readonly contractTypes?: readonly ContractProductType[];
   /** Whether to accept keys that are new for their accounts without proof. Default false. */
   readonly newKey?: boolean;
+  /** Whether to end with a check of what changed. Default true. */
+  readonly reconcile?: boolean;
 };
 
 /**
@@ -44,13 +48,13 @@ export type SyncOptions = {
 export async function syncCommand(given: Config, io: Io, options: SyncOptions): Promise<ExitCode> {
   using reporter = openReporter(given.logLevel, io);
   await using database = await openCommandDatabase(given.database, reporter.notice);
-  const { json, targets = allTargets, newKey = false, contractTypes } = options;
+  const { json, targets = allTargets, newKey = false, reconcile = true, contractTypes } = options;
   const onResult = (result: SyncResult) => {
     if (json) printJson(io, summaryJson(result));
     else printSummary(io, summaryText(result));
   };
   const { signal } = io;
-  const deps = { database, reporter, signal, targets, newKey, onResult };
+  const deps = { database, reporter, signal, targets, newKey, reconcile, onResult };
   return await runSync(given, { ...deps, ...(contractTypes && { contractTypes }) });
 }
 
@@ -59,6 +63,8 @@ export type SyncRunDeps = Pick<
   "reporter" | "signal" | "targets" | "newKey" | "onResult"
 > & {
   readonly database: CommandDatabase;
+  /** Whether to end with a check of what changed. */
+  readonly reconcile: boolean;
   readonly contractTypes?: readonly ContractProductType[];
 };
 
@@ -107,6 +113,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
+  const checks = stack.use(openDatabase(database.url.reveal(), { statementMaxMs }));
   const leases = new Leases(db, { holder: holderName(process.pid, egress) });
   const kept = stack.move();
   return {
@@ -115,7 +122,9 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       for (const line of notices) deps.reporter.warn(line);
       const lockWaits = new LockWaits(db);
       const { contractTypes = contractTypesOf(config) } = deps;
-      const shared = { db, access, leases, lockWaits };
+      const isOfBills = deps.targets.has("bills") || deps.targets.has("ltv");
+      const checksDb = deps.reconcile && isOfBills ? checks.db : undefined;
+      const shared = { db, checks: checksDb, access, leases, lockWaits };
       return await loggedRun(
         db,
         "sync",
@@ -149,10 +158,14 @@ A new API key of an account must serve bills that are stored for this account.
 If it does not, nothing is written. If all stored bills are too old to be read
 again, the key is accepted, with a notice. --new-key skips this check.`;
 
-type SyncWords = Reporting & { readonly newKey: boolean; readonly dryRun: boolean };
+type SyncWords = Reporting & {
+  readonly newKey: boolean;
+  readonly dryRun: boolean;
+  readonly reconcile: boolean;
+};
 
 export const define: Define = (command, { io, readEnvironment }, exitWith) => {
-  const sync = ({ json, newKey, dryRun, ...options }: SyncWords) => {
+  const sync = ({ json, newKey, dryRun, reconcile, ...options }: SyncWords) => {
     const targets = targetsOf(options.only);
     const hasSecrets = !dryRun && needsCredentials(targets);
     const whole = narrowedConfig(readEnvironment, hasSecrets, { ...options, json });
@@ -160,11 +173,12 @@ export const define: Define = (command, { io, readEnvironment }, exitWith) => {
     const shared = { json, targets, contractTypes: contractTypesOf(whole) };
     return dryRun
       ? planCommand(config, io, shared)
-      : syncCommand(config, io, { ...shared, newKey });
+      : syncCommand(config, io, { ...shared, newKey, reconcile });
   };
   reporting(command)
     .addOption(only())
     .option("--new-key", "accept API keys without proof that they belong to their accounts", false)
+    .option("--no-reconcile", "leave out the check of what changed, with which it ends")
     .option("--dry-run", "show what it would fetch; asks the exchange only for its time", false)
     .addHelpText("after", help)
     .action(exitWith(sync));
