@@ -26,7 +26,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
     run: (args: readonly string[], full: CliOptions["full"] = []) => runCli(args, { env, full }),
     outcomes: async () => {
       const { rows } = await db.execute<{ outcome: string }>(
-        sql`select outcome from sync_runs order by started_at`,
+        sql`select outcome from sync_runs where command <> 'reconcile' order by started_at`,
       );
       return rows.map(({ outcome }) => outcome);
     },

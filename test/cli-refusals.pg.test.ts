@@ -78,7 +78,9 @@ describe.concurrent("credentials that are refused are refused once, and told apa
       outcome: "failed",
       error: expect.stringMatching(message),
     });
-    const { rows } = await at.db.execute(sql`select outcome, error from sync_runs`);
+    const { rows } = await at.db.execute(
+      sql`select outcome, error from sync_runs where command = 'sync'`,
+    );
     expect(rows).toEqual([{ outcome: "failed", error: expect.stringMatching(message) }]);
     for (const name of ["EXCHANGE_API_KEY", "EXCHANGE_API_SECRET", "EXCHANGE_API_PASSPHRASE"]) {
       expect(end.stdout + end.stderr).not.toContain(at.env[name]);
@@ -109,7 +111,7 @@ test("an address that is banned in the middle of a sync asks nothing more, keeps
   expect(end.stdout).toMatch(
     /HTTP 403 "<html>.*has banned this machine's address.*; wait at least/,
   );
-  const { rows } = await at.db.execute(sql`select outcome from sync_runs`);
+  const { rows } = await at.db.execute(sql`select outcome from sync_runs where command = 'sync'`);
   expect(rows).toEqual([{ outcome: "incomplete" }]);
   const bills = await at.db.execute<{ stored: number }>(
     sql`select sum(bills)::integer as stored from streams`,

@@ -48,7 +48,7 @@ async function house() {
     run: () => runCli(["sync", "--only", "bills"], { env }),
     async outcomes() {
       const { rows } = await db.execute<{ outcome: string; finished: boolean }>(
-        sql`select outcome, finished_at is not null as finished from sync_runs order by started_at`,
+        sql`select outcome, finished_at is not null as finished from sync_runs where command = 'sync' order by started_at`,
       );
       return rows.map(({ outcome, finished }) => [outcome, finished]);
     },

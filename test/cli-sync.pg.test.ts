@@ -106,7 +106,8 @@ test("the first sync makes the tables, stores the ledger to the last digit and s
     sql`select command, outcome, error, finished_at is not null as finished from sync_runs order by started_at`,
   );
   const run_ = { command: "sync", outcome: "complete", error: null, finished: true };
-  expect(runs).toEqual([run_, run_]);
+  const check = { ...run_, command: "reconcile" };
+  expect(runs).toEqual([run_, check, run_, check]);
 });
 
 test("--json prints one document and nothing else, --product narrows the run", async () => {

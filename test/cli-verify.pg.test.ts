@@ -138,6 +138,7 @@ test("names what differs with code 1, heals it with code 0, and says then that a
   );
   expect(rows).toEqual([
     { command: "sync", outcome: "complete" },
+    { command: "reconcile", outcome: "complete" },
     { command: "verify", outcome: "complete" },
   ]);
 });
