@@ -18,7 +18,8 @@ let outputError: Error | undefined;
 const lost = (error: NodeJS.ErrnoException): void => {
   if (error.code !== "EPIPE") outputError = error;
 };
-const io: Io = { out: process.stdout, err: process.stderr, signal: stop.signal, lost };
+const isRunByNpm = process.env["npm_lifecycle_event"] !== undefined;
+const io: Io = { isRunByNpm, out: process.stdout, err: process.stderr, signal: stop.signal, lost };
 
 /** What is set for the process wins over what stands in .env. */
 function readEnvironment(): Environment {
@@ -39,7 +40,8 @@ const sameKeyMs = 300;
 /** The first Ctrl-C finishes the page in hand, the second ends at once. Both are safe. */
 function stopOnSignals(): void {
   let firstAt: number | undefined;
-  for (const name of ["SIGINT", "SIGTERM"] as const) {
+  // SIGHUP: the terminal was closed. Without a handler the embedded Postgres would stay behind.
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(name, () => {
       firstAt ??= performance.now();
       stop.abort(new StoppedError("stopped on request"));
@@ -107,8 +109,8 @@ stopOnSignals();
 outliveOutput();
 watchDefects();
 keepTlsVerified();
-const isRunByNpm = process.env["npm_lifecycle_event"] !== undefined;
-const deps = { io, isRunByNpm, readEnvironment };
+const npm = isRunByNpm ? process.env : undefined;
+const deps = { io, npm, readEnvironment };
 const ended = await runProgram(args, deps).catch(fail);
 const exitCode = await flushOutput(ended);
 await flush(io.err);

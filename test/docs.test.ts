@@ -74,7 +74,7 @@ test("docs/design.md says what each folder of src has", () => {
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
 const program = await programOf(
-  { io, isRunByNpm: false, readEnvironment: () => ({}) },
+  { io, npm: undefined, readEnvironment: () => ({}) },
   () => () => Promise.reject(new Error("nothing is run here")),
 );
 const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };

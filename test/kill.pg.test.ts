@@ -92,7 +92,7 @@ function runHere(args: readonly string[], env: CliEnvironment): Promise<number> 
   const io = { out: sink(), err: sink(), signal: new AbortController().signal } as unknown as Io;
   return runProgram(args, {
     io,
-    isRunByNpm: false,
+    npm: undefined,
     readEnvironment: () => ({ ...env, LOG_LEVEL: "silent" }),
   });
 }

@@ -78,7 +78,7 @@ describe("the summary says", () => {
     ];
     expect(linesOf({ symbols: symbols(), reports })).toEqual([
       "symbols: 3,204 pairs, 2 new, 1 changed, 0 returned, 3 gone",
-      "main/loan-to-value: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (unchanged)",
+      "main/loan-to-value: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (changed)",
       "main/loan-to-value/12: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (the first record)",
       "desk/loan-to-value: the record is empty, there seems to be no loan (changed)",
       "complete, after 5.2 s",

@@ -4,6 +4,8 @@ import { printable, printableJson } from "../printable.ts";
 export type Io = {
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
+  /** Whether npm runs the program: then commands are named as they are typed there. Default not. */
+  readonly isRunByNpm?: boolean;
   /** Aborts with a StoppedError when the user asks the command to stop. */
   readonly signal: AbortSignal;
   /** Called if a result could not be written: the command has then failed, whatever it did. */
@@ -13,21 +15,31 @@ export type Io = {
 /** 0 done and complete · 1 not complete · 2 wrong usage or config · 3 another run is at work */
 export type ExitCode = 0 | 1 | 2 | 3;
 
+/** Commands in a text, which are written "bill-sync sync --json", as the user types them. */
+export const asTyped = ({ isRunByNpm = false }: Pick<Io, "isRunByNpm">, text: string): string =>
+  isRunByNpm
+    ? text.replaceAll(
+        /\bbill-sync ([a-z]+)( [^;:,\n]*)?/g,
+        (_, name: string, rest = "") =>
+          `npm run ${name}${/ --[a-z]/.test(rest) ? " --" : ""}${rest}`,
+      )
+    : text;
+
 /** Prints a result. A failed write is reported to `io.lost`. */
 export const print = (io: Io, text: string): void => {
-  io.out.write(`${printable(text)}\n`, (error) => {
+  io.out.write(`${printable(asTyped(io, text))}\n`, (error) => {
     if (error) io.lost(error);
   });
 };
 
 /** Prints a summary of work that is done. A failed write is no failure of the work. */
-export const printSummary = (io: Pick<Io, "out">, text: string): void => {
-  io.out.write(`${printable(text)}\n`);
+export const printSummary = (io: Pick<Io, "out" | "isRunByNpm">, text: string): void => {
+  io.out.write(`${printable(asTyped(io, text))}\n`);
 };
 
 /** Prints a message that is no result. */
-export const tell = (io: Pick<Io, "err">, message: string): void => {
-  io.err.write(`${printable(message)}\n`);
+export const tell = (io: Pick<Io, "err" | "isRunByNpm">, message: string): void => {
+  io.err.write(`${printable(asTyped(io, message))}\n`);
 };
 
 /** The outputs that have received their JSON document. */

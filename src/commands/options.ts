@@ -6,8 +6,8 @@ import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
-  /** npm takes options before two dashes for itself. */
-  readonly isRunByNpm: boolean;
+  /** The environment as npm run sets it; undefined if npm does not run the program. */
+  readonly npm: Environment | undefined;
   /**
    * Called only by a command that needs the environment: help is shown even if the environment is
    * invalid.

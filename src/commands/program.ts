@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { asksForJson, printErrorJson } from "../app/error-json.ts";
 import { type ExitCode, print, tell } from "../app/io.ts";
+import type { Environment } from "../config/settings.ts";
 import { UsageError } from "../errors.ts";
 import { withShortWords } from "../printable.ts";
 import { programVersion } from "../version.ts";
@@ -76,6 +77,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     };
   try {
     const program = await programOf(deps, exitWith, args);
+    refuseSwallowed(program, args, deps.npm);
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -85,6 +87,33 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     return 2;
   }
   return exitCode;
+}
+
+/**
+ * npm takes an option before two dashes for itself, without a word: a dry run would be none.
+ * @throws UsageError that says what to type.
+ */
+function refuseSwallowed(program: Command, args: readonly string[], npm: Environment | undefined) {
+  if (npm === undefined) return;
+  const [command, part] = typedCommand(program, args);
+  if (command === undefined) return;
+  const swallowed = (part ?? command).options.flatMap(({ long }) => {
+    const value = npm[`npm_config_${long?.slice(2).replaceAll("-", "_")}`];
+    return long && value && !args.includes(long)
+      ? [value === "true" ? long : `${long} ${value}`]
+      : [];
+  });
+  if (swallowed.length === 0) return;
+  const [name = "", ...rest] = args;
+  const words = [...rest, ...swallowed].join(" ");
+  throw new UsageError(
+    `npm keeps ${swallowed.join(" ")} for itself: type npm run ${name} -- ${words}`,
+  );
+}
+
+function typedCommand(program: Command, [name, part]: readonly string[]) {
+  const command = program.commands.find((one) => one.name() === name);
+  return [command, command?.commands.find((one) => one.name() === part)] as const;
 }
 
 /**
@@ -104,7 +133,7 @@ export async function programOf(
   return program;
 }
 
-function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
+function openProgram({ io, npm }: ProgramDeps): Command {
   return new Command("bill-sync")
     .description("Keeps the whole history of a futures account's bills in Postgres.")
     .version(programVersion(), "--version", "print the version")
@@ -114,7 +143,7 @@ function openProgram({ io, isRunByNpm }: ProgramDeps): Command {
       writeOut: (text) => print(io, text.replace(/\n$/, "")),
       writeErr: (text) => tell(io, withShortWords(text).replace(/\n$/, "")),
     })
-    .showHelpAfterError(`(--help shows what there is${isRunByNpm ? npmHint : ""})`)
+    .showHelpAfterError(`(--help shows what there is${npm === undefined ? "" : npmHint})`)
     .addHelpText(
       "after",
       `

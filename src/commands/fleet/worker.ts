@@ -134,11 +134,11 @@ export function openWorkerLog(log: Log, clock: Clock): WorkerLog {
 const help = `
 With --every, a worker queues every account, and syncs them: alone, it does all
 the work. Workers without --every take accounts from the same queue. Each
-account is synced as sync does it. A job that failed in a way that may pass is tried again, each
-time a little later. If it still fails, status lists it as failed until a later
-round syncs the account. If a worker is killed, others take its accounts within
-20 s. Ctrl-C and SIGTERM finish the pages in hand and give the jobs back; a
-second one ends at once. Both are safe.
+account is synced as sync does it. A job that failed in a way that may pass is
+tried again, each time a little later. If it still fails, status lists it as
+failed until a later round syncs the account. If a worker is killed, others take
+its accounts within 20 s. Ctrl-C and SIGTERM finish the pages in hand and give
+the jobs back; a second one ends at once. Both are safe.
 
 Workers that send from one address must share its rate limit. Workers of one
 machine do, unless each has an --address of its own. Workers of several machines

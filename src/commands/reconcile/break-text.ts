@@ -22,7 +22,7 @@ export function breakText(entry: Marked<Break>): string {
   const amounts =
     entry.expected === null || entry.observed === null
       ? []
-      : [`expected ${entry.expected}, observed ${entry.observed}, off by ${entry.difference}`];
+      : [`expected ${entry.expected}, observed ${entry.observed}: ${wayOf(entry.difference)}`];
   const bills =
     entry.firstBadBill === null
       ? []
@@ -38,6 +38,10 @@ export function breakText(entry: Marked<Break>): string {
     `   first seen ${entry.firstSeenAt}`,
   ].join("\n");
 }
+
+/** "5 too much", "0.1 too little": how the observed amount lies to the expected one. */
+const wayOf = (difference: string | null): string =>
+  difference?.startsWith("-") ? `${difference.slice(1)} too little` : `${difference} too much`;
 
 /** A bill's name. In a unified account's wallet it includes the bill's category. */
 const billName = (productType: string | null, billId: string | null): string =>

@@ -17,7 +17,9 @@ const brokenShownMax = 5;
 
 /** The result for pairs. Errors are listed among the failures. */
 export const symbolsLines = ({ stored, broken }: SymbolsReport): readonly string[] => [
-  ...(stored === undefined ? [] : [`symbols: ${storedText(stored, "pair")}`]),
+  ...(stored === undefined || isUnchanged(stored)
+    ? []
+    : [`symbols: ${storedText(stored, "pair")}`]),
   ...brokenLines("symbols", broken),
 ];
 
@@ -38,7 +40,7 @@ export function contractsLines(lists: readonly ContractsReport[]): readonly stri
     isOutdated: false,
   };
   return [
-    ...(taken.length === 0 ? [] : [`contracts: ${storedText(all, "contract")}`]),
+    ...(isUnchanged(all) ? [] : [`contracts: ${storedText(all, "contract")}`]),
     ...lists.flatMap((list) => [
       ...(list.stored?.isOutdated === true
         ? [`${contractsName(list)}: ${storedText(list.stored, "contract")}`]
@@ -49,6 +51,10 @@ export function contractsLines(lists: readonly ContractsReport[]): readonly stri
 }
 
 type Stored = Omit<NonNullable<ListReport["stored"]>, "readAt">;
+
+/** Whether a list was stored as it was before: that is not worth a line. */
+const isUnchanged = (stored: Stored): boolean =>
+  !stored.isOutdated && stored.new + stored.changed + stored.returned + stored.gone === 0;
 
 function storedText(stored: Stored, noun: string): string {
   const pairs = formatCounted(stored.pairs, noun);
@@ -72,13 +78,12 @@ const brokenLine = (list: string, { name, fault: { path, reason } }: BrokenRow):
 const changeText = {
   first: "the first record",
   changed: "changed",
-  unchanged: "unchanged",
   outdated: "not stored: a newer record is",
 } as const;
 
-/** The result for a risk unit; no line if it failed. */
+/** The result for a risk unit; no line if it failed, or is what it was. */
 export function loanToValueLine(report: LoanToValueReport): readonly string[] {
-  if (report.stored === undefined) return [];
+  if (report.stored === undefined || report.stored.change === "unchanged") return [];
   const { record, change } = report.stored;
   const { ltv, usdtBalance, unpaidUsdtAmount } = record;
   const isEmpty = [ltv, usdtBalance, unpaidUsdtAmount].every((value) => value === null);

@@ -32,7 +32,7 @@ import {
 } from "./records-summary.ts";
 import type { SyncResult, SyncRun } from "./sync-result.ts";
 
-const titles = ["new", "unchanged", "restated", "rejected", "requests", "complete through"];
+const titles = ["new", "restated", "rejected", "requests", "complete through"];
 
 const outcomeWords: Readonly<Record<Outcome, string>> = {
   complete: "complete",
@@ -77,13 +77,10 @@ const lossText = (streams: readonly StreamReport[]): string =>
     ? "; the exchange no longer serves the lost time"
     : "";
 
-type Counts = Pick<StreamReport, "new" | "unchanged" | "restated" | "rejected" | "requests">;
+type Counts = Pick<StreamReport, "new" | "restated" | "rejected" | "requests">;
 
 const countCells = (counts: Counts): readonly string[] =>
-  [counts.new, counts.unchanged, counts.restated, counts.rejected, counts.requests].map(
-    formatCount,
-    formatCounted,
-  );
+  [counts.new, counts.restated, counts.rejected, counts.requests].map(formatCount, formatCounted);
 
 const streamCells = (stream: StreamReport): readonly string[] => [
   ...countCells(stream),
@@ -95,7 +92,6 @@ function totalCells(streams: readonly StreamReport[]): readonly string[] {
     streams.reduce((total, stream) => total + pick(stream), 0);
   const totals = {
     new: sum((stream) => stream.new),
-    unchanged: sum((stream) => stream.unchanged),
     restated: sum((stream) => stream.restated),
     rejected: sum((stream) => stream.rejected),
     requests: sum((stream) => stream.requests),
@@ -157,7 +153,9 @@ function streamRemarks({ stream, windows, lost }: StreamReport): readonly string
   return [
     ...(missing === 0
       ? []
-      : [`${streamName(stream)}: ${missing} of ${windows.planned} windows were not finished`]),
+      : [
+          `${streamName(stream)}: ${missing} of ${formatCounted(windows.planned, "window")} not finished`,
+        ]),
     ...lost.map(
       (time) =>
         `${streamName(stream)}: ${formatDuration(lengthMs([time]))} is lost: it was older than ` +

@@ -140,7 +140,6 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
 const help = `
 The summary counts, for each product type:
   new               bills stored for the first time
-  unchanged         bills served again as they are stored
   restated          bills served with other content; bill_revisions keeps what
                     it replaced
   rejected          rows that broke the API's contract; rejected_bills keeps
