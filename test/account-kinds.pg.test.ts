@@ -270,7 +270,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(verified.stderr).toMatch(
     /^upgraded: not compared: .*USDT-FUTURES.*: the account is unified now/m,
   );
-  const reconciled = await at.run("reconcile", "--json");
+  const reconciled = await at.run("reconcile", "--full", "--json");
   const { breaks, chains }: Reconciled = JSON.parse(reconciled.stdout);
   const checked = chains.map((one) => [
     `${one.account}/${one.productType} ${one.coin}`,

@@ -67,7 +67,7 @@ beforeAll(async () => {
     `update bills set balance = balance + 1
     where bill_id = (select bill_id from bills where balance is not null order by c_time limit 1 offset 9)`,
   );
-  expect(await runCli(["reconcile"], { env })).toMatchObject({ code: 1 });
+  expect(await runCli(["reconcile", "--full"], { env })).toMatchObject({ code: 1 });
   await query(full.url, hostile);
   path = join(folder, "full.gz");
   made = await backup(full.url, path);

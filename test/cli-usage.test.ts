@@ -3,6 +3,7 @@ import { mkdir, open, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { asTyped } from "../src/app/io.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { programVersion } from "../src/version.ts";
@@ -120,6 +121,37 @@ describe.concurrent("what was typed", () => {
     expect(byNpm).toMatchObject({ code: 2, stderr: expect.stringMatching(hint) });
     expect((await runCli(["verify"])).stderr).not.toMatch(hint);
   });
+});
+
+test.each([
+  [["status"], { npm_config_json: "true" }, "npm run status -- --json"],
+  [
+    ["sync"],
+    { npm_config_dry_run: "true", npm_config_only: "bills" },
+    "npm run sync -- --dry-run --only bills",
+  ],
+  [["accounts", "list"], { npm_config_limit: "5" }, "npm run accounts -- list --limit 5"],
+])(
+  "%j with %j, which npm took for itself, does nothing and says what to type",
+  async (args, npm, typed) => {
+    const end = await runCli(args, { env: { npm_lifecycle_event: args[0] ?? "", ...npm } });
+    expect(end).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining(`: type ${typed}\n`),
+    });
+    // Without npm, these variables are anybody's.
+    expect((await runCli([...args, "--help"], { env: npm })).code).toBe(0);
+  },
+);
+
+test("a message names commands as npm runs them, where it does", () => {
+  const text =
+    "run bill-sync sync; then bill-sync breaks accept 3 --note x, or bill-sync db migrate: a backup by bill-sync 0.1.0";
+  expect(asTyped({ isRunByNpm: false }, text)).toBe(text);
+  expect(asTyped({ isRunByNpm: true }, text)).toBe(
+    "run npm run sync; then npm run breaks -- accept 3 --note x, or npm run db migrate: a backup by bill-sync 0.1.0",
+  );
 });
 
 describe.concurrent("what cannot be meant ends with code 2 and one message, before anything is done", () => {
@@ -265,7 +297,7 @@ test.each([
 });
 
 describe("sandbox", () => {
-  test.each(["SIGINT", "SIGTERM"] as const)(
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     "prints lines that work as .env, and ends with code 0 on %s",
     async (signal) => {
       await using sandbox = await startCli(["sandbox", "--seed", "7"]);

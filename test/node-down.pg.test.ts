@@ -86,7 +86,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10);
   // A few commands at a time. Each asks for all accounts first, and then for one account after the other.
   const [reconciled, listed, planned, exported, refused, examined] = await Promise.all([
-    run("reconcile", "--json"),
+    run("reconcile", "--full", "--json"),
     run("accounts", "list", "--json"),
     run("sync", "--dry-run", "--json"),
     run("export", "--format", "hledger", "--account", "west", "north"),

@@ -90,6 +90,8 @@ test("a reconcile is logged, and does not hide how the last sync ended", async (
   expect((await at.runs()).map(({ command, outcome }) => [command, outcome])).toEqual([
     ["reconcile", "complete"],
     ["sync", "complete"],
+    // With which the sync ends.
+    ["reconcile", "complete"],
     ["reconcile", "complete"],
     ["reconcile", "incomplete"],
   ]);
@@ -132,6 +134,12 @@ test("a sync that could not look for rejected rows is not complete, and says why
     {
       command: "sync",
       outcome: "incomplete",
+      finished: true,
+      error: expect.stringMatching(/rejected_bills/),
+    },
+    {
+      command: "reconcile",
+      outcome: "failed",
       finished: true,
       error: expect.stringMatching(/rejected_bills/),
     },

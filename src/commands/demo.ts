@@ -68,10 +68,10 @@ export async function demoCommand(
   if (io.signal.aborted) return 1;
   print(io, "\n$ bill-sync status");
   await statusCommand(() => config, io, { json: false, selection: everyLedger });
-  print(io, "\n$ bill-sync reconcile");
+  print(io, "\n$ bill-sync reconcile --full");
   const reconciled = await reconcileCommand(config, io, {
     json: false,
-    full: false,
+    full: true,
     repair: false,
     selection: everyLedger,
   });
