@@ -257,7 +257,7 @@ describe.concurrent("answers that are none", () => {
       expect(end.code).toBe(1);
       const remarks = end.stdout.split("\n\n")[1]?.split("\n") ?? [];
       expect(remarks[0]).toMatch(message);
-      expect(remarks[1]).toBe("main/COIN-FUTURES: 1 of 1 windows were not finished");
+      expect(remarks[1]).toBe("main/COIN-FUTURES: 1 of 1 window not finished");
       expect(remarks[2]).toMatch(/^NOT complete, after/);
       expect(await coverageOf(at.db, "COIN-FUTURES")).toBe(before.coin);
       expect(await coverageOf(at.db, "USDT-FUTURES")).not.toBe(before.usdt);

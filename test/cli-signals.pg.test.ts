@@ -73,7 +73,7 @@ describe.concurrent("a run that is asked to stop", () => {
       expect(end.stderr).not.toContain('"level":"error"');
       // 13 windows, and more where some were divided.
       expect(end.stdout).toMatch(
-        /\nmain\/USDT-FUTURES: \d+ of (1[3-9]|[2-9]\d) windows were not finished\n/,
+        /\nmain\/USDT-FUTURES: \d+ of (1[3-9]|[2-9]\d) windows not finished\n/,
       );
       expect(end.stdout).toMatch(
         /\nstopped before the end; run sync again to go on, after [^\n]+\n$/,
