@@ -128,7 +128,7 @@ test.each([
   [
     ["sync"],
     { npm_config_dry_run: "true", npm_config_only: "bills" },
-    "npm run sync -- --dry-run --only bills",
+    "npm run sync -- --only bills --dry-run",
   ],
   [["accounts", "list"], { npm_config_limit: "5" }, "npm run accounts -- list --limit 5"],
 ])(

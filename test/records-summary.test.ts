@@ -78,11 +78,17 @@ describe("the summary says", () => {
     ];
     expect(linesOf({ symbols: symbols(), reports })).toEqual([
       "symbols: 3,204 pairs, 2 new, 1 changed, 0 returned, 3 gone",
-      "main/loan-to-value: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (changed)",
       "main/loan-to-value/12: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (the first record)",
       "desk/loan-to-value: the record is empty, there seems to be no loan (changed)",
       "complete, after 5.2 s",
     ]);
+  });
+
+  test("nothing of lists and loans that are as they were", () => {
+    const same = { ...stored, new: 0, changed: 0, returned: 0, gone: 0 };
+    const contracts = [{ productType: "USDT-FUTURES" as const, ...symbols({ stored: same }) }];
+    const lists = { symbols: symbols({ stored: same }), contracts };
+    expect(linesOf({ ...lists, reports: [account([unit()])] })).toEqual(["complete, after 5.2 s"]);
   });
 
   test("what failed, by its name", () => {

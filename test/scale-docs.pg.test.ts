@@ -28,7 +28,7 @@ test("the commands of docs/scale.md move a ledger to another database, where a w
   let env = environmentFor(sandbox, old, { PRODUCT_TYPES: productType });
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
   for (const line of lines) {
-    const [, command, words = ""] = /^npm run (\w+)(?: -- (.*))?$/.exec(line) ?? [];
+    const [, command, words = ""] = /^npm run (\w+)(?: (?:-- )?(.*))?$/.exec(line) ?? [];
     if (line.startsWith("export DATABASE_URL=")) env = { ...env, DATABASE_URL: cluster.url };
     else if (command === undefined) throw new Error(`the test cannot run ${line}`);
     else {

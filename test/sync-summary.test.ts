@@ -277,6 +277,7 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
     runId: "run",
     outcome: "incomplete",
     quarantined: [],
+    reconciled: null,
     symbols: null,
     contracts: null,
     accounts: [
