@@ -12,6 +12,7 @@ import {
   type Targets,
   targetsOf,
 } from "../../app/targets.ts";
+import { statementMaxMs } from "../../audit/reconcile.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
@@ -21,7 +22,6 @@ import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import type { ExchangeError } from "../../errors.ts";
-import { statementMaxMs } from "../../reconciliation/reconcile.ts";
 import { type Define, narrowedConfig, only, type Reporting, reporting } from "../options.ts";
 import { planCommand } from "./plan.ts";
 import { openReporter } from "./reporter.ts";
@@ -123,7 +123,9 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       const lockWaits = new LockWaits(db);
       const { contractTypes = contractTypesOf(config) } = deps;
       const isOfBills = deps.targets.has("bills") || deps.targets.has("ltv");
-      const checksDb = deps.reconcile && isOfBills ? checks.db : undefined;
+      // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
+      const isChecked = deps.reconcile && isOfBills && unreachable.length === 0;
+      const checksDb = isChecked ? checks.db : undefined;
       const shared = { db, checks: checksDb, access, leases, lockWaits };
       return await loggedRun(
         db,
