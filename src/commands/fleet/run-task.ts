@@ -1,6 +1,5 @@
 import { errorText } from "../../app/exit-code.ts";
 import { contractTypesOf, type Targets } from "../../app/targets.ts";
-import { reconcileAccount } from "../../audit/reconcile.ts";
 import type { Config } from "../../config/config.ts";
 import {
   AccountHeldError,

@@ -1,7 +1,6 @@
 import { createServer } from "node:net";
 import { InvalidArgumentError } from "commander";
 import type { ExitCode, Io } from "../../app/io.ts";
-import { statementMaxMs as checkMaxMs } from "../../audit/reconcile.ts";
 import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
 import { narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
