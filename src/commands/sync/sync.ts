@@ -15,7 +15,7 @@ import {
 import { statementMaxMs } from "../../audit/reconcile.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { secondMs } from "../../contract/time.ts";
+import { openDatabase } from "../../db/connect.ts";
 import { type Egress, holderName } from "../../db/lease/holders.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
