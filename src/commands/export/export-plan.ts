@@ -38,7 +38,7 @@ export async function planExport(
   const stored = await storedAmong(tx, config, options.accounts);
   refuseUnknownAccounts(options, config, stored);
   const ofConfig = config.accounts.flatMap(({ name, demo = false }) => (demo ? [name] : []));
-  const demoAccounts = new Set([...(await readDemoAccounts(tx)), ...ofConfig]);
+  const demoAccounts = new Set([...(await readDemoAccounts(tx, options.accounts)), ...ofConfig]);
   const isLeftOut = unaskedDemo(demoAccounts, options);
   const chosen = stored.filter((stream) => isSelected(options, stream));
   const synced = chosen.filter((stream) => !isLeftOut(stream));

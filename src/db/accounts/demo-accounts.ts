@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { isOneOf } from "../sql/one-of.ts";
 
 /** Records whether an account's key is for demo trading. Its product types have the names of real ones. */
 export async function recordDemo(db: Database, account: string, isDemo: boolean): Promise<void> {
@@ -21,14 +22,18 @@ export async function recordDemo(db: Database, account: string, isDemo: boolean)
   );
 }
 
-/** The accounts of demo trading, by their names. */
-export async function readDemoAccounts(db: Queryable): Promise<ReadonlySet<string>> {
+/** Those of these accounts that are of demo trading, by their names. Default of all. */
+export async function readDemoAccounts(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<ReadonlySet<string>> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string }>(sql`
       select account
       from stream_states
       where product_type = ''
-        and is_demo`);
+        and is_demo
+        and ${isOneOf(accounts)}`);
     return new Set(rows.map(({ account }) => account));
   });
 }
