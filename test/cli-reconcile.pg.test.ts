@@ -49,10 +49,10 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   const damaged = await reconcile("--full", "--json");
   expect(damaged.code).toBe(1);
   const { breaks } = JSON.parse(damaged.stdout) as { breaks: readonly { kind: string }[] };
-  expect(breaks.map(({ kind }) => kind)).toEqual(["duplicate", "chain", "chain"]);
+  expect(breaks.map(({ kind }) => kind)).toEqual(["deleted", "duplicate", "chain", "chain"]);
 
   const repaired = await reconcile("--full", "--repair");
-  expect(repaired).toMatchObject({ code: 1, stdout: expect.stringContaining("2 breaks open") });
+  expect(repaired).toMatchObject({ code: 1, stdout: expect.stringContaining("3 breaks open") });
   const numberOf = (kind: string) =>
     new RegExp(`^#(\\d+) ${kind}:`, "m").exec(repaired.stdout)?.[1] ?? "none";
 
@@ -60,6 +60,8 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   const accept = (kind: string) =>
     runCli(["breaks", "accept", numberOf(kind), "--note", "looked into it"], { env });
   expect(await accept("restatement")).toMatchObject({ code: 0 });
+  // The bill is back, and still somebody deleted it.
+  expect(await accept("deleted")).toMatchObject({ code: 0 });
   // A restatement that was signed off does not keep the ledger from adding up.
   expect(await accept("duplicate")).toMatchObject({ code: 0 });
   expect(await reconcile()).toMatchObject({

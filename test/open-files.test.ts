@@ -25,7 +25,7 @@ test("a limit on open files that the embedded server cannot live with is named, 
 });
 
 test("one that this program cannot live with, too", async () => {
-  const end = await runUnder(22, "migrate");
+  const end = await runUnder(22, "db migrate");
   expect(end.stderr).toContain(remedy);
   expect(end.stderr).not.toMatch(/defect|^ +at /m);
   expect(end.status).toBe(1);

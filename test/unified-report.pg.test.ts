@@ -59,7 +59,13 @@ const report = async (...args: readonly string[]) => {
 describe("the month of an account that became unified", () => {
   test("has one ledger for all categories, whichever of them is asked for", async () => {
     const { ledgers, isComplete, lacking } = JSON.parse(await report("--format", "json"));
-    expect({ isComplete, lacking }).toEqual({ isComplete: true, lacking: [] });
+    // The exchange serves a type that nobody has heard of, and that moves money.
+    expect({ isComplete, lacking }).toEqual({
+      isComplete: false,
+      lacking: ["rTOWN 1 bill", "BGB 2 bills", "BTC 2 bills"].map(
+        (bills) => `fund/UTA-OTHER/${bills} of type VAULT_ADJUST moved money`,
+      ),
+    });
     expect(ledgers).toMatchObject([
       {
         account: "fund",
@@ -130,11 +136,11 @@ describe("the month of an account that became unified", () => {
     await storeUnified(db, account, [], { uncovered: ["UTA-MARGIN"] });
     const lacking = async () =>
       JSON.parse(await report("--format", "json", "--account", account)).lacking;
-    expect(await lacking()).toEqual(
-      expect.arrayContaining([
-        "partial/UTA: not every category of its balances was read: UTA-MARGIN",
-      ]),
-    );
+    // As a sync learns it.
+    await db.execute(sql`
+      insert into stream_states (account, product_type, mode)
+      values (${account}, '', 'unified')`);
+    expect(await lacking()).toEqual(["partial/UTA-MARGIN was never read"]);
     await db.execute(sql`
       insert into stream_states (account, product_type, not_available_since)
       values (${account}, 'UTA-MARGIN', now())`);

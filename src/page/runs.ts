@@ -48,10 +48,10 @@ export async function readLastSync(tx: Transaction): Promise<LoggedRun | undefin
   return rows.map(runOf)[0];
 }
 
-// A run that was killed stays "running" in the log. One that is alive takes a lease within this time.
+// A run that was killed stays "running" in the log. One that is alive stores pages more often than this.
 const silentMaxMs = 2 * minuteMs;
 
-/** Whether a sync has not ended that began within the last two minutes, or while any account is held. */
+/** Whether a sync began, or stored bills, within the last two minutes and has not ended. */
 export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute<{ isAtWork: boolean }>(sql`
     select exists (
@@ -63,9 +63,8 @@ export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
           started_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
           or exists (
             select 1
-            from leases
-            where holder <> ''
-              and expires_at > clock_timestamp()
+            from streams
+            where stored_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
           )
         )
     ) as "isAtWork"`);

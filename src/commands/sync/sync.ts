@@ -12,10 +12,8 @@ import {
   type Targets,
   targetsOf,
 } from "../../app/targets.ts";
-import { statementMaxMs } from "../../audit/reconcile.ts";
 import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { openDatabase } from "../../db/connect.ts";
 import { type Egress, holderName } from "../../db/lease/holders.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
@@ -113,7 +111,6 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
-  const checks = stack.use(openDatabase(database.url.reveal(), { statementMaxMs }));
   const leases = new Leases(db, { holder: holderName(process.pid, egress) });
   const kept = stack.move();
   return {
@@ -125,8 +122,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       const isOfBills = deps.targets.has("bills") || deps.targets.has("ltv");
       // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
       const isChecked = deps.reconcile && isOfBills && unreachable.length === 0;
-      const checksDb = isChecked ? checks.db : undefined;
-      const shared = { db, checks: checksDb, access, leases, lockWaits };
+      const shared = { db, checks: isChecked ? db : undefined, access, leases, lockWaits };
       return await loggedRun(
         db,
         "sync",
