@@ -2,10 +2,9 @@ import { get, type IncomingMessage } from "node:http";
 import { PassThrough, type Transform } from "node:stream";
 import { text } from "node:stream/consumers";
 import { createBrotliDecompress, createGunzip } from "node:zlib";
-import { fastifyCompress } from "@fastify/compress";
 import { fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { compression } from "../src/serve/page/page-routes.ts";
+import { compressAnswers, encodingFor } from "../src/serve/page/compression.ts";
 
 const html = "text/html; charset=utf-8";
 const long = "a part of the page ".repeat(200);
@@ -13,7 +12,7 @@ const long = "a part of the page ".repeat(200);
 // What the route answers with, and as what.
 let answer: { readonly type: string; readonly body: string | PassThrough };
 const app = fastify({ forceCloseConnections: true });
-await app.register(fastifyCompress, compression);
+compressAnswers(app);
 app.get("/", { exposeHeadRoute: true }, (_request, reply) =>
   reply.type(answer.type).send(answer.body),
 );
@@ -102,9 +101,6 @@ test.each([
   ["*;q=0", undefined],
   ["br;q=0, *", "gzip"],
   ["gzip;q=many", undefined],
-])("a client that accepts %j gets %j", async (accepted, encoding) => {
-  answer = { type: html, body: long };
-  const response = await ask(accepted ?? "");
-  expect(response.headers["content-encoding"]).toBe(encoding);
-  response.resume();
+])("a client that accepts %j gets %j", (accepted, encoding) => {
+  expect(encodingFor(accepted)).toBe(encoding);
 });

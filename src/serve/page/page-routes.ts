@@ -1,5 +1,3 @@
-import { constants } from "node:zlib";
-import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Transaction } from "../../db/connect.ts";
 import { countLedgers } from "../../health/ledgers.ts";
@@ -12,6 +10,7 @@ import { writeRunsPage } from "../../page/runs.ts";
 import { unreachableLines } from "../../terminal/unreachable-text.ts";
 import { downloads } from "../downloads.ts";
 import { judgedBy, type RouteGroup, type ServeDeps } from "../route-group.ts";
+import { compressAnswers } from "./compression.ts";
 import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
 import { sendInParts } from "./send-in-parts.ts";
@@ -42,7 +41,7 @@ export const page: RouteGroup = (app, deps) => {
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
       return reply.code(403).type("text/html; charset=utf-8").send(refused.text);
     });
-    await own.register(fastifyCompress, compression);
+    compressAnswers(own);
     addAssets(own);
     addLive(own, deps);
     downloads(own, deps);
@@ -68,18 +67,6 @@ type WritePage = (
   query: URLSearchParams,
   write: (part: Html) => void,
 ) => Promise<void>;
-
-// Flushes after each part, not when a block is full: the first section is on the screen while the database still
-// computes the others. A Parquet file is compressed already, and events are short.
-export const compression = {
-  encodings: ["br", "gzip"],
-  customTypes: /^(?:text\/(?!event-stream)|image\/svg)/,
-  brotliOptions: {
-    flush: constants.BROTLI_OPERATION_FLUSH,
-    params: { [constants.BROTLI_PARAM_QUALITY]: 4 },
-  },
-  zlibOptions: { flush: constants.Z_SYNC_FLUSH },
-} satisfies FastifyCompressOptions;
 
 /** Looks at a row of each account. Undefined if all can be read. */
 async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | undefined> {
