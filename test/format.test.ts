@@ -8,8 +8,8 @@ import {
   formatMinute,
   formatTable,
   formatTime,
-} from "../src/terminal/format.ts";
-import { streamColumn } from "../src/terminal/stream-names.ts";
+} from "../src/output/format.ts";
+import { streamColumn } from "../src/output/stream-names.ts";
 
 const durations: readonly [number, string][] = [
   [0, "0.0 s"],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { type Beat, openHeartbeat } from "../src/output/heartbeat.ts";
 import type { BillsProgress } from "../src/sync/stream-run.ts";
-import { type Beat, openHeartbeat } from "../src/terminal/heartbeat.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const left = { account: "main", productType: "USDT-FUTURES" } as const;

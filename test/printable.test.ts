@@ -6,9 +6,9 @@ import { rejectedLines } from "../src/commands/breaks.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import { Findings, verificationText } from "../src/commands/verify/verify-result.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
+import { streamColumn, streamName } from "../src/output/stream-names.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import { strayText } from "../src/sync/walk/strays.ts";
-import { streamColumn, streamName } from "../src/terminal/stream-names.ts";
 
 test("a name is one word of a shell's command, whatever it holds", () => {
   const names = ["main", "a b", "it's", "$(id)", "`id`", "a\\", '"', "", "*", "a;b", "~"];

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { classicProductTypes, type ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { CursorError, ExchangeError, StoppedError } from "../src/errors.ts";
+import { openLiveLines } from "../src/output/live-lines.ts";
+import { openProgress } from "../src/output/progress.ts";
+import { progressLines, type StreamProgress } from "../src/output/progress-lines.ts";
 import type { BillsProgress } from "../src/sync/stream-run.ts";
-import { openLiveLines } from "../src/terminal/live-lines.ts";
-import { openProgress } from "../src/terminal/progress.ts";
-import { progressLines, type StreamProgress } from "../src/terminal/progress-lines.ts";
 import { Screen } from "./support/screen.ts";
 
 type WithoutStream<Event> = Event extends unknown ? Omit<Event, "stream"> : never;

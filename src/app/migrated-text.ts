@@ -1,5 +1,5 @@
 import type { Migrated } from "../db/migrate.ts";
-import { formatCounted } from "../terminal/format.ts";
+import { formatCounted } from "../output/format.ts";
 
 /** @returns undefined if nothing was done. */
 export function migratedText({ migrations, areViewsNew }: Migrated): string | undefined {

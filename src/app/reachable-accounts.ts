@@ -4,8 +4,8 @@ import { readReachable, type Unreachable } from "../db/distribution/reachable.ts
 import { DatabaseError } from "../errors.ts";
 import { countLedgers } from "../health/ledgers.ts";
 import { readSyncedStreams } from "../ledger/known-time.ts";
+import { unreachableLines } from "../output/unreachable-text.ts";
 import type { Stream } from "../sync/store.ts";
-import { unreachableLines } from "../terminal/unreachable-text.ts";
 import { everyName, knownNames } from "./account-names.ts";
 import type { Selection } from "./selection.ts";
 

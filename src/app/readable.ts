@@ -2,9 +2,9 @@ import type { Account } from "../config/account.ts";
 import type { Config } from "../config/config.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { AccountStates } from "../db/accounts/account-states.ts";
+import { streamName } from "../output/stream-names.ts";
 import { type AccountState, modeOf } from "../sync/account-state.ts";
 import type { Stream } from "../sync/store.ts";
-import { streamName } from "../terminal/stream-names.ts";
 import { configuredStreams, type Selection, selectedStreams } from "./selection.ts";
 
 /**

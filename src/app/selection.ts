@@ -3,8 +3,8 @@ import { productTypeOf } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
+import { streamName } from "../output/stream-names.ts";
 import type { Stream } from "../sync/store.ts";
-import { streamName } from "../terminal/stream-names.ts";
 
 /** The stored ledgers that a command reads. Undefined selects all. */
 export type Selection = {

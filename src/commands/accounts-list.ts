@@ -12,10 +12,10 @@ import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
 import { readSyncedStreams } from "../ledger/known-time.ts";
-import { becameText } from "../terminal/account-remarks.ts";
-import { formatCount, formatCounted, formatMinute, formatTable } from "../terminal/format.ts";
-import { streamName } from "../terminal/stream-names.ts";
-import { unreachableJson, unreachableLines } from "../terminal/unreachable-text.ts";
+import { becameText } from "../output/account-remarks.ts";
+import { formatCount, formatCounted, formatMinute, formatTable } from "../output/format.ts";
+import { streamName } from "../output/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
 
 export type ListOptions = {
   readonly json: boolean;

@@ -15,7 +15,7 @@ import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/tasks.ts";
 import { readSyncedStreams } from "../ledger/known-time.ts";
-import { streamName } from "../terminal/stream-names.ts";
+import { streamName } from "../output/stream-names.ts";
 import { type ListOptions, listAccounts } from "./accounts-list.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, offsetOf, pageOf, productOption } from "./options.ts";

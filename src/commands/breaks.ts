@@ -11,10 +11,10 @@ import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
+import { streamName } from "../output/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
 import { printableLine } from "../printable.ts";
-import { formatCount, formatCounted } from "../terminal/format.ts";
-import { streamName } from "../terminal/stream-names.ts";
-import { unreachableJson, unreachableLines } from "../terminal/unreachable-text.ts";
 import { type Define, type Reporting, reporting } from "./options.ts";
 import { listedJson, listedText, markRetired } from "./reconcile/break-text.ts";
 

@@ -23,7 +23,7 @@ import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addReader } from "../db/reader-role.ts";
 import { UsageError } from "../errors.ts";
-import { formatCount, formatCounted } from "../terminal/format.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
 import { fileOutput, refuseTakenOutput } from "./export/export-output.ts";
 import { type Define, jsonOption } from "./options.ts";
 

@@ -9,6 +9,7 @@ import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { readSyncedStreams } from "../ledger/known-time.ts";
 import { didYouMean } from "../nearest.ts";
+import { formatTable } from "../output/format.ts";
 import {
   changeKeys,
   type GapRule,
@@ -16,7 +17,6 @@ import {
   newKey,
   readKeys,
 } from "../serve/keys/key-file.ts";
-import { formatTable } from "../terminal/format.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 
 export type NewKeyOptions = {

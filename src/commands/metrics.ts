@@ -12,7 +12,7 @@ import {
   readReachableMetrics,
   registryOf,
 } from "../metrics/registry.ts";
-import { unreachableLines } from "../terminal/unreachable-text.ts";
+import { unreachableLines } from "../output/unreachable-text.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 
 // node_exporter runs as another user.

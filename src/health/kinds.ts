@@ -1,6 +1,6 @@
 import { type EpochMs, historyMs } from "../contract/time.ts";
+import { formatCounted, formatDuration, formatMinute } from "../output/format.ts";
 import { printableLine, shellWord } from "../printable.ts";
-import { formatCounted, formatDuration, formatMinute } from "../terminal/format.ts";
 
 /** One thing that is wrong with what is stored, or not known to be right. Nothing else judges a ledger. */
 export type Finding = {

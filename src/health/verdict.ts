@@ -1,5 +1,5 @@
+import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
-import { formatDuration } from "../terminal/format.ts";
 import { type Finding, type Kind, kindNames, kinds, remedyOf, type Severity } from "./kinds.ts";
 
 /** What was accepted of real money: what is wrong, and is settled. */

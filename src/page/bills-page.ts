@@ -1,7 +1,7 @@
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { formatCounted } from "../terminal/format.ts";
+import { formatCounted } from "../output/format.ts";
 import { type BillFilter, billsAddress, filterIn } from "./bill-address.ts";
 import {
   type BillList,

@@ -1,6 +1,6 @@
 import { dayMs, type EpochMs, isoTime } from "../contract/time.ts";
 import { type Decimal, decimalOf, decimalText } from "../export/decimal.ts";
-import { formatMinute } from "../terminal/format.ts";
+import { formatMinute } from "../output/format.ts";
 import { type Html, html } from "./html.ts";
 
 // How the page writes figures. Numbers are decimals as text all the way from Postgres to the reader.

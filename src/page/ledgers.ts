@@ -1,6 +1,6 @@
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { type Finding, severityOf } from "../health/kinds.ts";
-import { formatCount, formatCounted, formatDuration } from "../terminal/format.ts";
+import { formatCount, formatCounted, formatDuration } from "../output/format.ts";
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block } from "./layout.ts";

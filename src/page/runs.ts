@@ -3,7 +3,7 @@ import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
-import { formatCounted, formatDuration } from "../terminal/format.ts";
+import { formatCounted, formatDuration } from "../output/format.ts";
 import { daysText, none, timeTag } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import { frame, pageFoot, pageHead } from "./layout.ts";

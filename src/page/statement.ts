@@ -1,5 +1,5 @@
 import type { Transaction } from "../db/connect.ts";
-import { formatCount } from "../terminal/format.ts";
+import { formatCount } from "../output/format.ts";
 import { billsAddress, type Narrowed } from "./bill-address.ts";
 import { chart, type Marks } from "./chart.ts";
 import { exportNames } from "./download.ts";

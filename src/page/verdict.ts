@@ -1,6 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import { type Finding, remedyOf, sentenceOf, severityOf, subjectOf } from "../health/kinds.ts";
-import { formatCount, formatCounted } from "../terminal/format.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block } from "./layout.ts";

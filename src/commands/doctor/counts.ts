@@ -1,9 +1,9 @@
 import { secondMs } from "../../contract/time.ts";
 import { type Database, inTransaction } from "../../db/connect.ts";
 import { countBills } from "../../ledger/bill-counts.ts";
+import { formatCount } from "../../output/format.ts";
+import { streamName } from "../../output/stream-names.ts";
 import type { Stream } from "../../sync/store.ts";
-import { formatCount } from "../../terminal/format.ts";
-import { streamName } from "../../terminal/stream-names.ts";
 import { type Check, ok } from "./check.ts";
 import { lookInTime } from "./look-in-time.ts";
 

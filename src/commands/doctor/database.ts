@@ -10,7 +10,7 @@ import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { detectPooler, type Pooler } from "../../db/pooler.ts";
 import { connectionLimit, refuseUnfitServer } from "../../db/server-settings.ts";
 import { findStrangers } from "../../db/strangers.ts";
-import { formatCounted } from "../../terminal/format.ts";
+import { formatCounted } from "../../output/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 
 type Tell = (check: Check) => void;

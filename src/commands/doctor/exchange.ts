@@ -24,10 +24,10 @@ import { readUsers, type Users } from "../../db/lease/leased-accounts.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
+import { formatDuration } from "../../output/format.ts";
 import { askMode, refuseNothing } from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";
-import { formatDuration } from "../../terminal/format.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 import { type KeyRights, keyCheck } from "./key-check.ts";
 

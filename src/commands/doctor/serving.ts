@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Database } from "../../db/connect.ts";
 import { mayWrite } from "../../db/reader-role.ts";
+import { formatCounted } from "../../output/format.ts";
 import { readKeys } from "../../serve/keys/key-file.ts";
-import { formatCounted } from "../../terminal/format.ts";
 import { type Check, checked, ok } from "./check.ts";
 
 const name = "serve";

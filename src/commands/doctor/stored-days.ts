@@ -1,8 +1,8 @@
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
 import { findDifferingDays } from "../../db/days/differing-days.ts";
+import { formatCounted, formatDuration } from "../../output/format.ts";
 import { printableLine } from "../../printable.ts";
-import { formatCounted, formatDuration } from "../../terminal/format.ts";
 import { type Check, ok } from "./check.ts";
 import { lookInTime } from "./look-in-time.ts";
 

@@ -4,8 +4,8 @@ import {
   unawareOfEachOther,
   type WorkerSession,
 } from "../../fleet/worker-sessions.ts";
+import { formatCounted } from "../../output/format.ts";
 import { printableLine } from "../../printable.ts";
-import { formatCounted } from "../../terminal/format.ts";
 import { type Check, ok } from "./check.ts";
 
 const nameOf = ({ host, egress }: WorkerSession): string =>

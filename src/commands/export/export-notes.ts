@@ -1,7 +1,7 @@
 import type { EpochMs } from "../../contract/time.ts";
+import { formatMinute } from "../../output/format.ts";
+import { streamName } from "../../output/stream-names.ts";
 import type { Stream } from "../../sync/store.ts";
-import { formatMinute } from "../../terminal/format.ts";
-import { streamName } from "../../terminal/stream-names.ts";
 
 /** Lines that describe the export, other than what it may lack. */
 export function exportNotes({

@@ -17,8 +17,8 @@ import type { BillSelection } from "../../export/read-bills.ts";
 import { readFindings } from "../../health/findings.ts";
 import { isOfBills, sentenceOf } from "../../health/kinds.ts";
 import { usualLimits } from "../../health/select.ts";
+import { formatCounted } from "../../output/format.ts";
 import type { Stream } from "../../sync/store.ts";
-import { formatCounted } from "../../terminal/format.ts";
 import { exportNotes } from "./export-notes.ts";
 import type { ExportOptions } from "./export-options.ts";
 

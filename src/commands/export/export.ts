@@ -19,8 +19,8 @@ import {
 } from "../../export/formats.ts";
 import { readBills } from "../../export/read-bills.ts";
 import { dayIn } from "../../export/time-zone.ts";
+import { formatCounted } from "../../output/format.ts";
 import { printable, printableJson } from "../../printable.ts";
-import { formatCounted } from "../../terminal/format.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
 import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
 import {

@@ -8,8 +8,8 @@ import { readUsers } from "../../db/lease/leased-accounts.ts";
 import { messageOf, ReportableError, UsageError } from "../../errors.ts";
 import type { Queue } from "../../fleet/queue.ts";
 import { queuedTasks } from "../../fleet/tasks.ts";
-import { formatCount, formatCounted } from "../../terminal/format.ts";
-import { unreachableLines } from "../../terminal/unreachable-text.ts";
+import { formatCount, formatCounted } from "../../output/format.ts";
+import { unreachableLines } from "../../output/unreachable-text.ts";
 
 export type Enqueued = {
   readonly wanted: number;

@@ -5,8 +5,8 @@ import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
+import { streamName } from "../../output/stream-names.ts";
 import { horizonAt } from "../../sync/plan.ts";
-import { streamName } from "../../terminal/stream-names.ts";
 import { verifyCommand } from "../verify/verify.ts";
 
 /** Reads the spans again, as `verify --repair` does. What it wrote is reported on standard error. */

@@ -1,8 +1,8 @@
 import { isDemoProductType } from "../../contract/product-types.ts";
 import { movements } from "../../export/movements.ts";
+import { formatCount, formatInterval } from "../../output/format.ts";
+import { streamName } from "../../output/stream-names.ts";
 import { escaped } from "../../page/html.ts";
-import { formatCount, formatInterval } from "../../terminal/format.ts";
-import { streamName } from "../../terminal/stream-names.ts";
 import { digestCommand } from "./digest.ts";
 import type { LedgerMonth, Listed, MonthReport } from "./month-report.ts";
 import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";

@@ -1,6 +1,6 @@
 import { movements } from "../../export/movements.ts";
-import { formatCount, formatInterval, formatTable } from "../../terminal/format.ts";
-import { streamName } from "../../terminal/stream-names.ts";
+import { formatCount, formatInterval, formatTable } from "../../output/format.ts";
+import { streamName } from "../../output/stream-names.ts";
 import { digestCommand } from "./digest.ts";
 import type { LedgerMonth, Listed, MonthReport } from "./month-report.ts";
 import { breakRow, closedText, exportOf, rejectedRow, restatementRow, titles } from "./rows.ts";

@@ -20,9 +20,9 @@ import { countLedgers, readTotals, worstLedgers } from "../../health/ledgers.ts"
 import { readRecords } from "../../health/records.ts";
 import type { Scope } from "../../health/select.ts";
 import { neverSynced, unreachableFindings, type Verdict, verdictOf } from "../../health/verdict.ts";
+import { streamName } from "../../output/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import type { Stream } from "../../sync/store.ts";
-import { streamName } from "../../terminal/stream-names.ts";
-import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
 import { findingsJson, findingsLines } from "./findings-text.ts";
 import { queueJson, queueLines } from "./queue-status.ts";
 import { recordsJson, recordsText, wantedRiskUnits } from "./records-status.ts";

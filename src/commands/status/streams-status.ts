@@ -2,9 +2,6 @@ import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts"
 import { type EpochMs, minuteMs } from "../../contract/time.ts";
 import type { Status, StreamStatus } from "../../health/ledger-status.ts";
 import { coverageShare } from "../../health/stream-times.ts";
-import { printableLine, shellWord } from "../../printable.ts";
-import { behindHorizon } from "../../sync/closed-streams.ts";
-import { type Interval, lengthMs } from "../../sync/intervals.ts";
 import {
   formatCount,
   formatCounted,
@@ -13,8 +10,11 @@ import {
   formatMinute,
   formatTable,
   formatTime,
-} from "../../terminal/format.ts";
-import { streamColumn, streamName } from "../../terminal/stream-names.ts";
+} from "../../output/format.ts";
+import { streamColumn, streamName } from "../../output/stream-names.ts";
+import { printableLine, shellWord } from "../../printable.ts";
+import { behindHorizon } from "../../sync/closed-streams.ts";
+import { type Interval, lengthMs } from "../../sync/intervals.ts";
 import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
 
 // Status of ledgers.

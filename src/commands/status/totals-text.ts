@@ -1,7 +1,7 @@
 import type { EpochMs } from "../../contract/time.ts";
 import type { FindingCount } from "../../health/findings.ts";
 import type { Totals } from "../../health/ledgers.ts";
-import { formatCount, formatCounted, formatDuration, formatMinute } from "../../terminal/format.ts";
+import { formatCount, formatCounted, formatDuration, formatMinute } from "../../output/format.ts";
 
 // What more ledgers than a person reads come to.
 

@@ -22,10 +22,6 @@ import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { addressLimit } from "../../exchange/address-limits.ts";
 import { readKnownTimes } from "../../ledger/known-time.ts";
-import { nothingToRead } from "../../sync/account-mode.ts";
-import { planStream } from "../../sync/plan.ts";
-import type { StreamPlan } from "../../sync/store.ts";
-import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 import {
   formatCount,
   formatCounted,
@@ -34,9 +30,13 @@ import {
   formatLength,
   formatMinute,
   formatTable,
-} from "../../terminal/format.ts";
-import { streamColumn, streamName } from "../../terminal/stream-names.ts";
-import { unreachableJson, unreachableLines } from "../../terminal/unreachable-text.ts";
+} from "../../output/format.ts";
+import { streamColumn, streamName } from "../../output/stream-names.ts";
+import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
+import { nothingToRead } from "../../sync/account-mode.ts";
+import { planStream } from "../../sync/plan.ts";
+import type { StreamPlan } from "../../sync/store.ts";
+import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 
 /** `sync --dry-run`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(

@@ -1,5 +1,7 @@
 import { jsonTime } from "../../app/json-times.ts";
 import { messageOf } from "../../errors.ts";
+import { formatCounted } from "../../output/format.ts";
+import { riskUnitName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
 import type {
   BrokenRow,
@@ -8,8 +10,6 @@ import type {
   SymbolsReport,
 } from "../../sync/settings-lists.ts";
 import type { LoanToValueReport } from "../../sync/sync-loan-to-value.ts";
-import { formatCounted } from "../../terminal/format.ts";
-import { riskUnitName } from "../../terminal/stream-names.ts";
 
 // A sync's summary of symbols, contracts and loan-to-value.
 

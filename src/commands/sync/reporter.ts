@@ -6,10 +6,10 @@ import type { ProductType } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import { messageOf, StoppedError } from "../../errors.ts";
 import { type Log, openLog } from "../../log.ts";
+import { notAvailableLines } from "../../output/account-remarks.ts";
+import { openHeartbeat } from "../../output/heartbeat.ts";
+import { openProgress } from "../../output/progress.ts";
 import type { BillsProgress } from "../../sync/stream-run.ts";
-import { notAvailableLines } from "../../terminal/account-remarks.ts";
-import { openHeartbeat } from "../../terminal/heartbeat.ts";
-import { openProgress } from "../../terminal/progress.ts";
 import { errorsOf, type SyncResult } from "./sync-result.ts";
 
 /** How a run is shown: bars on a terminal, elsewhere NDJSON lines, at least one a minute. */

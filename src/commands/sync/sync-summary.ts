@@ -3,10 +3,7 @@ import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
 import type { RejectedCount } from "../../ledger/count-rejected.ts";
-import { lengthMs } from "../../sync/intervals.ts";
-import { type AccountReport, isComplete } from "../../sync/run.ts";
-import type { StreamReport } from "../../sync/stream-run.ts";
-import { closedLines, notAvailableLines } from "../../terminal/account-remarks.ts";
+import { closedLines, notAvailableLines } from "../../output/account-remarks.ts";
 import {
   formatCount,
   formatCounted,
@@ -14,13 +11,11 @@ import {
   formatInterval,
   formatMinute,
   formatTable,
-} from "../../terminal/format.ts";
-import {
-  riskUnitName,
-  streamColumn,
-  streamName,
-  streamNames,
-} from "../../terminal/stream-names.ts";
+} from "../../output/format.ts";
+import { riskUnitName, streamColumn, streamName, streamNames } from "../../output/stream-names.ts";
+import { lengthMs } from "../../sync/intervals.ts";
+import { type AccountReport, isComplete } from "../../sync/run.ts";
+import type { StreamReport } from "../../sync/stream-run.ts";
 import { breakJson, breakText } from "../reconcile/break-text.ts";
 import {
   contractsLines,

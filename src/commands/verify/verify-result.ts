@@ -4,18 +4,18 @@ import { recountText } from "../../app/recount.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { BillCount } from "../../ledger/bill-counts.ts";
-import { printableLine } from "../../printable.ts";
-import type { Interval } from "../../sync/intervals.ts";
-import type { Stream } from "../../sync/store.ts";
-import type { Finding, StreamVerification } from "../../sync/verify.ts";
 import {
   formatCount,
   formatCounted,
   formatInterval,
   formatTable,
   formatTime,
-} from "../../terminal/format.ts";
-import { streamColumn, streamName, streamNames } from "../../terminal/stream-names.ts";
+} from "../../output/format.ts";
+import { streamColumn, streamName, streamNames } from "../../output/stream-names.ts";
+import { printableLine } from "../../printable.ts";
+import type { Interval } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
+import type { Finding, StreamVerification } from "../../sync/verify.ts";
 
 export type AccountVerification = {
   readonly account: string;

@@ -25,6 +25,7 @@ import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
 import { readSyncedStreams } from "../../ledger/known-time.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
+import { streamName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
 import {
   type MeetDeps,
@@ -42,7 +43,6 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../sync/verify.ts";
-import { streamName } from "../../terminal/stream-names.ts";
 import { type Define, narrowedConfig, type Reporting, reporting } from "../options.ts";
 import {
   type AccountVerification,

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Transaction } from "../../db/connect.ts";
 import { countLedgers } from "../../health/ledgers.ts";
+import { unreachableLines } from "../../output/unreachable-text.ts";
 import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills-page.ts";
 import { type Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 import { writePage } from "../../page/page.ts";
 import { writeRunsPage } from "../../page/runs.ts";
-import { unreachableLines } from "../../terminal/unreachable-text.ts";
 import { downloads } from "../downloads.ts";
 import { judgedBy, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
