@@ -17,7 +17,7 @@ import {
 import { allDigits, amount, daysText, isZero, movement, none } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { frame, messagePage, pageFoot, pageHead } from "./layout.ts";
-import { sumOf } from "./periods.ts";
+import { readDays, sumOf } from "./periods.ts";
 import { pieces } from "./pieces.ts";
 import {
   askedIn,
@@ -50,9 +50,10 @@ export async function writeBillsPage(
 <p class="quiet">${selection.account} ${walletTitle(selection)}, ${daysText(selection)}: ${whatText(filter)}</p>
 ${missed.length === 0 ? "" : html`<p class="warn">There is no ${missed.join(", no ")}.</p>`}
 ${form(selection, filter)}`);
-  const figure = await figureOf(tx, selection, filter);
-  const list = await listBills(tx, selection, filter, before);
-  const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter);
+  const days = await readDays(tx, selection);
+  const figure = await figureOf(tx, selection, filter, days);
+  const list = await listBills(tx, selection, filter, { days, before });
+  const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter, days);
   write(html`${sumNote(figure, sum, selection)}
 ${list.bills.length === 0 ? html`<p>There is none.</p>` : billTable(list, selection, filter)}
 ${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, filter, placeText(list.next))}">Older bills</a></p>`}

@@ -6,7 +6,7 @@ import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { BillFilter } from "./bill-address.ts";
 import { isZero } from "./format.ts";
-import { type Period, readDays, readGroups, sumOf, together } from "./periods.ts";
+import { type Period, readGroups, sumOf, together } from "./periods.ts";
 import { isOfChain, partOfBill, pieceNames } from "./pieces.ts";
 import { productTypesOf, type Selection, timesOf } from "./selection.ts";
 
@@ -73,16 +73,16 @@ const addedMax = 100_000;
 /** A figure's bills, from analytics.entries, which computes no chain, or from analytics.activity, which does. */
 type Source = { readonly from: SQL; readonly where: SQL; readonly part: SQL };
 
-async function sourceOf(
-  tx: Transaction,
+function sourceOf(
   selection: Selection,
   { piece, symbol, type, search }: BillFilter,
-): Promise<Source> {
+  days: readonly Period[],
+): Source {
   const { account, coin } = selection;
   const { from, to } = timesOf(selection);
   const isOfDays =
     piece !== undefined && isOfChain(piece)
-      ? sql`day = any(${textArray((await readDays(tx, selection)).flatMap((day) => (isZero(day.figures[piece]) ? [] : day.from)))}::date[])`
+      ? sql`day = any(${textArray(days.flatMap((day) => (isZero(day.figures[piece]) ? [] : day.from)))}::date[])`
       : sql`c_time >= ${isoTime(from)}::timestamptz and c_time < ${isoTime(to)}::timestamptz`;
   const part = piece === undefined ? sql`wallet_amount + wallet_fee` : partOfBill(piece);
   const conditions = [
@@ -107,14 +107,14 @@ async function sourceOf(
   };
 }
 
-/** The newest bills of a figure that are older than `before`. */
+/** The newest bills of a figure that are older than `before`. `days` are all of the selection. */
 export async function listBills(
   tx: Transaction,
   selection: Selection,
   filter: BillFilter,
-  before: BillPlace | undefined,
+  { days, before }: { readonly days: readonly Period[]; readonly before: BillPlace | undefined },
 ): Promise<BillList> {
-  const { from, where, part } = await sourceOf(tx, selection, filter);
+  const { from, where, part } = sourceOf(selection, filter, days);
   const isOlder =
     before === undefined
       ? sql``
@@ -202,10 +202,10 @@ export async function sumOfBills(
   tx: Transaction,
   selection: Selection,
   filter: BillFilter,
+  days: readonly Period[],
 ): Promise<BillSum | undefined> {
-  const days = await readDays(tx, selection);
   if (days.reduce((sum, { bills }) => sum + bills, 0) > addedMax) return undefined;
-  const { from, where, part } = await sourceOf(tx, selection, filter);
+  const { from, where, part } = sourceOf(selection, filter, days);
   const { rows } = await tx.execute<{ bills: string; sum: string }>(sql`
     select count(*) as bills, coalesce(sum(${part}), 0)::text as sum
     from ${from}
@@ -220,10 +220,11 @@ export async function figureOf(
   tx: Transaction,
   selection: Selection,
   { piece, symbol, type, search }: BillFilter,
+  days: readonly Period[],
 ): Promise<string | undefined> {
   if (search !== "" || (symbol !== undefined && type !== undefined)) return undefined;
   if (symbol === undefined && type === undefined) {
-    const whole = together(await readDays(tx, selection));
+    const whole = together(days);
     return whole && (piece === undefined ? movedBy(whole) : whole.figures[piece]);
   }
   const view = symbol === undefined ? "kinds" : "contracts";
