@@ -1,13 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { asksForJson, printErrorJson } from "./app/error-json.ts";
-import { exitOfThrown } from "./app/exit-code.ts";
-import { type ExitCode, type Io, tell } from "./app/io.ts";
+import { exitOfThrown } from "./commands/exit-code.ts";
+import { asksForJson, type ExitCode, type Io, printErrorJson, tell } from "./commands/io.ts";
 import { runProgram } from "./commands/program.ts";
-import type { Environment } from "./config/settings.ts";
 import { explained } from "./db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError, StoppedError, UsageError } from "./errors.ts";
 import { isOutOfFiles, openFilesRemedy } from "./open-files.ts";
+import type { Environment } from "./roster/settings.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
 // What can be typed is in commands/program.ts.

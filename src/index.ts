@@ -1,23 +1,19 @@
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import { knownStreams } from "./app/readable.ts";
-import type { Selection } from "./app/selection.ts";
+import { type Reconciliation, reconcile } from "./audit/reconcile.ts";
+import { systemClock } from "./clock.ts";
+import { runSync } from "./commands/sync/sync.ts";
+import type { SyncResult } from "./commands/sync/sync-result.ts";
 import {
   contractTypesOf,
   forTargets,
   needsCredentials,
   type Target,
   targetsOf,
-} from "./app/targets.ts";
-import { type Reconciliation, reconcile } from "./audit/reconcile.ts";
-import { systemClock } from "./clock.ts";
-import { runSync } from "./commands/sync/sync.ts";
-import type { SyncResult } from "./commands/sync/sync-result.ts";
+} from "./commands/sync/targets.ts";
 import { runVerification } from "./commands/verify/verify.ts";
 import { endOfVerification, type Verification } from "./commands/verify/verify-result.ts";
 import { readSpan } from "./commands/verify/verify-span.ts";
-import { type Config, narrowed, readConfig } from "./config/config.ts";
-import type { Settings } from "./config/settings.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { readAccountStates } from "./db/accounts/account-states.ts";
@@ -29,9 +25,12 @@ import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";
 import { readStatus, type Status } from "./health/ledger-status.ts";
 import { readSyncedStreams } from "./ledger/known-time.ts";
+import { type Config, narrowed, readConfig } from "./roster/config.ts";
+import { knownStreams } from "./roster/readable.ts";
+import type { Selection } from "./roster/selection.ts";
+import type { Settings } from "./roster/settings.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";
 
-export type { Settings } from "./config/settings.ts";
 export type { ProductType } from "./contract/product-types.ts";
 export { productTypes } from "./contract/product-types.ts";
 export {
@@ -42,6 +41,7 @@ export {
   StoppedError,
   UsageError,
 } from "./errors.ts";
+export type { Settings } from "./roster/settings.ts";
 export type {
   BillsProgress,
   ExportedBill,

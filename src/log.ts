@@ -1,6 +1,6 @@
 import { type Logger, pino } from "pino";
-import type { LogLevel } from "./config/settings.ts";
 import { printableJson } from "./printable.ts";
+import type { LogLevel } from "./roster/settings.ts";
 
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error">;
 

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { accountsAtOnce, readSideBySide } from "../src/app/accounts-at-once.ts";
-import { exchangeOf } from "../src/app/exchange-session.ts";
 import type { Check } from "../src/commands/doctor/check.ts";
 import { checkExchange } from "../src/commands/doctor/exchange.ts";
-import type { Account } from "../src/config/account.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { classicProductTypes } from "../src/contract/product-types.ts";
 import { secondMs } from "../src/contract/time.ts";
+import { accountsAtOnce, readSideBySide } from "../src/exchange/accounts-at-once.ts";
 import { createAddressLimits } from "../src/exchange/address-limits.ts";
+import { exchangeOf } from "../src/exchange/session.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
+import type { Account } from "../src/roster/account.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { virtualClock } from "./support/virtual-clock.ts";

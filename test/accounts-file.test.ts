@@ -2,11 +2,11 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withCredentials } from "../src/config/account.ts";
-import { type Config, narrowed, readConfig } from "../src/config/config.ts";
-import type { Environment } from "../src/config/settings.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
+import { withCredentials } from "../src/roster/account.ts";
+import { type Config, narrowed, readConfig } from "../src/roster/config.ts";
+import type { Environment } from "../src/roster/settings.ts";
 
 let folder = "";
 let path = "";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { exchangeOf } from "../src/app/exchange-session.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { ExchangeError } from "../src/errors.ts";
 import { createAddressLimits } from "../src/exchange/address-limits.ts";
+import { exchangeOf } from "../src/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../src/exchange/transport.ts";
 import { Secret } from "../src/secret.ts";
 import { emptyPage, testAccount } from "./support/exchange-client.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { exchangeOf } from "../src/app/exchange-session.ts";
 import type { Clock } from "../src/clock.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { type AddressLimits, createAddressLimits } from "../src/exchange/address-limits.ts";
 import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
+import { exchangeOf } from "../src/exchange/session.ts";
 import type { Transport } from "../src/exchange/transport.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { createSandbox } from "../src/sandbox/sandbox.ts";

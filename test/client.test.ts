@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../src/config/config.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
 import { signature } from "../src/contract/signature.ts";
@@ -7,6 +6,7 @@ import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs } from "../src/contract/time.ts";
 import type { ExchangeError, ExchangeErrorKind } from "../src/errors.ts";
 import type { ApiRequest } from "../src/exchange-server/api.ts";
+import { readConfig } from "../src/roster/config.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { sendDelivered } from "./faults/delivery.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type Config, narrowed, readConfig, readDatabaseConfig } from "../src/config/config.ts";
-import type { Environment } from "../src/config/settings.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
+import { type Config, narrowed, readConfig, readDatabaseConfig } from "../src/roster/config.ts";
+import type { Environment } from "../src/roster/settings.ts";
 
 const credentials = {
   EXCHANGE_API_KEY: "key-hKq81",

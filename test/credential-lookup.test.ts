@@ -2,10 +2,10 @@ import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { withCredentials } from "../src/config/account.ts";
-import { type AccountSettings, readConfig } from "../src/config/config.ts";
-import { outputOf } from "../src/config/credentials.ts";
 import { UsageError } from "../src/errors.ts";
+import { withCredentials } from "../src/roster/account.ts";
+import { type AccountSettings, readConfig } from "../src/roster/config.ts";
+import { outputOf } from "../src/roster/credentials.ts";
 import { temporaryFolder } from "./support/cli.ts";
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readDatabaseConfig } from "../src/config/config.ts";
 import { minuteMs } from "../src/contract/time.ts";
 import {
   inTransaction,
@@ -21,6 +20,7 @@ import { inSnapshot } from "../src/db/snapshot.ts";
 import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
+import { readDatabaseConfig } from "../src/roster/config.ts";
 import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";

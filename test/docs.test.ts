@@ -5,8 +5,8 @@ import { getTableName, is, Table } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { breakKinds } from "../src/audit/breaks.ts";
 import { programOf } from "../src/commands/program.ts";
-import { settingsTable, variableNames } from "../src/config/settings.ts";
 import { tables } from "../src/db/schema/tables.ts";
+import { settingsTable, variableNames } from "../src/roster/settings.ts";
 
 // The pages are compared with the program, so that none of them names what does not exist.
 const textOf = (path: string): string => readFileSync(path, "utf8");

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import type { Io } from "../src/app/io.ts";
+import type { Io } from "../src/commands/io.ts";
 import { runProgram } from "../src/commands/program.ts";
 import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";

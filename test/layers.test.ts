@@ -22,18 +22,17 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   metrics: [...stored, "output", "health"],
   serve: [...stored, "health", "metrics", "exchange-server", "log", "page", "output"],
   output: core,
-  config: ["contract", "exchange", "nearest"],
-  log: ["config"],
+  roster: [...judged, "output", "nearest"],
+  log: ["roster"],
   nearest: [],
-  app: [...judged, "output", "config", "nearest"],
   commands: [
-    ...[...judged, "metrics", "output", "config", "nearest", "log"],
-    ...["app", "fleet", "sandbox", "serve", "page"],
+    ...[...judged, "metrics", "output", "roster", "nearest", "log"],
+    ...["fleet", "sandbox", "serve", "page"],
   ],
   clock: ["contract"],
   // The two entries: the process, and the library.
-  cli: ["app", "commands", "config", "db"],
-  index: [...judged, "config", "app", "commands"],
+  cli: ["commands", "roster", "db"],
+  index: [...judged, "roster", "commands"],
 };
 /** Files in src itself that every room may import. */
 const shared = ["clock", "errors", "open-files", "printable", "secret", "version", "whole-file"];

@@ -9,8 +9,6 @@ test("what goes to a terminal goes through print and tell, which spell out what 
   );
   // Each of these files was reviewed. A new one is reviewed, and then listed.
   expect(users.toSorted()).toEqual([
-    // Defines print, tell and the like.
-    "src/app/io.ts",
     // Takes the streams from the process, survives their errors and waits for their end.
     "src/cli.ts",
     // Asks whether the output is a terminal.
@@ -19,6 +17,8 @@ test("what goes to a terminal goes through print and tell, which spell out what 
     "src/commands/export/export-output.ts",
     // Asks whether the output is a terminal.
     "src/commands/export/export.ts",
+    // Defines print, tell and the like.
+    "src/commands/io.ts",
     // Redirects the output of a verification.
     "src/commands/reconcile/repair.ts",
     // Draws the progress display, in which names are escaped.

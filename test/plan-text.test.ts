@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readable } from "../src/app/readable.ts";
 import { planCost, planText } from "../src/commands/sync/plan.ts";
-import { readConfig } from "../src/config/config.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import type { AccountStates } from "../src/db/accounts/account-states.ts";
+import { readConfig } from "../src/roster/config.ts";
+import { readable } from "../src/roster/readable.ts";
 import { nothingToRead } from "../src/sync/account-mode.ts";
 import type { StreamPlan, Walk } from "../src/sync/store.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { errorText } from "../src/app/exit-code.ts";
-import { jsonTime } from "../src/app/json-times.ts";
+import { errorText } from "../src/commands/exit-code.ts";
+import { jsonTime } from "../src/commands/json-times.ts";
 import {
   recordsJson,
   recordsText,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { errorText } from "../src/app/exit-code.ts";
+import { errorText } from "../src/commands/exit-code.ts";
 import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
 import { countsOf, summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";

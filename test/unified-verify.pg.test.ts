@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { proveKey } from "../src/app/account-key.ts";
-import { exchangeOf } from "../src/app/exchange-session.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { ForeignKeyError } from "../src/errors.ts";
+import { exchangeOf } from "../src/exchange/session.ts";
+import { proveKey } from "../src/ledger/account-key.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";

@@ -1,6 +1,6 @@
-import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { billsApiOf } from "../../src/contract/bills-api.ts";
 import { epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import { exchangeOf } from "../../src/exchange/session.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox } from "../../src/sandbox/sandbox.ts";
 import type { Interval } from "../../src/sync/intervals.ts";

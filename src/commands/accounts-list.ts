@@ -1,10 +1,3 @@
-import { everyName, knownNames } from "../app/account-names.ts";
-import { configuredAmong } from "../app/accounts-to-read.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { jsonTimeOrNull } from "../app/json-times.ts";
-import { readable } from "../app/readable.ts";
-import { configuredStreams, everyLedger, selectedStreams } from "../app/selection.ts";
-import type { Config } from "../config/config.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { readReachable } from "../db/distribution/reachable.ts";
@@ -16,6 +9,13 @@ import { becameText } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, formatMinute, formatTable } from "../output/format.ts";
 import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
+import { everyName, knownNames } from "../roster/account-names.ts";
+import { configuredAmong } from "../roster/accounts-to-read.ts";
+import type { Config } from "../roster/config.ts";
+import { readable } from "../roster/readable.ts";
+import { configuredStreams, everyLedger, selectedStreams } from "../roster/selection.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
+import { jsonTimeOrNull } from "./json-times.ts";
 
 export type ListOptions = {
   readonly json: boolean;

@@ -1,9 +1,4 @@
 import { Option } from "commander";
-import { withAdded } from "../app/accounts-to-read.ts";
-import { type ExitCode, type Io, print, tell } from "../app/io.ts";
-import { type Selection, selectedStreams } from "../app/selection.ts";
-import { type Config, readConfig } from "../config/config.ts";
-import { accountName, productTypeOf } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
 import { pause, resume } from "../db/accounts/pauses.ts";
@@ -16,7 +11,12 @@ import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/tasks.ts";
 import { readSyncedStreams } from "../ledger/known-time.ts";
 import { streamName } from "../output/stream-names.ts";
+import { withAdded } from "../roster/accounts-to-read.ts";
+import { type Config, readConfig } from "../roster/config.ts";
+import { type Selection, selectedStreams } from "../roster/selection.ts";
+import { accountName, productTypeOf } from "../roster/settings.ts";
 import { type ListOptions, listAccounts } from "./accounts-list.ts";
+import { type ExitCode, type Io, print, tell } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, offsetOf, pageOf, productOption } from "./options.ts";
 

@@ -1,9 +1,5 @@
 import { type Command, Option } from "commander";
-import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { notFoundAmong, reachableSelection, storedAmong } from "../app/reachable-accounts.ts";
-import { everyLedger, type Selection, selectedStreams, selectionOf } from "../app/selection.ts";
 import { listBreaks, reopenBreaks, signOffBreaks } from "../audit/sign-off.ts";
-import { type Config, readConfig } from "../config/config.ts";
 import { readRetirements } from "../db/accounts/retirement.ts";
 import type { Database } from "../db/connect.ts";
 import type { Unreachable } from "../db/distribution/reachable.ts";
@@ -15,6 +11,10 @@ import { formatCount, formatCounted } from "../output/format.ts";
 import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
 import { printableLine } from "../printable.ts";
+import { type Config, readConfig } from "../roster/config.ts";
+import { notFoundAmong, reachableSelection, storedAmong } from "../roster/reachable-accounts.ts";
+import { everyLedger, type Selection, selectedStreams, selectionOf } from "../roster/selection.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { type Define, type Reporting, reporting } from "./options.ts";
 import { listedJson, listedText, markRetired } from "./reconcile/break-text.ts";
 

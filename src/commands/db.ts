@@ -2,10 +2,6 @@ import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { type ExitCode, type Io, print, printJson, printSummary, tell } from "../app/io.ts";
-import { migratedText } from "../app/migrated-text.ts";
-import { stopped } from "../app/stopped.ts";
-import { type Config, readConfig } from "../config/config.ts";
 import { backUp, tableMaxMs } from "../db/backup/backup.ts";
 import { type BackupHeader, rowsOfAll } from "../db/backup/backup-format.ts";
 import { readBackup } from "../db/backup/backup-reader.ts";
@@ -24,7 +20,10 @@ import { openCommandDatabase } from "../db/open.ts";
 import { addReader } from "../db/reader-role.ts";
 import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
+import { type Config, readConfig } from "../roster/config.ts";
 import { fileOutput, refuseTakenOutput } from "./export/export-output.ts";
+import { type ExitCode, type Io, print, printJson, printSummary, stopped, tell } from "./io.ts";
+import { migratedText } from "./migrated-text.ts";
 import { type Define, jsonOption } from "./options.ts";
 
 /** `db migrate`: brings the database to this program's schema. */

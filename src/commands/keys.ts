@@ -1,8 +1,4 @@
 import { Option } from "commander";
-import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { refuseUnknownAccounts, selectionOf } from "../app/selection.ts";
-import { type Config, readConfig } from "../config/config.ts";
-import { accountName } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -10,6 +6,9 @@ import { UsageError } from "../errors.ts";
 import { readSyncedStreams } from "../ledger/known-time.ts";
 import { didYouMean } from "../nearest.ts";
 import { formatTable } from "../output/format.ts";
+import { type Config, readConfig } from "../roster/config.ts";
+import { refuseUnknownAccounts, selectionOf } from "../roster/selection.ts";
+import { accountName } from "../roster/settings.ts";
 import {
   changeKeys,
   type GapRule,
@@ -17,6 +16,7 @@ import {
   newKey,
   readKeys,
 } from "../serve/keys/key-file.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 
 export type NewKeyOptions = {

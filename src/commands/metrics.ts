@@ -1,7 +1,3 @@
-import { everyName } from "../app/account-names.ts";
-import { configuredOf } from "../app/configured.ts";
-import { type ExitCode, type Io, tell } from "../app/io.ts";
-import type { Config } from "../config/config.ts";
 import type { Database } from "../db/connect.ts";
 import { readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -13,7 +9,11 @@ import {
   registryOf,
 } from "../metrics/registry.ts";
 import { unreachableLines } from "../output/unreachable-text.ts";
+import { everyName } from "../roster/account-names.ts";
+import type { Config } from "../roster/config.ts";
+import { configuredOf } from "../roster/configured.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
+import { type ExitCode, type Io, tell } from "./io.ts";
 
 // node_exporter runs as another user.
 const readableByAll = 0o644;

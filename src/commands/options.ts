@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { ExitCode, Io } from "../app/io.ts";
-import { type Config, narrowed, readConfig } from "../config/config.ts";
-import type { Environment } from "../config/settings.ts";
 import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
+import { type Config, narrowed, readConfig } from "../roster/config.ts";
+import type { Environment } from "../roster/settings.ts";
+import type { ExitCode, Io } from "./io.ts";
 
 export type ProgramDeps = {
   readonly io: Io;

@@ -1,10 +1,9 @@
 import { Command, CommanderError } from "commander";
-import { asksForJson, printErrorJson } from "../app/error-json.ts";
-import { type ExitCode, print, tell } from "../app/io.ts";
-import type { Environment } from "../config/settings.ts";
 import { UsageError } from "../errors.ts";
 import { withShortWords } from "../printable.ts";
+import type { Environment } from "../roster/settings.ts";
 import { programVersion } from "../version.ts";
+import { asksForJson, type ExitCode, print, printErrorJson, tell } from "./io.ts";
 import type { Define, ExitWith, ProgramDeps } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];

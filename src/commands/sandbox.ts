@@ -1,10 +1,9 @@
 import { InvalidArgumentError, Option } from "commander";
-import { type ExitCode, type Io, print, tell } from "../app/io.ts";
-import { stopped } from "../app/stopped.ts";
 import { minuteMs, secondMs } from "../contract/time.ts";
 import { messageOf, ReportableError } from "../errors.ts";
 import { alwaysClassic, type ModeChange } from "../sandbox/modes.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
+import { type ExitCode, type Io, print, stopped, tell } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
 /** The kinds of account that the sandbox exchange can have. */

@@ -1,8 +1,3 @@
-import { everyName } from "../app/account-names.ts";
-import { configuredOf } from "../app/configured.ts";
-import { type ExitCode, type Io, print, tell } from "../app/io.ts";
-import { stopped } from "../app/stopped.ts";
-import { type Config, readConfig } from "../config/config.ts";
 import { secondMs } from "../contract/time.ts";
 import { openDatabase, urgently } from "../db/connect.ts";
 import { hasNodes, readReachable } from "../db/distribution/reachable.ts";
@@ -13,9 +8,13 @@ import { readOnly, readOnlyAtOnce } from "../db/read-only.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
+import { everyName } from "../roster/account-names.ts";
+import { type Config, readConfig } from "../roster/config.ts";
+import { configuredOf } from "../roster/configured.ts";
 import { createApp } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
+import { type ExitCode, type Io, print, stopped, tell } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
 export type ServeOptions = {

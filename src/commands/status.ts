@@ -1,7 +1,7 @@
 import { Option } from "commander";
-import { selectionOf } from "../app/selection.ts";
-import { readConfig } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
+import { readConfig } from "../roster/config.ts";
+import { selectionOf } from "../roster/selection.ts";
 import { metricsCommand } from "./metrics.ts";
 import { type Define, offsetOf, pageOf, type Reporting, reporting } from "./options.ts";
 import { statusCommand } from "./status/status.ts";

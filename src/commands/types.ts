@@ -1,5 +1,3 @@
-import { type ExitCode, type Io, print, printJson, tell } from "../app/io.ts";
-import { type Config, readConfig } from "../config/config.ts";
 import { type Category, categories, isCategory } from "../contract/business-types.ts";
 import type { Database } from "../db/connect.ts";
 import { hasSchema, migrate } from "../db/migrate.ts";
@@ -12,6 +10,8 @@ import {
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { printableLine } from "../printable.ts";
+import { type Config, readConfig } from "../roster/config.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 
 /** `types`: lists the category of each business type, and who chose it. */

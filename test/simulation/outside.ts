@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { type AccountExchange, exchangeOf } from "../../src/app/exchange-session.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
+import { type AccountExchange, exchangeOf } from "../../src/exchange/session.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { Secret } from "../../src/secret.ts";

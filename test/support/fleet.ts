@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import { enqueueAccounts, enqueuedText } from "../../src/commands/fleet/rounds.ts";
-import { readConfig } from "../../src/config/config.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, openDatabase } from "../../src/db/connect.ts";
 import { textArray } from "../../src/db/sql/array-literal.ts";
 import { Queue } from "../../src/fleet/queue.ts";
+import { readConfig } from "../../src/roster/config.ts";
 import { Secret } from "../../src/secret.ts";
 
 /** As if an earlier run had read the time of all of these accounts. */

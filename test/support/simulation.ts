@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
+import { exchangeOf } from "../../src/exchange/session.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import type { Answer } from "../../src/exchange-server/api.ts";
 import { readStoredBills } from "../../src/ledger/bill-rows.ts";

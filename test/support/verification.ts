@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { exchangeOf } from "../../src/app/exchange-session.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
+import { exchangeOf } from "../../src/exchange/session.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { StoredBill, VerifyStore } from "../../src/sync/store.ts";

@@ -1,7 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import type { DatabaseConfig } from "../../config/config.ts";
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
 import { connectionsMax } from "../../db/connections.ts";
@@ -11,6 +10,7 @@ import { detectPooler, type Pooler } from "../../db/pooler.ts";
 import { connectionLimit, refuseUnfitServer } from "../../db/server-settings.ts";
 import { findStrangers } from "../../db/strangers.ts";
 import { formatCounted } from "../../output/format.ts";
+import type { DatabaseConfig } from "../../roster/config.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 
 type Tell = (check: Check) => void;

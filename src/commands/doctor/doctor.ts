@@ -1,18 +1,4 @@
-import { accountsToRead } from "../../app/accounts-to-read.ts";
-import { type ExitCode, type Io, print, printJson, tell as tellUser } from "../../app/io.ts";
-import { reachableSelection } from "../../app/reachable-accounts.ts";
-import { everyLedger } from "../../app/selection.ts";
-import { stopped } from "../../app/stopped.ts";
 import { systemClock } from "../../clock.ts";
-import {
-  type Config,
-  type DatabaseConfig,
-  narrowed,
-  readConfig,
-  readDatabaseConfig,
-} from "../../config/config.ts";
-import { envFileExposure } from "../../config/credentials.ts";
-import type { Environment } from "../../config/settings.ts";
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
 import { migrationState } from "../../db/migrate.ts";
@@ -22,7 +8,20 @@ import { readCountedStreams } from "../../ledger/bill-counts.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
 import { formatCounted } from "../../output/format.ts";
 import { unreachableLines } from "../../output/unreachable-text.ts";
+import { accountsToRead } from "../../roster/accounts-to-read.ts";
+import {
+  type Config,
+  type DatabaseConfig,
+  narrowed,
+  readConfig,
+  readDatabaseConfig,
+} from "../../roster/config.ts";
+import { envFileExposure } from "../../roster/credentials.ts";
+import { reachableSelection } from "../../roster/reachable-accounts.ts";
+import { everyLedger } from "../../roster/selection.ts";
+import type { Environment } from "../../roster/settings.ts";
 import type { Stream } from "../../sync/store.ts";
+import { type ExitCode, type Io, print, printJson, stopped, tell as tellUser } from "../io.ts";
 import { accountOption, type Define, jsonOption } from "../options.ts";
 import { type Check, checked, failed, ok } from "./check.ts";
 import { checkCounts } from "./counts.ts";

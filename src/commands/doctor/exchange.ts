@@ -1,13 +1,3 @@
-import { proofText, proveKey } from "../../app/account-key.ts";
-import { readSideBySide } from "../../app/accounts-at-once.ts";
-import {
-  type AccountExchange,
-  exchangeOf,
-  openExchangeAccess,
-} from "../../app/exchange-session.ts";
-import { holdAccount } from "../../app/hold-account.ts";
-import { type Account, withCredentials } from "../../config/account.ts";
-import type { Config } from "../../config/config.ts";
 import { billsApiOf } from "../../contract/bills-api.ts";
 import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
 import type { Operation, Query } from "../../contract/operation.ts";
@@ -19,12 +9,18 @@ import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
+import { holdAccount } from "../../db/lease/hold-account.ts";
 import type { Lease } from "../../db/lease/lease.ts";
 import { readUsers, type Users } from "../../db/lease/leased-accounts.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
+import { readSideBySide } from "../../exchange/accounts-at-once.ts";
 import type { AskOptions, Client } from "../../exchange/client.ts";
+import { type AccountExchange, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
+import { proofText, proveKey } from "../../ledger/account-key.ts";
 import { formatDuration } from "../../output/format.ts";
+import { type Account, withCredentials } from "../../roster/account.ts";
+import type { Config } from "../../roster/config.ts";
 import { askMode, refuseNothing } from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";

@@ -1,10 +1,10 @@
-import { type Selection, selectionOf } from "../../app/selection.ts";
-import { monthOf, typedTime, zoneOf } from "../../app/typed-times.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { UsageError } from "../../errors.ts";
 import { type FormatName, formatNames, isJournal } from "../../export/formats.ts";
 import { dayIn, monthIn } from "../../export/time-zone.ts";
 import { didYouMean } from "../../nearest.ts";
+import { type Selection, selectionOf } from "../../roster/selection.ts";
+import { monthOf, typedTime, zoneOf } from "../typed-times.ts";
 
 /** The options that were typed after `export`. */
 export type ExportWords = {

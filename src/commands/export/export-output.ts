@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
-import type { Io } from "../../app/io.ts";
 import { messageOf, ReportableError, UsageError } from "../../errors.ts";
 import { makeWholeFile } from "../../whole-file.ts";
+import type { Io } from "../io.ts";
 
 /** Where an export is written to. Until commit, the file exists under another name only. */
 export type Output = AsyncDisposable & {

@@ -1,6 +1,3 @@
-import { type ExitCode, type Io, tell } from "../../app/io.ts";
-import { refuseUnreachable } from "../../app/reachable-accounts.ts";
-import { type Config, readConfig } from "../../config/config.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { hasSchema } from "../../db/migrate.ts";
@@ -21,6 +18,9 @@ import { readBills } from "../../export/read-bills.ts";
 import { dayIn } from "../../export/time-zone.ts";
 import { formatCounted } from "../../output/format.ts";
 import { printable, printableJson } from "../../printable.ts";
+import { type Config, readConfig } from "../../roster/config.ts";
+import { refuseUnreachable } from "../../roster/reachable-accounts.ts";
+import { type ExitCode, type Io, tell } from "../io.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
 import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
 import {

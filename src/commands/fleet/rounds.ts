@@ -1,6 +1,4 @@
-import { reachableToRead } from "../../app/accounts-to-read.ts";
 import { systemClock } from "../../clock.ts";
-import type { Config } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
@@ -10,6 +8,8 @@ import type { Queue } from "../../fleet/queue.ts";
 import { queuedTasks } from "../../fleet/tasks.ts";
 import { formatCount, formatCounted } from "../../output/format.ts";
 import { unreachableLines } from "../../output/unreachable-text.ts";
+import { reachableToRead } from "../../roster/accounts-to-read.ts";
+import type { Config } from "../../roster/config.ts";
 
 export type Enqueued = {
   readonly wanted: number;

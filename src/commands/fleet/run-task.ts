@@ -1,6 +1,3 @@
-import { errorText } from "../../app/exit-code.ts";
-import { contractTypesOf, type Targets } from "../../app/targets.ts";
-import type { Config } from "../../config/config.ts";
 import {
   AccountHeldError,
   ExchangeError,
@@ -9,9 +6,12 @@ import {
   UsageError,
 } from "../../errors.ts";
 import type { JobEnd, Task } from "../../fleet/tasks.ts";
+import type { Config } from "../../roster/config.ts";
+import { errorText } from "../exit-code.ts";
 import type { Reporter } from "../sync/reporter.ts";
 import type { SyncSession } from "../sync/sync.ts";
 import { errorsOf, type SyncResult } from "../sync/sync-result.ts";
+import { contractTypesOf, type Targets } from "../sync/targets.ts";
 
 /** Reads the configuration at each call, so that added accounts are found. */
 export type ReadConfigs = {

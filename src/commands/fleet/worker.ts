@@ -1,8 +1,6 @@
 import { createServer } from "node:net";
 import { InvalidArgumentError } from "commander";
-import type { ExitCode, Io } from "../../app/io.ts";
 import { type Clock, repeatEvery, systemClock } from "../../clock.ts";
-import { narrowed, readConfig } from "../../config/config.ts";
 import { minuteMs } from "../../contract/time.ts";
 import type { Egress } from "../../db/lease/holders.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -12,6 +10,8 @@ import { type JobEnd, type Task, taskName } from "../../fleet/tasks.ts";
 import { workOff } from "../../fleet/work-off.ts";
 import { workerSessionName } from "../../fleet/worker-sessions.ts";
 import { type Log, openLog } from "../../log.ts";
+import { narrowed, readConfig } from "../../roster/config.ts";
+import type { ExitCode, Io } from "../io.ts";
 import { type Define, durationOf } from "../options.ts";
 import { logReporter, type Reporter } from "../sync/reporter.ts";
 import { openSyncSession } from "../sync/sync.ts";

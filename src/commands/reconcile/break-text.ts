@@ -1,9 +1,9 @@
-import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { type Break, breakKinds } from "../../audit/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../audit/sign-off.ts";
 import { epochMs } from "../../contract/time.ts";
 import { type Retirement, retirementsBy } from "../../db/accounts/retirement.ts";
 import { printableLine } from "../../printable.ts";
+import { jsonTime, jsonTimeOrNull } from "../json-times.ts";
 
 /** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
 export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };

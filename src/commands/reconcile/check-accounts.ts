@@ -1,9 +1,9 @@
-import { exitOf } from "../../app/exit-code.ts";
-import { loggedRun } from "../../app/logged-run.ts";
 import { type Break, readOpenBreaks } from "../../audit/breaks.ts";
 import { reconcileAccount } from "../../audit/reconcile.ts";
 import type { Database } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
+import { exitOf } from "../exit-code.ts";
+import { loggedRun } from "../logged-run.ts";
 
 /** What a check of what changed in some accounts found. */
 export type AccountsChecked = {

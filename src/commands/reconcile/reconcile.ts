@@ -1,20 +1,9 @@
-import { exitOf } from "../../app/exit-code.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
-import {
-  type ReachableSelection,
-  reachableSelection,
-  storedAmong,
-} from "../../app/reachable-accounts.ts";
-import { recountText } from "../../app/recount.ts";
-import { type Selection, selectedStreams, selectionOf } from "../../app/selection.ts";
 import type { Break } from "../../audit/breaks.ts";
 import { readBrokenSpans } from "../../audit/broken-spans.ts";
 import type { ChainSummary, RuleSummary } from "../../audit/reconcile.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../audit/reconcile.ts";
 import { countSignedOff } from "../../audit/sign-off.ts";
 import { movesText } from "../../audit/wallet-rules.ts";
-import { type Config, readConfig } from "../../config/config.ts";
 import { readRetirements } from "../../db/accounts/retirement.ts";
 import type { Database } from "../../db/connect.ts";
 import type { DifferingDay } from "../../db/days/differing-days.ts";
@@ -25,8 +14,19 @@ import type { BillCount } from "../../ledger/bill-counts.ts";
 import { formatCount, formatCounted, formatTable } from "../../output/format.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import { printableLine } from "../../printable.ts";
+import { type Config, readConfig } from "../../roster/config.ts";
+import {
+  type ReachableSelection,
+  reachableSelection,
+  storedAmong,
+} from "../../roster/reachable-accounts.ts";
+import { type Selection, selectedStreams, selectionOf } from "../../roster/selection.ts";
+import { exitOf } from "../exit-code.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import { type LoggedEnd, loggedRun } from "../logged-run.ts";
 import { type Define, type Reporting, reporting } from "../options.ts";
 import { breakJson, breakText, type Marked, markRetired } from "./break-text.ts";
+import { recountText } from "./recount.ts";
 import { repair } from "./repair.ts";
 
 export type ReconcileOptions = {

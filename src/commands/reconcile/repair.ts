@@ -1,12 +1,12 @@
-import { withAdded } from "../../app/accounts-to-read.ts";
-import { type Io, tell } from "../../app/io.ts";
 import type { BrokenSpan } from "../../audit/broken-spans.ts";
 import { systemClock } from "../../clock.ts";
-import type { Config } from "../../config/config.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
 import { streamName } from "../../output/stream-names.ts";
+import { withAdded } from "../../roster/accounts-to-read.ts";
+import type { Config } from "../../roster/config.ts";
 import { horizonAt } from "../../sync/plan.ts";
+import { type Io, tell } from "../io.ts";
 import { verifyCommand } from "../verify/verify.ts";
 
 /** Reads the spans again, as `verify --repair` does. What it wrote is reported on standard error. */

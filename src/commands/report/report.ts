@@ -1,15 +1,3 @@
-import { configuredOf } from "../../app/configured.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { jsonInterval, jsonTimeOrNull } from "../../app/json-times.ts";
-import { refuseUnreachable, storedAmong } from "../../app/reachable-accounts.ts";
-import {
-  isSelected,
-  refuseUnknownAccounts,
-  type Selection,
-  selectionOf,
-} from "../../app/selection.ts";
-import { monthOf } from "../../app/typed-times.ts";
-import { type Config, readConfig } from "../../config/config.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -17,8 +5,20 @@ import { inSnapshot } from "../../db/snapshot.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readReportedWallets } from "../../export/reported-wallets.ts";
 import { didYouMean } from "../../nearest.ts";
+import { type Config, readConfig } from "../../roster/config.ts";
+import { configuredOf } from "../../roster/configured.ts";
+import { refuseUnreachable, storedAmong } from "../../roster/reachable-accounts.ts";
+import {
+  isSelected,
+  refuseUnknownAccounts,
+  type Selection,
+  selectionOf,
+} from "../../roster/selection.ts";
 import type { Stream } from "../../sync/store.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import { jsonInterval, jsonTimeOrNull } from "../json-times.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
+import { monthOf } from "../typed-times.ts";
 import { digestCommand } from "./digest.ts";
 import { reportHtml } from "./html.ts";
 import type { MonthReport } from "./month-report.ts";

@@ -1,8 +1,8 @@
-import { jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import type { AccountStatus, StreamStatus } from "../../health/ledger-status.ts";
 import { closedLines, notAvailableLines } from "../../output/account-remarks.ts";
 import { printableLine } from "../../printable.ts";
+import { jsonTime, jsonTimeOrNull } from "../json-times.ts";
 
 // Status of accounts: their modes, what their keys may not read, and closed streams.
 

@@ -1,7 +1,7 @@
-import { jsonTimeOrNull } from "../../app/json-times.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { type Finding, remedyOf, sentenceOf, severityOf } from "../../health/kinds.ts";
 import type { Verdict } from "../../health/verdict.ts";
+import { jsonTimeOrNull } from "../json-times.ts";
 
 // The verdict, and each finding with its remedy.
 

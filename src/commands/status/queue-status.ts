@@ -1,7 +1,7 @@
-import { jsonTime } from "../../app/json-times.ts";
 import type { FailedJob, QueueStatus } from "../../fleet/queue-status.ts";
 import { formatCount, formatCounted, formatTime } from "../../output/format.ts";
 import { printableLine } from "../../printable.ts";
+import { jsonTime } from "../json-times.ts";
 
 /** How many failed jobs a person is shown. JSON has all. */
 const shownMax = 10;

@@ -1,10 +1,10 @@
-import { jsonTime } from "../../app/json-times.ts";
-import type { Account } from "../../config/account.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { LoanToValueStatus, RecordsStatus } from "../../health/records.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../output/format.ts";
 import { riskUnitName } from "../../output/stream-names.ts";
+import type { Account } from "../../roster/account.ts";
 import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
+import { jsonTime } from "../json-times.ts";
 
 // Status of symbols, contracts and loan-to-value.
 

@@ -1,4 +1,3 @@
-import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { type EpochMs, minuteMs } from "../../contract/time.ts";
 import type { Status, StreamStatus } from "../../health/ledger-status.ts";
 import { coverageShare } from "../../health/stream-times.ts";
@@ -15,6 +14,7 @@ import { streamColumn, streamName } from "../../output/stream-names.ts";
 import { printableLine, shellWord } from "../../printable.ts";
 import { behindHorizon } from "../../sync/closed-streams.ts";
 import { type Interval, lengthMs } from "../../sync/intervals.ts";
+import { jsonInterval, jsonTime, jsonTimeOrNull } from "../json-times.ts";
 import { accountRemarks, accountsJson, closedRemarks } from "./accounts-status.ts";
 
 // Status of ledgers.

@@ -1,10 +1,3 @@
-import { reachableToRead } from "../../app/accounts-to-read.ts";
-import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { jsonInterval, jsonTime } from "../../app/json-times.ts";
-import { readable } from "../../app/readable.ts";
-import { allTargets, contractTypesOf, type Targets } from "../../app/targets.ts";
-import type { Config } from "../../config/config.ts";
 import { pageSizeMax } from "../../contract/account-bills.ts";
 import { billsApiOf } from "../../contract/bills-api.ts";
 import { contracts } from "../../contract/contracts.ts";
@@ -21,6 +14,7 @@ import {
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
 import { addressLimit } from "../../exchange/address-limits.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
 import { readKnownTimes } from "../../ledger/known-time.ts";
 import {
   formatCount,
@@ -33,10 +27,16 @@ import {
 } from "../../output/format.ts";
 import { streamColumn, streamName } from "../../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
+import { reachableToRead } from "../../roster/accounts-to-read.ts";
+import type { Config } from "../../roster/config.ts";
+import { readable } from "../../roster/readable.ts";
 import { nothingToRead } from "../../sync/account-mode.ts";
 import { planStream } from "../../sync/plan.ts";
 import type { StreamPlan } from "../../sync/store.ts";
 import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import { jsonInterval, jsonTime } from "../json-times.ts";
+import { allTargets, contractTypesOf, type Targets } from "./targets.ts";
 
 /** `sync --dry-run`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(

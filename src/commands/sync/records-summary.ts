@@ -1,4 +1,3 @@
-import { jsonTime } from "../../app/json-times.ts";
 import { messageOf } from "../../errors.ts";
 import { formatCounted } from "../../output/format.ts";
 import { riskUnitName } from "../../output/stream-names.ts";
@@ -10,6 +9,7 @@ import type {
   SymbolsReport,
 } from "../../sync/settings-lists.ts";
 import type { LoanToValueReport } from "../../sync/sync-loan-to-value.ts";
+import { jsonTime } from "../json-times.ts";
 
 // A sync's summary of symbols, contracts and loan-to-value.
 

@@ -1,7 +1,4 @@
-import { errorText } from "../../app/exit-code.ts";
-import type { Io } from "../../app/io.ts";
 import { type Clock, systemClock } from "../../clock.ts";
-import type { LogLevel } from "../../config/settings.ts";
 import type { ProductType } from "../../contract/product-types.ts";
 import { isoTime } from "../../contract/time.ts";
 import { messageOf, StoppedError } from "../../errors.ts";
@@ -9,7 +6,10 @@ import { type Log, openLog } from "../../log.ts";
 import { notAvailableLines } from "../../output/account-remarks.ts";
 import { openHeartbeat } from "../../output/heartbeat.ts";
 import { openProgress } from "../../output/progress.ts";
+import type { LogLevel } from "../../roster/settings.ts";
 import type { BillsProgress } from "../../sync/stream-run.ts";
+import { errorText } from "../exit-code.ts";
+import type { Io } from "../io.ts";
 import { errorsOf, type SyncResult } from "./sync-result.ts";
 
 /** How a run is shown: bars on a terminal, elsewhere NDJSON lines, at least one a minute. */

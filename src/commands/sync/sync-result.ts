@@ -1,8 +1,8 @@
-import { exitOf, type RunExit } from "../../app/exit-code.ts";
 import type { Break } from "../../audit/breaks.ts";
 import type { RejectedCount } from "../../ledger/count-rejected.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../../sync/settings-lists.ts";
+import { exitOf, type RunExit } from "../exit-code.ts";
 import type { AccountsChecked } from "../reconcile/check-accounts.ts";
 
 /** What a run did. */

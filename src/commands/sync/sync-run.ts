@@ -1,42 +1,38 @@
-import { AccountKey, proofText, proveKey } from "../../app/account-key.ts";
-import { readSideBySide } from "../../app/accounts-at-once.ts";
-import {
-  type AccountExchange,
-  type ExchangeAccess,
-  exchangeOf,
-} from "../../app/exchange-session.ts";
-import { holdAccount } from "../../app/hold-account.ts";
-import type { LoggedEnd } from "../../app/logged-run.ts";
-import type { Targets } from "../../app/targets.ts";
-import {
-  type Account,
-  type AccountWithCredentials,
-  withCredentials,
-} from "../../config/account.ts";
-import type { Config } from "../../config/config.ts";
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { recordDemo } from "../../db/accounts/demo-accounts.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
+import { holdAccount } from "../../db/lease/hold-account.ts";
 import { checkLease } from "../../db/lease/lease.ts";
 import { readUsers, recordUser, type Users } from "../../db/lease/leased-accounts.ts";
 import type { Leases } from "../../db/lease/leases.ts";
 import type { LockWaits } from "../../db/lease/lock-waits.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
+import { readSideBySide } from "../../exchange/accounts-at-once.ts";
+import { type AccountExchange, type ExchangeAccess, exchangeOf } from "../../exchange/session.ts";
+import { AccountKey, proofText, proveKey } from "../../ledger/account-key.ts";
 import { countRejected } from "../../ledger/count-rejected.ts";
 import { openStore } from "../../ledger/ledger-store.ts";
 import { replayRejected } from "../../ledger/replay-rows.ts";
 import { formatCounted } from "../../output/format.ts";
+import {
+  type Account,
+  type AccountWithCredentials,
+  withCredentials,
+} from "../../roster/account.ts";
+import type { Config } from "../../roster/config.ts";
 import type { AccountMode } from "../../sync/account-state.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import { syncContracts, syncSymbols } from "../../sync/settings-lists.ts";
 import type { LoanToValueCommit, PageCommit } from "../../sync/store.ts";
+import type { LoggedEnd } from "../logged-run.ts";
 import { checkAccounts } from "../reconcile/check-accounts.ts";
 import type { Reporter } from "./reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
+import type { Targets } from "./targets.ts";
 
 /** Runs one sync of a configuration's accounts, side by side. */
 export async function sync(deps: SyncDeps): Promise<LoggedEnd> {

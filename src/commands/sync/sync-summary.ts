@@ -1,4 +1,3 @@
-import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../app/json-times.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
@@ -16,6 +15,7 @@ import { riskUnitName, streamColumn, streamName, streamNames } from "../../outpu
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";
+import { jsonInterval, jsonTime, jsonTimeOrNull } from "../json-times.ts";
 import { breakJson, breakText } from "../reconcile/break-text.ts";
 import {
   contractsLines,

@@ -1,9 +1,23 @@
-import { reachableToRead } from "../../app/accounts-to-read.ts";
-import { shareAddress } from "../../app/address-share.ts";
-import { openExchangeAccess } from "../../app/exchange-session.ts";
-import { type ExitCode, type Io, printJson, printSummary } from "../../app/io.ts";
-import { loggedRun } from "../../app/logged-run.ts";
-import { migratedText } from "../../app/migrated-text.ts";
+import type { ContractProductType } from "../../contract/product-types.ts";
+import { shareAddress } from "../../db/lease/address-share.ts";
+import { type Egress, holderName } from "../../db/lease/holders.ts";
+import { Leases } from "../../db/lease/leases.ts";
+import { LockWaits } from "../../db/lease/lock-waits.ts";
+import { migrate } from "../../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
+import type { ExchangeError } from "../../errors.ts";
+import { openExchangeAccess } from "../../exchange/session.ts";
+import { reachableToRead } from "../../roster/accounts-to-read.ts";
+import type { Config } from "../../roster/config.ts";
+import { type ExitCode, type Io, printJson, printSummary } from "../io.ts";
+import { loggedRun } from "../logged-run.ts";
+import { migratedText } from "../migrated-text.ts";
+import { type Define, narrowedConfig, only, type Reporting, reporting } from "../options.ts";
+import { planCommand } from "./plan.ts";
+import { openReporter } from "./reporter.ts";
+import type { SyncResult } from "./sync-result.ts";
+import { type SyncDeps, sync } from "./sync-run.ts";
+import { summaryJson, summaryText } from "./sync-summary.ts";
 import {
   allTargets,
   contractTypesOf,
@@ -11,21 +25,7 @@ import {
   needsCredentials,
   type Targets,
   targetsOf,
-} from "../../app/targets.ts";
-import type { Config } from "../../config/config.ts";
-import type { ContractProductType } from "../../contract/product-types.ts";
-import { type Egress, holderName } from "../../db/lease/holders.ts";
-import { Leases } from "../../db/lease/leases.ts";
-import { LockWaits } from "../../db/lease/lock-waits.ts";
-import { migrate } from "../../db/migrate.ts";
-import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
-import type { ExchangeError } from "../../errors.ts";
-import { type Define, narrowedConfig, only, type Reporting, reporting } from "../options.ts";
-import { planCommand } from "./plan.ts";
-import { openReporter } from "./reporter.ts";
-import type { SyncResult } from "./sync-result.ts";
-import { type SyncDeps, sync } from "./sync-run.ts";
-import { summaryJson, summaryText } from "./sync-summary.ts";
+} from "./targets.ts";
 
 export type SyncOptions = {
   readonly json: boolean;

@@ -1,6 +1,3 @@
-import { exitOf, type RunExit } from "../../app/exit-code.ts";
-import { jsonInterval, jsonTime } from "../../app/json-times.ts";
-import { recountText } from "../../app/recount.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { BillCount } from "../../ledger/bill-counts.ts";
@@ -16,6 +13,9 @@ import { printableLine } from "../../printable.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Finding, StreamVerification } from "../../sync/verify.ts";
+import { exitOf, type RunExit } from "../exit-code.ts";
+import { jsonInterval, jsonTime } from "../json-times.ts";
+import { recountText } from "../reconcile/recount.ts";
 
 export type AccountVerification = {
   readonly account: string;

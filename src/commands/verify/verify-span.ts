@@ -1,8 +1,8 @@
-import { typedTime } from "../../app/typed-times.ts";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import { UsageError } from "../../errors.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import { horizonAt } from "../../sync/plan.ts";
+import { typedTime } from "../typed-times.ts";
 
 /**
  * Parses the span to read.

@@ -1,21 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { AccountKey, proofText, proveKey } from "../../app/account-key.ts";
-import { readSideBySide } from "../../app/accounts-at-once.ts";
-import { withAdded } from "../../app/accounts-to-read.ts";
-import { shareAddress } from "../../app/address-share.ts";
-import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../app/exchange-session.ts";
-import { holdAccount } from "../../app/hold-account.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../../app/io.ts";
-import { type LoggedEnd, loggedRun } from "../../app/logged-run.ts";
-import { reachableSelection } from "../../app/reachable-accounts.ts";
-import { recount } from "../../app/recount.ts";
 import { systemClock } from "../../clock.ts";
-import { type Account, withCredentials } from "../../config/account.ts";
-import type { Config } from "../../config/config.ts";
 import type { ProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
+import { shareAddress } from "../../db/lease/address-share.ts";
+import { holdAccount } from "../../db/lease/hold-account.ts";
 import { checkLease } from "../../db/lease/lease.ts";
 import { readUsers, type Users } from "../../db/lease/leased-accounts.ts";
 import { Leases } from "../../db/lease/leases.ts";
@@ -23,10 +13,17 @@ import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
+import { readSideBySide } from "../../exchange/accounts-at-once.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
+import { AccountKey, proofText, proveKey } from "../../ledger/account-key.ts";
 import { readSyncedStreams } from "../../ledger/known-time.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { streamName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
+import { type Account, withCredentials } from "../../roster/account.ts";
+import { withAdded } from "../../roster/accounts-to-read.ts";
+import type { Config } from "../../roster/config.ts";
+import { reachableSelection } from "../../roster/reachable-accounts.ts";
 import {
   type MeetDeps,
   type MetAccount,
@@ -43,7 +40,10 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../sync/verify.ts";
+import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import { type LoggedEnd, loggedRun } from "../logged-run.ts";
 import { type Define, narrowedConfig, type Reporting, reporting } from "../options.ts";
+import { recount } from "../reconcile/recount.ts";
 import {
   type AccountVerification,
   endOfVerification,

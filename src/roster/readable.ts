@@ -1,10 +1,10 @@
-import type { Account } from "../config/account.ts";
-import type { Config } from "../config/config.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { AccountStates } from "../db/accounts/account-states.ts";
 import { streamName } from "../output/stream-names.ts";
 import { type AccountState, modeOf } from "../sync/account-state.ts";
 import type { Stream } from "../sync/store.ts";
+import type { Account } from "./account.ts";
+import type { Config } from "./config.ts";
 import { configuredStreams, type Selection, selectedStreams } from "./selection.ts";
 
 /**

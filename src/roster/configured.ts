@@ -1,5 +1,5 @@
-import type { Config } from "../config/config.ts";
 import type { Configured } from "../health/select.ts";
+import type { Config } from "./config.ts";
 
 /** The accounts that are to be read, as findings ask for them. An account that was not looked at is its name. */
 export function configuredOf({ accounts, accountNames, namesAccounts }: Config): Configured[] {

@@ -1,6 +1,6 @@
-import type { Account } from "../config/account.ts";
-import type { Config } from "../config/config.ts";
 import { type Retirement, retiredSince } from "../db/accounts/retirement.ts";
+import type { Account } from "./account.ts";
+import type { Config } from "./config.ts";
 
 /**
  * The configuration without retired parts, and a line for each account that is configured but

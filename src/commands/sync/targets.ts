@@ -1,12 +1,12 @@
-import type { Account } from "../config/account.ts";
-import type { Config } from "../config/config.ts";
 import {
   type ContractProductType,
   contractProductTypes,
   contractTypeOf,
-} from "../contract/product-types.ts";
-import { UsageError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+} from "../../contract/product-types.ts";
+import { UsageError } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
+import type { Account } from "../../roster/account.ts";
+import type { Config } from "../../roster/config.ts";
 
 /** The parts of a sync, as `--only` names them. */
 const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;

@@ -1,15 +1,12 @@
 import { type Clock, systemClock } from "../clock.ts";
-import type { Account } from "../config/account.ts";
-import type { Config } from "../config/config.ts";
 import { billsOperations } from "../contract/bills-api.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { EpochMs } from "../contract/time.ts";
-import type { Egress } from "../db/lease/holders.ts";
-import { type AddressLimits, createAddressLimits } from "../exchange/address-limits.ts";
-import { type Client, createClient } from "../exchange/client.ts";
-import { createExchangeClock, type ExchangeClock } from "../exchange/exchange-clock.ts";
-import { createRateLimiter, type RateLimiter } from "../exchange/rate-limiter.ts";
-import { openTransport, type Transport, transportLimits } from "../exchange/transport.ts";
+import { type AddressLimits, createAddressLimits } from "./address-limits.ts";
+import { type Client, type ClientDeps, createClient } from "./client.ts";
+import { createExchangeClock, type ExchangeClock } from "./exchange-clock.ts";
+import { createRateLimiter, type RateLimiter } from "./rate-limiter.ts";
+import { openTransport, type Transport, transportLimits } from "./transport.ts";
 
 /** What all accounts of a process share for reaching the exchange. */
 export type ExchangeAccess = {
@@ -28,7 +25,9 @@ export type Limiters = Map<string, RateLimiter>;
 /** Opens access to the exchange. Disposing closes its connections. */
 export function openExchangeAccess({
   localAddress,
-}: Pick<Egress, "localAddress"> = {}): Required<ExchangeAccess> & AsyncDisposable {
+}: {
+  readonly localAddress?: string;
+} = {}): Required<ExchangeAccess> & AsyncDisposable {
   const transport = openTransport(transportLimits, localAddress);
   return {
     transport,
@@ -53,8 +52,8 @@ export type AccountExchange = {
  * Builds a client for an account, with its own clock and its own limits below those of the address.
  */
 export function exchangeOf(
-  config: Pick<Config, "baseUrl" | "locale">,
-  account: Pick<Account, "credentials" | "demo">,
+  config: Pick<ClientDeps, "baseUrl" | "locale">,
+  account: Partial<Pick<ClientDeps, "credentials" | "demo">>,
   access: ExchangeAccess,
 ): AccountExchange {
   const { transport, clock, random, addressLimits = createAddressLimits(clock) } = access;

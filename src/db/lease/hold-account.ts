@@ -1,6 +1,6 @@
-import type { Lease } from "../db/lease/lease.ts";
-import type { Leases, TakeOptions } from "../db/lease/leases.ts";
-import type { AccountExchange } from "./exchange-session.ts";
+import type { AccountExchange } from "../../exchange/session.ts";
+import type { Lease } from "./lease.ts";
+import type { Leases, TakeOptions } from "./leases.ts";
 
 /** An account that this process alone asks the exchange for. */
 export type AccountHold = Lease & {

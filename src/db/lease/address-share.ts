@@ -1,8 +1,8 @@
-import { type Clock, repeatEvery } from "../clock.ts";
-import { secondMs } from "../contract/time.ts";
-import type { Database } from "../db/connect.ts";
-import { countNeighbours, type Egress } from "../db/lease/holders.ts";
-import type { AddressLimits } from "../exchange/address-limits.ts";
+import { type Clock, repeatEvery } from "../../clock.ts";
+import { secondMs } from "../../contract/time.ts";
+import type { AddressLimits } from "../../exchange/address-limits.ts";
+import type { Database } from "../connect.ts";
+import { countNeighbours, type Egress } from "./holders.ts";
 
 // A hundred processes may send for a second before they know of each other without exceeding the
 // limit.

@@ -1,10 +1,10 @@
-import type { Account } from "../config/account.ts";
-import { type Config, unknownAccount } from "../config/config.ts";
 import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
 import { type Pauses, readPauses } from "../db/accounts/pauses.ts";
 import { readRetirements } from "../db/accounts/retirement.ts";
 import type { Database, Queryable } from "../db/connect.ts";
 import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
+import type { Account } from "./account.ts";
+import { type Config, unknownAccount } from "./config.ts";
 import { withoutRetired } from "./retired.ts";
 
 /** A configuration, and a line for each account that was to be read and is left out. */

@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import { accountBills } from "../contract/account-bills.ts";
-import { addressLimit } from "../exchange/address-limits.ts";
+import { addressLimit } from "./address-limits.ts";
 
 /**
  * Twice as many as use up the limit of this machine's address. More would only hold leases, and

@@ -1,8 +1,8 @@
-import type { Config } from "../config/config.ts";
 import { readAddedNames } from "../db/accounts/added-accounts.ts";
 import type { Queryable } from "../db/connect.ts";
 import { readLeasedNames } from "../db/lease/leased-accounts.ts";
 import { readLedgerAccounts } from "../ledger/known-time.ts";
+import type { Config } from "./config.ts";
 
 type Names = Pick<Config, "accountNames" | "added">;
 

@@ -1,9 +1,9 @@
-import type { Database } from "../db/connect.ts";
-import { rebuildDays } from "../db/days/differing-days.ts";
-import { type BillCount, recountBills } from "../ledger/bill-counts.ts";
-import { formatCount } from "../output/format.ts";
-import { streamName } from "../output/stream-names.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Database } from "../../db/connect.ts";
+import { rebuildDays } from "../../db/days/differing-days.ts";
+import { type BillCount, recountBills } from "../../ledger/bill-counts.ts";
+import { formatCount } from "../../output/format.ts";
+import { streamName } from "../../output/stream-names.ts";
+import type { Stream } from "../../sync/store.ts";
 
 /**
  * Corrects the number of bills that status shows for these streams, and the days of accounts of which

@@ -1,3 +1,14 @@
+import { once } from "node:events";
+import { hourMs } from "../contract/time.ts";
+import {
+  AccountHeldError,
+  DatabaseError,
+  ExchangeError,
+  messageOf,
+  ReportableError,
+  StoppedError,
+  UsageError,
+} from "../errors.ts";
 import { printable, printableJson } from "../printable.ts";
 
 /** A command's access to its process. Results go to `out`, everything else to `err`. */
@@ -52,3 +63,34 @@ export const printJson = (io: Io, value: unknown): void => {
 
 /** Whether a JSON document was printed. Callers who ask for JSON parse exactly one. */
 export const hasPrintedJson = (io: Io): boolean => answered.has(io.out);
+
+/** Whether the command line asks for JSON, even if something else in it is wrong. */
+export const asksForJson = (args: readonly string[]): boolean => args.includes("--json");
+
+/**
+ * Prints the error of a failed command as the document that `--json` promises, unless the command
+ * has printed its own document.
+ */
+export function printErrorJson(io: Io, error: unknown, exitCode: ExitCode): void {
+  if (hasPrintedJson(io)) return;
+  printJson(io, { error: { message: messageOf(error), kind: kindOf(error), exitCode } });
+}
+
+function kindOf(error: unknown): string {
+  if (error instanceof UsageError) return "usage";
+  if (error instanceof AccountHeldError) return "held";
+  if (error instanceof StoppedError) return "stopped";
+  if (error instanceof DatabaseError) return "database";
+  if (error instanceof ExchangeError) return "exchange";
+  return error instanceof ReportableError ? "failed" : "defect";
+}
+
+/**
+ * Resolves on Ctrl-C. A pending promise alone does not keep the process alive, but a timer does.
+ */
+export async function stopped(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const alive = setInterval(() => undefined, hourMs);
+  await once(signal, "abort");
+  clearInterval(alive);
+}

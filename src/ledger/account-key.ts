@@ -10,13 +10,13 @@ import {
 import { accountWith, openProofStore } from "../db/accounts/proof-store.ts";
 import type { Database, Transaction } from "../db/connect.ts";
 import { type ExchangeError, KeyTakenError } from "../errors.ts";
-import { beginCoverage } from "../ledger/record-time.ts";
+import type { AccountExchange } from "../exchange/session.ts";
 import type { BillMark } from "../sync/account-proof.ts";
 import { type Proof, proveAccount, provenTimes } from "../sync/account-proof.ts";
 import type { AccountMode } from "../sync/account-state.ts";
 import type { PageCommit, Stream } from "../sync/store.ts";
 import { askBills } from "../sync/stream-reader.ts";
-import type { AccountExchange } from "./exchange-session.ts";
+import { beginCoverage } from "./record-time.ts";
 
 /** The outcome of a proof: none is asked of a known key, nor of one for which the user vouched. */
 type Outcome = Proof | "known" | "vouched";

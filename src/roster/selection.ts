@@ -1,10 +1,10 @@
-import type { Config } from "../config/config.ts";
-import { productTypeOf } from "../config/settings.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { streamName } from "../output/stream-names.ts";
 import type { Stream } from "../sync/store.ts";
+import type { Config } from "./config.ts";
+import { productTypeOf } from "./settings.ts";
 
 /** The stored ledgers that a command reads. Undefined selects all. */
 export type Selection = {

@@ -1,4 +1,3 @@
-import type { Config } from "../config/config.ts";
 import type { Database, Queryable } from "../db/connect.ts";
 import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
 import { DatabaseError } from "../errors.ts";
@@ -7,6 +6,7 @@ import { readSyncedStreams } from "../ledger/known-time.ts";
 import { unreachableLines } from "../output/unreachable-text.ts";
 import type { Stream } from "../sync/store.ts";
 import { everyName, knownNames } from "./account-names.ts";
+import type { Config } from "./config.ts";
 import type { Selection } from "./selection.ts";
 
 type Names = Pick<Config, "accountNames" | "added">;
