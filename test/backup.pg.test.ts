@@ -136,7 +136,7 @@ describe("a backup", () => {
           if (parts.length === 0) {
             await query(
               full.url,
-              "update bills set symbol = symbol; insert into wallet_rules values ('later', 'x', 'x', true, true, true, true, 1, 1, now())",
+              "update bills set symbol = symbol; insert into wallet_rules (account, product_type, category, counts_amount, counts_fee, counts_coupon, is_testable, tested, fitting) values ('later', 'x', 'x', true, true, true, true, 1, 1)",
             );
           }
           parts.push(Buffer.from(part));

@@ -3,9 +3,8 @@ import { describe, expect, test } from "vitest";
 import { Chain } from "../src/audit/check-chain.ts";
 import { decimalText, FinerAmount, readNumbers } from "../src/audit/decimals.ts";
 import type { ChainBill } from "../src/audit/order.ts";
-import { evidenceOf, newTally, type TypeTally } from "../src/audit/tallies.ts";
-import { candidates } from "../src/audit/wallet-rules.ts";
-import { nothing } from "../src/db/sql/expected-rule.ts";
+import { candidates, evidenceOf, newTally, type TypeTally } from "../src/audit/tallies.ts";
+import { amountAndFee, nothing } from "../src/db/sql/expected-rule.ts";
 
 describe("a bill's numbers", () => {
   const decimal = fc
@@ -50,7 +49,7 @@ const chainOf = (bookedMaxMs = 0) =>
     settledTo: Number.POSITIVE_INFINITY,
   });
 
-const tallyOf = (businessType: string, rule?: TypeTally["rule"]) =>
+const tallyOf = (businessType: string, rule: TypeTally["rule"] = amountAndFee) =>
   newTally({ productType: "p", businessType, category: "trade", isTestable: true, rule });
 
 type Drawn = { readonly moved: bigint; readonly isShown: boolean; readonly gapMs: number };
@@ -198,7 +197,7 @@ test("what bills say of rules is what each candidate gives for each of them", ()
     fc.property(
       fc.array(amounts, { maxLength: 30 }),
       fc.constantFrom(...candidates),
-      fc.constantFrom(undefined, nothing),
+      fc.constantFrom(amountAndFee, nothing),
       (drawnAmounts, truth, rule) => {
         const type = tallyOf("t", rule);
         const movedOf = (

@@ -107,7 +107,7 @@ const onlyAddedTo = [
 const emptiedByRow = [
   "public.bill_order",
   "public.windows",
-  "public.wallet_type_rules",
+  "public.wallet_rules",
   "public.type_days",
   "public.symbol_days",
   "public.day_ends",

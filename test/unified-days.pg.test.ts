@@ -139,11 +139,11 @@ test.each([
     await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
     // As reconcile learns it from the balances.
     await db.execute(sql`
-      insert into wallet_type_rules (
-        account, product_type, business_type, counts_amount, counts_fee, counts_coupon, tested,
-        fitting, learned_at
+      insert into wallet_rules (
+        account, product_type, category, business_type, counts_amount, counts_fee, counts_coupon, is_testable,
+        tested, fitting
       )
-      values (${account}, ${productType}, 'CLOSE_LONG', true, ${countsFee}, false, 9, 9, now())`);
+      values (${account}, ${productType}, 'trade', 'CLOSE_LONG', true, ${countsFee}, false, true, 9, 9)`);
     const { rows } = await db.execute<{ told: string }>(sql`
       select 'profit ' || net as told from analytics.realised_pnl_by_symbol_day
       where account = ${account}

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { candidates } from "../src/audit/wallet-rules.ts";
+import { candidates } from "../src/audit/tallies.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { expectedRule, type WalletRule } from "../src/db/sql/expected-rule.ts";
 import { joinRules, walletMoves } from "../src/db/sql/wallet-moves.ts";
@@ -50,11 +50,11 @@ beforeAll(async () => {
       await db.execute(sql`
         insert into wallet_rules (
           account, product_type, category, counts_amount, counts_fee, counts_coupon, is_testable,
-          tested, fitting, learned_at
+          tested, fitting
         )
         values (
           ${account}, 'USDT-FUTURES', ${category}, ${rule.countsAmount}, ${rule.countsFee},
-          ${rule.countsCoupon}, true, 1, 1, clock_timestamp()
+          ${rule.countsCoupon}, true, 1, 1
         )`);
     }
   }

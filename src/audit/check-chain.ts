@@ -103,7 +103,6 @@ export class Chain {
   #step(bill: ChainBill): void {
     const { type, after } = bill;
     this.bills++;
-    type.bills++;
     const day = Math.floor(bill.time / dayMs);
     if (day !== this.#day) {
       this.days.add(day);
@@ -112,8 +111,7 @@ export class Chain {
     this.#steps++;
     this.#moved += bill.moved;
     this.#isTestable &&= type.isTestable;
-    if (this.#base === undefined || after === undefined || this.#steps > 1) type.unknown++;
-    else this.tested++;
+    if (this.#base !== undefined && after !== undefined && this.#steps === 1) this.tested++;
     if (after === undefined) {
       this.#places = Math.max(this.#places, movedPlaces(bill));
       return;

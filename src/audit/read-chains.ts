@@ -9,9 +9,8 @@ import { Chain } from "./check-chain.ts";
 import { FinerAmount, readNumbers } from "./decimals.ts";
 import type { MovedBill } from "./learned-order.ts";
 import type { ChainBill } from "./order.ts";
-import { type KnownRules, Tallies } from "./rules.ts";
 import { type AccountScope, timeOf, within } from "./scope.ts";
-import { movedBy } from "./tallies.ts";
+import { movedBy, type Rules, Tallies } from "./tallies.ts";
 
 /** A chain, and where its check begins. */
 export type ChainStart = {
@@ -25,7 +24,7 @@ export type ChainStart = {
 export type Reading = {
   /** Undefined for all bills of the scope. */
   readonly starts: readonly ChainStart[] | undefined;
-  readonly rules: KnownRules;
+  readonly rules: Rules;
   /** From when on a wallet's balances are not settled. */
   readonly settledToOf: (wallet: string) => number;
   /** Takes bills that were found in other places, a page at a time. */

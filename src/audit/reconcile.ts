@@ -27,16 +27,17 @@ import {
   findUnsigned,
 } from "./other-checks.ts";
 import { type ChainStart, type CheckedChains, chainKey, checkChains } from "./read-chains.ts";
-import { readKnownRules, writeRules } from "./rule-store.ts";
 import {
-  changedRules,
-  hasUnlearnedCategory,
-  type KnownRules,
+  areSameRules,
+  isAnyUnlearned,
   learnRules,
   type RuleSummary,
+  readRules,
   ruleSummaries,
+  writeRules,
 } from "./rules.ts";
 import { type AccountScope, type Scope, withWholeWallets } from "./scope.ts";
+import type { Rules } from "./tallies.ts";
 
 export type { ChainSummary, RuleSummary };
 
@@ -176,7 +177,7 @@ async function checkBills(
     tx,
     scope,
     coverage: await readCoverage(tx, scope),
-    known: await readKnownRules(tx, scope),
+    known: await readRules(tx, account),
     knownChains: await readKnownChains(tx, scope),
   };
   await forgetMovedBills(tx, scope);
@@ -199,7 +200,7 @@ type Context = {
   readonly tx: Transaction;
   readonly scope: AccountScope;
   readonly coverage: ReadonlyMap<string, Coverage>;
-  readonly known: KnownRules;
+  readonly known: Rules;
   readonly knownChains: ReadonlyMap<string, KnownChain>;
 };
 
@@ -207,12 +208,12 @@ type Checked = CheckedChains & {
   readonly isWhole: boolean;
   /** Where the check began in each chain; undefined where all bills were checked. */
   readonly starts: readonly ChainStart[] | undefined;
-  readonly rules: KnownRules;
+  readonly rules: Rules;
 };
 
 async function check(
   { tx, scope, coverage }: Context,
-  rules: KnownRules,
+  rules: Rules,
   starts: readonly ChainStart[] | undefined,
 ): Promise<Omit<Checked, "isWhole">> {
   const checked = await checkChains(tx, scope, {
@@ -232,7 +233,7 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   const starts = await chooseChanged(tx, scope, coverage, checkedTo);
   if (await isWrongWhereBegun(tx, scope, starts)) return undefined;
   const checked = { ...(await check(context, known, starts)), isWhole: false };
-  if (hasUnlearnedCategory(known.rules, checked.tallies.all)) return undefined;
+  if (isAnyUnlearned(known.rules, checked.tallies.all)) return undefined;
   const isNew = await isAnythingNew(
     tx,
     scope,
@@ -245,10 +246,9 @@ async function checkWhole(context: Context): Promise<Checked> {
   let rules = context.known;
   for (let round = 1; ; round++) {
     const checked = await check(context, rules, undefined);
-    const learned = { ...rules, rules: learnRules(rules.rules, checked.tallies.all) };
-    const isSame = changedRules(rules.rules, learned.rules).length === 0;
-    rules = learned;
-    if (isSame || round === roundsMax) return { ...checked, rules, isWhole: true };
+    rules = { ...rules, rules: learnRules(checked.tallies.all) };
+    if (areSameRules(rules.rules, checked.tallies.all) || round === roundsMax)
+      return { ...checked, rules, isWhole: true };
   }
 }
 
@@ -285,7 +285,7 @@ async function record(context: Context, checked: Checked): Promise<number> {
   ];
   const foundIds = await recordFound(tx, scope, found);
   const resolvedIds = await resolveUnfound(tx, scope, { foundIds, starts, areLegsCompared });
-  if (isWhole) await writeRules(tx, scope, context.known.rules, rules.rules);
+  if (isWhole) await writeRules(tx, scope.account, rules.rules);
   await writeChains(tx, scope, chains, { isWhole, coverage });
   return resolvedIds.length;
 }

@@ -1,6 +1,29 @@
-import { expectedRule, type WalletRule } from "../db/sql/expected-rule.ts";
+import {
+  amountAlone,
+  amountAndFee,
+  expectedRule,
+  nothing,
+  type WalletRule,
+} from "../db/sql/expected-rule.ts";
 import { isFar } from "./decimals.ts";
-import { candidates } from "./wallet-rules.ts";
+
+// Counts what bills say of the rule by which their type moves the wallet.
+
+const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean): WalletRule => ({
+  countsAmount,
+  countsFee,
+  countsCoupon,
+});
+
+/** All rules that a category may have, the likelier first. */
+export const candidates: readonly WalletRule[] = [
+  amountAndFee,
+  nothing,
+  amountAlone,
+  rule(false, true, false),
+  rule(true, true, true),
+  rule(false, true, true),
+];
 
 type Amounts = { readonly amount: bigint; readonly fee: bigint; readonly coupon: bigint };
 
@@ -10,42 +33,108 @@ export const movedBy = (
   { amount, fee, coupon }: Amounts,
 ): bigint => (countsAmount ? amount : 0n) + (countsFee ? fee : 0n) + (countsCoupon ? coupon : 0n);
 
-/** How the bills of one type fare in a check of their product type. */
+/** The rule of a category, or of a type that differs from its category's. */
+export type LearnedRule = WalletRule & {
+  readonly productType: string;
+  readonly category: string;
+  /** Empty for the rule of a category, which holds for types without a rule of their own. */
+  readonly businessType: string;
+  /** Bills whose balance and whose predecessor's are known, and how many of them the rule fits. */
+  readonly tested: number;
+  readonly fitting: number;
+  /** False where no candidate fits: balances are not checked against such bills. */
+  readonly isTestable: boolean;
+};
+
+/** What each bill of an account moves its wallet by, as far as earlier checks have learned it. */
+export type Rules = {
+  /** By type: see src/contract/business-types.ts. */
+  readonly categories: ReadonlyMap<string, string | null>;
+  readonly rules: readonly LearnedRule[];
+};
+
+/** The bills of one type in a check, and what they say of its rule. */
 export type TypeTally = {
   readonly productType: string;
   readonly businessType: string;
   /** Null where the type has none. */
   readonly category: string | null;
   readonly rule: WalletRule;
-  /** False where no rule fits: balances are not checked against such bills. */
   readonly isTestable: boolean;
-  bills: number;
-  /** Bills of which either the balance or the one before was not served. */
-  unknown: number;
-  /** Whether a bill is off by more than rounding. */
-  isDoubted: boolean;
   /** Bills that say something of rules, without those in {@link alike}. */
-  telling: number;
+  tested: number;
   /** How many of them each candidate fits. */
   readonly fitting: number[];
   /** Bills that the rule fits and that no coupon paid, by which of their numbers are equal or 0. */
   readonly alike: number[];
 };
 
+/** The tallies of all types that a check meets. */
+export class Tallies {
+  readonly #rules: Rules;
+  readonly #tallies = new Map<string, Map<string, TypeTally>>();
+
+  constructor(rules: Rules) {
+    this.#rules = rules;
+  }
+
+  get all(): readonly TypeTally[] {
+    return [...this.#tallies.values()].flatMap((tallies) => [...tallies.values()]);
+  }
+
+  of(productType: string, businessType: string): TypeTally {
+    const tally = this.#tallies.get(productType)?.get(businessType);
+    return tally ?? this.#add(productType, businessType);
+  }
+
+  #add(productType: string, businessType: string): TypeTally {
+    const category = this.#rules.categories.get(businessType) ?? null;
+    const tally = newTally({
+      productType,
+      businessType,
+      category,
+      ...effectiveRule(this.#rules.rules, { productType, businessType, category }),
+    });
+    const ofProduct = this.#tallies.get(productType) ?? new Map<string, TypeTally>();
+    this.#tallies.set(productType, ofProduct);
+    ofProduct.set(businessType, tally);
+    return tally;
+  }
+}
+
+type TypeName = Pick<TypeTally, "productType" | "businessType" | "category">;
+
 export const newTally = (
-  of: Pick<TypeTally, "productType" | "businessType" | "category" | "isTestable"> & {
-    readonly rule: WalletRule | undefined;
-  },
+  type: Pick<TypeTally, keyof TypeName | "rule" | "isTestable">,
 ): TypeTally => ({
-  ...of,
-  rule: of.rule ?? expectedRule(of.category ?? ""),
-  bills: 0,
-  unknown: 0,
-  isDoubted: false,
-  telling: 0,
+  ...type,
+  tested: 0,
   fitting: candidates.map(() => 0),
   alike: likenesses.map(() => 0),
 });
+
+export const rulesFor = (
+  rules: readonly LearnedRule[],
+  { productType, businessType, category }: TypeName,
+) => {
+  const ofProduct = rules.filter((one) => one.productType === productType);
+  return {
+    ofType: ofProduct.find((one) => one.businessType === businessType),
+    ofCategory: ofProduct.find((one) => one.businessType === "" && one.category === category),
+  };
+};
+
+export function effectiveRule(
+  rules: readonly LearnedRule[],
+  type: TypeName,
+): { readonly rule: WalletRule; readonly isTestable: boolean } {
+  const { ofType, ofCategory } = rulesFor(rules, type);
+  const learned = ofType ?? ofCategory;
+  return {
+    rule: learned ?? expectedRule(type.category ?? ""),
+    isTestable: learned?.isTestable ?? true,
+  };
+}
 
 /** An amount and a fee of each likeness: whether a rule moves such bills as another one does, these show. */
 const likenesses: readonly (readonly [amount: bigint, fee: bigint])[] = [
@@ -71,8 +160,7 @@ export function tallyFitting(tally: TypeTally, bill: Amounts & { readonly moved:
     tally.alike[likeness] = (tally.alike[likeness] ?? 0) + 1;
     return;
   }
-  tally.telling++;
-  count(tally, (rule) => movedBy(rule, bill) === bill.moved);
+  count(tally, (candidate) => movedBy(candidate, bill) === bill.moved);
 }
 
 /**
@@ -85,31 +173,49 @@ export function tallyOff(
   off: bigint,
   { tolerance, isAlone }: { readonly tolerance: bigint; readonly isAlone: boolean },
 ): void {
-  const fits = (rule: WalletRule) => !isFar(bill.moved + off, movedBy(rule, bill), tolerance);
-  const isDoubted = isFar(off, 0n, tolerance);
-  tally.isDoubted ||= isDoubted;
-  if (isDoubted && !isAlone && !candidates.some(fits)) return;
-  tally.telling++;
-  count(tally, fits);
+  const fits = (candidate: WalletRule) =>
+    !isFar(bill.moved + off, movedBy(candidate, bill), tolerance);
+  if (isAlone || !isFar(off, 0n, tolerance) || candidates.some(fits)) count(tally, fits);
 }
 
 function count(tally: TypeTally, fits: (rule: WalletRule) => boolean): void {
-  for (const [place, rule] of candidates.entries()) {
-    if (fits(rule)) tally.fitting[place] = (tally.fitting[place] ?? 0) + 1;
+  tally.tested++;
+  for (const [place, candidate] of candidates.entries()) {
+    if (fits(candidate)) tally.fitting[place] = (tally.fitting[place] ?? 0) + 1;
   }
 }
 
+/** How often each candidate fits the bills of a category, or of one of its types. */
+export type RuleEvidence = {
+  /** Bills whose balance and whose predecessor's are known. */
+  readonly tested: number;
+  /** How many of them each candidate fits, in the order of {@link candidates}. */
+  readonly fitting: readonly number[];
+};
+
+export type TypeEvidence = RuleEvidence & { readonly businessType: string };
+
+export const sum = (counts: readonly number[]): number =>
+  counts.reduce((total, some) => total + some, 0);
+
 /** How many of a type's bills say something of rules, and how many of these each candidate fits. */
-export function evidenceOf({ businessType, rule, alike, telling, fitting }: TypeTally) {
-  const sum = (counts: readonly number[]) => counts.reduce((total, some) => total + some, 0);
-  const likeRule = (candidate: WalletRule) =>
+export function evidenceOf({
+  businessType,
+  rule,
+  alike,
+  tested,
+  fitting,
+}: TypeTally): TypeEvidence {
+  const alikeUnder = (candidate: WalletRule) =>
     likenesses.map(([amount, fee], likeness) => {
       const amounts = { amount, fee, coupon: 0n };
       return movedBy(candidate, amounts) === movedBy(rule, amounts) ? (alike[likeness] ?? 0) : 0;
     });
   return {
     businessType,
-    tested: telling + sum(alike),
-    fitting: candidates.map((candidate, place) => (fitting[place] ?? 0) + sum(likeRule(candidate))),
+    tested: tested + sum(alike),
+    fitting: candidates.map(
+      (candidate, place) => (fitting[place] ?? 0) + sum(alikeUnder(candidate)),
+    ),
   };
 }

@@ -19,7 +19,6 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   symbolDays: "account",
   dayEnds: "account",
   walletRules: "account",
-  walletTypeRules: "account",
   billOrder: "account",
   ledgerBreaks: "account",
   breakDecisions: "account",

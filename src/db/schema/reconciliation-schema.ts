@@ -17,47 +17,28 @@ const stream = () => ({
   productType: key("product_type").notNull(),
 });
 
-const rule = () => ({
-  countsAmount: boolean("counts_amount").notNull(),
-  countsFee: boolean("counts_fee").notNull(),
-  countsCoupon: boolean("counts_coupon").notNull(),
-});
-
-const evidence = () => ({
-  /** How many bills could be tested: their balance and their predecessor's were served. */
-  tested: bigint("tested", { mode: "number" }).notNull(),
-  /** How many of these fit, to within one unit in the last place. */
-  fitting: bigint("fitting", { mode: "number" }).notNull(),
-  learnedAt: time("learned_at").notNull(),
-});
-
 /**
- * Which of a bill's numbers move the wallet's balance, by category. Learned from the ledger, since the
- * exchange's documentation does not say.
+ * Which of a bill's numbers move the wallet's balance. Learned from the ledger, since the exchange's
+ * documentation does not say.
  */
 export const walletRules = pgTable(
   "wallet_rules",
   {
     ...stream(),
     category: key("category").notNull(),
-    ...rule(),
+    /** A type whose bills show another rule than their category's; empty for the rule of the category. */
+    businessType: key("business_type").notNull().default(""),
+    countsAmount: boolean("counts_amount").notNull(),
+    countsFee: boolean("counts_fee").notNull(),
+    countsCoupon: boolean("counts_coupon").notNull(),
     /** False where no rule fits: balances are not checked against such bills. */
     isTestable: boolean("is_testable").notNull(),
-    ...evidence(),
+    /** How many bills could be tested: their balance and their predecessor's were served. */
+    tested: bigint("tested", { mode: "number" }).notNull(),
+    /** How many of these fit, to within one unit in the last place. */
+    fitting: bigint("fitting", { mode: "number" }).notNull(),
   },
-  (t) => [primaryKey({ columns: [t.account, t.productType, t.category] })],
-);
-
-/** The rules of types whose bills show another rule than their category's, and override it. */
-export const walletTypeRules = pgTable(
-  "wallet_type_rules",
-  {
-    ...stream(),
-    businessType: key("business_type").notNull(),
-    ...rule(),
-    ...evidence(),
-  },
-  (t) => [primaryKey({ columns: [t.account, t.productType, t.businessType] })],
+  (t) => [primaryKey({ columns: [t.account, t.productType, t.category, t.businessType] })],
 );
 
 /**

@@ -14,30 +14,29 @@ const expected = expectedRuleText("business_types.category");
 export const joinRulesText = (bills: string, account = `${bills}.account`): string => `
       left join business_types
         on business_types.code = ${bills}.business_type
-      left join wallet_rules
-        on wallet_rules.account = ${account}
-        and wallet_rules.product_type = ${bills}.product_type
-        and wallet_rules.category = business_types.category
-      left join wallet_type_rules
-        on wallet_type_rules.account = ${account}
-        and wallet_type_rules.product_type = ${bills}.product_type
-        and wallet_type_rules.business_type = ${bills}.business_type
+      left join wallet_rules as category_rules
+        on category_rules.account = ${account}
+        and category_rules.product_type = ${bills}.product_type
+        and category_rules.category = business_types.category
+        and category_rules.business_type = ''
+      left join wallet_rules as type_rules
+        on type_rules.account = ${account}
+        and type_rules.product_type = ${bills}.product_type
+        and type_rules.business_type = ${bills}.business_type
       cross join lateral (
         select
           coalesce(
-            wallet_type_rules.counts_amount,
-            wallet_rules.counts_amount,
+            type_rules.counts_amount,
+            category_rules.counts_amount,
             ${expected.countsAmount}
           ) as counts_amount,
           coalesce(
-            wallet_type_rules.counts_fee,
-            wallet_rules.counts_fee,
+            type_rules.counts_fee,
+            category_rules.counts_fee,
             ${expected.countsFee}
           ) as counts_fee,
-          coalesce(wallet_type_rules.counts_coupon, wallet_rules.counts_coupon, false)
-            as counts_coupon,
-          wallet_type_rules.business_type is not null or coalesce(wallet_rules.is_testable, true)
-            as is_testable
+          coalesce(type_rules.counts_coupon, category_rules.counts_coupon, false) as counts_coupon,
+          coalesce(type_rules.is_testable, category_rules.is_testable, true) as is_testable
       ) as rule`;
 
 export const joinRules = (bills: string, account?: string): SQL =>

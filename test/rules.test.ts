@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { candidates, inferRule } from "../src/audit/wallet-rules.ts";
+import { inferRules } from "../src/audit/rules.ts";
+import { candidates } from "../src/audit/tallies.ts";
 
 const rules = {
   "amount + fee": [true, true, false],
@@ -18,8 +19,8 @@ function learned(category: string, tested: number, fits: Partial<Record<Name, nu
     const name = nameOf(candidate);
     return (name && fits[name]) ?? 0;
   });
-  const rule = inferRule(category, [{ businessType: "any", tested, fitting }]);
-  return rule.isTestable ? `${nameOf(rule)}, ${rule.fitting} of ${rule.tested}` : "untestable";
+  const [rule] = inferRules(category, [{ businessType: "any", tested, fitting }]);
+  return rule?.isTestable ? `${nameOf(rule)}, ${rule.fitting} of ${rule.tested}` : "untestable";
 }
 
 function nameOf(rule: (typeof candidates)[number]): Name | undefined {
