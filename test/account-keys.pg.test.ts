@@ -55,7 +55,7 @@ describe("a key", () => {
     const left: string[] = [];
     for (const key of ["key-1", "key-1", "key-2"]) {
       await at.db.execute(sql`
-        insert into stream_states (account, product_type, not_available_since, not_available_asked_at)
+        insert into streams (account, product_type, not_available_since, not_available_asked_at)
         values ('a', 'COIN-FUTURES', now(), now())
         on conflict (account, product_type) do update
         set

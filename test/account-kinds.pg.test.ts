@@ -105,8 +105,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
         select
           (select string_agg(bills::text, ',' order by product_type, bill_id) from bills where account = ${name}),
           (select string_agg(windows::text, ',' order by product_type, window_start) from windows where account = ${name}),
-          (select string_agg(streams::text, ',' order by product_type) from streams where account = ${name}),
-          (select string_agg(stream_states::text, ',' order by product_type) from stream_states where account = ${name})`);
+          (select string_agg(streams::text, ',' order by product_type) from streams where account = ${name})`);
       return rows;
     },
     demoAccounts: () => readDemoAccounts(db),

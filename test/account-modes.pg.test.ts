@@ -98,7 +98,7 @@ describe("what the exchange refuses to a key", () => {
     const later = await at.sync();
     expect(later.streams.map(({ stream }) => stream.productType)).toContain("COIN-FUTURES");
     const { rows } = await at.db.execute(
-      sql`select product_type from stream_states where not_available_since is not null`,
+      sql`select product_type from streams where not_available_since is not null`,
     );
     expect(rows).toEqual([]);
   });
@@ -152,9 +152,7 @@ async function stored(db: Database): Promise<unknown> {
       (select string_agg(bills::text, ',' order by product_type, bill_id) from bills) as bills,
       (select string_agg(windows::text, ',' order by product_type, window_start) from windows)
         as windows,
-      (select string_agg(streams::text, ',' order by product_type) from streams) as streams,
-      (select string_agg(stream_states::text, ',' order by product_type) from stream_states)
-        as states`);
+      (select string_agg(streams::text, ',' order by product_type) from streams) as streams`);
   return rows;
 }
 
@@ -213,7 +211,7 @@ test("an account is read through an upgrade and back: nothing is written in tran
     unifiedProductTypes.toSorted(),
   );
   const { rows } = await db.execute<{ product_type: string }>(
-    sql`select product_type from stream_states where closed_at is not null order by product_type`,
+    sql`select product_type from streams where closed_at is not null order by product_type`,
   );
   expect(rows.map(({ product_type }) => product_type)).toEqual(unifiedProductTypes.toSorted());
   const compared = (await exchange.compare()).slice(0, classicProductTypes.length);

@@ -81,7 +81,8 @@ test("a demo break stands behind one of real money, and the longest unread first
       values (${account}, 'USDT-FUTURES', ${`{[2026-08-01, ${to})}`}, ${to})`);
   }
   await tables.db.execute(sql`
-    insert into stream_states (account, product_type, is_demo) values ('demo', '', true)`);
+    insert into streams (account, product_type, is_demo) values ('demo', '', true)
+    on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
   const findings = await readFindings(tables.db, { now });
   expect(findings.map(({ account }) => account)).toEqual(["later", "late", "demo"]);
 });

@@ -191,8 +191,10 @@ test("what was read, lost and open of a ledger is so after the migration, and wh
   await query(
     database.url,
     `insert into streams (account, product_type, bills) values ('main', 'USDT-FUTURES', 7);
-    insert into stream_states (account, product_type, unproven_key, unproven_since)
-    values ('main', '', 'key', '2026-03-20Z');
+    insert into stream_states (account, product_type, retired_at, unproven_key, unproven_since)
+    values
+      ('main', '', null, 'key', '2026-03-20Z'),
+      ('main', 'USDT-FUTURES', '2026-03-22Z', null, null);
     insert into checkpoints (
       account, product_type, window_start, window_end, state, cursor, run_id, started_at, updated_at
     )
@@ -219,11 +221,19 @@ test("what was read, lost and open of a ledger is so after the migration, and wh
       database.url,
       `select
         bills, settled_to = '2026-03-16Z' as is_settled, planned_at = '2026-03-21Z' as is_planned,
-        planned_clock = '2026-03-21 00:00:03Z' as is_clock
-      from streams`,
+        planned_clock = '2026-03-21 00:00:03Z' as is_clock, retired_at = '2026-03-22Z' as is_retired, unproven_key
+      from streams
+      order by product_type`,
     );
   expect(await rows()).toEqual([
-    { bills: "7", is_settled: true, is_planned: true, is_clock: true },
+    {
+      ...{ bills: "0", is_settled: null, is_planned: null, is_clock: null },
+      ...{ is_retired: null, unproven_key: "key" },
+    },
+    {
+      ...{ bills: "7", is_settled: true, is_planned: true, is_clock: true },
+      ...{ is_retired: true, unproven_key: null },
+    },
   ]);
   await inTransaction(db, (tx) => beginCoverage(tx, "main", true));
   expect(await known()).toEqual({ coverage: [span(2, 9)], lost: [span(1, 2)], open: [] });

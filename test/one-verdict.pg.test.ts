@@ -175,8 +175,9 @@ test("bills of a demo key that a command added are no money in an export", async
     insert into accounts (account, demo, ltv, added_at)
     values ('play', true, false, now())`);
   await at.db.execute(sql`
-    insert into stream_states (account, product_type, is_demo)
-    values ('play', '', true)`);
+    insert into streams (account, product_type, is_demo)
+    values ('play', '', true)
+    on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
   const { code, stdout } = await at.run(
     "export",
     "--format",
@@ -253,7 +254,8 @@ test("serve refuses the unread time of a closed ledger for good", async () => {
   await using at = await house();
   await at.store("main", hourly(12), allMs, hourMs);
   await at.db.execute(sql`
-    insert into stream_states (account, product_type, closed_at)
-    values ('main', ${productType}, now() - interval '30 minutes')`);
+    insert into streams (account, product_type, closed_at)
+    values ('main', ${productType}, now() - interval '30 minutes')
+    on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   expect(await at.served(40 * minuteMs, 35 * minuteMs)).toMatchObject({ status: 400 });
 });

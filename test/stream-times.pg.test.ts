@@ -182,8 +182,9 @@ test("the worst ledgers come first, and totals are those of all", async () => {
   }
   const [retired, paused] = all;
   await db.execute(sql`
-    insert into stream_states (account, product_type, retired_at, paused_at)
-    values (${retired?.account}, '', now(), null), (${paused?.account}, '', null, now())`);
+    insert into streams (account, product_type, retired_at, paused_at)
+    values (${retired?.account}, '', now(), null), (${paused?.account}, '', null, now())
+    on conflict (account, product_type) do update set retired_at = excluded.retired_at, paused_at = excluded.paused_at`);
   const accounts = all.map(({ account }) => account);
   const totals = await readTotals(db, { accounts });
   const worst = await worstLedgers(db, { accounts, limit: 3 });

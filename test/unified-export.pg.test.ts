@@ -273,8 +273,9 @@ async function storeSeam(): Promise<void> {
     await coverStream(tx, classic, seamStart, seamStart + dayMs + hourMs);
     await coverStream(tx, unified, seamStart + dayMs, seamStart + 10 * dayMs);
     await tx.execute(sql`
-      insert into stream_states (account, product_type, closed_at)
-      values ('seam', 'USDT-FUTURES', ${isoTime(epochMs(seamStart + dayMs + 2 * hourMs))})`);
+      insert into streams (account, product_type, closed_at)
+      values ('seam', 'USDT-FUTURES', ${isoTime(epochMs(seamStart + dayMs + 2 * hourMs))})
+      on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   });
 }
 

@@ -262,8 +262,9 @@ describe("a break of a unified account's balance", () => {
     const account = "refused";
     const bills = unifiedLedger(seededRandom(account));
     await db.execute(sql`
-      insert into stream_states (account, product_type, not_available_since)
-      values (${account}, 'UTA-OTHER', now())`);
+      insert into streams (account, product_type, not_available_since)
+      values (${account}, 'UTA-OTHER', now())
+      on conflict (account, product_type) do update set not_available_since = excluded.not_available_since`);
     await storeUnified(
       db,
       account,
@@ -326,8 +327,9 @@ test("what does not follow behind the end of a closed stream is told, beside tim
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
   await db.execute(sql`
-    insert into stream_states (account, product_type, closed_at)
-    values (${account}, 'USDT-FUTURES', now())`);
+    insert into streams (account, product_type, closed_at)
+    values (${account}, 'USDT-FUTURES', now())
+    on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   expect(await kinds()).toEqual(["unread"]);
   const { rows } = await db.execute(
     sql`select distinct is_settled from analytics.activity where account = ${account}`,

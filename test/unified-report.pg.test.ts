@@ -39,8 +39,9 @@ beforeAll(async () => {
   await inTransaction(db, async (tx) => {
     await coverStream(tx, classic, unifiedStart, became);
     await tx.execute(sql`
-      insert into stream_states (account, product_type, closed_at)
-      values ('fund', 'USDT-FUTURES', ${isoTime(became)})`);
+      insert into streams (account, product_type, closed_at)
+      values ('fund', 'USDT-FUTURES', ${isoTime(became)})
+      on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   });
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 });
@@ -138,12 +139,14 @@ describe("the month of an account that became unified", () => {
       JSON.parse(await report("--format", "json", "--account", account)).lacking;
     // As a sync learns it.
     await db.execute(sql`
-      insert into stream_states (account, product_type, mode)
-      values (${account}, '', 'unified')`);
+      insert into streams (account, product_type, mode)
+      values (${account}, '', 'unified')
+      on conflict (account, product_type) do update set mode = excluded.mode`);
     expect(await lacking()).toEqual(["partial/UTA-MARGIN was never read"]);
     await db.execute(sql`
-      insert into stream_states (account, product_type, not_available_since)
-      values (${account}, 'UTA-MARGIN', now())`);
+      insert into streams (account, product_type, not_available_since)
+      values (${account}, 'UTA-MARGIN', now())
+      on conflict (account, product_type) do update set not_available_since = excluded.not_available_since`);
     expect(await lacking()).toEqual([]);
   });
 });

@@ -91,8 +91,9 @@ beforeAll(async () => {
       // The newest bills were stored while they were still settling, so it is not proven that they are all.
       await coverStream(tx, { account, productType }, start, closedAt - 12 * hourMs);
       await tx.execute(sql`
-        insert into stream_states (account, product_type, closed_at)
-        values (${account}, ${productType}, ${isoTime(epochMs(closedAt))})`);
+        insert into streams (account, product_type, closed_at)
+        values (${account}, ${productType}, ${isoTime(epochMs(closedAt))})
+        on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
     }
     await coverStream(tx, { account, productType: "UTA-OTHER" }, closedAt, end);
     for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"]) {
@@ -245,8 +246,9 @@ test("a closed wallet of which no bill shows a balance has an unknown closing, a
   await inTransaction(db, async (tx) => {
     await coverStream(tx, blind, start, closedAt);
     await tx.execute(sql`
-      insert into stream_states (account, product_type, closed_at)
-      values (${blind.account}, ${blind.productType}, ${isoTime(epochMs(closedAt))})`);
+      insert into streams (account, product_type, closed_at)
+      values (${blind.account}, ${blind.productType}, ${isoTime(epochMs(closedAt))})
+      on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   });
   const { rows } = await db.execute(sql`
     select day::text, reported_closing as closing, closed_out::text as out

@@ -36,7 +36,7 @@ const ledgers = `
   ) as ledgers`;
 
 const states = `
-  insert into stream_states (account, product_type, mode, mode_since)
+  insert into streams (account, product_type, mode, mode_since)
   select 'fund-' || lpad(n::text, 7, '0'), '', 'classic', now() - interval '90 days'
   from generate_series(1, $accounts) as n`;
 

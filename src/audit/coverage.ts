@@ -43,21 +43,14 @@ export async function readCoverage(
     shared_from: string | null;
   }>(sql`
     with read as (
-      select product_type, covered as time, upper(covered) as settled_to
+      select product_type, covered as time, upper(covered) as settled_to, not_available_since, closed_at
       from streams
-      where account = ${account}
-        and covered <> '{}'
-    ),
-    states as (
-      select product_type, not_available_since, closed_at
-      from stream_states
       where account = ${account}
     ),
     unread as (
       select 'UTA' as wallet
       from unnest(${textArray(unifiedProductTypes)}::text[]) as wanted (product_type)
       left join read using (product_type)
-      left join states using (product_type)
       where settled_to is null
         and not_available_since is null
     ),
@@ -69,7 +62,7 @@ export async function readCoverage(
         min(settled_to) - ${bookedMaxOf("min(product_type)")} as settled_to,
         case when count(*) > 1 then lower(range_intersect_agg(time)) end as shared_from
       from read
-      left join states using (product_type)
+      where time <> '{}'
       group by 1
     )
     select

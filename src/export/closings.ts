@@ -18,7 +18,7 @@ export function readClosings(
         account,
         ${walletOf("product_type")} as wallet,
         ${msOf(sql`max(closed_at)`)} as at
-      from stream_states
+      from streams
       where product_type <> ''
         and ${isOneOf(accounts)}
       group by account, 2

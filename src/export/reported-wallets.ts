@@ -86,8 +86,8 @@ async function readStates(tx: Transaction, accounts: readonly string[]): Promise
       product_type,
       not_available_since is not null as is_refused,
       ${msOf(sql`closed_at`)} as closed_at
-    from stream_states
-    where product_type <> ''
+    from streams
+    where coalesce(not_available_since, closed_at) is not null
       and ${isOneOf(accounts)}`);
   return rows.map((row) => ({
     account: row.account,

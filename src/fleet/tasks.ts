@@ -96,7 +96,7 @@ async function readUnreadAges(
       where ${isOneOf(accounts)}
         and not exists (
           select 1
-          from stream_states as ended
+          from streams as ended
           where ended.account = streams.account
             and ${isOneOf(accounts)}
             and ended.product_type in ('', streams.product_type)

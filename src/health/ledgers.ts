@@ -116,7 +116,7 @@ const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
           and ${isOneOf(accounts)}
           and ${isOneOf(productTypes, "product_type")}`;
 
-/** One row a ledger, with its states and its account's. Rare states are joined by hash. */
+/** One row a ledger, with its states and its account's. */
 const ledgers = (scope: LedgerScope): SQL => sql`
       (
         select
@@ -136,16 +136,10 @@ const ledgers = (scope: LedgerScope): SQL => sql`
             own.closed_at is not null as is_closed,
             coalesce(whole.is_paused, false) as is_paused
           from (
-            select account, product_type, settled_to
+            select account, product_type, settled_to, retired_at, closed_at
             from streams
             where ${isInScope(scope)}
-          ) as own_times
-          left join (
-            select account, product_type, retired_at, closed_at
-            from stream_states
-            where coalesce(retired_at, closed_at) is not null
-              and ${isOneOf(scope.accounts)}
-          ) as own using (account, product_type)
+          ) as own
           left join ${accountFlags(isOneOf(scope.accounts))} using (account)
         ) as stated
       ) as ledgers`;

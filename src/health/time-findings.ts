@@ -92,25 +92,18 @@ export function ledgerTimes({ accounts, now }: Scope): SQL {
           lower(covered + lost + open) as starts_at,
           upper(covered + lost + open) as planned_to,
           closed_at,
-          closed_at is not null and own.retired_at is null and not coalesce(is_retired, false) as is_closed,
-          own.retired_at is not null or coalesce(is_retired, false) as is_retired,
+          closed_at is not null and times.retired_at is null and not coalesce(is_retired, false) as is_closed,
+          times.retired_at is not null or coalesce(is_retired, false) as is_retired,
           coalesce(is_paused, false) as is_paused,
           ${isDemo("product_type")} as is_demo,
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids
         from (
-          select account, product_type, covered, lost, open, settled_to
+          select account, product_type, covered, lost, open, settled_to, retired_at, closed_at
           from streams
           where settled_to is not null
             and ${isOne}
         ) as times
-        left join (
-          select account, product_type, retired_at, closed_at
-          from stream_states
-          where coalesce(retired_at, closed_at) is not null
-            and product_type <> ''
-            and ${isOne}
-        ) as own using (account, product_type)
         left join (
           select
             account,
@@ -153,7 +146,7 @@ export function neverRead({ accounts, configured = [] }: Scope): SQL {
   const each = (types: readonly ProductType[]) => sql`unnest(${textArray(types)}::text[])`;
   const ofUnified = (types: readonly ProductType[]) => sql`
         select account, ledger
-        from stream_states, ${each(types)} as types (ledger)
+        from streams, ${each(types)} as types (ledger)
         where product_type = ''
           and mode = 'unified'
           and ${isOne}`;
@@ -196,21 +189,16 @@ export function neverRead({ accounts, configured = [] }: Scope): SQL {
         except
         select account, product_type
         from streams
-        where settled_to is not null
-          and ${isOne}
-        except
-        select account, product_type
-        from stream_states
         where product_type <> ''
           and ${isOne}
           and (
-            coalesce(retired_at, closed_at) is not null
+            coalesce(settled_to, retired_at, closed_at) is not null
             -- Of an account that names none, those are read that its key can read.
             or (not_available_since is not null and not account = any(${namesOf(named)}::text[]))
           )
         except
         select account, ledger
-        from stream_states, unnest(${textArray(["", ...classicProductTypes, ...unifiedProductTypes])}::text[]) as types (ledger)
+        from streams, unnest(${textArray(["", ...classicProductTypes, ...unifiedProductTypes])}::text[]) as types (ledger)
         where product_type = ''
           and coalesce(retired_at, paused_at) is not null
           and ${isOne}

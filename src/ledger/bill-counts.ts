@@ -3,6 +3,7 @@ import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { isLedger } from "../db/sql/is-ledger.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
@@ -191,7 +192,7 @@ function countOf(stream: Stream, { rows }: { readonly rows: readonly Counts[] })
   return { ...stream, counted: Number(row.counted), stored: Number(row.stored) };
 }
 
-/** The streams of these accounts, or of all, that have a row of `streams`. */
+/** The ledgers of these accounts, or of all. */
 export async function readCountedStreams(
   db: Queryable,
   accounts?: readonly string[],
@@ -201,7 +202,8 @@ export async function readCountedStreams(
     const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
       select account, product_type
       from streams
-      where ${isOneOf(accounts)}
+      where ${isLedger}
+        and ${isOneOf(accounts)}
       order by account, product_type`);
     return rows.map((row) => ({ account: row.account, productType: row.product_type }));
   });

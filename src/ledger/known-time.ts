@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { isLedger } from "../db/sql/is-ledger.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
@@ -23,7 +24,7 @@ export async function readSyncedStreams(
   });
 }
 
-/** The accounts that have a row of `streams`, in the order of their names. @param accounts only these; default all. */
+/** The accounts that have ledgers, in the order of their names. @param accounts only these; default all. */
 export async function readLedgerAccounts(
   db: Queryable,
   accounts?: readonly string[],
@@ -32,7 +33,8 @@ export async function readLedgerAccounts(
     const { rows } = await db.execute<{ account: string }>(sql`
       select distinct account
       from streams
-      where ${isOneOf(accounts)}
+      where ${isLedger}
+        and ${isOneOf(accounts)}
       order by account`);
     return rows.map(({ account }) => account);
   });

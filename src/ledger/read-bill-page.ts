@@ -130,7 +130,6 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
             and resolved_at is null
             and superseded_at is null
         ),
-        (select xmin::text from streams where ${isOf}),
-        (select xmin::text from stream_states where ${isOf})
+        (select xmin::text from streams where ${isOf})
       )`;
 };

@@ -4,6 +4,7 @@ import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { isLedger } from "../db/sql/is-ledger.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
@@ -101,7 +102,8 @@ async function readTotals(
       count(*) as stored,
       coalesce(sum(bills), 0) as bills,
       (select coalesce(sum(tested), 0) from reconciled_chains) as checked
-    from streams`);
+    from streams
+    where ${isLedger}`);
   const [row] = rows;
   return {
     stored: Number(row?.stored),
@@ -127,14 +129,15 @@ async function readLedgers(
       account,
       product_type as "productType",
       bills,
-      coalesce(is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$' as "isDemo"
+      coalesce(whole.is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$' as "isDemo"
     from streams
     left join (
       select account, is_demo
-      from stream_states
+      from streams
       where product_type = ''
     ) as whole using (account)
-    where strpos(lower(account), lower(${find})) > 0
+    where ${isLedger}
+      and strpos(lower(account), lower(${find})) > 0
     order by
       4,
       least(

@@ -22,10 +22,9 @@ export async function readWallets(tx: Transaction, asked: URLSearchParams): Prom
     from (
       select account, sum(bills) as bills, bool_and(${isDemo}) as is_demo, bool_and(${isEnded}) as is_ended
       from streams
-      left join stream_states as own using (account, product_type)
       left join (
         select account, is_demo, retired_at
-        from stream_states
+        from streams
         where product_type = ''
       ) as whole using (account)
       where bills > 0
@@ -51,7 +50,7 @@ export async function readWallets(tx: Transaction, asked: URLSearchParams): Prom
 }
 
 const isDemo = sql`coalesce(whole.is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$'`;
-const isEnded = sql`coalesce(own.retired_at, own.closed_at, whole.retired_at) is not null`;
+const isEnded = sql`coalesce(streams.retired_at, closed_at, whole.retired_at) is not null`;
 
 async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<readonly Wallet[]> {
   const { rows } = await tx.execute<Omit<Wallet, "bills"> & { bills: string }>(sql`
@@ -64,7 +63,7 @@ async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<
     from type_days
     left join (
       select account, is_demo
-      from stream_states
+      from streams
       where product_type = '' and ${isOneOf(accounts)}
     ) as whole using (account)
     where ${isOneOf(accounts)}

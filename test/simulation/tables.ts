@@ -70,7 +70,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
   const spans = await readSpans(pool, account);
   const closed = await rowsOf<object>(`
     select product_type as "productType"
-    from stream_states
+    from streams
     where account = $1
       and closed_at is not null
     order by product_type`);
@@ -152,7 +152,6 @@ const written = [
   "rejected_bills",
   "windows",
   "leases",
-  "stream_states",
   "type_days",
   "symbol_days",
   "day_ends",

@@ -42,7 +42,8 @@ const synced = `
   insert into sync_runs (run_id, command, started_at, outcome)
   values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;
 const state = (fields: string, values: string, type = "") => `
-  insert into stream_states (account, product_type, ${fields}) values ('a', '${type}', ${values})`;
+  insert into streams (account, product_type, ${fields}) values ('a', '${type}', ${values})
+  on conflict (account, product_type) do update set ${fields} = excluded.${fields}`;
 type Break = {
   readonly wallet?: string;
   readonly state?: string;
@@ -123,8 +124,8 @@ export const healthStates: readonly HealthState[] = [
       state("mode", "'classic'"),
       state("retired_at", "now()", "COIN-FUTURES"),
       state("not_available_since", "now()", "USDC-FUTURES"),
-      `insert into stream_states (account, product_type, mode) values ('u', '', 'unified')`,
-      `insert into stream_states (account, product_type, paused_at) values ('p', '', now())`,
+      `insert into streams (account, product_type, mode) values ('u', '', 'unified')`,
+      `insert into streams (account, product_type, paused_at) values ('p', '', now())`,
     ],
     configured: [
       { name: "a", productTypes: ["COIN-FUTURES", "USDC-FUTURES", "UTA-SPOT"], readsAll: true },

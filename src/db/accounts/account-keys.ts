@@ -44,7 +44,7 @@ export async function readKeyState(db: Database, { account, key }: NamedKey): Pr
 async function readUnproven(db: Queryable, account: string): Promise<UnprovenKey | undefined> {
   const { rows } = await db.execute<UnprovenKey>(sql`
     select unproven_key as fingerprint, ${timeText(sql`unproven_since`)} as since
-    from stream_states
+    from streams
     where account = ${account}
       and product_type = ''
       and unproven_key is not null`);
@@ -96,7 +96,7 @@ async function forgetKey(tx: Transaction, account: string, fingerprint: string):
 
 async function setUnproven(tx: Transaction, account: string, fingerprint: string | null) {
   await tx.execute(sql`
-    insert into stream_states (account, product_type, unproven_key, unproven_since)
+    insert into streams (account, product_type, unproven_key, unproven_since)
     select
       ${account}, '', ${fingerprint},
       case when ${fingerprint}::text is not null then statement_timestamp() end
@@ -115,7 +115,7 @@ export async function recordProof(
 ): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
-      update stream_states
+      update streams
       set
         unproven_key = ${isProven ? null : fingerprint},
         unproven_since = ${isProven ? null : since}::timestamptz

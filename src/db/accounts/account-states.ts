@@ -44,7 +44,7 @@ export async function readAccountStates(
         ${msOf(sql`not_available_asked_at`)} as not_available_asked_at,
         not_available_reason,
         ${msOf(sql`closed_at`)} as closed_at
-      from stream_states
+      from streams
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
     const states = new Map(
@@ -85,7 +85,7 @@ export async function recordAvailability(
   const column = (pick: (one: Availability["refused"][number]) => string) =>
     textArray(refused.map(pick));
   await tx.execute(sql`
-    insert into stream_states as known (
+    insert into streams as known (
       account, product_type, not_available_since, not_available_asked_at, not_available_reason
     )
     select ${account}, product_type, asked_at, asked_at, reason
@@ -100,7 +100,7 @@ export async function recordAvailability(
       not_available_asked_at = excluded.not_available_asked_at,
       not_available_reason = excluded.not_available_reason`);
   await tx.execute(sql`
-    update stream_states
+    update streams
     set
       not_available_since = null,
       not_available_asked_at = null,
@@ -114,7 +114,7 @@ export async function recordAvailability(
 export async function forgetRefusals(db: Queryable, account: string): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
-      update stream_states
+      update streams
       set
         not_available_since = null,
         not_available_asked_at = null,

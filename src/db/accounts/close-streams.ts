@@ -18,7 +18,7 @@ export async function closeStreamsOfOtherMode(
 ): Promise<void> {
   const served = textArray(productTypes.filter((productType) => modeOf(productType) === mode));
   await tx.execute(sql`
-    insert into stream_states as known (account, product_type, mode, mode_since)
+    insert into streams as known (account, product_type, mode, mode_since)
     values (${account}, '', ${mode}, ${isoTime(at)})
     on conflict (account, product_type) do update
     set
@@ -26,19 +26,16 @@ export async function closeStreamsOfOtherMode(
       mode_since = excluded.mode_since
     where known.mode is distinct from excluded.mode`);
   await tx.execute(sql`
-    update stream_states
+    update streams
     set closed_at = null
     where account = ${account}
       and product_type = any(${served}::text[])
       and closed_at is not null`);
   await tx.execute(sql`
-    insert into stream_states as known (account, product_type, closed_at)
-    select account, product_type, ${isoTime(at)}::timestamptz
-    from streams
+    update streams
+    set closed_at = ${isoTime(at)}
     where account = ${account}
       and settled_to is not null
       and product_type <> all(${served}::text[])
-    on conflict (account, product_type) do update
-    set closed_at = excluded.closed_at
-    where known.closed_at is null`);
+      and closed_at is null`);
 }

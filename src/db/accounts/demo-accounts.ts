@@ -8,13 +8,13 @@ export async function recordDemo(db: Database, account: string, isDemo: boolean)
   await withDatabaseErrors(() =>
     isDemo
       ? db.execute(sql`
-          insert into stream_states as known (account, product_type, is_demo)
+          insert into streams as known (account, product_type, is_demo)
           values (${account}, '', true)
           on conflict (account, product_type) do update
           set is_demo = true
           where not known.is_demo`)
       : db.execute(sql`
-          update stream_states
+          update streams
           set is_demo = false
           where account = ${account}
             and product_type = ''
@@ -30,7 +30,7 @@ export async function readDemoAccounts(
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ account: string }>(sql`
       select account
-      from stream_states
+      from streams
       where product_type = ''
         and is_demo
         and ${isOneOf(accounts)}`);

@@ -15,7 +15,7 @@ export async function readPauses(db: Queryable, accounts?: readonly string[]): P
       select
         account,
         ${msOf(sql`paused_at`)} as paused_at
-      from stream_states
+      from streams
       where product_type = ''
         and paused_at is not null
         and ${isOneOf(accounts)}`);
@@ -27,7 +27,7 @@ export async function readPauses(db: Queryable, accounts?: readonly string[]): P
 export async function pause(db: Database, account: string): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
-      insert into stream_states as known (account, product_type, paused_at)
+      insert into streams as known (account, product_type, paused_at)
       values (${account}, '', statement_timestamp())
       on conflict (account, product_type) do update
       set paused_at = excluded.paused_at
@@ -39,7 +39,7 @@ export async function pause(db: Database, account: string): Promise<void> {
 export async function resume(db: Database, account: string): Promise<boolean> {
   return withDatabaseErrors(async () => {
     const { rowCount } = await db.execute(sql`
-      update stream_states
+      update streams
       set paused_at = null
       where account = ${account}
         and product_type = ''

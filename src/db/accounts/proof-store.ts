@@ -82,17 +82,17 @@ async function otherAccount(
       on bills.account = streams.account
       and bills.product_type = streams.product_type
       and bills.bill_id = served.bill_id
-    left join stream_states
-      on stream_states.account = streams.account
-      and stream_states.product_type = ''
+    left join streams as whole
+      on whole.account = streams.account
+      and whole.product_type = ''
     where streams.account <> ${account}
       and streams.product_type = ${productType}
       and streams.bills > 0
       and (bills.c_time, bills.coin, bills.amount, bills.fee)
         = (served.c_time, served.coin, served.amount, served.fee)
       and (
-        unproven_key is null
-        or (unproven_since, streams.account) < (${since}::timestamptz, ${account})
+        whole.unproven_key is null
+        or (whole.unproven_since, streams.account) < (${since}::timestamptz, ${account})
       )
     group by streams.account
     having count(*) >= ${least}

@@ -29,7 +29,7 @@ export async function readRetirements(
         account,
         nullif(product_type, '') as product_type,
         ${msOf(sql`retired_at`)} as retired_at
-      from stream_states
+      from streams
       where retired_at is not null
         and ${isOneOf(accounts)}
       order by account, product_type`);
@@ -67,7 +67,7 @@ export async function retire(
 ): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
-      insert into stream_states as known (account, product_type, retired_at)
+      insert into streams as known (account, product_type, retired_at)
       values (${account}, ${productType ?? ""}, statement_timestamp())
       on conflict (account, product_type) do update
       set retired_at = excluded.retired_at
@@ -83,7 +83,7 @@ export async function unretire(
 ): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
-      update stream_states
+      update streams
       set retired_at = null
       where account = ${account}
         and (${productType ?? null}::text is null or product_type = ${productType ?? null})

@@ -13,7 +13,6 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   billRevisions: "account",
   rejectedBills: "account",
   windows: "account",
-  streamStates: "account",
   streams: "account",
   typeDays: "account",
   symbolDays: "account",

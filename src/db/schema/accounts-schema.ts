@@ -1,52 +1,6 @@
 import { sql } from "drizzle-orm";
-import {
-  bigint,
-  boolean,
-  check,
-  index,
-  pgTable,
-  primaryKey,
-  text,
-  unique,
-} from "drizzle-orm/pg-core";
+import { bigint, boolean, check, index, pgTable, text, unique } from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
-
-/** What a user decided about an account or one of its product types, and what the exchange said about it. */
-export const streamStates = pgTable(
-  "stream_states",
-  {
-    account: key("account").notNull(),
-    /** Empty for the whole account. */
-    productType: key("product_type").notNull(),
-    /** Since when it is retired and no longer synced; null where it is not retired. */
-    retiredAt: time("retired_at"),
-    /** Since when it is paused; of a whole account only. */
-    pausedAt: time("paused_at"),
-    /** Whether its key is for demo trading, as the last sync was configured; of a whole account only. */
-    isDemo: boolean("is_demo").notNull().default(false),
-    /** The API that serves the account, as the last run was told; of a whole account only. */
-    mode: text("mode", { enum: ["classic", "unified"] }),
-    /** The exchange's time when a run was first told so. */
-    modeSince: time("mode_since"),
-    /** Since when the exchange refuses this product type to the account's key; null where it does not. */
-    notAvailableSince: time("not_available_since"),
-    /**
-     * The fingerprint of the key that reads the account now, as long as it has not served bills of two times;
-     * of a whole account only. What it read since then counts for this key alone: see account-keys.ts.
-     */
-    unprovenKey: text("unproven_key"),
-    unprovenSince: time("unproven_since"),
-    /** When a run last asked for it and was refused. */
-    notAvailableAskedAt: time("not_available_asked_at"),
-    notAvailableReason: text("not_available_reason"),
-    /** Since when the account is in the other mode, which does not serve this product type; else null. */
-    closedAt: time("closed_at"),
-  },
-  (t) => [
-    primaryKey({ columns: [t.account, t.productType] }),
-    check("stream_states_mode", sql`${t.mode} in ('classic', 'unified')`),
-  ],
-);
 
 /** Accounts that were added by command, with their settings. Credentials are kept elsewhere. */
 export const addedAccounts = pgTable("accounts", {

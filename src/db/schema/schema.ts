@@ -112,7 +112,10 @@ export const rejectedBills = pgTable(
   ],
 );
 
-/** A ledger in one row, so that nothing is counted or summed up to be shown: a hundred thousand accounts have many. */
+/**
+ * A ledger in one row, so that nothing is counted or summed up to be shown: a hundred thousand accounts have many.
+ * A row without product type has the state of the whole account: what a user decided, and what the exchange said.
+ */
 export const streams = pgTable(
   "streams",
   {
@@ -137,8 +140,33 @@ export const streams = pgTable(
     plannedClock: time("planned_clock"),
     /** When a bill was last stored or restated: what is later than its last check is unchecked. */
     storedAt: time("stored_at"),
+    /** Since when it is retired and no longer synced; null where it is not retired. */
+    retiredAt: time("retired_at"),
+    /** Since when the account is in the other mode, which does not serve this product type; else null. */
+    closedAt: time("closed_at"),
+    /** Since when the exchange refuses this product type to the account's key; null where it does not. */
+    notAvailableSince: time("not_available_since"),
+    /** When a run last asked for it and was refused. */
+    notAvailableAskedAt: time("not_available_asked_at"),
+    notAvailableReason: text("not_available_reason"),
+    // The rest is of whole accounts only.
+    pausedAt: time("paused_at"),
+    /** Whether the account's key is for demo trading, as the last sync was configured. */
+    isDemo: boolean("is_demo").notNull().default(false),
+    /** The API that serves the account, as the last run was told, and the exchange's time when a run was first told so. */
+    mode: text("mode", { enum: ["classic", "unified"] }),
+    modeSince: time("mode_since"),
+    /**
+     * The fingerprint of the key that reads the account now, as long as it has not served bills of two times.
+     * What it read since then counts for this key alone: see account-keys.ts.
+     */
+    unprovenKey: text("unproven_key"),
+    unprovenSince: time("unproven_since"),
   },
-  (t) => [primaryKey({ columns: [t.account, t.productType] })],
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType] }),
+    check("streams_mode", sql`${t.mode} in ('classic', 'unified')`),
+  ],
 );
 
 /** The windows that are planned and not read to their end, half-open. No two of a stream overlap. */

@@ -17,7 +17,7 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
           is_demo,
           paused_at is not null as is_paused,
           retired_at is not null as is_retired
-        from stream_states
+        from streams
         where product_type = ''
           and ${isWanted}
       ) as whole`;

@@ -69,7 +69,7 @@ async function readVersion(tx: Queryable, stream: Stream) {
       ${ledgerVersion(stream)} as version,
       (
         select ${msOf(sql`closed_at`)}
-        from stream_states
+        from streams
         where account = ${stream.account}
           and product_type = ${stream.productType}
       ) as closed_at`);

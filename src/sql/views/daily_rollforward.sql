@@ -12,9 +12,8 @@ unread as (
   select distinct account
   from (select distinct account from read where product_type like 'UTA-%') as unified
   cross join unnest($unified_types) as wanted (product_type)
-  left join read using (account, product_type)
-  left join stream_states using (account, product_type)
-  where read.time is null
+  left join streams using (account, product_type)
+  where coalesce(covered, '{}') = '{}'
     and not_available_since is null
 ),
 covered as (
@@ -36,9 +35,8 @@ closings as (
     account,
     $wallet as wallet,
     (max(closed_at) at time zone 'UTC')::date as closed_on
-  from stream_states
+  from streams
   where closed_at is not null
-    and product_type <> ''
   group by account, 2
 ),
 dated as (
