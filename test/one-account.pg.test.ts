@@ -17,7 +17,10 @@ import { proxyTo } from "./support/tcp-proxy.ts";
 /** Statements that ask for several accounts at once, and why. Each of them only reads. */
 const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from streams cross join unnest/, "whether a new key's ledger is that of another account"],
-  [/ from streams where (?:retired_at|product_type = '') /, "what is retired or refused, of the accounts of a command"],
+  [
+    / from streams where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
+    "what is retired or refused, of the accounts of a command",
+  ],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
   [
     /^select account, product_type as "productType" from streams where settled_to /,
