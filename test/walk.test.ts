@@ -314,6 +314,34 @@ test("what a page's overlap serves again is handed on once, unless it changed", 
   expect(restated.stored()).toHaveLength(260);
 });
 
+test.each([
+  ["a bill", { amount: "2" }],
+  ["a row that breaks the contract", { amount: "broken" }],
+])(
+  "what is served last is handed on last, where a server that lags serves %s as it was",
+  async (_, change) => {
+    const rows = billsOf(150);
+    const last = new Map<string, string>();
+    let answers = 0;
+    const { walking, commits } = walkPages((request) => {
+      answers += 1;
+      const content = rows.map((bill) => (answers % 2 === 0 ? bill : { ...bill, ...change }));
+      const page = served(content, request);
+      for (const bill of page.rows) last.set(bill.billId ?? "", JSON.stringify(bill));
+      return { ...page, rowTexts: () => page.rows.map((bill) => JSON.stringify(bill)) };
+    });
+    await walking;
+    const handedOn = new Map<unknown, string>();
+    for (const { bills, rejected } of commits) {
+      for (const { billId, amount } of bills) handedOn.set(billId, amount);
+      for (const { text } of rejected)
+        handedOn.set(JSON.parse(text).billId, JSON.parse(text).amount);
+    }
+    const lastServed = [...last].map(([id, text]) => [id, JSON.parse(text).amount]);
+    expect([...handedOn].toSorted()).toEqual(lastServed.toSorted());
+  },
+);
+
 test("each page that stores something leaves another place than it found, and the last finds it there", async () => {
   for (const count of [0, 1, 99, 250]) {
     const { walking, commits } = walkPages((request) => served(billsOf(count), request));

@@ -116,32 +116,40 @@ export const placesOf = (
 ];
 
 /**
- * Removes rows that the last two pages, or the first one, had letter for letter. A page overlaps its neighbours, and
- * a question for what is newer than the first page may be answered with that page's newest bill.
+ * Removes rows that were served before as they are, by the last two pages or the first one. A page overlaps its
+ * neighbours, and a question for what is newer than the first page may be answered with that page's newest bill. Of
+ * these pages, the last one that had the row counts: a server that lags may serve a restated bill as it was, and the
+ * next one as it is.
  */
 export class ServedRows {
-  #pages: readonly { bills: ReadonlyMap<string, Bill>; texts: ReadonlySet<string> }[] = [];
+  readonly #idOf: BillsApi["idOf"];
+  /** By id, or by text where a row has none; the newest page first. */
+  #pages: readonly ReadonlyMap<string, Bill | string>[] = [];
+
+  constructor({ idOf }: BillsApi) {
+    this.#idOf = idOf;
+  }
 
   unknown({ bills, rejected }: ReadRows): ReadRows {
-    const isKnown = (bill: Bill): boolean =>
-      this.#pages.some((page) => {
-        const before = page.bills.get(bill.billId);
-        return before !== undefined && JSON.stringify(before) === JSON.stringify(bill);
-      });
     const unknown = {
-      bills: bills.filter((bill) => !isKnown(bill)),
-      rejected: rejected.filter(({ text }) => !this.#pages.some(({ texts }) => texts.has(text))),
+      bills: bills.filter((bill) => !this.#isServed(bill.billId, bill)),
+      rejected: rejected.filter((row) => !this.#isServed(this.#keyOf(row), row.text)),
     };
-    if (bills.length + rejected.length > 0) this.#remember({ bills, rejected });
+    const page = new Map<string, Bill | string>(
+      rejected.map((row) => [this.#keyOf(row), row.text]),
+    );
+    for (const bill of bills) page.set(bill.billId, bill);
+    if (page.size > 0) this.#pages = [page, ...this.#pages.slice(0, 1), ...this.#pages.slice(-1)];
     return unknown;
   }
 
-  #remember({ bills, rejected }: ReadRows): void {
-    const page = {
-      bills: new Map(bills.map((bill) => [bill.billId, bill])),
-      texts: new Set(rejected.map(({ text }) => text)),
-    };
-    this.#pages = [page, ...this.#pages.slice(0, 1), ...this.#pages.slice(-1)];
+  #isServed(key: string, row: Bill | string): boolean {
+    const before = this.#pages.find((page) => page.has(key))?.get(key);
+    return before !== undefined && JSON.stringify(before) === JSON.stringify(row);
+  }
+
+  #keyOf({ received, text }: RejectedRow): string {
+    return this.#idOf(received) ?? text;
   }
 }
 

@@ -103,7 +103,7 @@ class WindowWalk {
   readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
   readonly #place: ResumePlace;
-  readonly #served = new ServedRows();
+  readonly #served: ServedRows;
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
   #window: Interval;
@@ -120,6 +120,7 @@ class WindowWalk {
     this.#deps = deps;
     this.#stream = stream;
     this.#api = billsApiOf(stream.productType);
+    this.#served = new ServedRows(this.#api);
     this.#place = new ResumePlace(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
     this.#startedAt = startedAt ?? deps.exchangeNow();
