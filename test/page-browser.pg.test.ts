@@ -82,9 +82,10 @@ const titles: Readonly<Record<string, readonly [title: string, tone: string]>> =
   missing: ["Not complete", "warn"],
   behind: ["Out of date", "warn"],
   rejected: ["Some rows could not be read", "warn"],
-  restated: ["Some bills have no category", "warn"],
-  unreconciled: ["Some bills have no category", "warn"],
-  good: ["Some bills have no category", "warn"],
+  restated: ["Stored bills were changed", "quiet"],
+  unreconciled: ["Complete, not yet reconciled", "quiet"],
+  unclassified: ["Some bills have no category", "warn"],
+  good: ["Complete, and it adds up", "good"],
 };
 
 /** Elements that reach out of the window, or whose text is cut off or overlaps another's. */
@@ -158,9 +159,7 @@ test("a sync from elsewhere is seen while it reads, and the whole page when it e
   expect(await headline.innerText()).toBe("Out of date");
   await page.locator("#ledgers summary").click();
   const runId = await logRun(state.db, { agoMs: 1_000, outcome: "running" });
-  await expect
-    .poll(() => headline.innerText(), { timeout: 30_000 })
-    .toBe("Some bills have no category");
+  await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe("A sync is at work");
   expect(await page.locator("#ledgers details").getAttribute("open")).toBe("");
   expect(await page.locator(".progress").innerText()).toContain("of the time is read");
   await state.db.execute(sql`

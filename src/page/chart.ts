@@ -58,8 +58,9 @@ export function chart(
     );
   return html`<svg class="chart" height="${height}" role="group" aria-label="Balance and result in ${coin} by ${bars === days ? "day" : "month"}" data-rove="1">
 ${unread}${broken}
-${balanceAxis.map((value) => html`<line x1="0" x2="100%" y1="${at(balanceAt(value))}" y2="${at(balanceAt(value))}"/><text x="100%" y="${at(balanceAt(value) - 4)}" text-anchor="end">${shortNumber(value, balanceAxis)}</text>`)}
+${balanceAxis.map((value) => html`<line x1="0" x2="100%" y1="${at(balanceAt(value))}" y2="${at(balanceAt(value))}"/>`)}
 ${line(days, placeOf, balanceAt)}
+${balanceAxis.map((value) => html`<text x="100%" y="${at(balanceAt(value) - 4)}" text-anchor="end">${shortNumber(value, balanceAxis)}</text>`)}
 <line x1="0" x2="100%" y1="${at(resultAt(0))}" y2="${at(resultAt(0))}"/>
 ${areas}
 ${daysBelow(first, whole).map((day) => html`<text x="${at(placeOf(day))}%" y="${height - 6}">${dayText(day)}</text>`)}

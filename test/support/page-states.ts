@@ -32,6 +32,8 @@ export type LedgerShape = {
   readonly agoMs?: number;
   /** Whether the newest bill of each product was served again, of another contract. */
   readonly isRestated?: boolean;
+  /** Whether each business type has a category. */
+  readonly isClassified?: boolean;
 };
 
 /** Stores an account as syncs would have stored it. */
@@ -44,11 +46,15 @@ export async function storeAccount(
     seed = "page",
     agoMs = 0,
     isRestated = false,
+    isClassified = true,
   }: LedgerShape = {},
 ): Promise<void> {
   const now = Date.now() - agoMs;
   const days = Math.max(100, ...Object.values(known).flatMap(({ read }) => read.flat())) + 1;
-  const ledger = makeLedger({ seed, now, productTypes: products, density, days, futureDays: 0 });
+  const ledger = makeLedger({
+    ...{ seed, now, productTypes: products, density, days, isClassified },
+    futureDays: 0,
+  });
   for (const productType of products) {
     const { read, lost = [] } = known[productType] ?? allRead;
     const timeOf = (daysAgo: number) => now - daysAgo * dayMs;
@@ -268,6 +274,10 @@ export const states: Readonly<Record<string, (db: Database) => Promise<void>>> =
   unreconciled: async (db) => {
     await storeAccount(db);
     await logRuns(db);
+  },
+  unclassified: async (db) => {
+    await storeAccount(db, { isClassified: false });
+    await check(db);
   },
   good: async (db) => {
     await storeAccount(db);
