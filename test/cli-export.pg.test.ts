@@ -220,7 +220,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   expect(end.code).toBe(0);
   // Nothing is missing in the file. The sandbox serves types that nobody has classified.
   expect(end.stderr).toMatch(
-    /^(?:warning: \S+ 1 bill of type \S+ moved money\n)*ends at \S+ \S+Z, up to which everything was read; --to includes newer bills\n$/,
+    /^(?:warning: \S+ has 1 bill of type \S+, without a category\n)*ends at \S+ \S+Z, up to which everything was read; --to includes newer bills\n$/,
   );
   expect(end.stdout).not.toMatch(/unexplained/);
   const { stdout } = await runCli(["status", "--json"], { env: synced });

@@ -19,6 +19,7 @@ import type { Period } from "../src/page/periods.ts";
 import { type Figures, pieceNames } from "../src/page/pieces.ts";
 import {
   askedIn,
+  type Days,
   missedIn,
   queryOf,
   selectionOf,
@@ -218,13 +219,37 @@ const dayAt = (offset: number, closing: string | null, result = "0"): Period => 
     figures: { ...figures, result },
   };
 };
-const drawn = (days: readonly Period[], to: string, breaks: readonly string[] = []): string =>
+const drawn = (
+  days: readonly Period[],
+  to: string,
+  breaks: readonly string[] = [],
+  unread: readonly Days[] = [],
+): string =>
   chart(
     days,
     { coin: "USDT", from: days[0]?.from ?? to, to },
-    { breaks },
+    { breaks, unread },
     ({ from }) => `/b?${from}`,
   ).text;
+
+test("days that were not read are shaded, up to the end, and no line is drawn over them", () => {
+  const days = ["1", "2", "2"].map((closing, index) => dayAt(index, closing, "1"));
+  const markup = drawn(
+    days,
+    "2026-08-29",
+    [],
+    [
+      { from: "2026-08-26", to: "2026-08-26" },
+      { from: "2026-08-28", to: "2026-08-29" },
+    ],
+  );
+  const line = /class="balance" d="([^"]*)"/.exec(markup)?.[1] ?? "";
+  expect(line.match(/M\d+|H\d+/g)).toEqual(["M0", "H200", "M400", "H600"]);
+  expect(markup.match(/class="unread" x="[^"]*" width="[^"]*"/g)).toEqual([
+    'class="unread" x="20%" width="20%"',
+    'class="unread" x="60%" width="40%"',
+  ]);
+});
 
 test("where no balance is known no line is drawn, and each day opens its bills", () => {
   const days = ["1", "2", null, null, "5"].map((closing, index) => dayAt(index, closing, "1"));

@@ -241,7 +241,7 @@ test("an account whose key is for demo trading is no money: whatever is wrong of
   };
   expect(await read()).toEqual(asMoney);
   await recordDemo(own.db, "paper", true);
-  const asDemo = { headline: "Some bills have no category", folded: "5", rejected: false };
+  const asDemo = { headline: "Complete, and it adds up", folded: "5", rejected: false };
   expect(await read()).toEqual({ ...asDemo, selected: "main" });
   expect(await read("?account=paper")).toEqual({ ...asDemo, selected: "paper" });
   await recordDemo(own.db, "paper", false);

@@ -63,8 +63,8 @@ describe("the month of an account that became unified", () => {
     // The exchange serves a type that nobody has heard of, and that moves money.
     expect({ isComplete, lacking }).toEqual({
       isComplete: false,
-      lacking: ["rTOWN 1 bill", "BGB 2 bills", "BTC 2 bills"].map(
-        (bills) => `fund/UTA-OTHER/${bills} of type VAULT_ADJUST moved money`,
+      lacking: ["rTOWN has 1 bill", "BGB has 2 bills", "BTC has 2 bills"].map(
+        (bills) => `fund/UTA-OTHER/${bills} of type VAULT_ADJUST, without a category`,
       ),
     });
     expect(ledgers).toMatchObject([

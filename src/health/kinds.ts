@@ -158,7 +158,7 @@ export const kinds = {
     meaning: "bills of a type without a category moved money, which is in no result",
     title: "Some bills have no category",
     what: ({ count, detail }) =>
-      `${formatCounted(count, "bill")} of type ${printableLine(detail)} moved money`,
+      `has ${formatCounted(count, "bill")} of type ${printableLine(detail)}, without a category`,
     remedy: ({ detail }) => `bill-sync types set ${shellWord(detail)} CATEGORY`,
   },
   "ltv-behind": {

@@ -17,7 +17,7 @@ import {
 import { allDigits, amount, daysText, isZero, movement, none } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { frame, messagePage, pageFoot, pageHead } from "./layout.ts";
-import { readDays, sumOf } from "./periods.ts";
+import { type Period, readDays, sumOf, together } from "./periods.ts";
 import { pieces } from "./pieces.ts";
 import {
   askedIn,
@@ -39,7 +39,9 @@ export async function writeBillsPage(
   const { wallets } = await readWallets(tx, asked);
   const selection = selectionOf(asked, wallets, await readExchangeTime(tx));
   if (selection === undefined) {
-    return write(messagePage("Nothing is stored yet", html`Run <code>npm run sync</code> first.`));
+    return write(
+      messagePage("Nothing is stored yet", html`Run <code>bill-sync sync</code> first.`),
+    );
   }
   const filter = filterIn(asked);
   const before = placeOf(asked.get("before"));
@@ -54,7 +56,7 @@ ${form(selection, filter)}`);
   const figure = await figureOf(tx, selection, filter, days);
   const list = await listBills(tx, selection, filter, { days, before });
   const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter, days);
-  write(html`${sumNote(figure, sum, selection)}
+  write(html`${sumNote(figure, sum, selection)}${isNarrowed(filter) ? "" : chainNote(days, selection)}
 ${list.bills.length === 0 ? html`<p>There is none.</p>` : billTable(list, selection, filter)}
 ${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, filter, placeText(list.next))}">Older bills</a></p>`}
 </section>`);
@@ -106,7 +108,26 @@ function sumNote(
   const lack = sumOf([figure, added.sum.startsWith("-") ? added.sum.slice(1) : `-${added.sum}`]);
   return isZero(lack)
     ? html`<p>${formatCounted(added.bills, "bill")} ${added.bills === 1 ? "adds" : "add"} up to ${text}, to the last digit.</p>`
-    : html`<p class="bad">The figure is ${text}, and its ${formatCounted(added.bills, "bill")} add up to <b>${allDigits(added.sum, "+")}</b>. Somebody changed or deleted bills by hand. <code>npm run reconcile -- --full</code> says where.</p>`;
+    : html`<p class="bad">The figure is ${text}, and its ${formatCounted(added.bills, "bill")} add up to <b>${allDigits(added.sum, "+")}</b>. Somebody changed or deleted bills by hand. <code>bill-sync reconcile --full</code> says where.</p>`;
+}
+
+const isNarrowed = ({ piece, symbol, type, search }: BillFilter): boolean =>
+  search !== "" || [piece, symbol, type].some((part) => part !== undefined);
+
+/** What the balance moved by beyond its bills. */
+function chainNote(days: readonly Period[], selection: Selection): Html {
+  const { discrepancy = "0", unsettled = "0" } = together(days)?.figures ?? {};
+  const lines = (
+    [
+      ["discrepancy", discrepancy],
+      ["unsettled", unsettled],
+    ] as const
+  ).flatMap(([piece, decimal]) =>
+    isZero(decimal)
+      ? []
+      : html`<p class="${piece === "discrepancy" ? "bad" : "warn"}">The balance moved by <a href="${billsAddress(selection, { ...selection, piece })}">${allDigits(decimal, "+")} ${selection.coin}</a> more than its bills${piece === "discrepancy" ? ": bills are missing, or more than there were" : ", which no reconcile has checked yet"}.</p>`,
+  );
+  return html`${lines}`;
 }
 
 /** The table of bills, with the balance before and after each. */

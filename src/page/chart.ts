@@ -18,6 +18,8 @@ type Area = typeof balanceArea;
 export type Marks = {
   /** The days of open breaks. */
   readonly breaks: readonly string[];
+  /** Days that are not wholly read. */
+  readonly unread: readonly Days[];
 };
 
 /**
@@ -28,7 +30,7 @@ export type Marks = {
 export function chart(
   days: readonly Period[],
   { coin, ...span }: Days & { readonly coin: string },
-  { breaks }: Marks,
+  { breaks, unread }: Marks,
   addressOf: (days: Days) => string,
 ): Html {
   const first = Date.parse(days[0]?.from ?? span.from);
@@ -47,9 +49,9 @@ export function chart(
     const text = `${daysText(bar)}: balance ${bar.closing === null ? "unknown" : allDigits(bar.closing)}, result ${allDigits(bar.figures.result, "+")} ${coin}${bar.isComplete ? "" : ", not all read"}`;
     return html`<a href="${addressOf(bar)}" aria-label="${text}"><title>${text}</title>${rect("hit", left, right, 0, resultArea.bottom)}${rect(value > zero ? "out" : "in", left + (right - left) * 0.15, right - (right - left) * 0.15, value, zero)}</a>`;
   });
-  const unread = days
-    .filter(({ isComplete, to }) => !isComplete && to < span.to)
-    .map((day) => rect("unread", placeOf(day.from), endOf(day), 0, resultArea.bottom));
+  const shaded = unread.map((stretch) =>
+    rect("unread", placeOf(stretch.from), endOf(stretch), 0, resultArea.bottom),
+  );
   const broken = breaks
     .filter((day) => placeOf(day) >= 0 && placeOf(day) < 100)
     .map(
@@ -57,15 +59,19 @@ export function chart(
         html`<g class="break"><title>${`${dayText(day)}: a break`}</title>${rect("", placeOf(day), placeOf(daysAfter(day, 1)), 0, resultArea.bottom)}</g>`,
     );
   return html`<svg class="chart" height="${height}" role="group" aria-label="Balance and result in ${coin} by ${bars === days ? "day" : "month"}" data-rove="1">
-${unread}${broken}
+${shaded}${broken}
 ${balanceAxis.map((value) => html`<line x1="0" x2="100%" y1="${at(balanceAt(value))}" y2="${at(balanceAt(value))}"/>`)}
-${line(days, placeOf, balanceAt)}
+${line(days, (day) => unread.some(({ from, to }) => from <= day && day <= to), placeOf, balanceAt)}
 ${balanceAxis.map((value) => html`<text x="100%" y="${at(balanceAt(value) - 4)}" text-anchor="end">${shortNumber(value, balanceAxis)}</text>`)}
 <line x1="0" x2="100%" y1="${at(resultAt(0))}" y2="${at(resultAt(0))}"/>
 ${areas}
 ${daysBelow(first, whole).map((day) => html`<text x="${at(placeOf(day))}%" y="${height - 6}">${dayText(day)}</text>`)}
-</svg>`;
+</svg>
+<p class="legend quiet">${key("balance-key", "balance")}${key("in", `result of a ${bars === days ? "day" : "month"}`)}${key("out", "a loss")}${broken.length === 0 ? "" : key("break-key", "a break")}${unread.length === 0 ? "" : key("unread", "not read")}</p>`;
 }
+
+const key = (name: string, text: string): Html =>
+  html`<span><svg aria-hidden="true"><rect class="${name}" width="12" height="8"/></svg>${text}</span>`;
 
 const rect = (name: string, left: number, right: number, top: number, bottom: number): Html =>
   html`<rect class="${name}" x="${at(left)}%" width="${at(Math.max(right - left, 0.1))}%" y="${at(Math.min(top, bottom))}" height="${at(Math.abs(bottom - top))}"/>`;
@@ -73,16 +79,18 @@ const rect = (name: string, left: number, right: number, top: number, bottom: nu
 /** A path has no percents: it is drawn in a frame of its own, 1,000 wide. */
 function line(
   days: readonly Period[],
+  isUnread: (day: string) => boolean,
   placeOf: (day: string) => number,
   heightOf: (value: number) => number,
 ): Html {
   let [path, isDrawing] = ["", false];
   for (const { from, closing } of days) {
-    if (closing !== null) {
+    const isKnown = closing !== null && !isUnread(from);
+    if (isKnown) {
       const [left, y] = [at(placeOf(from) * 10), at(heightOf(Number(closing)))];
       path += `${isDrawing ? `H${left}V${y}` : `M${left} ${y}`}H${at(placeOf(daysAfter(from, 1)) * 10)}`;
     }
-    isDrawing = closing !== null;
+    isDrawing = isKnown;
   }
   return html`<svg x="0" y="0" width="100%" height="${balanceArea.bottom}" viewBox="0 0 1000 ${balanceArea.bottom}" preserveAspectRatio="none" aria-hidden="true"><path class="balance" d="${path}"/></svg>`;
 }

@@ -4,10 +4,10 @@ import { formatCount, formatCounted, formatDuration } from "../output/format.ts"
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block } from "./layout.ts";
-import { type Ledger, type Overview, throughOf } from "./overview.ts";
+import type { Ledger, Overview } from "./overview.ts";
 import { toneOf } from "./verdict.ts";
 
-/** Each ledger's time as a strip, how far it is complete, and its state in words. */
+/** Each ledger's time as a strip, the end of what was read, and its state in words. */
 export function ledgersSection(overview: Overview): Html {
   const { ledgers, stored, now, find } = overview;
   if (stored === 0) return html`<section id="ledgers" hidden></section>`;
@@ -22,7 +22,7 @@ export function ledgersSection(overview: Overview): Html {
   const isOne = new Set(ledgers.map(({ account }) => account)).size <= 1;
   const table = (
     rows: readonly Ledger[],
-  ) => html`<table class="ledgers"><thead><tr><th scope="col">Ledger</th><th scope="col" class="n">Bills</th><th scope="col" class="wide">Read since ${isoTime(start as EpochMs).slice(0, 10)}</th><th scope="col">Complete through</th><th scope="col" class="n">State</th></tr></thead>
+  ) => html`<table class="ledgers"><thead><tr><th scope="col">Ledger</th><th scope="col" class="n">Bills</th><th scope="col" class="wide">Read since ${isoTime(start as EpochMs).slice(0, 10)}</th><th scope="col">Read up to</th><th scope="col" class="n">State</th></tr></thead>
 <tbody>${rows.map((ledger) => ledgerRow(ledger, { start, now, isOne, isAtWork: overview.isSyncAtWork }))}</tbody></table>`;
   return block(
     {
@@ -34,7 +34,7 @@ export function ledgersSection(overview: Overview): Html {
           : undefined,
     },
     html`${own.length === 0 ? html`<p>${find === "" ? "There is no ledger of real money." : `No account's name contains “${find}”.`}</p>` : table(own)}
-${demo.length === 0 ? "" : html`<details><summary>${formatCounted(demo.length, "ledger")} of demo trading, which is no money</summary>${table(demo)}</details>`}`,
+${demo.length === 0 ? "" : html`<details><summary>${formatCounted(demo.length, "ledger")} of demo trading, which is not real money</summary>${table(demo)}</details>`}`,
   );
 }
 
@@ -47,21 +47,30 @@ type Drawing = {
 
 function ledgerRow(ledger: Ledger, { start, now, isOne, isAtWork }: Drawing): Html {
   const { account, productType, bills, findings, stretches } = ledger;
-  const [worst] = findings;
   const name = isOne ? productType : `${account} ${productType}`;
-  const through = throughOf(ledger) ?? stretches.findLast(({ state }) => state === "complete")?.to;
+  const readTo = stretches.findLast(({ state }) => state === "complete")?.to;
+  const states = [...Map.groupBy(findings, ({ kind }) => kind).values()].flatMap(
+    ([one, ...more]) =>
+      one === undefined
+        ? []
+        : { tone: toneOf[severityOf(one)], text: stateOf([one, ...more], now) },
+  );
   const state =
-    worst === undefined
+    states.length === 0
       ? html`<span class="good">complete</span>`
-      : html`<span class="${toneOf[severityOf(worst)]}">${stateOf(worst, now)}</span>`;
+      : html`<span class="${states[0]?.tone ?? ""}">${states.map(({ text }) => text).join(", ")}</span>`;
   const isUnread = stretches.some(({ state: one }) => one === "missing");
-  return html`<tr><th scope="row">${name}</th><td class="n">${formatCount(bills)}</td><td class="wide">${strip(ledger, start, now)}</td><td>${timeTag(through)}</td><td class="n">${isAtWork && isUnread ? "reading" : state}</td></tr>`;
+  return html`<tr><th scope="row">${name}</th><td class="n">${formatCount(bills)}</td><td class="wide">${strip(ledger, start, now)}</td><td>${timeTag(readTo)}</td><td class="n">${isAtWork && isUnread ? "reading" : state}</td></tr>`;
 }
 
-/** The worst of a ledger in two or three words. */
-function stateOf({ kind, since, until, count }: Finding, now: EpochMs): string {
-  const length =
-    since === undefined || until === undefined ? "" : `${formatDuration(until - since)} `;
+/** A ledger's findings of one kind in two or three words. */
+function stateOf(findings: readonly [Finding, ...Finding[]], now: EpochMs): string {
+  const [{ kind, since }] = findings;
+  const sum = (of: (finding: Finding) => number) =>
+    findings.reduce((whole, finding) => whole + of(finding), 0);
+  const lengthMs = sum((one) => (one.until ?? 0) - (one.since ?? one.until ?? 0));
+  const length = lengthMs > 0 ? `${formatDuration(lengthMs)} ` : "";
+  const count = sum((one) => one.count);
   switch (kind) {
     case "broken":
       return formatCounted(count, "break");

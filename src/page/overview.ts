@@ -4,7 +4,9 @@ import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isLedger } from "../db/sql/is-ledger.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
@@ -46,8 +48,10 @@ export type Overview = {
   readonly ledgers: readonly Ledger[];
   /** How many ledgers are stored: the listed ones are the worst, and then the largest. */
   readonly stored: number;
+  readonly storedOfMoney: number;
+  /** Of real money. */
   readonly bills: number;
-  /** How many balances were checked. */
+  /** How many balances of real money were checked. */
   readonly checked: number;
   readonly isSyncAtWork: boolean;
   readonly lastSync: Pick<LoggedRun, "finishedAt" | "outcome" | "error"> | undefined;
@@ -96,19 +100,29 @@ const closedBySync: ReadonlySet<Kind> = new Set([
 
 async function readTotals(
   tx: Transaction,
-): Promise<Pick<Overview, "stored" | "bills" | "checked">> {
-  const { rows } = await tx.execute<{ stored: string; bills: string; checked: string }>(sql`
+): Promise<Pick<Overview, "stored" | "storedOfMoney" | "bills" | "checked">> {
+  const { rows } = await tx.execute<
+    Record<"stored" | "storedOfMoney" | "bills" | "checked", string>
+  >(sql`
     select
       count(*) as stored,
-      coalesce(sum(bills), 0) as bills,
-      (select coalesce(sum(tested), 0) from reconciled_chains) as checked
+      count(*) filter (where not ${isDemo("product_type")}) as "storedOfMoney",
+      coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0) as bills,
+      (
+        select coalesce(sum(tested), 0)
+        from reconciled_chains
+        left join ${accountFlags(sql`true`)} using (account)
+        where not ${isDemo("product_type")}
+      ) as checked
     from streams
+    left join ${accountFlags(sql`true`)} using (account)
     where ${isLedger}`);
-  const [row] = rows;
+  const { stored, storedOfMoney, bills, checked } = onlyRow(rows, "the totals");
   return {
-    stored: Number(row?.stored),
-    bills: Number(row?.bills),
-    checked: Number(row?.checked),
+    stored: Number(stored),
+    storedOfMoney: Number(storedOfMoney),
+    bills: Number(bills),
+    checked: Number(checked),
   };
 }
 

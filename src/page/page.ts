@@ -40,10 +40,10 @@ export async function writePage(
   for (const part of liveParts(overview)) write(part);
   if (!isEmpty(overview)) {
     if (selection !== undefined) {
-      const marks = { breaks: await readBreakDays(tx, selection) };
+      const breaks = await readBreakDays(tx, selection);
       const missed = missedIn(asked, selection);
       const today = isoTime(now).slice(0, 10);
-      write(await statement(tx, selection, { wallets, missed, marks, today }));
+      write(await statement(tx, selection, { wallets, missed, breaks, today }));
     }
     write(await loansSection(tx));
   }

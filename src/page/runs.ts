@@ -111,7 +111,7 @@ export async function writeRunsPage(
 <section id="runs" aria-labelledby="runs-title"><h1 id="runs-title">Runs</h1>
 <p class="quiet">${daysText(days)}: ${runs.length > listedMax ? `the newest ${listedMax} runs` : formatCounted(runs.length, "run")}, ${failed === 0 ? "none failed" : `${failed} failed`}</p>
 <form method="get" action="/runs"><label><span class="unseen">From</span><input type="date" name="from" value="${days.from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${days.to}"></label>
-<label><span class="unseen">Command, outcome or reason</span><input type="search" name="search" value="${search}" placeholder="command, outcome or reason"></label><button>Show</button></form>
+<label><span class="unseen">Command, outcome or reason</span><input type="search" name="search" value="${search}" placeholder="search"></label><button>Show</button></form>
 ${listed.length === 0 ? html`<p>There is none.</p>` : frame("List of runs", table(listed, isAtWork))}
 </section>`);
   write(

@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/connect.ts";
 import { formatCount } from "../output/format.ts";
 import { billsAddress, type Narrowed } from "./bill-address.ts";
-import { chart, type Marks } from "./chart.ts";
+import { chart } from "./chart.ts";
 import { exportNames } from "./download.ts";
 import { amount, daysText, isZero, movement } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
@@ -17,6 +17,7 @@ import {
 } from "./periods.ts";
 import { isOfChain, movements, type PieceName, pieces, resultParts } from "./pieces.ts";
 import {
+  type Days,
   daysAfter,
   queryOf,
   type Selection,
@@ -34,27 +35,25 @@ export async function statement(
   {
     wallets,
     missed,
-    marks,
+    breaks,
     today,
   }: {
     readonly wallets: Wallets;
     readonly missed: readonly string[];
-    readonly marks: Marks;
+    /** The days of open breaks. */
+    readonly breaks: readonly string[];
     readonly today: string;
   },
 ): Promise<Html> {
   const days = await readDays(tx, selection);
   const whole = together(days);
   const { account, view } = selection;
+  const unread = unreadDays(days, lastOf(selection, today), today);
   const rest =
     whole === undefined
       ? await emptyNote(tx, selection, today)
-      : html`${figures(
-          whole,
-          selection,
-          days.every((day) => day.isComplete || day.to >= today),
-        )}
-${chart(days, { ...selection, to: lastOf(selection, today) }, marks, (part) => billsAddress(selection, part))}
+      : html`${figures(whole, selection)}${unreadNote(unread)}
+${chart(days, { ...selection, to: lastOf(selection, today) }, { breaks, unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
   view === "months" || view === "days"
@@ -79,6 +78,33 @@ async function emptyNote(tx: Transaction, selection: Selection, today: string): 
     : html`<p>Nothing is stored of ${daysText(selection)}.${bills}</p>`;
 }
 
+/** The selected days before today that are not, or not wholly, read: adjacent ones together. */
+function unreadDays(days: readonly Period[], last: string, today: string): readonly Days[] {
+  const spans = days.flatMap(({ from, to, isComplete }) =>
+    isComplete || to >= today ? [] : { from, to },
+  );
+  const end = days.at(-1)?.to;
+  const yesterday = daysAfter(today, -1);
+  const lastToRead = last < yesterday ? last : yesterday;
+  if (end !== undefined && end < lastToRead) {
+    spans.push({ from: daysAfter(end, 1), to: lastToRead });
+  }
+  const joined: { from: string; to: string }[] = [];
+  for (const { from, to } of spans) {
+    const before = joined.at(-1);
+    if (before !== undefined && daysAfter(before.to, 1) === from) before.to = to;
+    else joined.push({ from, to });
+  }
+  return joined;
+}
+
+const spansMax = 3;
+
+const unreadNote = (unread: readonly Days[]): Html =>
+  unread.length === 0
+    ? html``
+    : html`<p class="warn">Not all is read of ${unread.slice(0, spansMax).map(daysText).join(", ")}${unread.length > spansMax ? ` and ${unread.length - spansMax} more` : ""}: the figures lack their bills.</p>`;
+
 /** Days to come are drawn no more than once they have come. */
 const lastOf = ({ from, to }: Selection, today: string): string =>
   to > today && from <= today ? today : to;
@@ -101,7 +127,7 @@ function form(selection: Selection, { wallets, accounts }: Wallets, today: strin
 <label><span class="unseen">Wallet</span><select name="wallet">${groups}</select></label>
 <label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>
 <button>Show</button></form>
-<details class="menu"><summary>Days</summary><div>${spansOf(today).map(([title, span]) => html`<a href="/${queryOf(selection, span)}#statement">${title}</a>`)}</div></details>
+<details class="menu"><summary>Period</summary><div>${spansOf(today).map(([title, span]) => html`<a href="/${queryOf(selection, span)}#statement">${title}</a>`)}</div></details>
 <details class="menu"><summary>Download</summary><div>${Object.entries(exportNames).map(([format, title]) => html`<a href="/export${queryOf(selection)}&format=${format}">${title}</a>`)}</div></details>`;
 }
 
@@ -126,7 +152,7 @@ function spansOf(today: string): readonly (readonly [string, { from: string; to:
 }
 
 /** Opening, what moved the balance, and closing: they add up. Each movement opens its bills. */
-function figures(whole: Period, selection: Selection, isRead: boolean): Html {
+function figures(whole: Period, selection: Selection): Html {
   const moved = (name: PieceName): Html =>
     html`<div><small>${pieces[name].title}</small><b class="${toneOf(name, whole.figures[name])}">${linked(whole, name, selection)}</b></div>`;
   const shown = movements.filter(
@@ -134,8 +160,7 @@ function figures(whole: Period, selection: Selection, isRead: boolean): Html {
   );
   return html`<div class="sum"><div><small>Opening</small><b>${amount(whole.opening, selection)}</b></div>
 ${moved("result")}${shown.map(moved)}
-<div><small>Closing, ${selection.coin}</small><b>${amount(whole.closing, selection)}</b></div></div>
-${isRead ? "" : html`<p class="warn">Not all of these days was read: see the ledgers above.</p>`}`;
+<div><small>Closing, ${selection.coin}</small><b>${amount(whole.closing, selection)}</b></div></div>`;
 }
 
 const toneOf = (name: PieceName, decimal: string): string => {

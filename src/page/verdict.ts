@@ -27,12 +27,12 @@ export const titleOf = ({ verdict, isSyncAtWork: isAtWork }: Overview): string =
 
 const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
 
-function sentence({ bills, checked, stored, isSyncAtWork: isAtWork, ...rest }: Overview): Html {
-  if (stored === 0) {
-    return html`Nothing is stored yet. <code>npm run doctor</code> checks the key, and <code>npm run sync</code> reads the bills.`;
+function sentence({ bills, checked, isSyncAtWork: isAtWork, ...rest }: Overview): Html {
+  if (rest.stored === 0) {
+    return html`Nothing is stored yet. <code>bill-sync doctor</code> checks the key, and <code>bill-sync sync</code> reads the bills.`;
   }
   const through = completeThrough(rest.ledgers.filter(({ isDemo }) => !isDemo));
-  return html`${formatCounted(bills, "bill")} of ${formatCounted(stored, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, complete through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures change while it reads." : ""}`;
+  return html`${formatCounted(bills, "bill")} of ${formatCounted(rest.storedOfMoney, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, complete through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures are not final before it ends." : ""}`;
 }
 
 /** The time before which all of these ledgers are complete; undefined where one is not. */
@@ -44,7 +44,7 @@ function completeThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
 }
 
 function progress({ ledgers }: Overview): Html {
-  const all = ledgers.flatMap(({ stretches }) => stretches);
+  const all = ledgers.flatMap(({ isDemo, stretches }) => (isDemo ? [] : stretches));
   const msOfState = (own: readonly Stretch[]) =>
     own.reduce((sum, { from, to }) => sum + to - from, 0);
   const read = msOfState(all.filter(({ state }) => state !== "missing"));
@@ -75,14 +75,14 @@ export function todoSection({ findings, found, now }: Overview): Html {
     {
       id: "todo",
       title: own.length === 0 ? "Nothing to do" : "To do",
-      beside: own.length === 0 ? undefined : "worst first",
+      beside: grouped(own).length > 1 ? "worst first" : undefined,
     },
     html`<ul class="todo">${listed.map((group) => todoLine(group, now))}</ul>
-${more > 0 ? html`<p class="quiet">and ${formatCount(more)} more: <code>npm run status</code> lists them.</p>` : ""}
+${more > 0 ? html`<p class="quiet">and ${formatCount(more)} more: <code>bill-sync status</code> lists them.</p>` : ""}
 ${
   demo.length === 0
     ? ""
-    : html`<details><summary>${formatCounted(demo.length, "thing")} of demo trading, which is no money</summary><ul class="todo">${grouped(
+    : html`<details><summary>${formatCounted(demo.length, "thing")} of demo trading, which is not real money</summary><ul class="todo">${grouped(
         demo,
       )
         .slice(0, todoMax)

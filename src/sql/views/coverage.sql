@@ -1,7 +1,7 @@
 create or replace view analytics.coverage as
 -- Not materialized, so that a query for one account reads the rows of no other.
 with known as not materialized (
-  select account, product_type, covered, lost, covered + lost as settled
+  select account, product_type, covered, lost, open, covered + lost as settled
   from streams
 )
 select
@@ -18,7 +18,7 @@ from (
   select account, product_type, 'lost', unnest(lost)
   from known
   union all
-  select account, product_type, 'missing', unnest(tstzmultirange(range_merge(settled)) - settled)
+  select account, product_type, 'missing', unnest(tstzmultirange(range_merge(settled)) + open - settled)
   from known
 ) as spans;
 
