@@ -1,3 +1,4 @@
+import { listed, readRoster, type Selection } from "./roster/roster.ts";
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
 import { type Reconciliation, reconcile } from "./audit/reconcile.ts";
@@ -16,7 +17,6 @@ import { endOfVerification, type Verification } from "./commands/verify/verify-r
 import { readSpan } from "./commands/verify/verify-span.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
-import { readAccountStates } from "./db/accounts/account-states.ts";
 import { migrate } from "./db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "./db/open.ts";
 import { inSnapshot } from "./db/snapshot.ts";
@@ -24,10 +24,7 @@ import { StoppedError } from "./errors.ts";
 import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";
 import { readStatus, type Status } from "./health/ledger-status.ts";
-import { readSyncedStreams } from "./ledger/known-time.ts";
 import { type Config, narrowed, readConfig } from "./roster/config.ts";
-import { knownStreams } from "./roster/readable.ts";
-import type { Selection } from "./roster/selection.ts";
 import type { Settings } from "./roster/settings.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";
 
@@ -240,10 +237,10 @@ const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ account
 
 /** @throws UsageError for a name that is neither configured nor stored. */
 const streamsOf = async ({ config, database: { db } }: At, which: Which) =>
-  knownStreams(selectionOf(which), config, {
-    stored: await readSyncedStreams(db),
-    states: await readAccountStates(db),
-  });
+  listed(await readRoster(db, config, which)).map(({ account, productType }) => ({
+    account,
+    productType,
+  }));
 
 /** Whatever a caller aborts for, it is no failure of the run: a run that was stopped says so. */
 function stopOn(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {

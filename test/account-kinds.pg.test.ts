@@ -9,7 +9,7 @@ import {
   walletOf,
 } from "../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
-import { readDemoAccounts } from "../src/db/accounts/demo-accounts.ts";
+import { readAccountStates } from "../src/db/accounts/account-states.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
@@ -108,7 +108,9 @@ async function house(options: Partial<SandboxOptions> = {}) {
           (select string_agg(streams::text, ',' order by product_type) from streams where account = ${name})`);
       return rows;
     },
-    demoAccounts: () => readDemoAccounts(db),
+    async isDemo(name: string) {
+      return (await readAccountStates(db, name)).of(name).isDemo;
+    },
     /** How many of the ledgers' own bills are stored, by the ledger's wallet and coin. */
     async storedByWallet() {
       const counts = new Map<string, number>();
@@ -181,7 +183,8 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(await at.compare(of("demo"), liveTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("unified"), unifiedProductTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
-  expect(await at.demoAccounts()).toEqual(new Set(["demo"]));
+  expect(await at.isDemo("demo")).toBe(true);
+  expect(await at.isDemo("unified")).toBe(false);
 
   // Meanwhile the exchange upgrades one of the accounts. It is left alone, and the others are read.
   at.clock.aheadMs = hourMs + minuteMs / 3;

@@ -374,6 +374,6 @@ test("--account takes some of the accounts, and a mistyped one is named with the
   const only = (...accounts: string[]) => narrowed(config, { accounts, productTypes: [] }).accounts;
   expect(only("desk").map(({ name }) => name)).toEqual(["desk"]);
   expect(() => only("dsek")).toThrow(
-    "--account dsek: there is no such account, did you mean desk? (configured: main, desk)",
+    "--account dsek: there is no such account, did you mean desk? (known: main, desk)",
   );
 });

@@ -288,11 +288,7 @@ describe("--account and --product", () => {
   });
 
   const refused: readonly [readonly string[], readonly string[], string][] = [
-    [
-      ["mian"],
-      [],
-      "--account mian: there is no such account, did you mean main? (configured: main)",
-    ],
+    [["mian"], [], "--account mian: there is no such account, did you mean main? (known: main)"],
     [
       [],
       ["USDT-FUTURE"],

@@ -6,7 +6,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
 import { accountInfo } from "../src/contract/unified-account.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
-import { retire } from "../src/db/accounts/retirement.ts";
+import { retire } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";

@@ -7,6 +7,7 @@ import { alarms, kinds, sentenceOf } from "../src/health/kinds.ts";
 import { verdictOf } from "../src/health/verdict.ts";
 import { testDatabase } from "./support/database.ts";
 import { healthStates, plant } from "./support/health-states.ts";
+import { rosterOfAccounts } from "./support/roster.ts";
 
 const now = epochMs(Date.parse("2026-11-23T12:00:00Z"));
 
@@ -15,7 +16,7 @@ describe.concurrent("a database", () => {
     await using database = await testDatabase();
     await using tables = openDatabase(database.url);
     await plant(tables.db, statements, now);
-    const scope = { now, configured };
+    const scope = { now, roster: await rosterOfAccounts(configured)(tables.db) };
     const findings = await readFindings(tables.db, scope);
     expect(findings.map(({ kind, isDemo }) => `${isDemo ? "demo " : ""}${kind}`)).toEqual(found);
     const counts = await countFindings(tables.db, scope);

@@ -17,6 +17,7 @@ import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli
 import { testDatabase } from "./support/database.ts";
 import { logRun } from "./support/page-states.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
+import { rosterOfAccounts } from "./support/roster.ts";
 
 const productTypes = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 
@@ -215,12 +216,10 @@ test("of very many ledgers all findings are counted, as the ledgers' states are"
   await client.end();
   const text = await registryOf(
     await readMetrics(open.db, {
-      configured: [
-        { name: "never-read", productTypes: ["USDT-FUTURES"] },
-        { name: "only a name" },
+      readRoster: rosterOfAccounts([
+        { name: "never-read", productTypes: ["USDT-FUTURES", "COIN-FUTURES"] },
         { name: "fund-0000003", productTypes: ["USDT-FUTURES"] },
-        { name: "fund-0000004" },
-      ],
+      ]),
       limits: usualLimits,
     }),
   ).metrics();

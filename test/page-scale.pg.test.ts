@@ -5,6 +5,7 @@ import type { OverviewDeps } from "../src/page/overview.ts";
 import { writePage } from "../src/page/page.ts";
 import { fileDatabase } from "./support/database.ts";
 import { check, storeAccount } from "./support/page-states.ts";
+import { rosterOfAccounts } from "./support/roster.ts";
 
 // The page of many accounts, and of accounts of which nothing was read.
 
@@ -100,7 +101,7 @@ test("what is configured and was never read is said, and is no whole", async () 
     name,
     productTypes: ["USDT-FUTURES", "COIN-FUTURES"] as const,
   }));
-  const { page } = await written("", { configured });
+  const { page } = await written("", { readRoster: rosterOfAccounts(configured) });
   expect(section(page, "todo")).toContain("new desk/COIN-FUTURES was never read");
   expect((await written("")).page).not.toContain("never read");
 });

@@ -2,7 +2,7 @@ import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { recordDemo } from "../src/db/accounts/demo-accounts.ts";
+import { recordDemo } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { isShownTo } from "../src/serve/page/guard.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";

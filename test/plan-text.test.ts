@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { planCost, planText } from "../src/commands/sync/plan.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
-import type { AccountStates } from "../src/db/accounts/account-states.ts";
-import { readConfig } from "../src/roster/config.ts";
-import { readable } from "../src/roster/readable.ts";
+import { noStates } from "../src/db/accounts/account-states.ts";
+import { readableTypes } from "../src/roster/roster.ts";
 import { nothingToRead } from "../src/sync/account-mode.ts";
 import type { StreamPlan, Walk } from "../src/sync/store.ts";
 
@@ -101,15 +100,11 @@ test("of an account that is known to be unified no classic product type is plann
     name: "main",
     productTypes: ["USDT-FUTURES" as const],
   };
-  const state = (is: "classic" | "unified" | undefined): AccountStates => ({
-    of: () => ({ mode: is && { is, since: day(0) }, notAvailable: [], closed: [] }),
-  });
-  const config = { ...readConfig({}, { credentials: false }), accounts: [account] };
   const plannedIn = (is: "classic" | "unified" | undefined) =>
-    readable(config, state(is)).accounts.map(({ productTypes }) => productTypes);
-  expect(plannedIn(undefined)).toEqual([["USDT-FUTURES"]]);
-  expect(plannedIn("classic")).toEqual([["USDT-FUTURES"]]);
-  expect(plannedIn("unified")).toEqual([[]]);
+    readableTypes(account, { ...noStates.of("main"), mode: is && { is, since: day(0) } });
+  expect(plannedIn(undefined)).toEqual(["USDT-FUTURES"]);
+  expect(plannedIn("classic")).toEqual(["USDT-FUTURES"]);
+  expect(plannedIn("unified")).toEqual([]);
   expect(nothingToRead(account, "classic")).toBeUndefined();
   expect(nothingToRead(account, "unified")).toMatch(/main is unified and has no USDT-FUTURES/);
 });

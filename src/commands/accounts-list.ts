@@ -1,19 +1,14 @@
-import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
-import { readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
-import { readSyncedStreams } from "../ledger/known-time.ts";
 import { becameText } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, formatMinute, formatTable } from "../output/format.ts";
 import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
-import { everyName, knownNames } from "../roster/account-names.ts";
-import { configuredAmong } from "../roster/accounts-to-read.ts";
 import type { Config } from "../roster/config.ts";
-import { readable } from "../roster/readable.ts";
-import { configuredStreams, everyLedger, selectedStreams } from "../roster/selection.ts";
+import { readSelected } from "../roster/reachable.ts";
+import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { jsonTimeOrNull } from "./json-times.ts";
 
@@ -43,14 +38,14 @@ export async function listAccounts(
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const namesOf = () => everyName(db, config);
-  const { result, unreachable } = await readReachable(db, namesOf, async (among) => {
-    const names = await knownNames(db, config, among);
-    const shown = names.slice(offset, offset + limit);
+  const { result, unreachable } = await readSelected(db, config, everyLedger, async (among) => {
+    const roster = listed(await readRoster(db, config, everyLedger, among));
+    const byAccount = Map.groupBy(roster, ({ account }) => account);
+    const shown = [...byAccount.values()].slice(offset, offset + limit);
     const ledgers: Ledger[] = [];
     for (let at = 0; at < shown.length; at += readAtOnce)
-      ledgers.push(...(await readLedgers(db, config, shown.slice(at, at + readAtOnce))));
-    return { ledgers, shown: shown.length, page: { limit, offset, accounts: names.length } };
+      ledgers.push(...(await readLedgers(db, config, shown.slice(at, at + readAtOnce).flat())));
+    return { ledgers, shown: shown.length, page: { limit, offset, accounts: byAccount.size } };
   });
   const { ledgers, shown, page } = result;
   if (json) {
@@ -76,23 +71,22 @@ function pageLines({ limit, offset, accounts }: Page, shown: number): readonly s
   return [`${formatCount(shown)} of ${formatCounted(accounts, "account")}${after}${rest}`];
 }
 
-type Ledger = StreamStatus & { readonly isConfigured: boolean };
+type Ledger = StreamStatus & Pick<RosterLedger, "state" | "isConfigured">;
 
-/** The ledgers of these accounts. */
 async function readLedgers(
   db: Database,
-  config: Config,
-  names: readonly string[],
+  { settleLagMs }: Config,
+  roster: readonly RosterLedger[],
 ): Promise<readonly Ledger[]> {
-  const own = await configuredAmong(db, config, names);
-  const now = readable(own, await readAccountStates(db, names));
-  const streams = selectedStreams(everyLedger, now, await readSyncedStreams(db, names));
-  const status = await readStatus(db, streams, config.settleLagMs, names);
-  const configured = new Set(configuredStreams(now).map(streamName));
-  return status.streams.map((one) => ({
-    ...one,
-    isConfigured: configured.has(streamName(one.stream)),
-  }));
+  const streams = roster.map(({ account, productType }) => ({ account, productType }));
+  const names = [...new Set(roster.map(({ account }) => account))];
+  const status = await readStatus(db, streams, settleLagMs, names);
+  return status.streams.flatMap((one, at) => {
+    const ledger = roster[at];
+    return ledger === undefined
+      ? []
+      : { ...one, state: ledger.state, isConfigured: ledger.isConfigured };
+  });
 }
 
 const ledgerJson = (one: Ledger): object => ({
@@ -113,9 +107,15 @@ const ledgerCells = (one: Ledger): readonly string[] => [
   stateText(one),
 ];
 
-function stateText({ stream, retiredAt, closedAt, pausedAt, isConfigured }: Ledger): string {
-  if (retiredAt !== undefined) return `retired ${formatMinute(retiredAt)}`;
-  if (closedAt !== undefined) return `closed ${formatMinute(closedAt)}: ${becameText(stream)}`;
-  if (pausedAt !== undefined) return `paused ${formatMinute(pausedAt)}`;
-  return isConfigured ? "synced" : "not configured";
+function stateText({ stream, state, retiredAt, closedAt, pausedAt }: Ledger): string {
+  switch (state) {
+    case "retired":
+      return `retired ${formatMinute(retiredAt)}`;
+    case "closed":
+      return `closed ${formatMinute(closedAt)}: ${becameText(stream)}`;
+    case "paused":
+      return `paused ${formatMinute(pausedAt)}`;
+    default:
+      return state;
+  }
 }

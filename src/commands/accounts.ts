@@ -1,19 +1,17 @@
 import { Option } from "commander";
 import type { ProductType } from "../contract/product-types.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
-import { pause, resume } from "../db/accounts/pauses.ts";
+import { pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
-import { readRetirements, retire, retiredSince, unretire } from "../db/accounts/retirement.ts";
 import type { Database, Transaction } from "../db/connect.ts";
 import { migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/tasks.ts";
-import { readSyncedStreams } from "../ledger/known-time.ts";
 import { streamName } from "../output/stream-names.ts";
-import { withAdded } from "../roster/accounts-to-read.ts";
 import { type Config, readConfig } from "../roster/config.ts";
-import { type Selection, selectedStreams } from "../roster/selection.ts";
+import { readRoster } from "../roster/roster.ts";
 import { accountName, productTypeOf } from "../roster/settings.ts";
 import { type ListOptions, listAccounts } from "./accounts-list.ts";
 import { type ExitCode, type Io, print, tell } from "./io.ts";
@@ -120,19 +118,14 @@ async function unretireAccount(config: Config, io: Io, named: Named): Promise<Ex
   const { db } = database;
   await refuseUnknown(db, config, named);
   const { name, product } = named;
-  const own = (await readRetirements(db)).filter(({ account }) => account === name);
-  const isWhole = own.some(({ productType }) => productType === undefined);
-  if (product !== undefined && isWhole) {
+  const { retired } = (await readAccountStates(db, name)).of(name);
+  if (product !== undefined && retired.has("")) {
     throw new UsageError(
       `the whole account ${name} is retired; run bill-sync accounts unretire ${name}, and then ` +
         "retire its other product types",
     );
   }
-  const isRetired =
-    product === undefined
-      ? own.length > 0
-      : retiredSince(own, { account: name, productType: product }) !== undefined;
-  await unretire(db, name, product);
+  const isRetired = await unretire(db, name, product);
   print(
     io,
     isRetired
@@ -147,11 +140,8 @@ const nameOf = ({ name, product }: Named): string =>
 
 /** @throws UsageError for a name that is neither configured nor stored. */
 async function refuseUnknown(db: Database, config: Config, { name, product }: Named) {
-  const selection: Selection = {
-    accounts: [name],
-    productTypes: product === undefined ? undefined : [product],
-  };
-  selectedStreams(selection, await withAdded(db, config), await readSyncedStreams(db));
+  const productTypes = product === undefined ? undefined : [product];
+  await readRoster(db, config, { accounts: [name], productTypes });
 }
 
 /** `accounts rename`: renames in all tables at once, then in the mirror keys of this machine. */

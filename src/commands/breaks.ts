@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { listBreaks, reopenBreaks, signOffBreaks } from "../audit/sign-off.ts";
-import { readRetirements } from "../db/accounts/retirement.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import type { Unreachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
@@ -12,8 +12,8 @@ import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
 import { printableLine } from "../printable.ts";
 import { type Config, readConfig } from "../roster/config.ts";
-import { notFoundAmong, reachableSelection, storedAmong } from "../roster/reachable-accounts.ts";
-import { everyLedger, type Selection, selectedStreams, selectionOf } from "../roster/selection.ts";
+import { notFoundAmong, reachableSelection } from "../roster/reachable.ts";
+import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { type Define, type Reporting, reporting } from "./options.ts";
 import { listedJson, listedText, markRetired } from "./reconcile/break-text.ts";
@@ -36,10 +36,9 @@ async function listCommand(
     else print(io, "nothing is stored yet; run sync");
     return 0;
   }
-  const { selection, typed, unreachable } = await reachableSelection(db, config, asked);
-  selectedStreams(typed, config, await storedAmong(db, config, selection.accounts));
+  const { selection, unreachable } = await reachableSelection(db, config, asked);
   const listed = await listBreaks(db, selection, { isAll });
-  const breaks = listed.map(markRetired(await readRetirements(db, selection.accounts)));
+  const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
   const rejected = await listRejected(db, selection);
   if (json) {
     printJson(io, { breaks: breaks.map(listedJson), rejected, ...unreachableJson(unreachable) });

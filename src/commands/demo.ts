@@ -9,7 +9,7 @@ import { readStoredBills } from "../ledger/bill-rows.ts";
 import { formatCount } from "../output/format.ts";
 import { shellWord } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
-import { everyLedger } from "../roster/selection.ts";
+import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";

@@ -3,11 +3,10 @@ import type { ProductType } from "../contract/product-types.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
-import { readSyncedStreams } from "../ledger/known-time.ts";
 import { didYouMean } from "../nearest.ts";
 import { formatTable } from "../output/format.ts";
 import { type Config, readConfig } from "../roster/config.ts";
-import { refuseUnknownAccounts, selectionOf } from "../roster/selection.ts";
+import { nothingStored, readRoster, rosterOf, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
 import {
   changeKeys,
@@ -78,8 +77,8 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
   if (configured.includes(account)) return account;
   // An account that is no longer configured still has its history.
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const stored = (await hasSchema(database.db)) ? await readSyncedStreams(database.db) : [];
-  refuseUnknownAccounts({ accounts: [account], productTypes: undefined }, config, stored);
+  if (await hasSchema(database.db)) await readRoster(database.db, config, { accounts: [account] });
+  else rosterOf(config, { accounts: [account] }, nothingStored);
   return account;
 }
 

@@ -9,9 +9,9 @@ import {
   registryOf,
 } from "../metrics/registry.ts";
 import { unreachableLines } from "../output/unreachable-text.ts";
-import { everyName } from "../roster/account-names.ts";
 import type { Config } from "../roster/config.ts";
-import { configuredOf } from "../roster/configured.ts";
+import { everyName } from "../roster/reachable.ts";
+import { rosterReader } from "../roster/roster.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 import { type ExitCode, type Io, tell } from "./io.ts";
 
@@ -51,7 +51,7 @@ const readStored = (db: Database, config: Config): Promise<ReachableMetrics> =>
     (read) => readReachable(db, () => everyName(db, config), read),
     (accounts) =>
       readMetrics(db, {
-        configured: configuredOf(config),
+        readRoster: rosterReader(config),
         limits: config.healthLimits,
         accounts,
       }),

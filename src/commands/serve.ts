@@ -8,9 +8,9 @@ import { readOnly, readOnlyAtOnce } from "../db/read-only.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
-import { everyName } from "../roster/account-names.ts";
 import { type Config, readConfig } from "../roster/config.ts";
-import { configuredOf } from "../roster/configured.ts";
+import { everyName } from "../roster/reachable.ts";
+import { rosterReader } from "../roster/roster.ts";
 import { createApp } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
@@ -57,7 +57,7 @@ export async function serveCommand(
     settleLagMs: config.settleLagMs,
     limits: config.healthLimits,
     log,
-    configured: configuredOf(config),
+    readRoster: rosterReader(config),
     isDistributed,
     pageNames: pageHost.map((name) => name.toLowerCase()),
     ...(variables !== undefined && { variables }),

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { UsageError } from "../errors.ts";
 import { readConfig } from "../roster/config.ts";
-import { selectionOf } from "../roster/selection.ts";
+import { selectionOf } from "../roster/roster.ts";
 import { metricsCommand } from "./metrics.ts";
 import { type Define, offsetOf, pageOf, type Reporting, reporting } from "./options.ts";
 import { statusCommand } from "./status/status.ts";

@@ -1,8 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { EpochMs } from "../contract/time.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
-import { readPauses } from "../db/accounts/pauses.ts";
-import { readRetirements, retirementsBy } from "../db/accounts/retirement.ts";
+import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
@@ -64,27 +62,29 @@ export async function readStatus(
     const lastRun = await readLastRun(db);
     const now = await readExchangeTime(db, accounts);
     const names = new Set(streams.map(({ account }) => account));
-    const retiredAtOf = retirementsBy(await readRetirements(db, [...names]));
-    const pauses = await readPauses(db, [...names]);
     const states = await readAccountStates(db, [...names]);
     const times = await readKnownTimes(db, streams);
     const rows = await readStreamRows(db, streams);
     const found = streams.map((stream): StreamStatus => {
       const known = times.of(stream);
-      const retiredAt = retiredAtOf(stream);
-      const closed = closedStatus(known, stream, states.of(stream.account));
+      const state = states.of(stream.account);
+      const retiredAt = retiredSince(state, stream.productType);
+      const closed = closedStatus(known, stream, state);
       const isWanted = retiredAt === undefined && closed.closedAt === undefined;
       const wanted = isWanted ? {} : nothingWanted;
       const { bills, rejected, reading } = rows.of(stream);
       const at = { now, settleLagMs };
       return {
-        ...{ stream, bills, rejected, retiredAt, pausedAt: pauses.get(stream.account) },
+        ...{ stream, bills, rejected, retiredAt, pausedAt: state.pausedAt },
         ...streamTimes(known, reading, at),
         ...wanted,
         ...closed,
       };
     });
-    const told = [...names].map((account) => ({ account, ...states.of(account) }));
+    const told = [...names].map((account) => {
+      const { mode, notAvailable, closed } = states.of(account);
+      return { account, mode, notAvailable, closed };
+    });
     return { now, lastRun, streams: found, accounts: told };
   });
 }

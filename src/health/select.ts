@@ -1,18 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
+import type { RosterLedger } from "../roster/roster.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Kind } from "./kinds.ts";
-
-/** An account of the configuration. */
-export type Configured = {
-  readonly name: string;
-  /** Undefined where only the name is known: it is found if nothing of the account was ever read. */
-  readonly productTypes?: readonly ProductType[];
-  /** Whether only those of `productTypes` are meant that the key can read. Default false. */
-  readonly readsAll?: boolean;
-  readonly demo?: boolean;
-};
 
 export type Limits = { readonly maxAgeMs: number; readonly ltvMax: number };
 
@@ -23,8 +14,8 @@ export type Scope = {
   /** Only these; default all. */
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;
-  /** Ledgers of these accounts that were never read are findings. */
-  readonly configured?: readonly Configured[];
+  /** Of these, the ledgers that wait for their first run are findings. */
+  readonly roster?: readonly RosterLedger[];
   /** The exchange's time. */
   readonly now: EpochMs;
   readonly limits?: Limits;

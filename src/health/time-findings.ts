@@ -1,15 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
-import {
-  classicProductTypes,
-  type ProductType,
-  unifiedProductTypes,
-} from "../contract/product-types.ts";
 import { dayMs, historyMs } from "../contract/time.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
+import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
-import { type Configured, type Scope, select, timeOf, usualLimits } from "./select.ts";
+import { type Scope, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -122,86 +118,18 @@ export function ledgerTimes({ accounts, now }: Scope): SQL {
     ) as ledgers`;
 }
 
-/**
- * The ledgers that no run has begun to read, of accounts that syncs read: the configured ones, and all categories
- * of a unified account of which one was read, since they share its balances. An account of unknown kind counts as
- * classic. Without a join: a distributed database refuses to join its rows with those of `unnest`.
- */
-export function neverRead({ accounts, configured = [] }: Scope): SQL {
-  const among = new Set(accounts);
-  const own =
-    accounts === undefined ? configured : configured.filter(({ name }) => among.has(name));
-  const namesOf = (wanted: readonly Configured[]) => textArray(wanted.map(({ name }) => name));
-  const isOne = isOneOf(accounts);
-  const wanted = (types: readonly ProductType[]) => sql`
-        select account collate "C" as account, unnest(string_to_array(types, ',')) collate "C" as ledger
-        from unnest(
-          ${namesOf(own)}::text[],
-          ${textArray(
-            own.map(({ productTypes = [] }) =>
-              productTypes.filter((type) => types.includes(type)).join(","),
-            ),
-          )}::text[]
-        ) as configured (account, types)`;
-  const each = (types: readonly ProductType[]) => sql`unnest(${textArray(types)}::text[])`;
-  const ofUnified = (types: readonly ProductType[]) => sql`
-        select account, ledger
-        from streams, ${each(types)} as types (ledger)
-        where product_type = ''
-          and mode = 'unified'
-          and ${isOne}`;
-  const named = own.filter(({ readsAll = false, productTypes }) => !readsAll && productTypes);
-  const nameless = own.filter(({ productTypes }) => productTypes === undefined);
+/** The ledgers that wait for their first run, as the roster has them. */
+export function neverRead({ accounts, roster = [] }: Scope): SQL {
+  const among = accounts && new Set(accounts);
+  const ledgers = roster.filter((one) => isNeverRead(one) && (among?.has(one.account) ?? true));
+  const column = (pick: (one: RosterLedger) => string) => textArray(ledgers.map(pick));
   return select(
     "never-read",
-    {
-      ledger: sql`ledger`,
-      isDemo: sql`ledger like 'S%-FUTURES' or account = any(${namesOf(own.filter(({ demo = false }) => demo))}::text[])`,
-      isPaused: sql`false`,
-    },
-    sql`(
-        (
-          (${wanted(classicProductTypes)} except ${ofUnified(classicProductTypes)})
-          union
-          (
-            (
-              ${wanted(unifiedProductTypes)}
-              union
-              select account, ledger
-              from streams, ${each(unifiedProductTypes)} as types (ledger)
-              where product_type like 'UTA-%'
-                and settled_to is not null
-                and ${isOne}
-            )
-            intersect ${ofUnified(unifiedProductTypes)}
-          )
-          union
-          (
-            select account collate "C", ''
-            from unnest(${namesOf(nameless)}::text[]) as configured (account)
-            except
-            select account, ''
-            from streams
-            where settled_to is not null
-              and ${isOne}
-          )
-        )
-        except
-        select account, product_type
-        from streams
-        where product_type <> ''
-          and ${isOne}
-          and (
-            coalesce(settled_to, retired_at, closed_at) is not null
-            -- Of an account that names none, those are read that its key can read.
-            or (not_available_since is not null and not account = any(${namesOf(named)}::text[]))
-          )
-        except
-        select account, ledger
-        from streams, unnest(${textArray(["", ...classicProductTypes, ...unifiedProductTypes])}::text[]) as types (ledger)
-        where product_type = ''
-          and coalesce(retired_at, paused_at) is not null
-          and ${isOne}
-      ) as never_read`,
+    { ledger: sql`ledger`, isPaused: sql`false` },
+    sql`unnest(
+        ${column(({ account }) => account)}::text[],
+        ${column(({ productType }) => productType)}::text[],
+        ${column(({ isDemo }) => String(isDemo))}::boolean[]
+      ) as never_read (account, ledger, is_demo)`,
   );
 }

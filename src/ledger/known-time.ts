@@ -24,22 +24,6 @@ export async function readSyncedStreams(
   });
 }
 
-/** The accounts that have ledgers, in the order of their names. @param accounts only these; default all. */
-export async function readLedgerAccounts(
-  db: Queryable,
-  accounts?: readonly string[],
-): Promise<readonly string[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ account: string }>(sql`
-      select distinct account
-      from streams
-      where ${isLedger}
-        and ${isOneOf(accounts)}
-      order by account`);
-    return rows.map(({ account }) => account);
-  });
-}
-
 type SpanRow = {
   account: string;
   product_type: string;

@@ -7,7 +7,8 @@ import { countFindings, type FindingCount } from "../health/findings.ts";
 import { kindNames, severityOf } from "../health/kinds.ts";
 import { readTotals, type Totals } from "../health/ledgers.ts";
 import { type RecordsStatus, readRecords } from "../health/records.ts";
-import type { Configured, Limits } from "../health/select.ts";
+import type { Limits } from "../health/select.ts";
+import type { ReadRoster } from "../roster/roster.ts";
 import { programVersion } from "../version.ts";
 import { type RunFacts, readRunFacts } from "./run-facts.ts";
 
@@ -25,7 +26,7 @@ type Metric = {
 };
 
 export type MetricsQuestion = {
-  readonly configured: readonly Configured[];
+  readonly readRoster: ReadRoster;
   readonly limits: Limits;
   /** Only these accounts; default all. */
   readonly accounts?: readonly string[] | undefined;
@@ -41,12 +42,13 @@ export type StoredMetrics = {
 
 export async function readMetrics(
   db: Queryable,
-  { accounts, ...question }: MetricsQuestion,
+  { accounts, limits, readRoster }: MetricsQuestion,
 ): Promise<StoredMetrics> {
   const now = await readExchangeTime(db, accounts);
   const records = await readRecords(db, accounts);
+  const roster = await readRoster(db, accounts);
   return {
-    findings: await countFindings(db, { ...question, accounts, now }),
+    findings: await countFindings(db, { roster, limits, accounts, now }),
     totals: await readTotals(db, { accounts }),
     runs: await readRunFacts(db),
     records: { ...records, loanToValue: records.loanToValue.filter(isOfPresent(now)) },

@@ -12,12 +12,14 @@ import { countFindings, readAccepted, readFindings } from "../health/findings.ts
 import type { Finding, Kind } from "../health/kinds.ts";
 import type { Scope } from "../health/select.ts";
 import { type Verdict, verdictOf } from "../health/verdict.ts";
+import { noRoster, type ReadRoster } from "../roster/roster.ts";
 import { isSyncAtWork, type LoggedRun, readLastSync } from "./runs.ts";
 import type { Selection } from "./selection.ts";
 
 // What is known of all ledgers at one moment.
 
-export type OverviewDeps = Pick<Scope, "configured" | "limits"> & {
+export type OverviewDeps = Pick<Scope, "limits"> & {
+  readonly readRoster?: ReadRoster;
   /** Variables that the commands of the page need here, as lines of `NAME=value`. Default none. */
   readonly variables?: string | undefined;
 };
@@ -65,11 +67,11 @@ const findingsMax = 1_000;
 
 export async function readOverview(
   tx: Transaction,
-  { configured = [], limits, variables }: OverviewDeps,
+  { readRoster = noRoster, limits, variables }: OverviewDeps,
   find: string,
 ): Promise<Overview> {
   const now = await readExchangeTime(tx);
-  const scope = { now, configured, ...(limits && { limits }) };
+  const scope = { now, roster: await readRoster(tx), ...(limits && { limits }) };
   const isAtWork = await isSyncAtWork(tx);
   // What a sync that is at work leaves to do is not known yet.
   const isKnown = ({ kind }: Pick<Finding, "kind">) => !(isAtWork && closedBySync.has(kind));

@@ -1,5 +1,6 @@
 import { Registry } from "prom-client";
 import { readMetrics, readReachableMetrics } from "../metrics/registry.ts";
+import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup } from "./route-group.ts";
 
 /**
@@ -7,10 +8,10 @@ import type { RouteGroup } from "./route-group.ts";
  * that arrive while an answer is computed get that answer.
  */
 export const metrics: RouteGroup = (app, deps) => {
-  const { read, readReachable, limits, configured = [], http } = deps;
+  const { read, readReachable, limits, readRoster = noRoster, http } = deps;
   const readStored = () =>
     readReachableMetrics(readReachable, (accounts) =>
-      read((tx) => readMetrics(tx, { configured, limits, accounts })),
+      read((tx) => readMetrics(tx, { readRoster, limits, accounts })),
     );
   let underWay: ReturnType<typeof readStored> | undefined;
   app.get("/metrics", async (_request, reply) => {

@@ -2,9 +2,10 @@ import type { FastifyInstance } from "fastify";
 import type { Queryable } from "../db/connect.ts";
 import type { ReadReachable } from "../db/distribution/reachable.ts";
 import type { Read, ReadAtOnce } from "../db/read-only.ts";
-import type { Configured, Limits } from "../health/select.ts";
+import type { Limits } from "../health/select.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";
+import { noRoster, type ReadRoster } from "../roster/roster.ts";
 import type { KeyRing } from "./keys/key-ring.ts";
 
 export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
@@ -25,8 +26,8 @@ export type ServeDeps = {
   /** How far behind a ledger may be, and how high a loan to value. */
   readonly limits: Limits;
   readonly log: Log;
-  /** The accounts of the configuration. Default none. */
-  readonly configured?: readonly Configured[];
+  /** Default none. */
+  readonly readRoster?: ReadRoster;
   /**
    * The host names, in lower case, under which an authenticating proxy shows the page. Default
    * none.
@@ -46,9 +47,9 @@ export type RouteGroup = (
 
 /** What the ledgers are judged by. */
 export const judgedBy = ({
-  configured = [],
+  readRoster = noRoster,
   limits,
-}: Pick<ServeDeps, "configured" | "limits">) => ({
-  configured,
+}: Pick<ServeDeps, "readRoster" | "limits">) => ({
+  readRoster,
   limits,
 });

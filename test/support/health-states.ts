@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { dayMs, type EpochMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
-import type { Configured } from "../../src/health/select.ts";
+import type { Account } from "../../src/roster/account.ts";
 
 /** Statements with times as `{5 h}` or `{20 d}`: so long ago. */
 type Statements = readonly string[];
@@ -14,7 +14,7 @@ export type HealthState = {
   readonly found: readonly string[];
   readonly title: string;
   readonly next?: string;
-  readonly configured?: readonly Configured[];
+  readonly configured?: readonly Account[];
 };
 
 type Ledger = {

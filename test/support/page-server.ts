@@ -15,7 +15,7 @@ export type PageServer = AsyncDisposable & {
 
 /** The server in this process, on a port of this machine, with one database after the other. */
 export async function openPageServer(
-  options: Partial<Pick<ServeDeps, "pageNames" | "configured">> = {},
+  options: Partial<Pick<ServeDeps, "pageNames" | "readRoster">> = {},
 ): Promise<PageServer> {
   let shown: OpenDatabase | undefined;
   const complaints: unknown[] = [];

@@ -8,7 +8,6 @@ import { readCountedStreams } from "../../ledger/bill-counts.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
 import { formatCounted } from "../../output/format.ts";
 import { unreachableLines } from "../../output/unreachable-text.ts";
-import { accountsToRead } from "../../roster/accounts-to-read.ts";
 import {
   type Config,
   type DatabaseConfig,
@@ -17,9 +16,10 @@ import {
   readDatabaseConfig,
 } from "../../roster/config.ts";
 import { envFileExposure } from "../../roster/credentials.ts";
-import { reachableSelection } from "../../roster/reachable-accounts.ts";
-import { everyLedger } from "../../roster/selection.ts";
+import { reachableSelection } from "../../roster/reachable.ts";
+import { everyLedger } from "../../roster/roster.ts";
 import type { Environment } from "../../roster/settings.ts";
+import { accountsToRead } from "../../roster/to-read.ts";
 import type { Stream } from "../../sync/store.ts";
 import { type ExitCode, type Io, print, printJson, stopped, tell as tellUser } from "../io.ts";
 import { accountOption, type Define, jsonOption } from "../options.ts";
@@ -95,8 +95,8 @@ async function checkRows(
   tell: (check: Check) => void,
 ): Promise<readonly string[] | undefined> {
   try {
-    const names = config ?? { accountNames: [] };
-    const { selection, unreachable } = await reachableSelection(db, names, everyLedger);
+    const configured = config ?? { accounts: [], accountNames: [], namesAccounts: false };
+    const { selection, unreachable } = await reachableSelection(db, configured, everyLedger);
     const remedy = "see to that node; until then nothing below speaks of these accounts";
     for (const found of unreachableLines(unreachable))
       tell({ status: "FAIL", name: "rows", found, remedy });

@@ -3,7 +3,7 @@ import { UsageError } from "../../errors.ts";
 import { type FormatName, formatNames, isJournal } from "../../export/formats.ts";
 import { dayIn, monthIn } from "../../export/time-zone.ts";
 import { didYouMean } from "../../nearest.ts";
-import { type Selection, selectionOf } from "../../roster/selection.ts";
+import { type Selection, selectionOf } from "../../roster/roster.ts";
 import { monthOf, typedTime, zoneOf } from "../typed-times.ts";
 
 /** The options that were typed after `export`. */

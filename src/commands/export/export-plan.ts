@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import { systemClock } from "../../clock.ts";
 import { isDemoProductType, isUnified, walletOf } from "../../contract/product-types.ts";
 import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
-import { readDemoAccounts } from "../../db/accounts/demo-accounts.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
 import { msOf } from "../../db/sql/time-text.ts";
@@ -15,9 +14,7 @@ import { isOfBills, sentenceOf } from "../../health/kinds.ts";
 import { usualLimits } from "../../health/select.ts";
 import { formatCounted } from "../../output/format.ts";
 import type { Config } from "../../roster/config.ts";
-import { configuredOf } from "../../roster/configured.ts";
-import { storedAmong } from "../../roster/reachable-accounts.ts";
-import { isSelected, refuseUnknownAccounts } from "../../roster/selection.ts";
+import { isSelected, type RosterLedger, readRoster } from "../../roster/roster.ts";
 import type { Stream } from "../../sync/store.ts";
 import { exportNotes } from "./export-notes.ts";
 import type { ExportOptions } from "./export-options.ts";
@@ -35,11 +32,9 @@ export async function planExport(
   config: Config,
   options: ExportOptions,
 ): Promise<ExportPlan> {
-  const stored = await storedAmong(tx, config, options.accounts);
-  refuseUnknownAccounts(options, config, stored);
-  const ofConfig = config.accounts.flatMap(({ name, demo = false }) => (demo ? [name] : []));
-  const demoAccounts = new Set([...(await readDemoAccounts(tx, options.accounts)), ...ofConfig]);
-  const isLeftOut = unaskedDemo(demoAccounts, options);
+  const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
+  const stored = roster.filter(({ isStored }) => isStored);
+  const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
   const chosen = stored.filter((stream) => isSelected(options, stream));
   const synced = chosen.filter((stream) => !isLeftOut(stream));
   const leftOut = chosen.filter(isLeftOut);
@@ -54,7 +49,7 @@ export async function planExport(
     selection,
     before: continues && { ...selection, from: continues.since, to: from },
     said: [
-      ...(await readWarnings(tx, config, options, { times, isLeftOut })),
+      ...(await readWarnings(tx, options, { roster, times, isLeftOut })),
       ...exportNotes({
         leftOut,
         through: through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to])),
@@ -69,12 +64,12 @@ export async function planExport(
  * money.
  */
 function unaskedDemo(
-  demoAccounts: ReadonlySet<string>,
+  isOfDemoKey: (account: string) => boolean,
   { format, demo, ...asked }: ExportOptions,
 ): (stream: Stream) => boolean {
   if (demo || !isPriced(format)) return () => false;
   return ({ account, productType }) => {
-    const isDemoAccount = demoAccounts.has(account);
+    const isDemoAccount = isOfDemoKey(account);
     const isDemoProduct = isDemoProductType(productType);
     return (
       (isDemoAccount || isDemoProduct) &&
@@ -106,6 +101,7 @@ function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly
 }
 
 type Exported = {
+  readonly roster: readonly RosterLedger[];
   readonly times: readonly ExportedTime[];
   readonly isLeftOut: (stream: Stream) => boolean;
 };
@@ -113,19 +109,15 @@ type Exported = {
 /** A line for each finding that concerns what is exported. Of an export, any unread time is one. */
 async function readWarnings(
   tx: Transaction,
-  config: Config,
   { accounts, productTypes, from, to, format }: ExportOptions,
-  { times, isLeftOut }: Exported,
+  { roster, times, isLeftOut }: Exported,
 ): Promise<readonly string[]> {
   const now = await readExchangeTime(tx, accounts);
   const ends = times.flatMap(({ through }) => through ?? []);
   // Without an end, each ledger ends where it is complete, and nothing newer is lacking.
   const span = { from, to: to ?? (ends.length === 0 ? now : epochMs(Math.max(...ends))) };
-  // What is asked for by name is wanted, whether or not it is configured.
-  const asked = (accounts ?? []).map((name) => ({ name, ...(productTypes && { productTypes }) }));
-  const configured = [...configuredOf(config), ...asked];
   const limits = { ...usualLimits, maxAgeMs: 0 };
-  const scope = { accounts, productTypes, configured, now, limits, span };
+  const scope = { accounts, productTypes, roster, now, limits, span };
   const findings = (await readFindings(tx, scope)).filter(
     (finding) =>
       isOfBills(finding) &&

@@ -19,7 +19,7 @@ import { dayIn } from "../../export/time-zone.ts";
 import { formatCounted } from "../../output/format.ts";
 import { printable, printableJson } from "../../printable.ts";
 import { type Config, readConfig } from "../../roster/config.ts";
-import { refuseUnreachable } from "../../roster/reachable-accounts.ts";
+import { refuseUnreachable } from "../../roster/reachable.ts";
 import { type ExitCode, type Io, tell } from "../io.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
 import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";

@@ -8,8 +8,8 @@ import type { Queue } from "../../fleet/queue.ts";
 import { queuedTasks } from "../../fleet/tasks.ts";
 import { formatCount, formatCounted } from "../../output/format.ts";
 import { unreachableLines } from "../../output/unreachable-text.ts";
-import { reachableToRead } from "../../roster/accounts-to-read.ts";
 import type { Config } from "../../roster/config.ts";
+import { reachableToRead } from "../../roster/to-read.ts";
 
 export type Enqueued = {
   readonly wanted: number;

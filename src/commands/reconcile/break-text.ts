@@ -1,20 +1,19 @@
 import { type Break, breakKinds } from "../../audit/breaks.ts";
 import type { ListedBreak, PastDecision } from "../../audit/sign-off.ts";
 import { epochMs } from "../../contract/time.ts";
-import { type Retirement, retirementsBy } from "../../db/accounts/retirement.ts";
+import { type AccountStates, retiredSince } from "../../db/accounts/account-states.ts";
 import { printableLine } from "../../printable.ts";
 import { jsonTime, jsonTimeOrNull } from "../json-times.ts";
 
 /** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
 export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };
 
-export function markRetired(retirements: readonly Retirement[]) {
-  const retiredAtOf = retirementsBy(retirements);
-  return <Entry extends Break>(entry: Entry): Marked<Entry> => ({
+export const markRetired =
+  (states: AccountStates) =>
+  <Entry extends Break>(entry: Entry): Marked<Entry> => ({
     ...entry,
-    isRetired: retiredAtOf(entry) !== undefined,
+    isRetired: retiredSince(states.of(entry.account), entry.productType) !== undefined,
   });
-}
 
 /** A break in a few lines. */
 export function breakText(entry: Marked<Break>): string {

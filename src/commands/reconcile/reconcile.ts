@@ -4,7 +4,7 @@ import type { ChainSummary, RuleSummary } from "../../audit/reconcile.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../audit/reconcile.ts";
 import { movesText } from "../../audit/rules.ts";
 import { countSignedOff } from "../../audit/sign-off.ts";
-import { readRetirements } from "../../db/accounts/retirement.ts";
+import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import type { DifferingDay } from "../../db/days/differing-days.ts";
 import { hasSchema } from "../../db/migrate.ts";
@@ -15,12 +15,8 @@ import { formatCount, formatCounted, formatTable } from "../../output/format.ts"
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import { printableLine } from "../../printable.ts";
 import { type Config, readConfig } from "../../roster/config.ts";
-import {
-  type ReachableSelection,
-  reachableSelection,
-  storedAmong,
-} from "../../roster/reachable-accounts.ts";
-import { type Selection, selectedStreams, selectionOf } from "../../roster/selection.ts";
+import { reachableSelection } from "../../roster/reachable.ts";
+import { type Selection, selectionOf } from "../../roster/roster.ts";
 import { exitOf } from "../exit-code.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
 import { type LoggedEnd, loggedRun } from "../logged-run.ts";
@@ -54,14 +50,11 @@ export async function reconcileCommand(
     return 0;
   }
   const reachable = await reachableSelection(db, config, options.selection);
-  // Refuses unknown names.
-  const stored = await storedAmong(db, config, reachable.selection.accounts);
-  selectedStreams(reachable.typed, config, stored);
   const run = () => check(config, io, db, { ...options, ...reachable });
   return await loggedRun(db, "reconcile", run, io.signal);
 }
 
-type Reachable = ReconcileOptions & ReachableSelection;
+type Reachable = ReconcileOptions & Awaited<ReturnType<typeof reachableSelection>>;
 
 /** The result of a check, with the breaks of retired ledgers marked. */
 type Checked = Pick<Reconciliation, "isWhole" | "chains" | "rules"> & {
@@ -83,7 +76,7 @@ async function check(
   const recounted = [...first.recounted, ...(isRepaired ? result.recounted : [])];
   const wrongDays = [...first.wrongDays, ...(isRepaired ? result.wrongDays : [])];
   const { isWhole, chains, rules } = result;
-  const breaks = result.breaks.map(markRetired(await readRetirements(db, selection.accounts)));
+  const breaks = result.breaks.map(markRetired(await readAccountStates(db, selection.accounts)));
   const checked = { isWhole, chains, rules, breaks };
   const told = [...recounted.map(recountText), ...wrongDays.map(wrongDayText)];
   const left = unreachableLines(unreachable).map((line) => `not checked: ${line}`);

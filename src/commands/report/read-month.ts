@@ -20,7 +20,7 @@ import { readLedgerMonth } from "./read-ledger.ts";
 export async function readMonthReport(
   tx: Transaction,
   wallets: readonly ReportedWallet[],
-  { month, ...scope }: Pick<Scope, "accounts" | "productTypes" | "configured"> & { month: string },
+  { month, ...scope }: Pick<Scope, "accounts" | "productTypes" | "roster"> & { month: string },
 ): Promise<MonthReport> {
   const span = monthIn(month, "UTC");
   const { generatedAt, ...versions } = await readVersions(tx);

@@ -6,14 +6,8 @@ import { ReportableError, UsageError } from "../../errors.ts";
 import { readReportedWallets } from "../../export/reported-wallets.ts";
 import { didYouMean } from "../../nearest.ts";
 import { type Config, readConfig } from "../../roster/config.ts";
-import { configuredOf } from "../../roster/configured.ts";
-import { refuseUnreachable, storedAmong } from "../../roster/reachable-accounts.ts";
-import {
-  isSelected,
-  refuseUnknownAccounts,
-  type Selection,
-  selectionOf,
-} from "../../roster/selection.ts";
+import { refuseUnreachable } from "../../roster/reachable.ts";
+import { isSelected, readRoster, type Selection, selectionOf } from "../../roster/roster.ts";
 import type { Stream } from "../../sync/store.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
 import { jsonInterval, jsonTimeOrNull } from "../json-times.ts";
@@ -68,12 +62,11 @@ export async function reportCommand(
   await refuseUnreachable(database.db, config, selection);
   const report = await withDatabaseErrors(() =>
     inSnapshot(database.db, async (tx) => {
-      const stored = await storedAmong(tx, config, selection.accounts);
-      refuseUnknownAccounts(selection, config, stored);
+      const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
+      const stored = roster.filter(({ isStored }) => isStored);
       const isWanted = (stream: Stream) => isSelected(selection, stream);
       const wallets = await readReportedWallets(tx, stored, isWanted);
-      const configured = configuredOf(config);
-      return readMonthReport(tx, wallets, { ...selection, configured, month });
+      return readMonthReport(tx, wallets, { ...selection, roster, month });
     }),
   );
   if (format === "json") printJson(io, jsonOf(report));

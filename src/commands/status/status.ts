@@ -1,6 +1,4 @@
-import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
-import { readReachable } from "../../db/distribution/reachable.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
@@ -14,13 +12,15 @@ import type { Scope } from "../../health/select.ts";
 import { neverSynced, unreachableFindings, type Verdict, verdictOf } from "../../health/verdict.ts";
 import { streamName } from "../../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
-import { withAdded } from "../../roster/accounts-to-read.ts";
 import type { Config } from "../../roster/config.ts";
-import { configuredOf } from "../../roster/configured.ts";
-import { askedAmong, namesToProbe, storedAmong } from "../../roster/reachable-accounts.ts";
-import { knownStreams, readable } from "../../roster/readable.ts";
-import { configuredStreams, type Selection } from "../../roster/selection.ts";
-import type { Stream } from "../../sync/store.ts";
+import { readSelected } from "../../roster/reachable.ts";
+import {
+  listed,
+  nothingStored,
+  readRoster,
+  rosterOf,
+  type Selection,
+} from "../../roster/roster.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
 import { jsonTimeOrNull } from "../json-times.ts";
 import { findingsJson, findingsLines } from "./findings-text.ts";
@@ -78,14 +78,12 @@ export async function statusCommand(
   if (!(await hasSchema(db))) {
     // Refuses unknown names before anything else.
     const given = selection.accounts ? some : configOf(undefined);
-    knownStreams(selection, given, { stored: [], states: noStates });
+    rosterOf(given, selection, nothingStored);
   }
-  const namesOf = () => namesToProbe(db, some, selection);
   const { result, unreachable } = (await hasSchema(db))
-    ? await readReachable(db, namesOf, async (reachable) => {
-        const accounts = await askedAmong(db, some, selection, reachable);
-        return readWhole({ db, configOf }, { ...options, selection: { ...selection, accounts } });
-      })
+    ? await readSelected(db, some, selection, (among) =>
+        readWhole({ db, configOf }, options, among),
+      )
     : { result: nothingTold, unreachable: [] };
   const findings = [...unreachableFindings(unreachable), ...result.findings];
   const verdict = unreachable.length === 0 ? result.verdict : verdictOf(findings);
@@ -114,27 +112,30 @@ const nothingTold: Told = {
 
 async function readWhole(
   { db, configOf }: StatusDeps,
-  { json, selection, limit: asked, offset = 0 }: StatusOptions,
+  { json, selection: asked, limit: most, offset = 0 }: StatusOptions,
+  among: readonly string[] | undefined,
 ): Promise<Told> {
-  const config = await withAdded(db, configFor(configOf, selection));
-  const now = await readExchangeTime(db, selection.accounts);
-  const configured = configuredOf(config);
-  const scope = { ...selection, configured, now, limits: config.healthLimits };
+  const config = configOf(asked.accounts);
+  const roster = await readRoster(db, config, asked, among);
+  const selection = { ...asked, accounts: among };
+  const now = await readExchangeTime(db, among);
+  const limits = config.healthLimits;
+  const scope = { ...selection, roster: roster.ledgers, now, limits };
   const findings = await readFindings(db, scope, { limit: json ? listedMax : shownMax });
-  const limit = asked ?? (json || selection.accounts !== undefined ? listedMax : shownMax);
+  const limit = most ?? (json || selection.accounts !== undefined ? listedMax : shownMax);
   const ledgers = await countLedgers(db, selection);
-  const isPaged = Math.max(ledgers, config.accountNames.length) > limit;
+  const own = listed(roster);
+  const isPaged = Math.max(ledgers, own.length) > limit;
   const streams = isPaged
     ? await worstLedgers(db, { ...selection, limit, offset })
-    : await everyLedger(db, config, selection);
+    : own.map(({ account, productType }) => ({ account, productType }));
   const names = [...new Set(streams.map(({ account }) => account))];
-  const states = await readAccountStates(db, names);
-  const readNames = new Set(configuredStreams(readable(config, states)).map(streamName));
+  const readNames = new Set(own.filter(({ isConfigured }) => isConfigured).map(streamName));
   const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
   const all = await readRecords(db, selection.accounts);
   const isShown = ({ account }: { readonly account: string }) => names.includes(account);
   const records = isPaged ? { ...all, loanToValue: all.loanToValue.filter(isShown) } : all;
-  const riskUnits = wantedRiskUnits(config.accounts);
+  const riskUnits = wantedRiskUnits(roster.accounts);
   const queue = await readQueue(db);
   const page: Page | undefined = isPaged ? { limit, offset, ledgers } : undefined;
   const totals = isPaged ? await readTotals(db, selection) : undefined;
@@ -165,23 +166,4 @@ async function readWhole(
       ...queueLines(queue),
     ],
   };
-}
-
-/** Of very many accounts, names alone: each may be a file to read. */
-function configFor(configOf: StatusDeps["configOf"], { accounts }: Selection): Config {
-  const some = configOf(accounts ?? []);
-  if (accounts !== undefined) return some;
-  if (some.accountNames.length <= listedMax) return configOf(undefined);
-  return { ...some, ...(some.added && { added: { ...some.added, names: undefined } }) };
-}
-
-/** The ledgers that are stored or can be read. */
-async function everyLedger(
-  db: Database,
-  config: Config,
-  selection: Selection,
-): Promise<readonly Stream[]> {
-  const stored = await storedAmong(db, config, selection.accounts);
-  const states = await readAccountStates(db, selection.accounts);
-  return knownStreams(selection, config, { stored, states });
 }

@@ -27,9 +27,9 @@ import {
 } from "../../output/format.ts";
 import { streamColumn, streamName } from "../../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
-import { reachableToRead } from "../../roster/accounts-to-read.ts";
 import type { Config } from "../../roster/config.ts";
-import { readable } from "../../roster/readable.ts";
+import { readableTypes } from "../../roster/roster.ts";
+import { reachableToRead } from "../../roster/to-read.ts";
 import { nothingToRead } from "../../sync/account-mode.ts";
 import { planStream } from "../../sync/plan.ts";
 import type { StreamPlan } from "../../sync/store.ts";
@@ -62,7 +62,11 @@ export async function planCommand(
     : await reachableToRead(database.db, given);
   const names = wanted.accounts.map(({ name }) => name);
   const states = isNew ? noStates : await readAccountStates(database.db, names);
-  const config = readable(wanted, states);
+  const accounts = wanted.accounts.map((account) => ({
+    ...account,
+    productTypes: readableTypes(account, states.of(account.name)),
+  }));
+  const config = { ...wanted, accounts };
   for (const line of [...notices, ...refusals(wanted, states), ...unmet(wanted, states)]) {
     tell(io, line);
   }

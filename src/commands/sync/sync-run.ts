@@ -1,6 +1,6 @@
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
-import { recordDemo } from "../../db/accounts/demo-accounts.ts";
+import { recordDemo } from "../../db/accounts/decisions.ts";
 import type { Database } from "../../db/connect.ts";
 import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { holdAccount } from "../../db/lease/hold-account.ts";

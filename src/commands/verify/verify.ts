@@ -21,9 +21,9 @@ import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { streamName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
 import { type Account, withCredentials } from "../../roster/account.ts";
-import { withAdded } from "../../roster/accounts-to-read.ts";
 import type { Config } from "../../roster/config.ts";
-import { reachableSelection } from "../../roster/reachable-accounts.ts";
+import { reachableSelection } from "../../roster/reachable.ts";
+import { withAdded } from "../../roster/to-read.ts";
 import {
   type MeetDeps,
   type MetAccount,

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { ProductType } from "../../contract/product-types.ts";
-import { isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { AccountMode, AccountState } from "../../sync/account-state.ts";
 import type { Availability } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
@@ -8,6 +8,19 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
 import { msOf, timeFrom } from "../sql/time-text.ts";
+
+/** What the exchange told past runs about an account, and what its user decided. */
+export type StoredState = AccountState & {
+  readonly pausedAt: EpochMs | undefined;
+  /** The product types that are no longer synced; "" is the whole account. Their history stays. */
+  readonly retired: ReadonlyMap<ProductType | "", EpochMs>;
+  /** Whether its key is of demo trading: its product types have the names of real ones. */
+  readonly isDemo: boolean;
+};
+
+/** Since when a product type is retired, by itself or with its account; undefined where it is not. */
+export const retiredSince = ({ retired }: StoredState, productType: string): EpochMs | undefined =>
+  retired.get("") ?? retired.get(productType as ProductType);
 
 type Row = {
   account: string;
@@ -18,17 +31,22 @@ type Row = {
   not_available_asked_at: string | null;
   not_available_reason: string | null;
   closed_at: string | null;
+  retired_at: string | null;
+  paused_at: string | null;
+  is_demo: boolean;
 };
 
-const nothingTold: AccountState = { mode: undefined, notAvailable: [], closed: [] };
+const noState: StoredState = {
+  ...{ mode: undefined, notAvailable: [], closed: [] },
+  ...{ pausedAt: undefined, retired: new Map(), isDemo: false },
+};
 
-/** What the exchange told past runs about accounts. */
-export type AccountStates = { readonly of: (account: string) => AccountState };
+export type AccountStates = { readonly of: (account: string) => StoredState };
 
 /** The states before the first migration: nothing is known of any account. */
-export const noStates: AccountStates = { of: () => nothingTold };
+export const noStates: AccountStates = { of: () => noState };
 
-/** Reads what the exchange told past runs about all accounts, or about some. */
+/** Reads the states of all accounts, or of some. */
 export async function readAccountStates(
   db: Queryable,
   accounts?: string | readonly string[],
@@ -43,21 +61,31 @@ export async function readAccountStates(
         ${msOf(sql`not_available_since`)} as not_available_since,
         ${msOf(sql`not_available_asked_at`)} as not_available_asked_at,
         not_available_reason,
-        ${msOf(sql`closed_at`)} as closed_at
+        ${msOf(sql`closed_at`)} as closed_at,
+        ${msOf(sql`retired_at`)} as retired_at,
+        ${msOf(sql`paused_at`)} as paused_at,
+        is_demo
       from streams
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
     const states = new Map(
       [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),
     );
-    return { of: (name) => states.get(name) ?? nothingTold };
+    return { of: (name) => states.get(name) ?? noState };
   });
 }
 
-function stateOf(rows: readonly Row[]): AccountState {
+function stateOf(rows: readonly Row[]): StoredState {
   const whole = rows.find(({ product_type }) => product_type === "");
-  const { mode = null, mode_since = null } = whole ?? {};
+  const { mode = null, mode_since = null, paused_at = null, is_demo = false } = whole ?? {};
   return {
+    pausedAt: timeFrom(paused_at),
+    retired: new Map(
+      rows.flatMap(({ product_type, retired_at }) =>
+        retired_at === null ? [] : [[product_type, timeFrom(retired_at)]],
+      ),
+    ),
+    isDemo: is_demo,
     mode:
       mode === null || mode_since === null ? undefined : { is: mode, since: timeFrom(mode_since) },
     notAvailable: rows.flatMap((row) => {

@@ -4,7 +4,6 @@ import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
-import { onlyRow } from "../sql/only-row.ts";
 
 /** An account's row in the table `accounts`. It holds no credentials. */
 export type AddedAccount = {
@@ -29,14 +28,6 @@ export async function addAccount(db: Database, account: AddedAccount): Promise<b
       )
       on conflict (account) do nothing`);
     return rowCount === 1;
-  });
-}
-
-export async function countAdded(db: Queryable): Promise<number> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ accounts: string }>(sql`
-      select count(*) as accounts from accounts`);
-    return Number(onlyRow(rows, "a count").accounts);
   });
 }
 
@@ -67,17 +58,5 @@ export async function readAddedAccounts(
       productTypes: productTypes ?? undefined,
       riskUnitIds: riskUnitIds ?? [],
     }));
-  });
-}
-
-/** The names alone, for configurations that say how each account's credentials are looked up. */
-export async function readAddedNames(
-  db: Queryable,
-  { added }: { readonly added?: object },
-): Promise<readonly string[]> {
-  if (added === undefined) return [];
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ account: string }>(sql`select account from accounts`);
-    return rows.map(({ account }) => account);
   });
 }
