@@ -81,7 +81,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
     /^main: retired: COIN-FUTURES, [\d,]+ bills kept$/m,
   );
   expect((await at.run(["accounts", "list"])).stdout).toMatch(
-    /^main\/USDT-FUTURES .* synced\nmain\/COIN-FUTURES .* retired \d{4}-/m,
+    /^main\/USDT-FUTURES .* read\nmain\/COIN-FUTURES .* retired \d{4}-/m,
   );
 
   const back = await at.run(["accounts", "unretire", "main", "--product", "COIN-FUTURES"]);
@@ -203,7 +203,7 @@ test("an account that is added is read with credentials that a command tells, an
     stderr: expect.stringContaining("second: not read, since it is paused"),
   });
   const list = async () => (await run("accounts", "list")).stdout;
-  expect(await list()).toMatch(/^first\/USDT-FUTURES .* synced$/m);
+  expect(await list()).toMatch(/^first\/USDT-FUTURES .* read$/m);
   expect(await list()).toMatch(/^second\/USDT-FUTURES .* paused \d{4}-/m);
   expect(await run("accounts", "resume", "second")).toMatchObject({ code: 0 });
   expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });

@@ -121,10 +121,10 @@ export const healthStates: readonly HealthState[] = [
     name: "configured ledgers that no sync reads",
     statements: [
       ...well,
-      state("mode", "'classic'"),
+      state("mode, mode_since", "'classic', now()"),
       state("retired_at", "now()", "COIN-FUTURES"),
-      state("not_available_since", "now()", "USDC-FUTURES"),
-      `insert into streams (account, product_type, mode) values ('u', '', 'unified')`,
+      state("not_available_since, not_available_asked_at", "now(), now()", "USDC-FUTURES"),
+      `insert into streams (account, product_type, mode, mode_since) values ('u', '', 'unified', now())`,
       `insert into streams (account, product_type, paused_at) values ('p', '', now())`,
     ],
     configured: [
