@@ -6,7 +6,7 @@ import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { formatTable } from "../output/format.ts";
 import { type Config, readConfig } from "../roster/config.ts";
-import { nothingStored, readRoster, rosterOf, selectionOf } from "../roster/roster.ts";
+import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
 import {
   changeKeys,
@@ -77,8 +77,8 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
   if (configured.includes(account)) return account;
   // An account that is no longer configured still has its history.
   await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  if (await hasSchema(database.db)) await readRoster(database.db, config, { accounts: [account] });
-  else rosterOf(config, { accounts: [account] }, nothingStored);
+  const db = (await hasSchema(database.db)) ? database.db : undefined;
+  await readRoster(db, config, { accounts: [account] });
   return account;
 }
 

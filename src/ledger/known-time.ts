@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { isLedger } from "../db/sql/is-ledger.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";

@@ -14,7 +14,6 @@ import {
 import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
 import type { Queryable } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
-import { readSyncedStreams } from "../ledger/known-time.ts";
 import { modeOf } from "../sync/account-state.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Account } from "./account.ts";
@@ -75,67 +74,45 @@ export type Roster = {
 /**
  * Every ledger that is configured, added or stored, and what became of it: the only place that decides which
  * ledgers a command is of.
+ * @param db undefined before the first migration.
  * @param among the accounts to read of those that are selected: without those that cannot be reached.
  * @throws UsageError for a selected name that none of them has.
  */
 export async function readRoster(
-  db: Queryable,
+  db: Queryable | undefined,
   config: Configured,
   selection: Which = everyLedger,
   among: readonly string[] | undefined = selection.accounts,
 ): Promise<Roster> {
-  const stored = await readSyncedStreams(db, among);
-  const rows = config.added === undefined ? [] : await readAddedAccounts(db, among);
+  const rows = db && config.added ? await readAddedAccounts(db, among) : [];
   const accounts = accountsOf(config, rows, among);
-  const states = await readAccountStates(db, among);
-  const reachable = selection.accounts?.filter((name) => among?.includes(name) ?? true);
-  const names = new Set([
+  const states = db ? await readAccountStates(db, among) : noStates;
+  const typed = selection.accounts?.filter((name) => among?.includes(name) ?? true);
+  const known = new Set([
     ...config.accountNames,
-    ...[...rows, ...accounts].map(({ name }) => name),
-    ...stored.map(({ account }) => account),
+    ...accounts.map(({ name }) => name),
+    ...states.accounts,
   ]);
-  // An error names all that there are.
-  const all =
-    (reachable?.every((name) => names.has(name)) ?? true) ? [] : await readSyncedStreams(db);
-  for (const { account } of all) names.add(account);
-  const known = { accounts, stored, states, names: [...names] };
-  return rosterOf(config, { ...selection, accounts: reachable }, known);
-}
-
-/** What is known of accounts: those that are configured or added, and what is stored. */
-type Known = Pick<Roster, "accounts" | "states"> & {
-  readonly stored: readonly Stream[];
-  readonly names: readonly string[];
-};
-
-/** The roster of a configuration, from what is known of its accounts. @throws as {@link readRoster} does. */
-export function rosterOf(
-  config: Configured,
-  selection: Which,
-  {
-    accounts = config.accounts,
-    stored,
-    states,
-    names = config.accountNames,
-  }: Partial<Known> & Pick<Known, "stored" | "states">,
-): Roster {
-  const unknown = selection.accounts?.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw unknownAccount(unknown, names);
+  const unknown = typed?.find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    const stored = db ? (await readAccountStates(db)).accounts : [];
+    throw unknownAccount(unknown, [...new Set([...config.accountNames, ...stored])]);
+  }
   // A name that nobody configured is the default's, unless it was typed.
-  const configured = config.namesAccounts
-    ? accounts
-    : accounts.filter(({ name }) => selection.accounts?.includes(name));
-  const byName = new Map(configured.map((one) => [one.name, one]));
-  const storedBy = Map.groupBy(stored, ({ account }) => account);
-  const whole = [...new Set([...byName.keys(), ...storedBy.keys()])].flatMap((name) =>
-    ledgersOf(name, byName.get(name), storedBy.get(name) ?? [], states.of(name)),
+  const configured = new Map(
+    accounts
+      .filter(({ name }) => config.namesAccounts || typed?.includes(name))
+      .map((account) => [account.name, account]),
+  );
+  const whole = [...new Set([...configured.keys(), ...states.accounts])].flatMap((name) =>
+    ledgersOf(name, configured.get(name), states.of(name)),
   );
   for (const type of selection.productTypes ?? []) {
-    const isConfigured = accounts.some(({ productTypes }) => productTypes.includes(type));
-    if (!isConfigured && stored.every(({ productType }) => productType !== type))
+    const isWanted = accounts.some(({ productTypes }) => productTypes.includes(type));
+    if (!isWanted && whole.every(({ isStored, productType }) => !isStored || productType !== type))
       throw new UsageError(`--product ${type} is neither configured nor stored`);
   }
-  const ledgers = whole.filter((ledger) => isSelected(selection, ledger));
+  const ledgers = whole.filter((ledger) => isSelected({ ...selection, accounts: typed }, ledger));
   return { ledgers, accounts, states };
 }
 
@@ -160,24 +137,20 @@ export const rosterReader =
   async (db, accounts) =>
     (await readRoster(db, config, everyLedger, accounts)).ledgers;
 
-/** Before the first migration. */
-export const nothingStored = { stored: [], states: noStates } as const;
-
 function ledgersOf(
   name: string,
   account: Account | undefined,
-  stored: readonly Stream[],
   state: StoredState,
 ): readonly RosterLedger[] {
-  const storedTypes = stored.map(({ productType }) => productType);
+  const { stored } = state;
   const readable = account === undefined ? [] : readableTypes(account, state);
   // All categories of a unified account share its balances: who reads one lacks the others.
   const shared =
-    state.mode?.is === "unified" && storedTypes.some((type) => modeOf(type) === "unified")
+    state.mode?.is === "unified" && stored.some((type) => modeOf(type) === "unified")
       ? unifiedProductTypes.filter((type) => !isRefused(state, type))
       : [];
-  return [...new Set([...readable, ...storedTypes, ...shared])].map((productType) => {
-    const isStored = storedTypes.includes(productType);
+  return [...new Set([...readable, ...stored, ...shared])].map((productType) => {
+    const isStored = stored.includes(productType);
     const isConfigured = readable.includes(productType);
     const isWanted = account?.productTypes.includes(productType) ?? false;
     const isDemoKey = isStored ? state.isDemo : (account?.demo ?? state.isDemo);

@@ -14,13 +14,7 @@ import { streamName } from "../../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import type { Config } from "../../roster/config.ts";
 import { readSelected } from "../../roster/reachable.ts";
-import {
-  listed,
-  nothingStored,
-  readRoster,
-  rosterOf,
-  type Selection,
-} from "../../roster/roster.ts";
+import { listed, readRoster, type Selection } from "../../roster/roster.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
 import { jsonTimeOrNull } from "../json-times.ts";
 import { findingsJson, findingsLines } from "./findings-text.ts";
@@ -78,7 +72,7 @@ export async function statusCommand(
   if (!(await hasSchema(db))) {
     // Refuses unknown names before anything else.
     const given = selection.accounts ? some : configOf(undefined);
-    rosterOf(given, selection, nothingStored);
+    await readRoster(undefined, given, selection);
   }
   const { result, unreachable } = (await hasSchema(db))
     ? await readSelected(db, some, selection, (among) =>

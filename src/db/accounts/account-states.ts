@@ -11,6 +11,8 @@ import { msOf, timeFrom } from "../sql/time-text.ts";
 
 /** What the exchange told past runs about an account, and what its user decided. */
 export type StoredState = AccountState & {
+  /** The product types that a run has planned to read. */
+  readonly stored: readonly ProductType[];
   readonly pausedAt: EpochMs | undefined;
   /** The product types that are no longer synced; "" is the whole account. Their history stays. */
   readonly retired: ReadonlyMap<ProductType | "", EpochMs>;
@@ -34,17 +36,22 @@ type Row = {
   retired_at: string | null;
   paused_at: string | null;
   is_demo: boolean;
+  is_stored: boolean;
 };
 
 const noState: StoredState = {
   ...{ mode: undefined, notAvailable: [], closed: [] },
-  ...{ pausedAt: undefined, retired: new Map(), isDemo: false },
+  ...{ stored: [], pausedAt: undefined, retired: new Map(), isDemo: false },
 };
 
-export type AccountStates = { readonly of: (account: string) => StoredState };
+export type AccountStates = {
+  /** Those that have a state, in the order of their names. */
+  readonly accounts: readonly string[];
+  readonly of: (account: string) => StoredState;
+};
 
 /** The states before the first migration: nothing is known of any account. */
-export const noStates: AccountStates = { of: () => noState };
+export const noStates: AccountStates = { accounts: [], of: () => noState };
 
 /** Reads the states of all accounts, or of some. */
 export async function readAccountStates(
@@ -64,14 +71,15 @@ export async function readAccountStates(
         ${msOf(sql`closed_at`)} as closed_at,
         ${msOf(sql`retired_at`)} as retired_at,
         ${msOf(sql`paused_at`)} as paused_at,
-        is_demo
+        is_demo,
+        settled_to is not null as is_stored
       from streams
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
     const states = new Map(
       [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),
     );
-    return { of: (name) => states.get(name) ?? noState };
+    return { accounts: [...states.keys()], of: (name) => states.get(name) ?? noState };
   });
 }
 
@@ -79,6 +87,9 @@ function stateOf(rows: readonly Row[]): StoredState {
   const whole = rows.find(({ product_type }) => product_type === "");
   const { mode = null, mode_since = null, paused_at = null, is_demo = false } = whole ?? {};
   return {
+    stored: rows.flatMap(({ product_type, is_stored }) =>
+      product_type !== "" && is_stored ? [product_type] : [],
+    ),
     pausedAt: timeFrom(paused_at),
     retired: new Map(
       rows.flatMap(({ product_type, retired_at }) =>
