@@ -57,7 +57,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(
     await query(
       database.url,
-      `select account from streams where tableoid in (
+      `select distinct account from streams where tableoid in (
          select tableoid from streams where account = '${hanging}')`,
     ),
   ).toEqual([{ account: hanging }]);

@@ -43,7 +43,8 @@ const synced = `
   values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;
 const state = (fields: string, values: string, type = "") => `
   insert into streams (account, product_type, ${fields}) values ('a', '${type}', ${values})
-  on conflict (account, product_type) do update set ${fields} = excluded.${fields}`;
+  on conflict (account, product_type) do update
+  set (${fields}) = row (${fields.replace(/\w+/g, "excluded.$&")})`;
 type Break = {
   readonly wallet?: string;
   readonly state?: string;
