@@ -164,6 +164,7 @@ ${moved("result")}${shown.map(moved)}
 }
 
 const toneOf = (name: PieceName, decimal: string): string => {
+  if (name === "unsettled") return "warn";
   if (isOfChain(name) && name !== "closed") return "bad";
   return name !== "result" || isZero(decimal) ? "" : decimal.startsWith("-") ? "bad" : "good";
 };
