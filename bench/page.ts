@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { Client } from "pg";
 import { openDatabase } from "../src/db/connect.ts";
-import { rebuildDays } from "../src/db/days/differing-days.ts";
+import { rebuildDays } from "../src/ledger/differing-days.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";

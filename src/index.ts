@@ -19,7 +19,7 @@ import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { migrate } from "./db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "./db/open.ts";
-import { inSnapshot } from "./db/snapshot.ts";
+import { inSnapshot } from "./db/read-only.ts";
 import { StoppedError } from "./errors.ts";
 import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";

@@ -4,7 +4,7 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { findDifferingDays } from "../src/db/days/differing-days.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";

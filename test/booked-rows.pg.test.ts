@@ -4,7 +4,7 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { findDifferingDays } from "../src/db/days/differing-days.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { none, offsOf, rowsOf } from "./support/booked-bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverStream } from "./support/small-ledger.ts";

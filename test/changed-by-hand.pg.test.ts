@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { checkAccounts } from "../src/commands/reconcile/check-accounts.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { findDifferingDays } from "../src/db/days/differing-days.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -16,7 +16,7 @@ import {
 import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { openCommandDatabase } from "../src/db/open.ts";
-import { inSnapshot } from "../src/db/snapshot.ts";
+import { inSnapshot } from "../src/db/read-only.ts";
 import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";

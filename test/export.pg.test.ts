@@ -7,7 +7,7 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { epochMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { inSnapshot } from "../src/db/snapshot.ts";
+import { inSnapshot } from "../src/db/read-only.ts";
 import { bookings, feeBooking } from "../src/export/bookings.ts";
 import { readExportedTimes } from "../src/export/completeness.ts";
 import { formatNames } from "../src/export/formats.ts";

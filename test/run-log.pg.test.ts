@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
-import { forgetOldRuns } from "../src/db/run-retention.ts";
+import { forgetOldRuns } from "../src/db/run-log.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withLatency } from "./faults/network.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";

@@ -3,7 +3,7 @@ import { getTableColumns, getTableName, is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
-import { placements } from "../src/db/distribution/placement.ts";
+import { placements } from "../src/db/citus.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { readViews } from "../src/db/views.ts";
 
@@ -30,12 +30,12 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/accounts/decisions.ts": 2,
     "src/db/accounts/rename-account.ts": 1,
     "src/db/backup/backup.ts": 1,
-    "src/db/days/day-sums.ts": 6,
-    "src/db/days/day-ends.ts": 9,
-    "src/db/days/differing-days.ts": 8,
-    "src/db/days/transfers-of.ts": 1,
+    "src/ledger/day-sums.ts": 6,
+    "src/ledger/days.ts": 9,
+    "src/ledger/differing-days.ts": 8,
+    "src/ledger/transfers-of.ts": 1,
     "src/db/lease/check-turns.ts": 1,
-    "src/db/distribution/distribute.ts": 1,
+    "src/db/citus.ts": 1,
     "src/db/migrate.ts": 3,
     "src/db/schema/record-columns.ts": 4,
     "src/db/backup/restore.ts": 2,
@@ -158,7 +158,7 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   expect(counted(/\bset account =/g)).toEqual({ "src/db/accounts/rename-account.ts": 1 });
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
   expect(counted(/\bwith recursive\b/g)).toEqual({
-    "src/db/run-retention.ts": 1,
+    "src/db/run-log.ts": 1,
     "src/metrics/run-facts.ts": 1,
   });
   expect(

@@ -4,7 +4,7 @@ import { businessTypes } from "../src/contract/business-types.ts";
 import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction, type Transaction } from "../src/db/connect.ts";
-import { findDifferingDays } from "../src/db/days/differing-days.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";

@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../../src/db/connect.ts";
-import { putIntoDays } from "../../src/db/days/written-bills.ts";
+import { putIntoDays } from "../../src/ledger/days.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { median } from "../result.ts";

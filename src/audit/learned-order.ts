@@ -2,10 +2,10 @@ import { sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { reorderInDays } from "../db/days/written-bills.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { reorderInDays } from "../ledger/days.ts";
 import type { ChainBill } from "./order.ts";
 import type { AccountScope } from "./scope.ts";
 

@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { transfersOf } from "../db/days/transfers-of.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { transfersOf } from "../ledger/transfers-of.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import { type AccountScope, within } from "./scope.ts";
 

@@ -4,9 +4,9 @@ import { walletOf } from "../contract/product-types.ts";
 import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type DifferingDay, findDifferingDays, rebuildDays } from "../db/days/differing-days.ts";
 import { takeCheckTurn } from "../db/lease/check-turns.ts";
 import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
+import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
 import { type Break, readOpenBreaks, recordFound, resolveUnfound } from "./breaks.ts";
 import {
   type ChainSummary,

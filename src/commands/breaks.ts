@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
 import { listBreaks, reopenBreaks, signOffBreaks } from "../audit/sign-off.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
+import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
-import type { Unreachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";

@@ -6,15 +6,15 @@ import { backUp, tableMaxMs } from "../db/backup/backup.ts";
 import { type BackupHeader, rowsOfAll } from "../db/backup/backup-format.ts";
 import { readBackup } from "../db/backup/backup-reader.ts";
 import { restore } from "../db/backup/restore.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import {
   distributionSteps,
   extensionMissing,
+  type Placement,
   readDistribution,
   type Step,
   takeStep,
-} from "../db/distribution/distribute.ts";
-import type { Placement } from "../db/distribution/placement.ts";
+} from "../db/citus.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
 import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { addReader } from "../db/reader-role.ts";

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
-import { beginRun, finishRun } from "../db/run-log.ts";
-import { forgetOldRuns } from "../db/run-retention.ts";
+import { beginRun, finishRun, forgetOldRuns } from "../db/run-log.ts";
 import { errorText, exitOfThrown, type RunExit } from "./exit-code.ts";
 import type { ExitCode } from "./io.ts";
 

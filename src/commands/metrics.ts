@@ -1,5 +1,5 @@
+import { readReachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
-import { readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import {

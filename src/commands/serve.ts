@@ -1,6 +1,6 @@
 import { secondMs } from "../contract/time.ts";
+import { hasNodes, readReachable } from "../db/citus.ts";
 import { openDatabase, urgently } from "../db/connect.ts";
-import { hasNodes, readReachable } from "../db/distribution/reachable.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { detectPooler } from "../db/pooler.ts";

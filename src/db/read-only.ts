@@ -1,8 +1,10 @@
-import { secondMs } from "../contract/time.ts";
+import { hourMs, secondMs } from "../contract/time.ts";
+import { useOneMoment } from "./citus.ts";
 import {
   type Database,
   type Execute,
   executeAtOnce,
+  inTransaction,
   inTransactionAfter,
   type Transaction,
   type TransactionOptions,
@@ -41,3 +43,22 @@ export const readOnlyAtOnce =
   (db: Database, { keepsPlans }: { readonly keepsPlans: boolean }): ReadAtOnce =>
   (statement) =>
     executeAtOnce(db, statement, { isolation, statementMaxMs, keepsPlan: keepsPlans });
+
+// Long, because the reader of the output sets the pace, and may be a person with a pager.
+const idleMaxMs = hourMs;
+// All bills of a ledger may be read and sorted before the first one is answered.
+const snapshotMaxMs = hourMs;
+
+/**
+ * Runs work that sees the database as of one moment, and cannot write. In a distributed database the
+ * moments of two nodes may differ, but an account's rows are all on one.
+ */
+export const inSnapshot = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+  inTransaction(
+    db,
+    async (tx) => {
+      await useOneMoment(tx);
+      return work(tx);
+    },
+    { isolation: "repeatable read read only", idleMaxMs, statementMaxMs: snapshotMaxMs },
+  );

@@ -1,15 +1,20 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import pg from "pg";
+import { frequentTypes } from "../contract/business-types.ts";
 import { DatabaseError } from "../errors.ts";
 import type { Queryable, Transaction } from "./connect.ts";
-import { dayViews, stepKindsText } from "./days/day-views.ts";
 import { textArray } from "./sql/array-literal.ts";
-import { chainOrderText } from "./sql/chain-order.ts";
+import { bookedMaxText, chainOrderText, chainPlaceText } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
 import { readSqlFile } from "./sql/sql-file.ts";
-import { unifiedArrayText, walletText } from "./sql/wallet.ts";
-import { joinRulesText, walletMovesText } from "./sql/wallet-moves.ts";
+import { apartText, productTypesText, unifiedArrayText, walletText } from "./sql/wallet.ts";
+import {
+  feeInsideText,
+  joinRulesText,
+  walletMovesText,
+  walletSumsText,
+} from "./sql/wallet-moves.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
 export const viewNames = [
@@ -51,17 +56,35 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
 
 const moves = walletMovesText("bills");
 
+const sums = walletSumsText("days");
+
+/** The kinds of breaks whose difference is how far one balance is off the bills before it. */
+export const stepKindsText = "('chain', 'balance', 'duplicate', 'fee-sign', 'unread')";
+
 /** What the files of views leave open: each stands in one place of src/db/sql. */
 const words: Readonly<Record<string, string>> = {
+  amount_apart: apartText("amount", "entries.product_type"),
+  bills_wallet: walletText("bills.product_type"),
   chain_order: chainOrderText(),
+  days_booked_max: bookedMaxText("days.wallet"),
+  days_product_types: productTypesText("days.wallet"),
+  days_wallet: walletText("days.product_type"),
+  entries_place: chainPlaceText("entries"),
+  fee_apart: apartText("fee", "entries.product_type"),
+  frequent_types: `array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`,
+  is_fee_inside: feeInsideText("days"),
   is_id_odd: isIdOddText("bills"),
+  join_day_rules: joinRulesText("days").trim(),
   join_rules: joinRulesText("bills").trim(),
+  step_kinds: stepKindsText,
+  sum_amount_in: sums.amountIn,
+  sum_amount_out: sums.amountOut,
+  sum_fee_in: sums.feeIn,
+  sum_fee_out: sums.feeOut,
+  unified_types: unifiedArrayText,
+  wallet: walletText("product_type"),
   wallet_amount: moves.amount,
   wallet_fee: moves.fee,
-  wallet: walletText("product_type"),
-  bills_wallet: walletText("bills.product_type"),
-  unified_types: unifiedArrayText,
-  step_kinds: stepKindsText,
 };
 
 /** The views of `analytics`. After the first, which they read, come the views that put days together. */
@@ -72,6 +95,33 @@ export function readViews(): readonly View[] {
   const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
   return [...(entries === undefined ? [] : [entries]), ...days, ...others];
 }
+
+/**
+ * The views through which the views of `analytics` read days. They are not part of that schema:
+ * each is of use only together with the others.
+ */
+const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
+  ...["chain_days", "contract_days", "chained_days", "known_entries"].map((name) => ({
+    name,
+    text: readSqlFile(`days/${name}`, words),
+  })),
+  { name: "classic_activity", text: readSqlFile("days/wallet_activity", { ...words, ...classic }) },
+  { name: "unified_activity", text: readSqlFile("days/wallet_activity", { ...words, ...unified }) },
+];
+
+const classic = {
+  name: "classic_activity",
+  product_type: "known.wallet",
+  product_types: "known.wallet",
+  of_wallet: "known.wallet <> 'UTA'",
+};
+
+const unified = {
+  name: "unified_activity",
+  product_type: "bills.product_type",
+  product_types: `any(${unifiedArrayText})`,
+  of_wallet: "known.wallet = 'UTA'",
+};
 
 /** The objects that have the name of one of these views. */
 const objectsNamedAs = (views: readonly View[]) => sql`

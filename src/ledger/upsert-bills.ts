@@ -3,8 +3,6 @@ import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import type { Transaction } from "../db/connect.ts";
-import type { DayBill } from "../db/days/day-sums.ts";
-import { putIntoDays, takeOutOfDays } from "../db/days/written-bills.ts";
 import { bills } from "../db/schema/schema.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
@@ -22,6 +20,8 @@ import {
   textOf,
   unnested,
 } from "./bill-rows.ts";
+import type { DayBill } from "./day-sums.ts";
+import { putIntoDays, takeOutOfDays } from "./days.ts";
 
 /*
  * Bills are written in three steps: a look says which are stored and with what content, `changesOf` decides

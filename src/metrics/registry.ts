@@ -1,7 +1,7 @@
 import { Gauge, Registry } from "prom-client";
 import { secondMs } from "../contract/time.ts";
+import type { ReadReachable, Unreachable } from "../db/citus.ts";
 import type { Queryable } from "../db/connect.ts";
-import type { ReadReachable, Unreachable } from "../db/distribution/reachable.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { countFindings, type FindingCount } from "../health/findings.ts";
 import { kindNames, severityOf } from "../health/kinds.ts";

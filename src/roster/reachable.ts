@@ -1,6 +1,6 @@
 import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
+import { readReachable, type Unreachable } from "../db/citus.ts";
 import type { Database, Queryable } from "../db/connect.ts";
-import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
 import { readLeasedNames } from "../db/lease/leased-accounts.ts";
 import { DatabaseError } from "../errors.ts";
 import { unreachableLines } from "../output/unreachable-text.ts";

@@ -1,7 +1,7 @@
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
+import { readReachable, type Unreachable } from "../db/citus.ts";
 import type { Database, Queryable } from "../db/connect.ts";
-import { readReachable, type Unreachable } from "../db/distribution/reachable.ts";
 import type { Account } from "./account.ts";
 import { type Config, unknownAccount } from "./config.ts";
 import { accountsOf } from "./roster.ts";

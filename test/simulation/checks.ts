@@ -3,7 +3,7 @@ import { billsOperations } from "../../src/contract/bills-api.ts";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import type { Database } from "../../src/db/connect.ts";
-import { findDifferingDays } from "../../src/db/days/differing-days.ts";
+import { findDifferingDays } from "../../src/ledger/differing-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";

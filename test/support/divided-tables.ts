@@ -1,6 +1,6 @@
 import { getTableName } from "drizzle-orm";
 import { escapeIdentifier } from "pg";
-import { placements } from "../../src/db/distribution/placement.ts";
+import { placements } from "../../src/db/citus.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { tables } from "../../src/db/schema/tables.ts";
 import { query } from "./query.ts";

@@ -7,7 +7,7 @@ import { type Bill, noPosition, readBill } from "../../src/contract/bill.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { inSnapshot } from "../../src/db/snapshot.ts";
+import { inSnapshot } from "../../src/db/read-only.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { type FormatName, loadFormat } from "../../src/export/formats.ts";
 import { type BillSelection, readBills } from "../../src/export/read-bills.ts";

@@ -6,7 +6,7 @@ import { readBill } from "../../src/contract/bill.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { rebuildDays } from "../../src/db/days/differing-days.ts";
+import { rebuildDays } from "../../src/ledger/differing-days.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";
 import { storeTime } from "./stored-time.ts";

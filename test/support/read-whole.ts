@@ -1,4 +1,4 @@
-import type { ReadReachable } from "../../src/db/distribution/reachable.ts";
+import type { ReadReachable } from "../../src/db/citus.ts";
 
 /** Reads all accounts or none, for tests without a node that may be down. */
 export const readWhole: ReadReachable = async (read) => ({

@@ -1,6 +1,6 @@
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
-import { findDifferingDays } from "../../db/days/differing-days.ts";
+import { findDifferingDays } from "../../ledger/differing-days.ts";
 import { formatCounted, formatDuration } from "../../output/format.ts";
 import { printableLine } from "../../printable.ts";
 import { type Check, ok } from "./check.ts";

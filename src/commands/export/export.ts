@@ -2,7 +2,7 @@ import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
-import { inSnapshot } from "../../db/snapshot.ts";
+import { inSnapshot } from "../../db/read-only.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readClosings } from "../../export/closings.ts";
 import type { BillPages } from "../../export/exported-bill.ts";

@@ -1,7 +1,7 @@
 import { systemClock } from "../../clock.ts";
 import { minuteMs } from "../../contract/time.ts";
+import type { Unreachable } from "../../db/citus.ts";
 import type { Database } from "../../db/connect.ts";
-import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { readUsers } from "../../db/lease/leased-accounts.ts";
 import { messageOf, ReportableError, UsageError } from "../../errors.ts";
 import type { Queue } from "../../fleet/queue.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "../../db/connect.ts";
-import { rebuildDays } from "../../db/days/differing-days.ts";
 import { type BillCount, recountBills } from "../../ledger/bill-counts.ts";
+import { rebuildDays } from "../../ledger/differing-days.ts";
 import { formatCount } from "../../output/format.ts";
 import { streamName } from "../../output/stream-names.ts";
 import type { Stream } from "../../sync/store.ts";

@@ -1,7 +1,7 @@
 import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { hasSchema } from "../../db/migrate.ts";
 import { openCommandDatabase } from "../../db/open.ts";
-import { inSnapshot } from "../../db/snapshot.ts";
+import { inSnapshot } from "../../db/read-only.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readReportedWallets } from "../../export/reported-wallets.ts";
 import { didYouMean } from "../../nearest.ts";

@@ -1,8 +1,8 @@
 import type { ContractProductType } from "../../contract/product-types.ts";
 import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { recordDemo } from "../../db/accounts/decisions.ts";
+import type { Unreachable } from "../../db/citus.ts";
 import type { Database } from "../../db/connect.ts";
-import type { Unreachable } from "../../db/distribution/reachable.ts";
 import { holdAccount } from "../../db/lease/hold-account.ts";
 import { checkLease } from "../../db/lease/lease.ts";
 import { readUsers, recordUser, type Users } from "../../db/lease/leased-accounts.ts";

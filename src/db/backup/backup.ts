@@ -4,12 +4,12 @@ import { to as copyTo } from "pg-copy-streams";
 import { hourMs } from "../../contract/time.ts";
 import { DatabaseError, ReportableError } from "../../errors.ts";
 import { programVersion } from "../../version.ts";
+import { useOneMoment } from "../citus.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { appliedMigrations } from "../migrate.ts";
 import { leases } from "../schema/accounts-schema.ts";
 import { analyticsViews } from "../schema/schema.ts";
 import { tables } from "../schema/tables.ts";
-import { useOneMoment } from "../snapshot.ts";
 import {
   type BackupHeader,
   type BackupTable,

@@ -2,9 +2,9 @@ import { bigint, boolean, date, integer, numeric, pgTable, primaryKey } from "dr
 import { key, time } from "./columns.ts";
 
 // Sums of the bills of each UTC day by itself. Running totals over days are computed when they are
-// read, so that a late or restated bill changes its own day's row alone: see src/db/days.
+// read, so that a late or restated bill changes its own day's row alone: see src/ledger/days.ts.
 
-/** What the days of types and of symbols both sum up: see src/db/days/day-sums.ts. */
+/** What the days of types and of symbols both sum up: see src/ledger/day-sums.ts. */
 const sums = () => ({
   bills: bigint("bills", { mode: "number" }).notNull(),
   /** The sums of the amounts above zero, and of those below. */

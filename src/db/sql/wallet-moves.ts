@@ -83,7 +83,7 @@ export function walletMovesText(bills: string): WalletMoves<string> {
 }
 
 /**
- * The same of the bills of a row of sums, by sign: see src/db/days/day-sums.ts.
+ * The same of the bills of a row of sums, by sign: see src/ledger/day-sums.ts.
  * @param days the alias of the sums.
  */
 export function walletSumsText(days: string) {

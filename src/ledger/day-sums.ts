@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Bill } from "../../contract/bill.ts";
-import type { ProductType } from "../../contract/product-types.ts";
-import { isoTime } from "../../contract/time.ts";
-import type { Transaction } from "../connect.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isIdOddText } from "../sql/id-time.ts";
+import type { Bill } from "../contract/bill.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { isIdOddText } from "../db/sql/id-time.ts";
 
 /*
  * The only definition of the rows of type_days, symbol_days and day_ends, as queries over bills.

@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type Database, inTransaction, type StatementLimit } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
-import { pauseHolder } from "../lease/lease.ts";
-import { walletText } from "../sql/wallet.ts";
-import { type ChainDay, endColumns, endsOf, findAllEnds } from "./day-ends.ts";
+import { type Database, inTransaction, type StatementLimit } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { pauseHolder } from "../db/lease/lease.ts";
+import { walletText } from "../db/sql/wallet.ts";
 import { addSums, allBillsOf, type SumTable, sumsOf, sumTables, typeDaySums } from "./day-sums.ts";
+import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
 
 /** A chain's day whose stored rows are not what its bills say. */
 export type DifferingDay = ChainDay & {

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { readSqlFile } from "../sql/sql-file.ts";
+import { readSqlFile } from "../db/sql/sql-file.ts";
 
 /**
  * The rows of the view `analytics.transfers` of one account: its query, with the entries of that account

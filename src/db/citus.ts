@@ -1,0 +1,300 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { getTableName, sql } from "drizzle-orm";
+import { hourMs, secondMs } from "../contract/time.ts";
+import { DatabaseError, messageOf } from "../errors.ts";
+import {
+  type Database,
+  executeAtOnce,
+  inTransaction,
+  type Queryable,
+  type Transaction,
+} from "./connect.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
+import { tables } from "./schema/tables.ts";
+import { textArray } from "./sql/array-literal.ts";
+import { isOneOf } from "./sql/one-of.ts";
+import { onlyRow } from "./sql/only-row.ts";
+
+/**
+ * Where a table's rows are once the database is distributed: on their account's node, copied to every
+ * node, or on the coordinator alone.
+ */
+export type Placement = "account" | "everywhere" | "coordinator";
+
+/** One for every table of the schema. */
+export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
+  // Distributed first; the others are colocated with it.
+  bills: "account",
+  billRevisions: "account",
+  rejectedBills: "account",
+  windows: "account",
+  streams: "account",
+  typeDays: "account",
+  symbolDays: "account",
+  dayEnds: "account",
+  walletRules: "account",
+  billOrder: "account",
+  ledgerBreaks: "account",
+  breakDecisions: "account",
+  reconciledChains: "account",
+  ltvSnapshots: "account",
+  ltvDebts: "account",
+  ltvCollateral: "account",
+  // Joined to the bills of every account.
+  businessTypes: "everywhere",
+  // A process renews the leases of all its accounts in one statement, which no hanging node may hold up.
+  leases: "coordinator",
+  // The unique key spans accounts: it keeps one API key from two of them.
+  accountKeys: "coordinator",
+  keySalt: "coordinator",
+  // Read as a whole.
+  addedAccounts: "coordinator",
+  // Belong to no account.
+  syncRuns: "coordinator",
+  symbols: "coordinator",
+  symbolVersions: "coordinator",
+  contracts: "coordinator",
+  contractVersions: "coordinator",
+  symbolLists: "coordinator",
+  analyticsViews: "coordinator",
+};
+
+/** The tables whose rows are on their account's node. */
+export const distributedTables: ReadonlySet<object> = new Set(
+  Object.entries(tables).flatMap(([name, table]) =>
+    placements[name as keyof typeof tables] === "account" ? [table] : [],
+  ),
+);
+
+/** What is to be done about one table: no statements where it is distributed as it should be. */
+export type Step = {
+  readonly table: string;
+  readonly placement: Placement;
+  readonly statements: readonly string[];
+};
+
+/** Distributed first. All other tables are colocated with it, so that one node has all rows of an account. */
+const first = "bills";
+
+const placed = Object.entries(placements).map(([name, placement]) => ({
+  table: getTableName(tables[name as keyof typeof tables]),
+  placement,
+}));
+
+const order: readonly Placement[] = ["everywhere", "account", "coordinator"];
+
+/**
+ * The steps that distribute a database, in their order, one a table. A step that is done already has
+ * no statements.
+ */
+export function distributionSteps(known: readonly DistributedTable[]): readonly Step[] {
+  return placed
+    .toSorted((a, b) => order.indexOf(a.placement) - order.indexOf(b.placement))
+    .map(({ table, placement }) => {
+      const beside = table === first ? "none" : `public.${first}`;
+      const create = {
+        account: [
+          `select create_distributed_table('public.${table}', 'account', colocate_with => '${beside}')`,
+        ],
+        everywhere: [`select create_reference_table('public.${table}')`],
+        coordinator: [],
+      }[placement];
+      const there = known.find(({ name }) => name === table);
+      const isDone = placement === "coordinator" || there?.isEmptied === true;
+      const statements = isDone ? [] : [...(there === undefined ? create : []), emptied(table)];
+      return { table, placement, statements };
+    });
+}
+
+/** Removes the coordinator's copy of the rows that were distributed, which no statement can see. */
+const emptied = (table: string): string =>
+  `select truncate_local_data_after_distributing_table('public.${table}')`;
+
+/** A table as the extension knows it. */
+export type DistributedTable = {
+  readonly name: string;
+  /** Whether the coordinator's copy of the rows is gone. */
+  readonly isEmptied: boolean;
+};
+
+/** How the extension has distributed the tables; undefined where the database lacks the extension. */
+export function readDistribution(db: Queryable): Promise<readonly DistributedTable[] | undefined> {
+  return withDatabaseErrors(async () => {
+    const { rows: extensions } = await db.execute(
+      sql`select 1 from pg_extension where extname = 'citus'`,
+    );
+    if (extensions.length === 0) return undefined;
+    const { rows } = await db.execute<DistributedTable>(sql`
+      select
+        relname as name,
+        pg_relation_size(logicalrelid) = 0 as "isEmptied"
+      from pg_dist_partition
+      join pg_class on pg_class.oid = logicalrelid
+      where relnamespace = 'public'::regnamespace`);
+    return rows;
+  });
+}
+
+/** @throws DatabaseError with the remedy, where the database cannot be distributed. */
+export const extensionMissing = (): DatabaseError =>
+  new DatabaseError(
+    "the database does not have the extension citus, which distributes it: install Citus on the " +
+      "server, name it in shared_preload_libraries, restart the server, run create extension citus " +
+      "in this database as a superuser, and add the nodes by citus_add_node; see " +
+      "docs/distributed-rows.md",
+  );
+
+// A statement may send millions of rows to other nodes.
+const statementMaxMs = 12 * hourMs;
+
+/** Does a step. Each statement is atomic, and a later run leaves out those that are done. */
+export function takeStep(db: Database, { statements }: Step): Promise<void> {
+  return withDatabaseErrors(async () => {
+    for (const statement of statements) {
+      await inTransaction(db, (tx) => tx.execute(sql.raw(statement)), { statementMaxMs });
+    }
+  });
+}
+
+/** An account whose rows cannot be read: the node that holds them is down, or hangs. */
+export type Unreachable = { readonly account: string; readonly error: DatabaseError };
+
+/**
+ * Reads several accounts at once, without those whose rows cannot be read.
+ * @param read is called with undefined for all accounts, and perhaps again with the reachable ones.
+ */
+export type ReadReachable = <T>(
+  read: (accounts: readonly string[] | undefined) => Promise<T>,
+) => Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }>;
+
+// Reading the state of a hundred thousand accounts takes some seconds. After this long, nodes are probed.
+const patienceMs = 3 * secondMs;
+// A node that works counts the ledgers of its accounts in milliseconds.
+const probeMaxMs = 3 * secondMs;
+/** Without nodes, up to this many accounts are probed one by one. */
+const aloneMax = 100;
+
+/**
+ * Reads several accounts at once. Where that fails, or takes longer than some seconds, probes which
+ * accounts cannot be read, and reads the others without them.
+ * @param accountsOf is called only for probing: a role that may not read the names reads all accounts or none.
+ * @param read is called with undefined for all accounts, and a second time with the reachable ones.
+ * @throws what `read` throws, where all accounts are reachable; where none is, that or why not.
+ */
+export async function readReachable<T>(
+  db: Database,
+  accountsOf: () => Promise<readonly string[]>,
+  read: (accounts: readonly string[] | undefined) => Promise<T>,
+): Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }> {
+  const over = new AbortController();
+  const readSome = (accounts?: readonly string[]) => withDatabaseErrors(() => read(accounts));
+  const whole = readSome().then((result) => ({ result, unreachable: [] }));
+  const isLate = delay(patienceMs, true, { signal: over.signal }).catch(() => true);
+  const mayBeNode = await Promise.race([whole.then(() => false, isOfDatabase), isLate]);
+  over.abort();
+  if (!mayBeNode) return whole;
+  // Where probing fails too, the first failure is the one to report.
+  const { accounts, unreachable } = await findUnreachable(db, accountsOf).catch(() => noneFound);
+  // A database that is merely slow may have answered meanwhile.
+  const answered = await Promise.race([whole, undefined]).catch(() => undefined);
+  if (answered !== undefined) return answered;
+  const [first] = unreachable;
+  if (first === undefined) return whole;
+  // Where the whole has failed by now, its error is the one to report.
+  if (unreachable.length === accounts.length)
+    return Promise.race([whole, Promise.reject(first.error)]);
+  const silent = new Set(unreachable.map(({ account }) => account));
+  const result = await readSome(accounts.filter((account) => !silent.has(account)));
+  return { result, unreachable };
+}
+
+const isOfDatabase = (error: unknown): boolean => error instanceof DatabaseError;
+
+type Found = {
+  readonly accounts: readonly string[];
+  readonly unreachable: readonly Unreachable[];
+};
+
+const noneFound: Found = { accounts: [], unreachable: [] };
+
+async function findUnreachable(
+  db: Database,
+  accountsOf: () => Promise<readonly string[]>,
+): Promise<Found> {
+  const accounts = await accountsOf();
+  const groups = (await readNodes(db, accounts)) ?? oneByOne(accounts);
+  const found = await Promise.all(
+    groups.map(async (group) => {
+      const error = await probe(db, group);
+      return error === undefined ? [] : group.accounts.map((account) => ({ account, error }));
+    }),
+  );
+  return { accounts, unreachable: found.flat() };
+}
+
+/** Accounts that are probed together, and their node as "host:port"; null where it is not known. */
+type Group = { readonly node: string | null; readonly accounts: readonly string[] };
+
+const oneByOne = (accounts: readonly string[]): readonly Group[] =>
+  accounts.length > aloneMax
+    ? []
+    : accounts.map((account) => ({ node: null, accounts: [account] }));
+
+/** Whether the database is one that lays rows on nodes. */
+export function hasNodes(db: Queryable): Promise<boolean> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ has_nodes: boolean }>(sql`
+      select to_regclass('pg_dist_placement') is not null as has_nodes`);
+    return onlyRow(rows, "whether there are nodes").has_nodes;
+  });
+}
+
+/** The accounts of each node; undefined where the database is not distributed. */
+async function readNodes(
+  db: Queryable,
+  accounts: readonly string[],
+): Promise<readonly Group[] | undefined> {
+  return withDatabaseErrors(async () => {
+    if (!(await hasNodes(db))) return undefined;
+    const { rows: nodes } = await db.execute<Group>(sql`
+      select
+        (
+          select min(nodename || ':' || nodeport)
+          from pg_dist_node
+          where pg_dist_node.groupid = placed.groupid
+            and noderole = 'primary'
+        ) as node,
+        accounts
+      from (
+        select groupid, array_agg(account) as accounts
+        from unnest(${textArray(accounts)}::text[]) as given (account)
+        join pg_dist_placement
+          on shardid = get_shard_id_for_distribution_column('public.streams', account)
+        group by groupid
+      ) as placed`);
+    return nodes;
+  });
+}
+
+/** Why the rows of these accounts cannot be read; undefined where they can. */
+async function probe(db: Database, { node, accounts }: Group): Promise<DatabaseError | undefined> {
+  try {
+    const count = sql`select count(*) from streams where ${isOneOf(accounts)}`;
+    await executeAtOnce(db, count, { statementMaxMs: probeMaxMs });
+    return undefined;
+  } catch (cause) {
+    return new DatabaseError(
+      `its rows cannot be read (${messageOf(cause)}): the database's node ${node === null ? "" : `${node} `}` +
+        "that holds them is down or hangs, or another session has them locked; the next run tries the " +
+        "account again",
+      { cause },
+    );
+  }
+}
+
+/**
+ * Several connections to a node would each see a moment of its own: a window as read, say, and not yet
+ * its bills. Where the database is not distributed, the setting means nothing.
+ */
+export const useOneMoment = (tx: Transaction) =>
+  tx.execute(sql`set local citus.max_adaptive_executor_pool_size = 1`);
