@@ -49,7 +49,7 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   const damaged = await reconcile("--full", "--json");
   expect(damaged.code).toBe(1);
   const { breaks } = JSON.parse(damaged.stdout) as { breaks: readonly { kind: string }[] };
-  expect(breaks.map(({ kind }) => kind)).toEqual(["deleted", "duplicate", "chain", "chain"]);
+  expect(breaks.map(({ kind }) => kind)).toEqual(["duplicate", "chain", "chain", "deleted"]);
 
   const repaired = await reconcile("--full", "--repair");
   expect(repaired).toMatchObject({ code: 1, stdout: expect.stringContaining("3 breaks open") });

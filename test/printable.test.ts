@@ -126,6 +126,10 @@ describe("what the exchange sent forges no line", () => {
       firstSeenAt: "2026-01-01T00:00:00.000Z",
       state: "open",
       note: null,
+      signedOffAt: null,
+      signedOffBy: null,
+      resolvedAt: null,
+      decisions: [],
     };
     const text = reconciliationText(
       {

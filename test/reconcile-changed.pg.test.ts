@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { type Reconciliation, reconcile } from "../src/audit/reconcile.ts";
-import { signOffBreaks } from "../src/audit/sign-off.ts";
+import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { hourMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
@@ -49,7 +49,7 @@ async function signOne(db: Database, random: Random): Promise<void> {
   );
   if (rows.length === 0) return;
   const breakIds = [Number(pick(random, rows).break_id)];
-  await signOffBreaks(db, { breakIds, note: "looked into it", by: undefined });
+  await decideOnBreaks(db, { breakIds, isAccept: true, note: "looked into it", by: null });
 }
 
 /** What may happen between two checks. */

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { signOffBreaks } from "../src/audit/sign-off.ts";
+import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { markRetired } from "../src/commands/reconcile/break-text.ts";
 import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
@@ -36,7 +36,7 @@ async function check(account: string, isFull = false) {
   return { ...checked, breaks: breaks.filter(({ kind }) => kind !== "deleted") };
 }
 const accept = (breakId: number, note: string) =>
-  signOffBreaks(db, { breakIds: [breakId], note, by: undefined });
+  decideOnBreaks(db, { breakIds: [breakId], isAccept: true, note, by: null });
 const store = (account: string, bills: readonly Bill[]) =>
   inTransaction(db, (tx) =>
     upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]),

@@ -183,7 +183,7 @@ test("legs of no amount are no pair", async () => {
   expect(rows).toEqual(Array(2).fill({ state: "one_sided", counter: null }));
 });
 
-test("a transfer's break stays open where only one of its product types is checked", async () => {
+test("a transfer's break stays open, and is listed where its product type is asked for", async () => {
   const account = "narrow";
   await storeLegs(account, "COIN-FUTURES", [sent(7, 0)]);
   await storeLegs(account, "USDC-FUTURES", [received(6, 1_500)]);

@@ -186,48 +186,6 @@ describe("breaks", () => {
   });
 });
 
-describe("a rejected row", () => {
-  const rejectedAs = (account: string, billId: string | null, received: object) =>
-    db.execute(sql`
-      insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, run_id, rejected_at, bill_id
-      )
-      values (
-        ${account}, 'USDT-FUTURES', ${`digest-of-${account}`}, ${JSON.stringify(received)}, 'amount',
-        'is no decimal', gen_random_uuid(), clock_timestamp(), ${billId}
-      )`);
-  const chainBreak = async (account: string) => {
-    const scope = { accounts: [account], productTypes: undefined };
-    const { breaks } = await reconcileLedger(db, scope, { isFull: true });
-    return breaks.find(({ kind }) => kind === "chain")?.explanation;
-  };
-
-  test.each<[string, number, (bill: Bill) => readonly [string | null, object]]>([
-    ["by its time", 5, ({ cTime }) => [null, { cTime: String(cTime), amount: "ten" }]],
-    ["by its id", 5, ({ billId }) => [billId, { billId, cTime: "?", amount: "ten" }]],
-  ])("is named by the break that it stands beside, %s", async (name, place, rowOf) => {
-    const account = `beside ${name}`;
-    const missing = ledger[place];
-    if (missing === undefined) throw new Error("the ledger is too short");
-    await storeLedgers(db, new Map([[account, without(place)]]));
-    const [billId, received] = rowOf(missing);
-    await rejectedAs(account, billId, received);
-    expect(await chainBreak(account)).toMatch(
-      /; a row of rejected_bills lies between the two bills \((?:bill \d+, )?digest digest-of-be…, amount: is no decimal\): replay may store it$/,
-    );
-  });
-
-  test("is not named where it lies elsewhere, or where its bill is stored", async () => {
-    await storeLedgers(db, new Map([["elsewhere", without(5)]]));
-    await rejectedAs("elsewhere", null, { cTime: String(ledger[8]?.cTime) });
-    expect(await chainBreak("elsewhere")).toMatch(/ of this one is wrong by as much$/);
-    await storeLedgers(db, new Map([["stored", without(5)]]));
-    const last = ledger[4]?.billId ?? "";
-    await rejectedAs("stored", last, { cTime: String(ledger[4]?.cTime) });
-    expect(await chainBreak("stored")).toMatch(/ of this one is wrong by as much$/);
-  });
-});
-
 test("what a category's bills fit is counted anew once a break is resolved, without --full", async () => {
   const account = "counted";
   const scope = { accounts: [account], productTypes: undefined };

@@ -330,7 +330,7 @@ test("what does not follow behind the end of a closed stream is told, beside tim
     insert into streams (account, product_type, closed_at)
     values (${account}, 'USDT-FUTURES', now())
     on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
-  expect(await kinds()).toEqual(["unread"]);
+  expect(await kinds()).toEqual(["unread", "lost", "lost"]);
   const { rows } = await db.execute(
     sql`select distinct is_settled from analytics.activity where account = ${account}`,
   );

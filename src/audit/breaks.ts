@@ -1,11 +1,25 @@
-import { type SQL, sql } from "drizzle-orm";
-import type { Queryable, Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import {
+  and,
+  asc,
+  count,
+  eq,
+  getTableColumns,
+  inArray,
+  isNotNull,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
+import { unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import { type EpochMs, epochMs, hourMs, unifiedBookedMaxMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
+import { bills } from "../db/schema/schema.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
-import { timeText } from "../db/sql/time-text.ts";
-import { walletOf } from "../db/sql/wallet.ts";
-import { type ChainStart, membersOf } from "./read-chains.ts";
-import { type AccountScope, within } from "./scope.ts";
+import { union } from "../sync/intervals.ts";
+import { lastGoodProductType, type Scope, withWholeWallets } from "./scope.ts";
 
 /** What can be wrong with a ledger. */
 export const breakKinds = {
@@ -15,19 +29,19 @@ export const breakKinds = {
   "fee-sign": "a fee counts with the wrong sign",
   rounding: "off by one unit in the last place, where the ledger is otherwise exact",
   unread: "a balance does not follow, next to time that was not read",
+  lost: "time whose bills were not read, and can be read no more",
   transfer: "the two legs of a transfer are of different amounts",
   "ltv-assets": "the collateral does not add up to the assets",
   "ltv-ratio": "the ratio is not debt by assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
   deleted: "bills that were stored are no longer there",
   restatement: "stored bills were served again with other content since the last sign-off",
-  quarantine: "rows were rejected since the last sign-off",
 } as const;
 
 export type BreakKind = keyof typeof breakKinds;
 
 /** The kinds of which a sign-off leaves something that does not add up: amounts of bills and balances. */
-export const amountKinds: readonly BreakKind[] = [
+const amountKinds = [
   "chain",
   "balance",
   "duplicate",
@@ -35,21 +49,21 @@ export const amountKinds: readonly BreakKind[] = [
   "rounding",
   "unread",
   "transfer",
-];
+] as const satisfies readonly BreakKind[];
 
 /** One place where the ledger does not add up. Amounts are decimals as text. */
 export type FoundBreak = {
   readonly kind: BreakKind;
-  readonly account: string;
   /** The wallet where a balance is off, "UTA" in a unified account. Empty where no product type is meant. */
   readonly productType: string;
   readonly coin: string;
-  /** Where the break is: a bill's id, a day or a snapshot's time. Identifies it, with the fields above. */
+  /** Where the break is: a bill's id or a time. Identifies it in its account, with the fields above. */
   readonly anchor: string;
   /** ISO 8601. */
   readonly happenedAt: string | null;
   readonly expected: string | null;
   readonly observed: string | null;
+  /** Of lost time: how long it is, in milliseconds. */
   readonly difference: string | null;
   readonly firstBadBill: string | null;
   /** The bill's product type where it differs from the break's: a wallet's bills may have several. */
@@ -59,224 +73,129 @@ export type FoundBreak = {
   readonly explanation: string;
 };
 
-export type BreakState = "open" | "explained" | "resolved";
+export type Row = typeof ledgerBreaks.$inferSelect;
+export type DecisionRow = typeof breakDecisions.$inferSelect;
 
-export type Break = FoundBreak & {
-  readonly breakId: number;
-  readonly firstSeenAt: string;
-  readonly state: BreakState;
-  readonly note: string | null;
+/** A sign-off or a reopening. */
+export type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
+  /** ISO 8601. */
+  readonly decidedAt: string;
 };
 
-// Without the account, which all of them share.
-const columns: readonly (keyof FoundBreak)[] = [
-  "kind",
-  "productType",
-  "coin",
-  "anchor",
-  "happenedAt",
-  "expected",
-  "observed",
-  "difference",
-  "firstBadBill",
-  "firstBadProductType",
-  "lastGoodBill",
-  "lastGoodProductType",
-  "explanation",
-];
+export type Break = FoundBreak &
+  Pick<Row, "account" | "breakId" | "state" | "note" | "signedOffBy"> & {
+    /** ISO 8601. */
+    readonly firstSeenAt: string;
+    readonly signedOffAt: string | null;
+    readonly resolvedAt: string | null;
+    /** Oldest first. */
+    readonly decisions: readonly PastDecision[];
+  };
 
-const snakeCase = (name: string) =>
-  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const names = sql.raw(columns.map(snakeCase).join(", "));
+const isoOf = (time: Date | null): string | null => time?.toISOString() ?? null;
 
-/**
- * Stores the breaks that were found. A known break keeps its number, its first time and its note. One that was
- * signed off is reopened where its difference has changed. A new one gets the next number of a sequence that all
- * accounts share.
- * @returns the breaks' numbers.
- */
-export async function recordFound(
-  tx: Transaction,
-  { account }: AccountScope,
-  found: readonly FoundBreak[],
-): Promise<readonly string[]> {
-  if (found.length === 0) return [];
-  const { rows: known } = await tx.execute<{ break_id: string | null }>(sql`
-    select known.break_id
-    from ${rowsOf(found)}
-    left join ledger_breaks as known
-      on ${isSame(account)}
-    order by place`);
-  const { rows: unused } = await tx.execute<{ id: string }>(sql`
-    select nextval('public.ledger_break_ids') as id
-    from generate_series(1, ${known.filter(({ break_id }) => break_id === null).length}::int)`);
-  const foundIds = known.map(
-    ({ break_id }) => break_id ?? onlyRow(unused.splice(0, 1), "a new break's number").id,
+/** Breaks of whole wallets, and those of no product type. */
+function isWithin(scope: Scope): SQL | undefined {
+  const { accounts, productTypes } = withWholeWallets(scope);
+  return and(
+    accounts && inArray(ledgerBreaks.account, [...accounts]),
+    productTypes && inArray(ledgerBreaks.productType, ["", ...productTypes]),
   );
-  await noteReopened(tx, account, found);
-  await tx.execute(sql`
-    insert into ledger_breaks (
-      account, break_id, ${names}, first_seen_at, last_seen_at, state
-    )
-    select
-      ${account}, break_id, ${names}, transaction_timestamp(), transaction_timestamp(), 'open'
-    from ${rowsOf(found)}
-    join unnest(${textArray(foundIds)}::bigint[]) with ordinality as numbered (break_id, place)
-      using (place)
-    on conflict (account, product_type, coin, kind, anchor) do update
-    set
-      happened_at = excluded.happened_at,
-      expected = excluded.expected,
-      observed = excluded.observed,
-      difference = excluded.difference,
-      first_bad_bill = excluded.first_bad_bill,
-      first_bad_product_type = excluded.first_bad_product_type,
-      last_good_bill = excluded.last_good_bill,
-      last_good_product_type = excluded.last_good_product_type,
-      explanation = excluded.explanation,
-      last_seen_at = excluded.last_seen_at,
-      state = case
-        when ledger_breaks.state = 'explained'
-          and ledger_breaks.difference is not distinct from excluded.difference
-        then 'explained'
-        else 'open'
-      end,
-      resolved_at = null`);
-  return foundIds;
 }
 
-const types: Partial<Record<keyof FoundBreak, string>> = {
-  happenedAt: "timestamptz",
-  expected: "numeric",
-  observed: "numeric",
-  difference: "numeric",
-};
-
-/** The breaks as rows, numbered from 1 by `place`. */
-const rowsOf = (found: readonly FoundBreak[]): SQL => sql`unnest(
-      ${sql.join(
-        columns.map(
-          (name) =>
-            sql`${textArray(found.map((entry) => entry[name]))}::${sql.raw(types[name] ?? "text")}[]`,
-        ),
-        sql`, `,
-      )}
-    ) with ordinality as found (${names}, place)`;
-
-const isSame = (account: string): SQL => sql`known.account = ${account}
-      and known.product_type = found.product_type
-      and known.coin = found.coin
-      and known.kind = found.kind
-      and known.anchor = found.anchor`;
-
-/** Logs that breaks were reopened by the program because their difference has changed. */
-async function noteReopened(
-  tx: Transaction,
-  account: string,
-  found: readonly FoundBreak[],
-): Promise<void> {
-  await tx.execute(sql`
-    insert into break_decisions (account, break_id, place, decision, decided_at, note, difference)
-    select
-      known.account,
-      known.break_id,
-      (
-        select count(*) + 1
-        from break_decisions as earlier
-        where earlier.account = ${account}
-          and earlier.break_id = known.break_id
+/**
+ * The breaks in the order of their numbers, as the last check left them.
+ * @param isAll includes those that are signed off or resolved.
+ */
+export function readBreaks(
+  db: Queryable,
+  scope: Scope,
+  { isAll = false }: { readonly isAll?: boolean } = {},
+): Promise<readonly Break[]> {
+  return withDatabaseErrors(async () => {
+    const { lastSeenAt: _, ...columns } = getTableColumns(ledgerBreaks);
+    const rows = await db
+      .select(columns)
+      .from(ledgerBreaks)
+      .where(and(isAll ? undefined : eq(ledgerBreaks.state, "open"), isWithin(scope)))
+      .orderBy(asc(ledgerBreaks.breakId));
+    const decisions = await db
+      .select()
+      .from(breakDecisions)
+      .where(isOneOf(scope.accounts))
+      .orderBy(asc(breakDecisions.place));
+    const decisionsOf = Map.groupBy(decisions, ({ breakId }) => breakId);
+    return rows.map(({ happenedAt, firstSeenAt, signedOffAt, resolvedAt, kind, ...row }) => ({
+      ...row,
+      kind: kind as BreakKind,
+      happenedAt: isoOf(happenedAt),
+      firstSeenAt: firstSeenAt.toISOString(),
+      signedOffAt: isoOf(signedOffAt),
+      resolvedAt: isoOf(resolvedAt),
+      decisions: (decisionsOf.get(row.breakId) ?? []).map(
+        ({ decision, decidedAt, decidedBy, note }) => ({
+          decision,
+          decidedAt: decidedAt.toISOString(),
+          decidedBy,
+          note,
+        }),
       ),
-      'reopened',
-      transaction_timestamp(),
-      'its difference was ' || coalesce(known.difference::text, 'unknown') || ' when it was signed off',
-      found.difference
-    from ${rowsOf(found)}
-    join ledger_breaks as known
-      on ${isSame(account)}
-    where known.state = 'explained'
-      and known.difference is distinct from found.difference`);
+    }));
+  });
 }
 
-export type Resolvable = {
-  /** The breaks that were found. */
-  readonly foundIds: readonly string[];
-  /** Where the check began in each chain; undefined where all bills were checked. */
-  readonly starts: readonly ChainStart[] | undefined;
-  /** Whether the legs of transfers were compared. */
-  readonly areLegsCompared: boolean;
+/** How many breaks are signed off of which something still does not add up. */
+export function countSignedOff(db: Queryable, scope: Scope): Promise<number> {
+  const { state, kind } = ledgerBreaks;
+  return withDatabaseErrors(async () => {
+    const rows = await db
+      .select({ breaks: count() })
+      .from(ledgerBreaks)
+      .where(and(eq(state, "explained"), inArray(kind, amountKinds), isWithin(scope)));
+    return onlyRow(rows, "a count of breaks").breaks;
+  });
+}
+
+export type BrokenSpan = {
+  readonly account: string;
+  readonly productType: ProductType;
+  readonly from: EpochMs;
+  readonly to: EpochMs;
 };
 
 /**
- * Resolves open breaks that this check would have found, and did not find again. That rows disappeared is
- * found once, so its break stays until somebody accepts it.
- * @returns the resolved breaks' numbers.
+ * The spans of time around the open breaks of balances: from the last good bill to the first bad one, both
+ * included. Overlapping spans are merged. The missing bill may belong to any product type of the wallet.
  */
-export async function resolveUnfound(
-  tx: Transaction,
-  { account, productTypes }: AccountScope,
-  { foundIds, starts, areLegsCompared }: Resolvable,
-): Promise<readonly string[]> {
-  const wasChecked =
-    starts === undefined
-      ? sql`true`
-      : sql`(
-          coin = ''
-          or kind = 'transfer' and ${areLegsCompared}
-          or kind like 'ltv-%'
-          or exists (
-            select 1
-            from ${membersOf(starts)}
-            where chosen.wallet = ${walletOf("ledger_breaks.product_type")}
-              and chosen.coin = ledger_breaks.coin
-              and chosen.since < ledger_breaks.happened_at
-          )
-        )`;
-  const { rows } = await tx.execute<{ break_id: string }>(sql`
-    update ledger_breaks
-    set state = 'resolved', resolved_at = statement_timestamp()
-    where state = 'open'
-      and kind <> ${"deleted" satisfies BreakKind}
-      and not break_id = any(${textArray(foundIds)}::bigint[])
-      and account = ${account}
-      and (product_type = '' or ${within("product_type", productTypes)})
-      and ${wasChecked}
-    returning break_id`);
-  return rows.map(({ break_id }) => break_id);
-}
-
-/** The columns of a {@link Break}, with the types of its fields except for its number. */
-export const breakText = sql`
-      break_id::text as "breakId",
-      kind,
-      account,
-      product_type as "productType",
-      coin,
-      anchor,
-      ${timeText(sql`happened_at`)} as "happenedAt",
-      expected::text,
-      observed::text,
-      difference::text,
-      first_bad_bill as "firstBadBill",
-      first_bad_product_type as "firstBadProductType",
-      last_good_bill as "lastGoodBill",
-      last_good_product_type as "lastGoodProductType",
-      explanation,
-      ${timeText(sql`first_seen_at`)} as "firstSeenAt",
-      state,
-      note`;
-
-/** The open breaks, oldest first. */
-export async function readOpenBreaks(
-  tx: Queryable,
-  { account, productTypes }: AccountScope,
-): Promise<readonly Break[]> {
-  const { rows } = await tx.execute<Break & { readonly breakId: string }>(sql`
-    select
-      ${breakText}
-    from ledger_breaks
-    where state = 'open'
-      and account = ${account}
-      and (product_type = '' or ${within("product_type", productTypes)})
-    order by account, product_type, coin, happened_at, break_id`);
-  return rows.map((row) => ({ ...row, breakId: Number(row.breakId) }));
+export function readBrokenSpans(db: Queryable, scope: Scope): Promise<readonly BrokenSpan[]> {
+  const { account, productType, happenedAt, state, firstBadBill } = ledgerBreaks;
+  return withDatabaseErrors(async () => {
+    const rows = await db
+      .select({ account, wallet: productType, happenedAt, goodAt: bills.cTime })
+      .from(ledgerBreaks)
+      .leftJoin(
+        bills,
+        and(
+          eq(bills.account, account),
+          sql`${bills.productType} = ${lastGoodProductType("ledger_breaks")}`,
+          eq(bills.billId, ledgerBreaks.lastGoodBill),
+        ),
+      )
+      .where(and(eq(state, "open"), isNotNull(firstBadBill), isWithin(scope)));
+    const spans = rows.flatMap(({ happenedAt, goodAt, account, wallet }) => {
+      const at = happenedAt?.getTime() ?? 0;
+      const isUnified = wallet === unifiedWallet;
+      const good = goodAt?.getTime() ?? at - hourMs;
+      const from = epochMs(Math.min(good, at) - (isUnified ? unifiedBookedMaxMs : 0));
+      const to = epochMs(Math.max(good, at) + 1);
+      const members = isUnified ? unifiedProductTypes : [wallet as ProductType];
+      return members.map((member) => ({ account, productType: member, from, to }));
+    });
+    const ofStreams = Map.groupBy(spans, (span) => `${span.productType} ${span.account}`);
+    return [...ofStreams.values()].flatMap((together) =>
+      together
+        .slice(0, 1)
+        .flatMap((first) => union(together).map((span) => ({ ...first, ...span }))),
+    );
+  });
 }

@@ -3,12 +3,10 @@ import { unifiedWallet } from "../contract/product-types.ts";
 import { epochMs, isoTime, unifiedBookedMaxMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { walletOf } from "../db/sql/wallet.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import type { Chain, Residual } from "./check-chain.ts";
 import { type Coverage, type Period, unreadPart } from "./coverage.ts";
 import { decimalText, isFar } from "./decimals.ts";
-import type { AccountScope } from "./scope.ts";
 
 // A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
 const roundingShareMin = 0.01;
@@ -19,12 +17,10 @@ export const doesRound = ({ tested, rounded }: { tested: number; rounded: number
   rounded >= roundingMin && rounded >= tested * roundingShareMin;
 
 export type Judged = {
-  readonly account: string;
   readonly coverage: Coverage | undefined;
   readonly doesRound: boolean;
   /** How many decimal places the check computed with. */
   readonly places: number;
-  readonly rejected: readonly RejectedRow[];
 };
 
 /** The balances of a chain that can be told to be wrong: what is not settled or only rounded may be right. */
@@ -37,7 +33,7 @@ const isTold = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): b
  */
 export async function isAnythingNew(
   tx: Transaction,
-  { account }: AccountScope,
+  account: string,
   chains: readonly { readonly chain: Chain; readonly judged: Judged }[],
 ): Promise<boolean> {
   const told = chains.flatMap(({ chain, judged }) =>
@@ -95,7 +91,7 @@ function breakOf(
   { wallet, coin }: Chain,
   residual: Residual,
   isUndone: boolean,
-  { account, coverage, places, rejected }: Judged,
+  { coverage, places }: Judged,
 ): FoundBreak {
   const { bill, base, shownPlaces } = residual;
   const offPlaces = Math.max(shownPlaces.expected, shownPlaces.balance);
@@ -109,10 +105,8 @@ function breakOf(
   const difference = text(residual.off, offPlaces);
   const opposite = text(-residual.off, offPlaces);
   const { kind, explanation } = judge(residual, { isUndone, unread, difference, opposite });
-  const row = residual.isSmall ? undefined : rejectedBetween(rejected, residual, wallet, between);
   return {
     kind,
-    account,
     productType: wallet,
     coin,
     anchor: anchorOf(wallet, residual),
@@ -124,7 +118,7 @@ function breakOf(
     firstBadProductType: bill.productType === wallet ? null : bill.productType,
     lastGoodBill: base.billId,
     lastGoodProductType: base.productType === wallet ? null : base.productType,
-    explanation: explanation + (row === undefined ? "" : besideRejected(row)),
+    explanation,
   };
 }
 
@@ -179,68 +173,4 @@ function judge(
       `or bills totalling ${opposite} before it do not belong there, ` +
       "or the amount, the fee or the balance of this one is wrong by as much",
   };
-}
-
-/** A row that was rejected, and of which no bill was stored later. */
-export type RejectedRow = {
-  readonly wallet: string;
-  readonly digest: string;
-  readonly billId: string | null;
-  /** Milliseconds since the epoch; null where the row does not show it. */
-  readonly ms: string | null;
-  readonly fault: string;
-};
-
-/** In the order of their ids. */
-export async function readRejectedRows(
-  tx: Transaction,
-  { account }: AccountScope,
-): Promise<readonly RejectedRow[]> {
-  const { rows } = await tx.execute<RejectedRow>(sql`
-    select
-      ${walletOf("product_type")} as wallet,
-      digest,
-      bill_id as "billId",
-      substring(received from '"(?:cTime|ts)"\\s*:\\s*"?(\\d{13})\\M') as ms,
-      fault_path || ': ' || fault as fault
-    from rejected_bills
-    where account = ${account}
-      and not exists (
-        select 1
-        from bills
-        where bills.account = ${account}
-          and bills.product_type = rejected_bills.product_type
-          and bills.bill_id = rejected_bills.bill_id
-      )
-    order by length(bill_id), bill_id, digest`);
-  return rows;
-}
-
-/** A rejected row that lies between the two bills of a break, by its time or by its id. */
-function rejectedBetween(
-  rejected: readonly RejectedRow[],
-  { bill, base }: Residual,
-  wallet: string,
-  { from, to }: Period,
-): RejectedRow | undefined {
-  const isAfter = (id: string, other: string) =>
-    id.length > other.length || (id.length === other.length && id >= other);
-  return rejected.find(({ wallet: of, ms, billId }) => {
-    if (of !== wallet) return false;
-    const isInTime = ms !== null && from <= Number(ms) && Number(ms) <= to;
-    const isInOrder =
-      billId !== null && isAfter(billId, base.billId) && isAfter(bill.billId, billId);
-    return isInTime || isInOrder;
-  });
-}
-
-const digestShown = 12;
-
-/** Names the rejected row that may be the missing bill. */
-function besideRejected({ digest, billId, fault }: RejectedRow): string {
-  const what = billId === null ? "" : `bill ${billId}, `;
-  return (
-    `; a row of rejected_bills lies between the two bills (${what}digest ` +
-    `${digest.slice(0, digestShown)}…, ${fault}): replay may store it`
-  );
 }

@@ -1,16 +1,16 @@
 import { type SQL, sql } from "drizzle-orm";
+import { systemClock } from "../clock.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { ledgerTimes } from "../ledger/ledger-times.ts";
 import { transfersOf } from "../ledger/transfers-of.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
-import { type AccountScope, within } from "./scope.ts";
 
 // The exchange rounds converted amounts to eight decimal places.
 const lastPlace = sql.raw("0.00000001");
 
-type Finding = Partial<Omit<FoundBreak, "kind">> &
-  Pick<FoundBreak, "account" | "anchor" | "explanation">;
+type Columns = Partial<Omit<FoundBreak, "kind">> & Pick<FoundBreak, "anchor" | "explanation">;
 
 /** Runs a statement that finds breaks of one kind; columns that it leaves out are null. */
 async function findBreaks(
@@ -18,7 +18,7 @@ async function findBreaks(
   kind: BreakKind,
   statement: SQL,
 ): Promise<readonly FoundBreak[]> {
-  const { rows } = await tx.execute<Finding>(statement);
+  const { rows } = await tx.execute<Columns>(statement);
   return rows.map((row) => ({
     productType: "",
     coin: "",
@@ -45,7 +45,7 @@ export const areLegsAmong = (businessTypes: readonly string[]): boolean =>
 /** Transfers between two product types of an account whose legs are of different amounts. */
 export function findTransferBreaks(
   tx: Transaction,
-  { account, productTypes }: AccountScope,
+  account: string,
 ): Promise<readonly FoundBreak[]> {
   return findBreaks(
     tx,
@@ -57,8 +57,7 @@ export function findTransferBreaks(
       where state = 'one_sided'
         and business_type = any(${textArray(betweenProducts)}::text[])
     )
-    select distinct on (sent.account, sent.product_type, sent.bill_id)
-      sent.account,
+    select distinct on (sent.product_type, sent.bill_id)
       sent.product_type as "productType",
       sent.coin,
       sent.bill_id as anchor,
@@ -81,12 +80,11 @@ export function findTransferBreaks(
       and received.amount <> -sent.amount
       and received.c_time between sent.c_time - interval '1 second' and sent.c_time + interval '10 seconds'
     where sent.amount < 0
-      and ${within("sent.product_type", productTypes)}
-    order by sent.account, sent.product_type, sent.bill_id, received.c_time`,
+    order by sent.product_type, sent.bill_id, received.c_time`,
   );
 }
 
-const snapshotBreaks = ({ account }: AccountScope, columns: SQL, isBroken: SQL): SQL => sql`
+const snapshotBreaks = (account: string, columns: SQL, isBroken: SQL): SQL => sql`
     with snapshots as (
       select
         account,
@@ -113,21 +111,20 @@ const snapshotBreaks = ({ account }: AccountScope, columns: SQL, isBroken: SQL):
       where account = ${account}
     )
     select
-      account,
       concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
       ${timeText(sql`taken_at`)} as "happenedAt",
       ${columns}
     from snapshots
     where ${isBroken}
-    order by account, risk_unit_id, taken_at`;
+    order by risk_unit_id, taken_at`;
 
 /** Loan-to-value records whose own figures contradict each other. */
 export async function findLoanToValueBreaks(
   tx: Transaction,
-  scope: AccountScope,
+  account: string,
 ): Promise<readonly FoundBreak[]> {
   const assets = snapshotBreaks(
-    scope,
+    account,
     sql`
       converted::text as expected,
       usdt_balance::text as observed,
@@ -136,7 +133,7 @@ export async function findLoanToValueBreaks(
     sql`abs(usdt_balance - converted) > coins * ${lastPlace}`,
   );
   const ratio = snapshotBreaks(
-    scope,
+    account,
     sql`
       round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2)::text as expected,
       ltv::text as observed,
@@ -147,7 +144,6 @@ export async function findLoanToValueBreaks(
   );
   const haircut = sql`
     select
-      account,
       coin,
       concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
       ${timeText(sql`taken_at`)} as "happenedAt",
@@ -156,9 +152,9 @@ export async function findLoanToValueBreaks(
       (converted_usdt_amount - price * amount)::text as difference,
       'convertedUsdtAmount is not between 0 and price x amount' as explanation
     from ltv_collateral
-    where account = ${scope.account}
+    where account = ${account}
       and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
-    order by account, risk_unit_id, taken_at, coin`;
+    order by risk_unit_id, taken_at, coin`;
   return [
     ...(await findBreaks(tx, "ltv-assets", assets)),
     ...(await findBreaks(tx, "ltv-ratio", ratio)),
@@ -167,68 +163,62 @@ export async function findLoanToValueBreaks(
 }
 
 /**
- * Restatements and rejected rows since the last sign-off: more exactly, since the check whose count was
- * signed off, because whoever signed has not seen what came between that check and the signature.
+ * Restatements since the last sign-off: more exactly, since the check whose count was signed off, because whoever
+ * signed has not seen what came between that check and the signature.
  */
-export async function findUnsigned(
+export const findRestatements = (
   tx: Transaction,
-  { account, productTypes }: AccountScope,
-): Promise<readonly FoundBreak[]> {
-  const since = (kind: BreakKind) => sql`
-      select account, product_type, max(last_seen_at) as seen_at
-      from ledger_breaks
-      where account = ${account}
-        and kind = ${kind}
-        and signed_off_at is not null
-      group by account, product_type`;
-  const counted = (
-    table: string,
-    time: string,
-    kind: BreakKind,
-    condition: SQL,
-    what: string,
-  ) => sql`
+  account: string,
+): Promise<readonly FoundBreak[]> =>
+  findBreaks(
+    tx,
+    "restatement",
+    sql`
     select
-      entries.account,
-      entries.product_type as "productType",
+      revised.product_type as "productType",
       'since ' || coalesce(${timeText(sql`seen_at`)}, 'the beginning') as anchor,
-      ${timeText(sql`min(${sql.raw(time)})`)} as "happenedAt",
+      ${timeText(sql`min(replaced_at)`)} as "happenedAt",
       '0' as expected,
       count(*)::text as observed,
       count(*)::text as difference,
-      count(*) || ${` ${what}`} as explanation
-    from ${sql.raw(table)} as entries
-    left join (${since(kind)}) as signed
-      on signed.account = entries.account
-      and signed.product_type = entries.product_type
-    where ${condition}
-      and (seen_at is null or ${sql.raw(time)} > seen_at)
-      and entries.account = ${account}
-      and ${within("entries.product_type", productTypes)}
-    group by entries.account, entries.product_type, seen_at
-    order by 1, 2`;
-  return [
-    ...(await findBreaks(
-      tx,
-      "restatement",
-      counted(
-        "bill_revisions",
-        "replaced_at",
-        "restatement",
-        sql`true`,
-        "restated, see bill_revisions",
-      ),
-    )),
-    ...(await findBreaks(
-      tx,
-      "quarantine",
-      counted(
-        "rejected_bills",
-        "rejected_at",
-        "quarantine",
-        sql`resolved_at is null`,
-        "in rejected_bills",
-      ),
-    )),
-  ];
-}
+      count(*) || ' restated, see bill_revisions' as explanation
+    from bill_revisions as revised
+    left join (
+      select account, product_type, max(last_seen_at) as seen_at
+      from ledger_breaks
+      where account = ${account}
+        and kind = 'restatement'
+        and signed_off_at is not null
+      group by account, product_type
+    ) as signed
+      on signed.account = revised.account
+      and signed.product_type = revised.product_type
+    where revised.account = ${account}
+      and (seen_at is null or replaced_at > seen_at)
+    group by revised.product_type, seen_at
+    order by 1`,
+  );
+
+/** Time that is lost, or unread in a ledger that was closed, and that nobody has accepted. */
+export const findLostTime = (tx: Transaction, account: string): Promise<readonly FoundBreak[]> =>
+  findBreaks(
+    tx,
+    "lost",
+    sql`
+    select
+      ledger as "productType",
+      ${timeText(sql`lower(span)`)} as anchor,
+      ${timeText(sql`lower(span)`)} as "happenedAt",
+      (extract(epoch from upper(span) - lower(span)) * 1000)::bigint::text as difference,
+      case when is_closed then 'the account serves no bills of this kind any more: '
+        else 'the exchange keeps bills for 90 days: ' end
+        || ${timeText(sql`lower(span)`)} || ' to ' || ${timeText(sql`upper(span)`)} || ' was not read' as explanation
+    from (
+      select
+        ledger,
+        is_closed,
+        unnest(lost + case when is_closed then unread else '{}'::tstzmultirange end) as span
+      from ${ledgerTimes({ accounts: [account], now: systemClock.now() })}
+    ) as spans
+    order by ledger, span`,
+  );

@@ -1,13 +1,12 @@
 import { sql } from "drizzle-orm";
 import pg from "pg";
-import { walletOf } from "../contract/product-types.ts";
+import { type ProductType, walletOf } from "../contract/product-types.ts";
 import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { takeCheckTurn } from "../db/lease/check-turns.ts";
 import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
-import { type Break, readOpenBreaks, recordFound, resolveUnfound } from "./breaks.ts";
+import { type Break, readBreaks } from "./breaks.ts";
 import {
   type ChainSummary,
   type KnownChain,
@@ -18,15 +17,17 @@ import {
 import { chooseChanged, isWrongWhereBegun, readCheckedTo } from "./chains.ts";
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
-import { breaksOf, doesRound, isAnythingNew, type Judged, readRejectedRows } from "./judge.ts";
+import { breaksOf, doesRound, isAnythingNew, type Judged } from "./judge.ts";
 import { forgetMovedBills, writeOrder } from "./learned-order.ts";
 import {
   areLegsAmong,
   findLoanToValueBreaks,
+  findLostTime,
+  findRestatements,
   findTransferBreaks,
-  findUnsigned,
 } from "./other-checks.ts";
 import { type ChainStart, type CheckedChains, chainKey, checkChains } from "./read-chains.ts";
+import { recordBreaks } from "./record-breaks.ts";
 import {
   areSameRules,
   isAnyUnlearned,
@@ -67,7 +68,8 @@ const attemptsMax = 5;
 /**
  * Checks that the ledger adds up: every balance against the previous one, every record's figures against each
  * other. Stores the breaks, the rules of what each category moves, and the order of bills where times and ids do
- * not give it. Each account is checked in a transaction of its own.
+ * not give it. Each account is checked as a whole, in a transaction of its own.
+ * @param asked of which product types the result is.
  */
 export async function reconcile(
   db: Database,
@@ -77,15 +79,16 @@ export async function reconcile(
   const { accounts, productTypes } = withWholeWallets(asked);
   const names = new Set(accounts ?? (await withDatabaseErrors(() => readReconcilable(db))));
   const results: Reconciliation[] = [];
-  for (const account of [...names].toSorted()) {
-    results.push(await reconcileAccount(db, { account, productTypes }, { isFull }));
-  }
+  const isAsked = ({ productType }: { readonly productType: string }) =>
+    productType === "" || (productTypes?.includes(productType) ?? true);
+  for (const account of [...names].toSorted())
+    results.push(await reconcileAccount(db, account, { isFull }));
   return {
     isWhole: results.length === 0 ? isFull : results.every(({ isWhole }) => isWhole),
     wholeAccounts: results.flatMap(({ wholeAccounts }) => wholeAccounts),
-    chains: results.flatMap(({ chains }) => chains),
-    rules: results.flatMap(({ rules }) => rules),
-    breaks: results.flatMap(({ breaks }) => breaks),
+    chains: results.flatMap(({ chains }) => chains.filter(isAsked)),
+    rules: results.flatMap(({ rules }) => rules.filter(isAsked)),
+    breaks: results.flatMap(({ breaks }) => breaks.filter(isAsked)),
     recounted: results.flatMap(({ recounted }) => recounted),
     wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
   };
@@ -93,13 +96,9 @@ export async function reconcile(
 
 /** The accounts that have rows in any table that a check reads. */
 async function readReconcilable(db: Queryable): Promise<readonly string[]> {
-  const tables = [
-    "ledger_breaks",
-    "ltv_snapshots",
-    "reconciled_chains",
-    "rejected_bills",
-    "streams",
-  ].map((name) => sql`select account from ${sql.identifier(name)}`);
+  const tables = ["ledger_breaks", "ltv_snapshots", "reconciled_chains", "streams"].map(
+    (name) => sql`select account from ${sql.identifier(name)}`,
+  );
   const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
   return rows.map(({ account }) => account);
 }
@@ -107,9 +106,10 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
 /** Reconciles one account. After a check of all its bills, counts them and compares the stored days. */
 export async function reconcileAccount(
   db: Database,
-  scope: AccountScope,
+  account: string,
   options: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
+  const scope = { account, productTypes: undefined };
   const checked = await withDatabaseErrors(() =>
     againAfterConflicts(() =>
       inTransaction(db, (tx) => checkBills(tx, scope, options), {
@@ -120,13 +120,13 @@ export async function reconcileAccount(
     ),
   );
   if (!checked.isWhole) return { ...checked, recounted: [], wrongDays: [] };
-  const wrongDays = await findDifferingDays(db, scope.account, { statementMaxMs });
-  const recounted = await recount(db, scope, wrongDays);
-  if (wrongDays.length > 0) await rebuildDays(db, scope.account, { statementMaxMs });
+  const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
+  const recounted = await recount(db, account, wrongDays);
+  if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
   const breaks =
     recounted.length === 0 && wrongDays.length === 0
       ? checked.breaks
-      : await withDatabaseErrors(() => readOpenBreaks(db, scope));
+      : await readBreaks(db, { accounts: [account], productTypes: undefined });
   return { ...checked, breaks, recounted, wrongDays };
 }
 
@@ -136,20 +136,22 @@ export async function reconcileAccount(
  */
 async function recount(
   db: Database,
-  { account, productTypes }: AccountScope,
+  account: string,
   wrongDays: readonly DifferingDay[],
 ): Promise<readonly BillCount[]> {
   const above = new Set(wrongDays.flatMap(({ wallet, excess }) => (excess > 0 ? [wallet] : [])));
   const counts: BillCount[] = [];
   for (const stream of await readCountedStreams(db, [account])) {
-    const { productType } = stream;
-    if (productTypes?.includes(productType) === false) continue;
-    counts.push(await recountBills(db, stream, { areDaysAbove: above.has(walletOf(productType)) }));
+    const areDaysAbove = above.has(walletOf(stream.productType));
+    counts.push(await recountBills(db, stream, { areDaysAbove }));
   }
   return counts.filter(({ counted, stored }) => counted !== stored);
 }
 
-/** A page that is stored meanwhile may move the end of a day that the check reorders: the check begins again. */
+/**
+ * Begins the check again where what it writes was written since it began: by a page that moved the end of a day, by
+ * another check of the account, or by a decision about its breaks. Nobody takes turns.
+ */
 async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -171,8 +173,8 @@ async function checkBills(
   const { account } = scope;
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
-  // Before the transaction's snapshot is taken, so that a second reconcile sees what the first stored.
-  await takeCheckTurn(tx, account);
+  // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.
+  await tx.execute(sql`select 1 from streams where account = ${account} for key share`);
   const context: Context = {
     tx,
     scope,
@@ -185,7 +187,7 @@ async function checkBills(
   // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
   if (!checked.isWhole && (await record(context, checked)) > 0) checked = await checkWhole(context);
   if (checked.isWhole) await record(context, checked);
-  const breaks = await readOpenBreaks(tx, scope);
+  const breaks = await readBreaks(tx, { accounts: [account], productTypes: undefined });
   return {
     isWhole: checked.isWhole,
     wholeAccounts: checked.isWhole ? [account] : [],
@@ -236,7 +238,7 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   if (isAnyUnlearned(known.rules, checked.tallies.all)) return undefined;
   const isNew = await isAnythingNew(
     tx,
-    scope,
+    scope.account,
     checked.chains.map((chain) => ({ chain, judged: judgedOf(chain, checked, context) })),
   );
   return isNew ? undefined : checked;
@@ -256,36 +258,42 @@ async function checkWhole(context: Context): Promise<Checked> {
 function judgedOf(
   chain: Chain,
   { isWhole, places }: Checked,
-  { scope, coverage, knownChains }: Context,
+  { coverage, knownChains }: Context,
 ): Judged {
   const known = isWhole ? undefined : knownChains.get(chainKey(chain));
   return {
-    account: scope.account,
     coverage: coverage.get(chain.wallet),
     doesRound: doesRound(known ?? chain),
     places,
-    rejected: [],
   };
 }
 
 /** Stores what was found. @returns how many open breaks were not found again. */
 async function record(context: Context, checked: Checked): Promise<number> {
   const { tx, scope, coverage } = context;
+  const { account } = scope;
   const { chains, isWhole, starts, tallies, rules } = checked;
-  const isAnyOff = chains.some(({ residuals }) => residuals.length > 0);
-  const rejected = isAnyOff ? await readRejectedRows(tx, scope) : [];
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
   const found = [
-    ...chains.flatMap((chain) =>
-      breaksOf(chain, { ...judgedOf(chain, checked, context), rejected }),
-    ),
-    ...(areLegsCompared ? await findTransferBreaks(tx, scope) : []),
-    ...(await findLoanToValueBreaks(tx, scope)),
-    ...(await findUnsigned(tx, scope)),
+    ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
+    ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
+    ...(await findLoanToValueBreaks(tx, account)),
+    ...(await findRestatements(tx, account)),
+    ...(await findLostTime(tx, account)),
   ];
-  const foundIds = await recordFound(tx, scope, found);
-  const resolvedIds = await resolveUnfound(tx, scope, { foundIds, starts, areLegsCompared });
-  if (isWhole) await writeRules(tx, scope.account, rules.rules);
+  const sinceOf = new Map(starts?.map(({ since, ...chain }) => [chainKey(chain), since]));
+  const resolved = await recordBreaks(
+    tx,
+    account,
+    found,
+    ({ kind, productType, coin, happenedAt }) => {
+      if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
+      if (kind === "transfer") return areLegsCompared;
+      const since = sinceOf.get(chainKey({ wallet: walletOf(productType as ProductType), coin }));
+      return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
+    },
+  );
+  if (isWhole) await writeRules(tx, account, rules.rules);
   await writeChains(tx, scope, chains, { isWhole, coverage });
-  return resolvedIds.length;
+  return resolved;
 }

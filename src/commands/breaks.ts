@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
-import { listBreaks, reopenBreaks, signOffBreaks } from "../audit/sign-off.ts";
+import { readBreaks } from "../audit/breaks.ts";
+import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
@@ -16,7 +17,7 @@ import { notFoundAmong, reachableSelection } from "../roster/reachable.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
 import { type Define, type Reporting, reporting } from "./options.ts";
-import { listedJson, listedText, markRetired } from "./reconcile/break-text.ts";
+import { breakJson, listedText, markRetired } from "./reconcile/break-text.ts";
 
 type ListOptions = { readonly all: boolean; readonly json: boolean; readonly selection: Selection };
 
@@ -37,11 +38,11 @@ async function listCommand(
     return 0;
   }
   const { selection, unreachable } = await reachableSelection(db, config, asked);
-  const listed = await listBreaks(db, selection, { isAll });
+  const listed = await readBreaks(db, selection, { isAll });
   const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
   const rejected = await listRejected(db, selection);
   if (json) {
-    printJson(io, { breaks: breaks.map(listedJson), rejected, ...unreachableJson(unreachable) });
+    printJson(io, { breaks: breaks.map(breakJson), rejected, ...unreachableJson(unreachable) });
   } else {
     const nothing = isAll
       ? "no break was ever found"
@@ -90,10 +91,13 @@ async function decideCommand(
   const verb = isAccept ? "accepted" : "reopened";
   const end = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
   if (breakIds.length > 0) {
-    const decide = isAccept ? signOffBreaks : reopenBreaks;
     const what = isAccept ? "open break" : "accepted break";
     await change(db, config, everyLedger, what, (among) =>
-      decide(db, { breakIds, note, by }, among.accounts),
+      decideOnBreaks(
+        db,
+        { breakIds, isAccept, note: note ?? null, by: by ?? null },
+        among.accounts,
+      ),
     );
     const names = breakIds.map((id) => `#${id}`).join(", ");
     print(io, `${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);

@@ -3,9 +3,9 @@ import { dayMs } from "../contract/time.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
+import { ledgerTimes } from "../ledger/ledger-times.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { type Scope, select, timeOf, usualLimits } from "./select.ts";
-import { ledgerTimes } from "./time-findings.ts";
 
 /** What reconcile found, and where it has not looked yet. */
 export function breakFindings(scope: Scope): readonly SQL[] {
@@ -25,7 +25,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill
         from ledger_breaks
         where state = 'open'
-          and kind not in ('quarantine', 'lost')
+          and kind <> 'lost'
           and (kind = 'restatement' or ${isWithin})
           and ${isOne}
       ) as open_breaks

@@ -130,6 +130,13 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
             and resolved_at is null
             and superseded_at is null
         ),
+        (
+          select concat_ws('/', count(*), max(xmin::text::bigint))
+          from ledger_breaks
+          where ${isOf}
+            and kind = 'lost'
+            and state = 'explained'
+        ),
         (select xmin::text from streams where ${isOf})
       )`;
 };

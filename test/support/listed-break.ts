@@ -1,11 +1,11 @@
-import type { ListedBreak } from "../../src/audit/sign-off.ts";
+import type { Break } from "../../src/audit/breaks.ts";
 
 /** An open break as the page lists it. */
 export const aBreak = (
-  kind: ListedBreak["kind"],
+  kind: Break["kind"],
   difference: string,
-  more: Partial<ListedBreak> = {},
-): ListedBreak => ({
+  more: Partial<Break> = {},
+): Break => ({
   kind,
   difference,
   breakId: difference.length,

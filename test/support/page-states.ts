@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { reconcile } from "../../src/audit/reconcile.ts";
-import { signOffBreaks } from "../../src/audit/sign-off.ts";
+import { decideOnBreaks } from "../../src/audit/record-breaks.ts";
 import { readBill } from "../../src/contract/bill.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
@@ -222,7 +222,7 @@ export const states: Readonly<Record<string, (db: Database) => Promise<void>>> =
     await losesBill(db, "COIN-FUTURES", 0.7);
     await check(db);
     const note = "A correction of the exchange, as its support wrote on 2026-09-02";
-    await signOffBreaks(db, { breakIds: [1], note, by: "Ada" });
+    await decideOnBreaks(db, { breakIds: [1], isAccept: true, note, by: "Ada" });
   },
   lost: async (db) => {
     await storeAccount(db, {

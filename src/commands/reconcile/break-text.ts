@@ -1,9 +1,8 @@
-import { type Break, breakKinds } from "../../audit/breaks.ts";
-import type { ListedBreak, PastDecision } from "../../audit/sign-off.ts";
+import { type Break, breakKinds, type PastDecision } from "../../audit/breaks.ts";
 import { epochMs } from "../../contract/time.ts";
 import { type AccountStates, retiredSince } from "../../db/accounts/account-states.ts";
 import { printableLine } from "../../printable.ts";
-import { jsonTime, jsonTimeOrNull } from "../json-times.ts";
+import { jsonTime } from "../json-times.ts";
 
 /** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
 export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };
@@ -47,7 +46,7 @@ const billName = (productType: string | null, billId: string | null): string =>
   [productType, billId ?? "none"].filter((part) => part !== null).join("/");
 
 /** A break in a few lines, with its state and the decisions on it. */
-export function listedText(entry: Marked<ListedBreak>): string {
+export function listedText(entry: Marked<Break>): string {
   const state = {
     open: [],
     explained: [],
@@ -62,27 +61,15 @@ const decisionText = ({ decision, decidedAt, decidedBy, note }: PastDecision): s
   return `   ${printableLine(`${decision} ${decidedAt}${by}${why}`)}`;
 };
 
-/** A break for programs. Its times are in whole seconds, as in all JSON. */
-export function breakJson<Entry extends Marked<Break>>({
-  happenedAt,
-  firstSeenAt,
-  ...entry
-}: Entry) {
-  const happenedAtMs = happenedAt === null ? undefined : epochMs(Date.parse(happenedAt));
-  return {
-    ...entry,
-    happenedAt: jsonTimeOrNull(happenedAtMs),
-    happenedAtMs: happenedAtMs ?? null,
-    firstSeenAt: jsonTime(epochMs(Date.parse(firstSeenAt))),
-  };
-}
-
 const secondsOf = (time: string | null): string | null =>
   time === null ? null : jsonTime(epochMs(Date.parse(time)));
 
-/** A break for programs, with the decisions on it. */
-export const listedJson = (entry: Marked<ListedBreak>): object => ({
-  ...breakJson(entry),
+/** A break for programs, with the decisions on it. Its times are in whole seconds, as in all JSON. */
+export const breakJson = (entry: Marked<Break>) => ({
+  ...entry,
+  happenedAt: secondsOf(entry.happenedAt),
+  happenedAtMs: entry.happenedAt === null ? null : Date.parse(entry.happenedAt),
+  firstSeenAt: secondsOf(entry.firstSeenAt),
   signedOffAt: secondsOf(entry.signedOffAt),
   resolvedAt: secondsOf(entry.resolvedAt),
   decisions: entry.decisions.map(({ decidedAt, ...decision }) => ({

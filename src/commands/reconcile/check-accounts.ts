@@ -1,7 +1,6 @@
-import { type Break, readOpenBreaks } from "../../audit/breaks.ts";
+import { type Break, readBreaks } from "../../audit/breaks.ts";
 import { reconcileAccount } from "../../audit/reconcile.ts";
 import type { Database } from "../../db/connect.ts";
-import { withDatabaseErrors } from "../../db/database-errors.ts";
 import { exitOf } from "../exit-code.ts";
 import { loggedRun } from "../logged-run.ts";
 
@@ -29,10 +28,9 @@ export async function checkAccounts(
   const check = async () => {
     for (const account of accounts) {
       signal.throwIfAborted();
-      const scope = { account, productTypes: undefined };
-      const before = await withDatabaseErrors(() => readOpenBreaks(db, scope));
+      const before = await readBreaks(db, { accounts: [account], productTypes: undefined });
       const known = new Set(before.map(({ breakId }) => breakId));
-      const checked = await reconcileAccount(db, scope, { isFull: false });
+      const checked = await reconcileAccount(db, account, { isFull: false });
       opened.push(...checked.breaks.filter(({ breakId }) => !known.has(breakId)));
       open += checked.breaks.length;
       chains += checked.chains.length;

@@ -1,9 +1,7 @@
-import type { Break } from "../../audit/breaks.ts";
-import { readBrokenSpans } from "../../audit/broken-spans.ts";
+import { type Break, countSignedOff, readBrokenSpans } from "../../audit/breaks.ts";
 import type { ChainSummary, RuleSummary } from "../../audit/reconcile.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../audit/reconcile.ts";
 import { movesText } from "../../audit/rules.ts";
-import { countSignedOff } from "../../audit/sign-off.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { hasSchema } from "../../db/migrate.ts";

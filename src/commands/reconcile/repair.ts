@@ -1,4 +1,4 @@
-import type { BrokenSpan } from "../../audit/broken-spans.ts";
+import type { BrokenSpan } from "../../audit/breaks.ts";
 import { systemClock } from "../../clock.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";

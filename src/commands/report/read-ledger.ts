@@ -243,8 +243,7 @@ async function readBreaks(
       and state <> 'resolved'
       and (
         happened_at is null
-        or (${isWithin(sql`happened_at`, span)} and kind not in ('quarantine', 'restatement'))
-        or kind = 'quarantine'
+        or (${isWithin(sql`happened_at`, span)} and kind <> 'restatement')
         or (kind = 'restatement' and ${isRestated})
       )
     order by state desc, happened_at, break_id

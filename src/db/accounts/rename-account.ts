@@ -6,7 +6,6 @@ import { printableLine } from "../../printable.ts";
 import { distributedTables } from "../citus.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { takeCheckTurns } from "../lease/check-turns.ts";
 import { checkLease } from "../lease/lease.ts";
 import { Leases, type TakeOptions } from "../lease/leases.ts";
 import { tables } from "../schema/tables.ts";
@@ -20,8 +19,8 @@ export type RenameOptions = TakeOptions & {
 };
 
 /**
- * Renames an account in all tables, in one transaction, while no sync, no verification and no check is at
- * work on either name.
+ * Renames an account in all tables, in one transaction, while no sync and no verification is at work on either
+ * name. A check takes no lease: it locks its rows of `streams`, whose deletion waits for it.
  *
  * @throws UsageError where nothing is stored under the old name, or anything under the new one;
  *   AccountHeldError where a run is at work.
@@ -38,8 +37,6 @@ export async function renameAccount(
     await using oldName = await leases.take(from, options);
     await using newName = await leases.take(to, options);
     const rename = async (tx: Transaction) => {
-      // A check takes no lease.
-      await takeCheckTurns(tx, [from, to]);
       for (const lease of [oldName, newName]) await checkLease(tx, lease);
       await refuseUnfit(tx, from, to);
       for (const table of namedTables) await renameRows(tx, table, { from, to });

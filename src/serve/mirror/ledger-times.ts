@@ -9,6 +9,7 @@ import { readReading } from "../../health/stream-rows.ts";
 import { type Reading, streamTimes } from "../../health/stream-times.ts";
 import { readKnownTime } from "../../ledger/known-time.ts";
 import { ledgerVersion } from "../../ledger/read-bill-page.ts";
+import { subtract, union } from "../../sync/intervals.ts";
 import type { KnownTime, Stream } from "../../sync/store.ts";
 import type { LedgerTimes } from "./holes.ts";
 
@@ -54,13 +55,30 @@ export function knownLedgers(settleLagMs: number): KnownLedgers {
 }
 
 async function readRecorded(tx: Queryable, stream: Stream): Promise<Recorded> {
-  const [states, known, reading, rejected] = await Promise.all([
+  const [states, known, reading, rejected, accepted] = await Promise.all([
     readVersion(tx, stream),
     readKnownTime(tx, stream),
     readReading(tx, stream),
     readRejectedTimes(tx, stream),
+    readAcceptedLoss(tx, stream),
   ]);
-  return { ...states, known, reading, rejected };
+  const coverage = union([...known.coverage, ...accepted]);
+  const lost = subtract(known.lost, accepted);
+  return { ...states, known: { ...known, coverage, lost }, reading, rejected };
+}
+
+/** Time whose loss somebody has accepted: it is answered as what was read. */
+async function readAcceptedLoss(tx: Queryable, { account, productType }: Stream) {
+  const { rows } = await tx.execute<{ since: string; until: string }>(sql`
+    select
+      ${msOf(sql`happened_at`)} as since,
+      ${msOf(sql`(happened_at + difference * interval '1 ms')`)} as until
+    from ledger_breaks
+    where account = ${account}
+      and product_type = ${productType}
+      and kind = 'lost'
+      and state = 'explained'`);
+  return rows.map(({ since, until }) => ({ from: timeFrom(since), to: timeFrom(until) }));
 }
 
 async function readVersion(tx: Queryable, stream: Stream) {

@@ -1,0 +1,188 @@
+import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
+import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import type { BreakKind, DecisionRow, FoundBreak, Row } from "./breaks.ts";
+
+const identityOf = ({ productType, coin, kind, anchor }: FoundBreak | Row): string =>
+  JSON.stringify([productType, coin, kind, anchor]);
+
+/** Postgres keeps the zeros at the end of a decimal, which change nothing. */
+const plain = (decimal: string | null): string | null =>
+  decimal?.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal;
+
+// A statement has at most 65,535 parameters, and a row 18.
+const rowsMax = 1_000;
+
+const written = getTableColumns(ledgerBreaks);
+const fromExcluded = Object.fromEntries(
+  (
+    [
+      ...["happenedAt", "expected", "observed", "difference", "explanation", "lastSeenAt"],
+      ...["firstBadBill", "firstBadProductType", "lastGoodBill", "lastGoodProductType"],
+      ...["state", "resolvedAt"],
+    ] as const
+  ).map((name) => [name, sql`excluded.${sql.identifier(written[name as keyof Row].name)}`]),
+);
+
+/**
+ * Stores the breaks that were found, and resolves open ones that were not found again. A known break keeps its
+ * number, its first time and its note. One that was signed off is reopened where its difference has changed. A new
+ * one gets the next number of a sequence that all accounts share. That rows disappeared is found once, so that break
+ * stays until somebody accepts it.
+ * @param wasChecked whether the check would have found a break again.
+ * @returns how many breaks were resolved.
+ */
+export async function recordBreaks(
+  tx: Transaction,
+  account: string,
+  found: readonly FoundBreak[],
+  wasChecked: (entry: Row) => boolean,
+): Promise<number> {
+  const rows = await tx.select().from(ledgerBreaks).where(eq(ledgerBreaks.account, account));
+  const stored = new Map(rows.map((row) => [identityOf(row), row]));
+  const news = found.filter((entry) => !stored.has(identityOf(entry)));
+  const { rows: numbers } = await tx.execute<{ id: string }>(sql`
+    select nextval('public.ledger_break_ids') as id
+    from generate_series(1, ${news.length}::int)`);
+  const reopened: Decided[] = [];
+  const values = found.map(({ happenedAt, ...entry }) => {
+    const before = stored.get(identityOf({ happenedAt, ...entry }));
+    const isAccepted = before?.state === "explained";
+    const isSame = isAccepted && plain(before.difference) === plain(entry.difference);
+    if (isAccepted && !isSame) {
+      const was = before.difference ?? "unknown";
+      const note = `its difference was ${was} when it was signed off`;
+      reopened.push({ breakId: before.breakId, difference: entry.difference, note });
+    }
+    return {
+      ...entry,
+      account,
+      breakId: before?.breakId ?? Number(onlyRow(numbers.splice(0, 1), "a new break's number").id),
+      happenedAt: happenedAt === null ? null : new Date(happenedAt),
+      firstSeenAt: sql`transaction_timestamp()`,
+      lastSeenAt: sql`transaction_timestamp()`,
+      state: isSame ? ("explained" as const) : ("open" as const),
+      resolvedAt: null,
+    };
+  });
+  await noteDecisions(tx, account, reopened, { decision: "reopened", decidedBy: null });
+  const { productType, coin, kind, anchor } = ledgerBreaks;
+  for (let from = 0; from < values.length; from += rowsMax) {
+    await tx
+      .insert(ledgerBreaks)
+      .values(values.slice(from, from + rowsMax))
+      .onConflictDoUpdate({
+        target: [ledgerBreaks.account, productType, coin, kind, anchor],
+        set: fromExcluded,
+      });
+  }
+  const foundAgain = new Set(found.map(identityOf));
+  const gone = rows.filter(
+    (row) =>
+      row.state === "open" &&
+      row.kind !== ("deleted" satisfies BreakKind) &&
+      !foundAgain.has(identityOf(row)) &&
+      wasChecked(row),
+  );
+  if (gone.length > 0) {
+    const ids = gone.map(({ breakId }) => breakId);
+    await tx
+      .update(ledgerBreaks)
+      .set({ state: "resolved", resolvedAt: sql`transaction_timestamp()` })
+      .where(and(eq(ledgerBreaks.account, account), inArray(ledgerBreaks.breakId, ids)));
+  }
+  return gone.length;
+}
+
+type Decided = Pick<Row, "breakId" | "difference" | "note">;
+
+async function noteDecisions(
+  tx: Transaction,
+  account: string,
+  breaks: readonly Decided[],
+  decision: Pick<DecisionRow, "decision" | "decidedBy">,
+): Promise<void> {
+  if (breaks.length === 0) return;
+  const earlier = await tx
+    .select({ breakId: breakDecisions.breakId, decisions: count() })
+    .from(breakDecisions)
+    .where(eq(breakDecisions.account, account))
+    .groupBy(breakDecisions.breakId);
+  const decisionsOf = new Map(earlier.map(({ breakId, decisions }) => [breakId, decisions]));
+  await tx.insert(breakDecisions).values(
+    breaks.map((entry) => ({
+      ...entry,
+      ...decision,
+      account,
+      place: (decisionsOf.get(entry.breakId) ?? 0) + 1,
+      decidedAt: sql`transaction_timestamp()`,
+    })),
+  );
+}
+
+/** Somebody's decision about breaks. */
+export type Decision = {
+  readonly breakIds: readonly number[];
+  /** Signs open breaks off; false takes that back. */
+  readonly isAccept: boolean;
+  readonly note: string | null;
+  /** Who decides. */
+  readonly by: string | null;
+};
+
+/**
+ * Signs off all of these open breaks, or none; or takes back all of these sign-offs, or none. The breaks stay stored.
+ * @param among the accounts whose breaks are looked at; undefined for all.
+ * @returns the numbers that no such break has; empty where all were changed.
+ */
+export function decideOnBreaks(
+  db: Database,
+  { breakIds, isAccept, note, by }: Decision,
+  among?: readonly string[],
+): Promise<readonly number[]> {
+  const decide = async (tx: Transaction) => {
+    const areNamed = inArray(ledgerBreaks.breakId, [...breakIds]);
+    const accounts = await tx
+      .selectDistinct({ account: ledgerBreaks.account })
+      .from(ledgerBreaks)
+      .where(and(areNamed, isOneOf(among)));
+    const missing = new Set(breakIds);
+    for (const { account } of accounts.toSorted((a, b) => (a.account < b.account ? -1 : 1))) {
+      const isBefore = eq(ledgerBreaks.state, isAccept ? "open" : "explained");
+      // Waits for a check that may be about to resolve these breaks, and sees what it did.
+      const changed = await tx
+        .update(ledgerBreaks)
+        .set({
+          state: isAccept ? "explained" : "open",
+          note: isAccept ? note : null,
+          signedOffAt: isAccept ? sql`transaction_timestamp()` : null,
+          signedOffBy: isAccept ? by : null,
+        })
+        .where(and(areNamed, eq(ledgerBreaks.account, account), isBefore))
+        .returning({ breakId: ledgerBreaks.breakId, difference: ledgerBreaks.difference });
+      for (const { breakId } of changed) missing.delete(breakId);
+      const decided = changed.map((entry) => ({ ...entry, note }));
+      const decision = isAccept ? "signed off" : "reopened";
+      await noteDecisions(tx, account, decided, { decision, decidedBy: by });
+    }
+    if (missing.size > 0) throw new NotFound(missing);
+    return [];
+  };
+  return withDatabaseErrors(() => inTransaction(db, decide)).catch((error: unknown) => {
+    if (error instanceof NotFound) return [...error.breakIds];
+    throw error;
+  });
+}
+
+/** Rolls a decision back. */
+class NotFound extends Error {
+  readonly breakIds: ReadonlySet<number>;
+
+  constructor(breakIds: ReadonlySet<number>) {
+    super(`no such break: ${[...breakIds].join(", ")}`);
+    this.breakIds = breakIds;
+  }
+}
