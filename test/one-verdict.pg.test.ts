@@ -166,7 +166,7 @@ test("export warns of a ledger that was never read", async () => {
   expect(stderr).toContain("main/COIN-FUTURES");
 });
 
-test("bills of a demo key that a command added are no money in an export", async () => {
+test("bills of a demo key that a command added are no money in an export, a view or a report", async () => {
   await using at = await house();
   await at.store("main", hourly(2), allMs, 0);
   await at.store("play", hourly(3), allMs, 0);
@@ -186,6 +186,23 @@ test("bills of a demo key that a command added are no money in an export", async
   );
   expect(code).toBe(0);
   expect(stdout.trim().split("\n")).toHaveLength(1 + 2);
+  await at.reconcile();
+  const { rows: views } = await at.db.execute<{ name: string }>(sql`
+    select table_name as name
+    from information_schema.columns
+    where table_schema = 'analytics'
+      and column_name = 'is_demo'`);
+  expect(views.length).toBeGreaterThan(10);
+  for (const { name } of views) {
+    const { rows } = await at.db.execute(sql`
+      select 1
+      from ${sql.identifier("analytics")}.${sql.identifier(name)}
+      where is_demo <> (account = 'play')`);
+    expect({ name, rows }).toEqual({ name, rows: [] });
+  }
+  const month = new Date(ago(dayMs)).toISOString().slice(0, 7);
+  const report = await at.run("report", "--format", "html", "--month", month);
+  expect(report.stdout.match(/\(demo coins\)/g)).toHaveLength(1);
 });
 
 test("a rejected row that was served well since bothers no output", async () => {

@@ -17,6 +17,7 @@ export type ReportedWallet = {
   readonly account: string;
   /** The wallet's name: a product type, or "UTA" for all of a unified account. */
   readonly productType: string;
+  readonly isDemo: boolean;
   /** The product types that were ever synced. */
   readonly productTypes: readonly ProductType[];
   /** In a unified account, the product types that the key may read but that were never synced. */
@@ -25,6 +26,7 @@ export type ReportedWallet = {
   readonly closedAt: EpochMs | undefined;
 };
 
+type StoredLedger = Stream & { readonly isDemo: boolean };
 type State = Stream & { readonly isRefused: boolean; readonly closedAt: EpochMs | undefined };
 
 /**
@@ -33,7 +35,7 @@ type State = Stream & { readonly isRefused: boolean; readonly closedAt: EpochMs 
  */
 export async function readReportedWallets(
   tx: Transaction,
-  stored: readonly Stream[],
+  stored: readonly StoredLedger[],
   isWanted: (stream: Stream) => boolean,
 ): Promise<readonly ReportedWallet[]> {
   const keyOf = ({ account, productType }: Stream) =>
@@ -53,7 +55,7 @@ export async function readReportedWallets(
 }
 
 function walletFrom(
-  { account, productType: first }: Stream,
+  { account, productType: first, isDemo }: StoredLedger,
   streams: readonly Stream[],
   own: readonly State[],
 ): ReportedWallet {
@@ -68,6 +70,7 @@ function walletFrom(
   return {
     account,
     productType,
+    isDemo,
     productTypes,
     unread: all.filter((name) => !productTypes.includes(name) && !isRefused(name)),
     closedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),

@@ -145,13 +145,9 @@ async function readLedgers(
       account,
       product_type as "productType",
       bills,
-      coalesce(whole.is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$' as "isDemo"
+      ${isDemo("product_type")} as "isDemo"
     from streams
-    left join (
-      select account, is_demo
-      from streams
-      where product_type = ''
-    ) as whole using (account)
+    left join ${accountFlags(sql`true`)} using (account)
     where ${isLedger}
       and strpos(lower(account), lower(${find})) > 0
     order by

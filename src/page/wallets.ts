@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
+import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Wallet } from "./selection.ts";
@@ -20,13 +21,9 @@ export async function readWallets(tx: Transaction, asked: URLSearchParams): Prom
   const { rows } = await tx.execute<{ account: string; accounts: string }>(sql`
     select account, count(*) over () as accounts
     from (
-      select account, sum(bills) as bills, bool_and(${isDemo}) as is_demo, bool_and(${isEnded}) as is_ended
+      select account, sum(bills) as bills, bool_and(${isDemo("product_type")}) as is_demo, bool_and(${isEnded}) as is_ended
       from streams
-      left join (
-        select account, is_demo, retired_at
-        from streams
-        where product_type = ''
-      ) as whole using (account)
+      left join ${accountFlags(sql`true`)} using (account)
       where bills > 0
       group by account
     ) as stored
@@ -49,8 +46,7 @@ export async function readWallets(tx: Transaction, asked: URLSearchParams): Prom
   };
 }
 
-const isDemo = sql`coalesce(whole.is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$'`;
-const isEnded = sql`coalesce(streams.retired_at, closed_at, whole.retired_at) is not null`;
+const isEnded = sql`(coalesce(streams.retired_at, closed_at) is not null or coalesce(is_retired, false))`;
 
 async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<readonly Wallet[]> {
   const { rows } = await tx.execute<Omit<Wallet, "bills"> & { bills: string }>(sql`
@@ -59,13 +55,9 @@ async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<
       ${walletOf("product_type")} as product,
       coin,
       sum(bills) as bills,
-      bool_or(coalesce(is_demo, false) or product_type ~ '^S[A-Z]+-FUTURES$') as "isDemo"
+      bool_or(${isDemo("product_type")}) as "isDemo"
     from type_days
-    left join (
-      select account, is_demo
-      from streams
-      where product_type = '' and ${isOneOf(accounts)}
-    ) as whole using (account)
+    left join ${accountFlags(isOneOf(accounts))} using (account)
     where ${isOneOf(accounts)}
     group by 1, 2, 3
     having sum(bills) > 0

@@ -1,4 +1,3 @@
-import { isDemoProductType } from "../../contract/product-types.ts";
 import { movements } from "../../export/movements.ts";
 import { formatCount, formatInterval } from "../../output/format.ts";
 import { streamName } from "../../output/stream-names.ts";
@@ -50,7 +49,7 @@ const lackingHtml = (lacking: readonly string[], accepted: readonly string[]): s
 
 function ledgerHtml(ledger: LedgerMonth, month: string): string {
   const { wallet, coverage, digest, reconciledAt } = ledger;
-  const demo = isDemoProductType(wallet.productType) ? " (demo coins)" : "";
+  const demo = wallet.isDemo ? " (demo coins)" : "";
   const spans = [
     ...coverage.complete.map((span) => ["read", formatInterval(span)]),
     ...coverage.missing.map((span) => ["missing", formatInterval(span)]),

@@ -1,13 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 
 /**
- * `isDemoProductType` of src/contract/product-types.ts in SQL: of a live account's demo products.
- * @param productType a column.
- */
-export const isDemoProductTypeText = (productType: string): string =>
-  `(${productType} like 'S%-FUTURES')`;
-
-/**
  * The accounts of rows with what is decided of them as a whole: `is_demo`, `is_paused`, `is_retired`. To be
  * left joined `using (account)`. @param isWanted which accounts.
  */
@@ -22,6 +15,20 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
           and ${isWanted}
       ) as whole`;
 
-/** Whether a row with {@link accountFlags} is of demo trading, which is no money. @param productType a column. */
-export const isDemo = (productType: string): SQL =>
-  sql`(coalesce(whole.is_demo, false) or ${sql.raw(isDemoProductTypeText(productType))})`;
+/** Joins the flag of an account's demo key to the rows of a view. */
+export const joinAccountText = `left join (
+  select account, is_demo
+  from streams
+  where product_type = ''
+) as whole using (account)`;
+
+/**
+ * Whether a row that is joined with its account is of demo trading, which is no money: its key is, or it is a
+ * live account's demo product, as `isDemoProductType` of src/contract/product-types.ts has it.
+ * @param productType a column.
+ */
+export const isDemoText = (productType: string): string =>
+  `(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`;
+
+/** {@link isDemoText} of a row with {@link accountFlags}. */
+export const isDemo = (productType: string): SQL => sql`${sql.raw(isDemoText(productType))}`;

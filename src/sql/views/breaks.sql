@@ -4,7 +4,7 @@ select
   account,
   product_type,
   coin,
-  product_type like 'S%' as is_demo,
+  $is_demo as is_demo,
   kind,
   anchor,
   happened_at,
@@ -21,7 +21,8 @@ select
   resolved_at,
   first_seen_at,
   last_seen_at
-from ledger_breaks;
+from ledger_breaks
+$join_account;
 
 comment on view analytics.breaks is
   'The places where the ledger does not add up, as of the last reconcile, with sign-offs and notes. A row is never deleted.';

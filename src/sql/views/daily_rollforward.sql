@@ -97,7 +97,7 @@ select
   account,
   wallet as product_type,
   coin,
-  wallet like 'S%' as is_demo,
+  $wallet_is_demo as is_demo,
   day,
   opening,
   realised_pnl,
@@ -129,7 +129,8 @@ select
   loan,
   fees,
   case when is_closing then -reported_closing else 0 end as closed_out
-from days;
+from days
+$join_account;
 
 comment on view analytics.daily_rollforward is
   'How each day''s balance came about: opening, every category, closing. One row for each day from the first bill to the end of coverage.';

@@ -41,13 +41,14 @@ with checks as (
 select
   account,
   product_type,
-  product_type like 'S%' as is_demo,
+  $is_demo as is_demo,
   "check",
   sum(rows)::bigint as rows,
   min(day) as first_on,
   max(day) as last_on
 from checks
-group by account, product_type, "check";
+$join_account
+group by account, product_type, whole.is_demo, "check";
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';

@@ -1,11 +1,11 @@
--- The placeholders come from src/db/sql: wallet.ts, id-time.ts, and wallet-moves.ts for what a bill moves its
+-- The placeholders come from src/db/sql: wallet.ts, is-demo.ts, id-time.ts, and wallet-moves.ts for what a bill moves its
 -- wallet by.
 create or replace view analytics.entries as
 select
   bills.account,
   bills.product_type,
   bills.coin,
-  bills.product_type like 'S%' as is_demo,
+  $bills_is_demo as is_demo,
   bills.bill_id,
   bills.c_time,
   (bills.c_time at time zone 'UTC')::date as day,
@@ -22,6 +22,7 @@ select
   $bills_wallet as wallet,
   bills.extra is not null as has_extra
 from bills
+$join_account
 $join_rules;
 
 comment on view analytics.entries is

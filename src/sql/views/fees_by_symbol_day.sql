@@ -3,7 +3,7 @@ select
   account,
   product_type,
   coin,
-  product_type like 'S%' as is_demo,
+  $is_demo as is_demo,
   day,
   symbol,
   sum(fee_out) as fees,
@@ -12,7 +12,8 @@ select
   sum(fee_out + fee_in) as net,
   sum(fee_bills)::bigint as bills
 from contract_days
-group by account, product_type, coin, day, symbol
+$join_account
+group by account, product_type, whole.is_demo, coin, day, symbol
 having sum(fee_bills) > 0;
 
 comment on view analytics.fees_by_symbol_day is

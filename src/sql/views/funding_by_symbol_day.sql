@@ -3,7 +3,7 @@ select
   account,
   product_type,
   coin,
-  product_type like 'S%' as is_demo,
+  $is_demo as is_demo,
   day,
   symbol,
   sum(amount_in) as received,
@@ -11,8 +11,9 @@ select
   sum(amount_in + amount_out) as net,
   sum(bills)::bigint as bills
 from contract_days
+$join_account
 where category = 'funding'
-group by account, product_type, coin, day, symbol
+group by account, product_type, whole.is_demo, coin, day, symbol
 having sum(bills) > 0;
 
 comment on view analytics.funding_by_symbol_day is

@@ -3,7 +3,7 @@ select
   account,
   product_type,
   coin,
-  product_type like 'S%' as is_demo,
+  $is_demo as is_demo,
   day,
   symbol,
   sum(amount_in) as profit,
@@ -11,8 +11,9 @@ select
   sum(amount_in + amount_out) as net,
   sum(amount_bills)::bigint as bills
 from contract_days
+$join_account
 where category = 'trade'
-group by account, product_type, coin, day, symbol
+group by account, product_type, whole.is_demo, coin, day, symbol
 having sum(amount_bills) > 0;
 
 comment on view analytics.realised_pnl_by_symbol_day is

@@ -74,7 +74,7 @@ select
   account,
   product_type,
   coin,
-  product_type like 'S%' as is_demo,
+  $is_demo as is_demo,
   bill_id,
   c_time,
   business_type,
@@ -85,6 +85,7 @@ select
   case when best_of_other = 1 then counter_bill_id end as counter_bill_id,
   case when best_of_other = 1 then counter_time end as counter_time
 from candidates
+$join_account
 where best_of_leg = 1;
 
 comment on view analytics.transfers is
