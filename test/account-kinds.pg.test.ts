@@ -371,7 +371,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(wallets).toBeGreaterThan(15);
   const listed = await at.run("accounts", "list");
   expect(listed.stdout).toMatch(/^upgraded\/USDT-FUTURES .* closed .*: became unified$/m);
-  expect(listed.stdout).toMatch(/^unified\/UTA-OTHER .* synced$/m);
+  expect(listed.stdout).toMatch(/^unified\/UTA-OTHER .* read$/m);
   expect((await at.run("sync", "--dry-run")).stdout).not.toMatch(/^upgraded\/USDT-FUTURES/m);
 
   const doctor = await at.run("doctor");

@@ -7,7 +7,7 @@ import type { Queryable, Transaction } from "./connect.ts";
 import { textArray } from "./sql/array-literal.ts";
 import { bookedMaxText, chainOrderText, chainPlaceText } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
-import { isDemoText, joinAccountText } from "./sql/is-demo.ts";
+import { flagWords } from "./sql/is-demo.ts";
 import { readSqlFile } from "./sql/sql-file.ts";
 import { apartText, productTypesText, unifiedArrayText, walletText } from "./sql/wallet.ts";
 import {
@@ -76,10 +76,7 @@ const words: Readonly<Record<string, string>> = {
   is_fee_inside: feeInsideText("days"),
   is_id_odd: isIdOddText("bills"),
   join_day_rules: joinRulesText("days").trim(),
-  is_demo: isDemoText("product_type"),
-  bills_is_demo: isDemoText("bills.product_type"),
-  wallet_is_demo: isDemoText("wallet"),
-  join_account: joinAccountText,
+  ...flagWords,
   join_rules: joinRulesText("bills").trim(),
   step_kinds: stepKindsText,
   sum_amount_in: sums.amountIn,

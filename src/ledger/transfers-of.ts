@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import { flagWords } from "../db/sql/is-demo.ts";
 import { readSqlFile } from "../db/sql/sql-file.ts";
 
 /**
@@ -6,7 +7,7 @@ import { readSqlFile } from "../db/sql/sql-file.ts";
  * under the name of those of all.
  */
 export function transfersOf(account: string): SQL {
-  const [, query = ""] = readSqlFile("views/transfers", {}).split(/ view \S+ as\nwith |;/);
+  const [, query = ""] = readSqlFile("views/transfers", flagWords).split(/ view \S+ as\nwith |;/);
   return sql`
       with known_entries as (select * from public.known_entries where account = ${account}),
       ${sql.raw(query)}`;

@@ -149,19 +149,24 @@ function ledgersOf(
     state.mode?.is === "unified" && stored.some((type) => modeOf(type) === "unified")
       ? unifiedProductTypes.filter((type) => !isRefused(state, type))
       : [];
-  return [...new Set([...readable, ...stored, ...shared])].map((productType) => {
+  const present = new Set([...readable, ...stored, ...shared]);
+  const inOrder = new Set([...(account?.productTypes ?? []), ...present]);
+  return [...inOrder].flatMap((productType): readonly RosterLedger[] => {
+    if (!present.has(productType)) return [];
     const isStored = stored.includes(productType);
     const isConfigured = readable.includes(productType);
     const isWanted = account?.productTypes.includes(productType) ?? false;
     const isDemoKey = isStored ? state.isDemo : (account?.demo ?? state.isDemo);
-    return {
-      account: name,
-      productType,
-      state: stateOf(state, productType, { isConfigured, isWanted }),
-      isStored,
-      isConfigured,
-      isDemo: isDemoKey || isDemoProductType(productType),
-    };
+    return [
+      {
+        account: name,
+        productType,
+        state: stateOf(state, productType, { isConfigured, isWanted }),
+        isStored,
+        isConfigured,
+        isDemo: isDemoKey || isDemoProductType(productType),
+      },
+    ];
   });
 }
 

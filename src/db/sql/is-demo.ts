@@ -15,8 +15,7 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
           and ${isWanted}
       ) as whole`;
 
-/** Joins the flag of an account's demo key to the rows of a view. */
-export const joinAccountText = `left join (
+const joinAccountText = `left join (
   select account, is_demo
   from streams
   where product_type = ''
@@ -27,8 +26,16 @@ export const joinAccountText = `left join (
  * live account's demo product, as `isDemoProductType` of src/contract/product-types.ts has it.
  * @param productType a column.
  */
-export const isDemoText = (productType: string): string =>
+const isDemoText = (productType: string): string =>
   `(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`;
 
 /** {@link isDemoText} of a row with {@link accountFlags}. */
 export const isDemo = (productType: string): SQL => sql`${sql.raw(isDemoText(productType))}`;
+
+/** The same for the files of views: `$join_account` joins the flag of an account's demo key to the rows of a view. */
+export const flagWords = {
+  join_account: joinAccountText,
+  is_demo: isDemoText("product_type"),
+  bills_is_demo: isDemoText("bills.product_type"),
+  wallet_is_demo: isDemoText("wallet"),
+};
