@@ -232,12 +232,12 @@ test("a page of another time is refused where a row that broke the contract tell
   await expect(walking).rejects.toThrow(/the page was not stored: bill 97 of 2026-05-20/);
 });
 
-/** Bills of which some were booked ten days after their times: they are served among those of their booking. */
-function lateBills(count: number, late: readonly number[]) {
+/** Bills of which some were booked after their times: they are served among those of their booking. */
+function lateBills(count: number, late: readonly number[], lateMs = 10 * dayMs) {
   const booked = billsOf(count);
   const rows = booked.map((bill) =>
     late.includes(Number(bill.billId))
-      ? { ...bill, cTime: String(Number(bill.cTime) - 10 * dayMs) }
+      ? { ...bill, cTime: String(Number(bill.cTime) - lateMs) }
       : bill,
   );
   const asServed = new Map(rows.map((bill) => [bill.billId, bill]));
@@ -262,6 +262,21 @@ test.each([
     );
     expect(commits.at(-1)?.next).toHaveProperty("end");
     for (const id of late) expect(doubts.join("\n")).toContain(`bill ${id} of 2026-05-22`);
+  },
+);
+
+test.each([
+  ["one of a page", 71, [50]],
+  ["the first of all", 71, [1]],
+  ["some of several pages, and the last", 250, [2, 51, 151, 200, 249, 250]],
+  ["all of them", 250, billsOf(250).map(({ billId }) => Number(billId))],
+])(
+  "a window is read where %s was booked five minutes late, and bills are found by that time",
+  async (_, count, late) => {
+    const { walking, stored, commits } = walkPages(lateBills(count, late, 5 * minuteMs));
+    await walking;
+    expect(new Set(stored()).size).toBe(count);
+    expect(commits.at(-1)?.next).toHaveProperty("end");
   },
 );
 

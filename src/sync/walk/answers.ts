@@ -24,6 +24,10 @@ export const lowestId = (ids: readonly string[]): string | undefined =>
 export const idBeneath = (id: string): string | undefined =>
   /^0*[1-9]\d*$/.test(id) ? String(BigInt(id) - 1n) : undefined;
 
+/** The next higher id. With it as the cursor, an exchange serves the bill of `id` first. */
+export const idAbove = (id: string): string | undefined =>
+  /^\d+$/.test(id) ? String(BigInt(id) + 1n) : undefined;
+
 export type Answer = {
   readonly rows: readonly RowPlace[];
   readonly endId: string | undefined;

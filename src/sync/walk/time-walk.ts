@@ -3,6 +3,7 @@ import { type EpochMs, epochMs } from "../../contract/time.ts";
 import {
   type Answer,
   type Doubt,
+  idAbove,
   idBeneath,
   isPlaced,
   lowestId,
@@ -20,7 +21,9 @@ type Step =
   /** Asks for the unread bills of the oldest bill's millisecond: those with ids below this one. */
   | { readonly kind: "inside"; readonly below: string | undefined }
   /** Asks for bills that are older than the oldest bill's millisecond. */
-  | { readonly kind: "past" };
+  | { readonly kind: "past" }
+  /** Asks for the oldest bill by its id, where its time did not find it: {@link TimeWalk} says why. */
+  | { readonly kind: "by id" };
 
 /** What the walk by ids has shown. */
 export type IdEvidence = {
@@ -34,6 +37,9 @@ export type IdEvidence = {
  * The walk through a window by falling times. It checks the end that the walk by ids has found. Where ids
  * do not follow the times, it reads the whole window. A millisecond may have more bills than a page holds.
  * Within such a millisecond, bills are read by falling ids.
+ *
+ * An exchange may find bills by the time of their booking. The oldest bill, if it was booked late, is then missing where
+ * its time is asked for, served where its id is, and missing again where its time is. Only this shows such an exchange.
  */
 export class TimeWalk {
   readonly #to: EpochMs;
@@ -46,6 +52,10 @@ export class TimeWalk {
   /** Whether the current question assumes an inclusive end time. A copy, since other walks may change `habits`. */
   #isEndIncluded: boolean;
   #hasEnded = false;
+  /** Whether a question by id served the oldest bill, after one by its time had not. */
+  #isFoundById = false;
+  /** Whether the exchange was seen to find bills by the time of their booking. */
+  #isByBooking = false;
   /** The walk's place before it skipped time. */
   #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
 
@@ -57,13 +67,14 @@ export class TimeWalk {
   }
 
   get endTime(): EpochMs {
-    if (this.#oldest === undefined) return this.#to;
+    if (this.#oldest === undefined || this.#step.kind === "by id") return this.#to;
     // `past` leaves out the oldest bill's own millisecond, and the other steps include it.
     const offsetMs = this.#step.kind === "past" ? 0 : 1;
     return epochMs(this.#oldest.cTime + offsetMs - Number(this.#isEndIncluded));
   }
 
   get idLessThan(): string | undefined {
+    if (this.#step.kind === "by id") return this.#oldest && idAbove(this.#oldest.billId);
     return this.#step.kind === "inside" ? this.#step.below : undefined;
   }
 
@@ -119,6 +130,8 @@ export class TimeWalk {
         // Bills that are known already may have filled the page: ask again without them.
         if (this.#learnsEnd(placed)) return undefined;
         return this.#goDown(placed) ? undefined : this.#end(answer);
+      case "by id":
+        return this.#takeById(placed, answer);
       default:
         return this.#step satisfies never;
     }
@@ -135,7 +148,7 @@ export class TimeWalk {
       if (this.#forgetsEnd()) return undefined;
       // Older bills may have filled a tiny page, if pages are sorted by id.
       const isFilled = this.#habits.areTiny && placed.some((row) => this.#isOlder(row));
-      if (!isFilled) return doubt;
+      if (!isFilled) return this.#seekById(doubt);
     }
     if (this.#goDown(placed)) return undefined;
     if (this.#oldest === undefined && this.#known && answer.rows.length > 0) {
@@ -171,6 +184,25 @@ export class TimeWalk {
     return undefined;
   }
 
+  /** Goes on after an answer by time that should have had the oldest bill. */
+  #seekById(doubt: Doubt): Doubt | undefined {
+    if (this.#isFoundById) {
+      this.#isByBooking = true;
+      this.#step = { kind: "past" };
+      return undefined;
+    }
+    this.#step = { kind: "by id" };
+    return this.#isByBooking ? undefined : doubt;
+  }
+
+  #takeById(placed: readonly PlacedRow[], answer: Answer): Doubt | undefined {
+    const doubt = unservedWitness(this.#witnesses, answer);
+    this.#step = { kind: doubt === undefined && this.#isByBooking ? "past" : "down" };
+    if (doubt !== undefined || this.#goDown(placed)) return doubt;
+    this.#isFoundById = true;
+    return undefined;
+  }
+
   /** @returns whether the rows had an older bill. */
   #goDown(placed: readonly PlacedRow[]): boolean {
     this.see(placed);
@@ -183,7 +215,11 @@ export class TimeWalk {
   /** Ends the walk, as nothing older came. This is a contradiction if an older bill is known and still served. */
   #end({ servedFrom }: Answer): Doubt | undefined {
     const known = this.#known;
-    if (known && this.#isOlder(known) && known.cTime >= servedFrom) return missing(known);
+    if (known && this.#isOlder(known) && known.cTime >= servedFrom) {
+      if (!this.#isByBooking) return missing(known);
+      this.#goTo([known]);
+      return undefined;
+    }
     this.#hasEnded = true;
     return undefined;
   }
@@ -228,6 +264,7 @@ export class TimeWalk {
     this.#oldest = oldestOf(rows);
     this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
     this.#step = { kind: "down" };
+    this.#isFoundById = false;
     this.#isEndIncluded = this.#habits.isEndIncluded;
   }
 }
