@@ -11,7 +11,8 @@ import {
   type PlacedRow,
 } from "./answers.ts";
 import { IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
-import { TimeBetween, TimeWalk } from "./time-walk.ts";
+import { TimeBetween } from "./time-between.ts";
+import { TimeWalk } from "./time-walk.ts";
 
 /** A question to the exchange, which is answered by one page. */
 export type Question = {
