@@ -53,7 +53,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
       'main', 'COIN-FUTURES', 'digest', '{}', 'billId', 'is missing', gen_random_uuid(),
       clock_timestamp()
     )`);
-  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ gaps: [{}], retiredAt: null });
+  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ unread: [{}], retiredAt: null });
   expect(await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" })).toMatchObject({ code: 1 });
 
   const retired = await at.run(["accounts", "retire", "main", "--product", "COIN-FUTURES"]);
@@ -64,7 +64,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({
     configured: true,
     retiredAt: expect.stringMatching(/^\d{4}-.*Z$/),
-    gaps: [],
+    unread: [],
     expiresAt: null,
     behindMs: 0,
   });

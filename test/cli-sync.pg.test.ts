@@ -227,7 +227,7 @@ describe("status", () => {
     const json = JSON.parse((await run("status", "--json", ...narrow)).stdout);
     expect(json).toMatchObject({
       lastRun: { command: "sync", outcome: "complete" },
-      streams: [{ productType: "USDT-FUTURES", lost: [{}], gaps: [{}], coverage: [{}, {}] }],
+      streams: [{ productType: "USDT-FUTURES", lost: [{}], unread: [{}], coverage: [{}, {}] }],
     });
     const all = JSON.parse((await run("status", "--json")).stdout);
     expect(all.streams).toHaveLength(2);

@@ -1,15 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
-import { jsonTime } from "../src/commands/json-times.ts";
-import {
-  recordsJson,
-  recordsText,
-  wantedRiskUnits,
-} from "../src/commands/status/records-status.ts";
+import { recordsJson, recordsTable, wantedRiskUnits } from "../src/commands/status/records.ts";
 import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
 import { summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
+import { jsonTime } from "../src/output/json-times.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../src/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
@@ -231,22 +227,14 @@ describe("status", () => {
       { name: "desk", ltv: true },
       { name: "spare", ltv: false, riskUnitIds: ["14"] },
     ]);
-    expect(recordsText(records, wanted, now).split("\n")).toEqual([
-      "symbols: 3,204 pairs, 2 of them gone, read 2026-11-21 03:24Z, 2 h ago",
-      "contracts: 560 contracts, 3 of them gone, read 2026-11-21 02:24Z, 3 h ago",
-      "main/loan-to-value/12: ltv 0.4321 since 2026-11-21 02:24Z, read 2026-11-21 03:24Z, 2 h ago",
-      "main/loan-to-value/13: none yet",
-      "desk/loan-to-value: none yet",
+    expect(recordsTable(records, wanted, now).text.split("\n")).toEqual([
+      "records                kept                                read  age",
+      "symbols                3,204 pairs, 2 gone    2026-11-21 03:24Z  2 h",
+      "contracts              560 contracts, 3 gone  2026-11-21 02:24Z  3 h",
+      "main/loan-to-value/12  ltv 0.4321             2026-11-21 03:24Z  2 h",
+      "main/loan-to-value/13  -                                      -    -",
+      "desk/loan-to-value     -                                      -    -",
     ]);
-    expect(recordsText({ symbols: undefined, contracts: [], loanToValue: [] }, [], now)).toBe(
-      "symbols: none yet",
-    );
-  });
-
-  test("marks a loan that is not asked for any more", () => {
-    expect(recordsText(records, [], now).split("\n")).toContain(
-      "main/loan-to-value/12: ltv 0.4321 since 2026-11-21 02:24Z, read 2026-11-21 03:24Z, 2 h ago; not asked for any more",
-    );
   });
 
   test("says the same to programs", () => {

@@ -29,7 +29,7 @@ test.each([
     expect(synced).toMatchObject({ code: 0 });
     const told = await at.status();
     const [stream] = told.streams;
-    expect(stream).toMatchObject({ gaps: [], lost: [], unproven: [], coverageShare: 1 });
+    expect(stream).toMatchObject({ unread: [], lost: [], unproven: [], coverageShare: 1 });
     expect(stream.settlingMs).toBe(10 * minuteMs);
     expect(stream.behindMs).toBeLessThan(minuteMs);
     expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
@@ -41,7 +41,7 @@ test.each([
 test("a stream that was not read yet has no time that expires, and says so", async () => {
   await using at = await house();
   const [stream] = (await at.status()).streams;
-  expect(stream).toMatchObject({ bills: 0, gaps: [{}], expiresAt: null, coverageShare: 0 });
+  expect(stream).toMatchObject({ bills: 0, unread: [{}], expiresAt: null, coverageShare: 0 });
   expect((await at.run("status")).stdout).toMatch(/^USDT-FUTURES +0 +not read yet +0\.0% /m);
 });
 

@@ -40,8 +40,8 @@ describe("after a complete sync", () => {
     expect(times).toMatchObject({
       completeThrough: settledTo,
       settling: interval(settledTo, syncedAt),
-      gaps: [],
-      unread: interval(syncedAt, syncedAt + 20 * secondMs),
+      unread: [],
+      behind: interval(syncedAt, syncedAt + 20 * secondMs),
       expiresAt: settledTo + historyMs,
     });
     expect(coverageShare(times)).toBe(1);
@@ -49,19 +49,19 @@ describe("after a complete sync", () => {
 
   test("days later, the time since is unread, and no gap", () => {
     const times = streamTimes(known(), planned(), after(3 * dayMs));
-    expect(times).toMatchObject({ gaps: [], unread: interval(syncedAt, syncedAt + 3 * dayMs) });
+    expect(times).toMatchObject({ unread: [], behind: interval(syncedAt, syncedAt + 3 * dayMs) });
     expect(coverageShare(times)).toBe(1);
   });
 
   test("nothing before its start is a gap where the estimate of the time is late", () => {
     const times = streamTimes(known(), planned(), after(-600));
-    expect(times).toMatchObject({ completeThrough: settledTo, gaps: [] });
+    expect(times).toMatchObject({ completeThrough: settledTo, unread: [] });
     expect(coverageShare(times)).toBe(1);
   });
 
   test("nothing is called lost that no run found lost, however late a clock says it is", () => {
     const times = streamTimes(known(), planned(), after(historyMs + 40 * dayMs));
-    expect(times).toMatchObject({ lost: [], gaps: [], expiresAt: settledTo + historyMs });
+    expect(times).toMatchObject({ lost: [], unread: [], expiresAt: settledTo + historyMs });
   });
 
   test("with no settle lag, nothing is settling", () => {
@@ -84,7 +84,7 @@ describe("after a complete sync", () => {
 test("a run that left its newest window open has a gap there, from what is settled on", () => {
   const newest = { from: settledTo, to: epochMs(syncedAt + hourMs) };
   const times = streamTimes(known({ open: [{ window: newest }] }), planned(), after(hourMs));
-  expect(times).toMatchObject({ settling: [], gaps: [newest], unread: [] });
+  expect(times).toMatchObject({ settling: [], unread: [newest], behind: [] });
 });
 
 describe("a first sync", () => {
@@ -92,8 +92,8 @@ describe("a first sync", () => {
     const times = streamTimes(known({ coverage: [] }), planned(), after(0));
     expect(times).toMatchObject({
       completeThrough: undefined,
-      gaps: interval(start, syncedAt),
-      unread: [],
+      unread: interval(start, syncedAt),
+      behind: [],
       expiresAt: undefined,
     });
     expect(coverageShare(times)).toBe(0);
@@ -114,13 +114,13 @@ describe("a first sync", () => {
     const times = streamTimes(interrupted, partsOf(0.95), after(minuteMs));
     expect(coverageShare(times)).toBeCloseTo(0.95, 4);
     expect(times.coverage).toEqual([]);
-    expect(lengthMs([...times.unproven, ...times.gaps])).toBe(lengthMs(windows));
+    expect(lengthMs([...times.unproven, ...times.unread])).toBe(lengthMs(windows));
   });
 
   test("loses nothing for two hours, in which its history may start later", () => {
     const times = streamTimes(interrupted, partsOf(0.5), after(hourMs));
     expect(times.expiresAt).toBe(start + historyMs + startSlackMs);
-    expect(times.gaps[0]?.from).toBe(start);
+    expect(times.unread[0]?.from).toBe(start);
   });
 });
 
@@ -153,7 +153,7 @@ test("the lists share no time, and leave none out between the start of the histo
         const times = streamTimes(given, reading, { now, settleLagMs });
         const lists = [
           ...[times.coverage, times.settling, times.unproven],
-          ...[times.gaps, times.lost, times.unread],
+          ...[times.unread, times.lost, times.behind],
         ].flat();
         expect(lengthMs(union(lists))).toBe(lengthMs(lists));
         const [whole, ...others] = union(lists);
@@ -163,7 +163,7 @@ test("the lists share no time, and leave none out between the start of the histo
         const { walks, lost } = planStream(stream, given, { now, settleLagMs: 0 });
         const wanted = union([...walks.map(({ window }) => window), ...lost]);
         const unsettled = union([
-          ...[times.settling, times.unproven, times.gaps, times.unread].flat(),
+          ...[times.settling, times.unproven, times.unread, times.behind].flat(),
         ]);
         expect(unsettled.at(0)?.from).toBe(wanted.at(0)?.from);
       },

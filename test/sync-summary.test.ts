@@ -58,10 +58,10 @@ const stopped = new StoppedError("stopped on request");
 test("the summary counts each product type and all of them, complete through the earliest", () => {
   const earlier = coin({ new: 5, completeThrough: epochMs(at - dayMs) });
   expect(linesOf([account([stream(), earlier])])).toEqual([
-    "main           new restated rejected requests  complete through",
-    "USDT-FUTURES 1,003        1        0       25 2026-11-21 03:24Z",
-    "COIN-FUTURES     5        1        0       25 2026-11-20 03:24Z",
-    "all          1,008        2        0       50 2026-11-20 03:24Z",
+    "main            new  restated  rejected  requests   complete through",
+    "USDT-FUTURES  1,003         1         0        25  2026-11-21 03:24Z",
+    "COIN-FUTURES      5         1         0        25  2026-11-20 03:24Z",
+    "all           1,008         2         0        50  2026-11-20 03:24Z",
     "",
     "complete, after 5.2 s",
   ]);

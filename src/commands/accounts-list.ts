@@ -4,13 +4,13 @@ import { openCommandDatabase } from "../db/open.ts";
 import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
 import { becameText } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, formatMinute, formatTable } from "../output/format.ts";
+import { jsonTimeOrNull } from "../output/json-times.ts";
 import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
 import type { Config } from "../roster/config.ts";
 import { readSelected } from "../roster/reachable.ts";
 import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
-import { jsonTimeOrNull } from "./json-times.ts";
 
 export type ListOptions = {
   readonly json: boolean;

@@ -67,7 +67,7 @@ export async function demoCommand(
   const synced = await syncCommand(config, io, { json: false });
   if (io.signal.aborted) return 1;
   print(io, "\n$ bill-sync status");
-  await statusCommand(() => config, io, { json: false, selection: everyLedger });
+  await statusCommand(() => config, io, { json: false, selection: everyLedger, isCheck: false });
   print(io, "\n$ bill-sync reconcile --full");
   const reconciled = await reconcileCommand(config, io, {
     json: false,

@@ -1,7 +1,5 @@
 import { readReachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
-import { hasSchema } from "../db/migrate.ts";
-import { openCommandDatabase } from "../db/open.ts";
 import {
   type ReachableMetrics,
   readMetrics,
@@ -14,6 +12,7 @@ import { everyName } from "../roster/reachable.ts";
 import { rosterReader } from "../roster/roster.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./export/export-output.ts";
 import { type ExitCode, type Io, tell } from "./io.ts";
+import { openStored } from "./stored.ts";
 
 // node_exporter runs as another user.
 const readableByAll = 0o644;
@@ -31,11 +30,11 @@ export async function metricsCommand(
   const shown = `--output ${path}`;
   const isFile = path !== "-";
   if (isFile) await refuseTakenOutput(path, true, shown);
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const { db } = database;
-  const { registry, unreachable } = (await hasSchema(db))
-    ? await readStored(db, config)
-    : { registry: registryOf(), unreachable: [] };
+  await using stored = await openStored(config, io);
+  const { registry, unreachable } =
+    stored.db === undefined
+      ? { registry: registryOf(), unreachable: [] }
+      : await readStored(stored.db, config);
   const text = await registry.metrics();
   await using output = isFile
     ? await fileOutput(path, { shown, mode: readableByAll })

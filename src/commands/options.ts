@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
+import { asJson, asText, type Result } from "../output/result.ts";
 import { type Config, narrowed, readConfig } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
-import type { ExitCode, Io } from "./io.ts";
+import { type ExitCode, type Io, print, printJson } from "./io.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -22,6 +23,13 @@ export type ExitWith = <Args extends unknown[]>(
 
 /** Adds a command's description of its arguments, options and action. */
 export type Define = (command: Command, deps: ProgramDeps, exitWith: ExitWith) => void;
+
+/** Prints a result, and returns its exit code. */
+export function answer(io: Io, json: boolean, result: Result): ExitCode {
+  if (json) printJson(io, asJson(result));
+  else print(io, asText(result));
+  return result.exit;
+}
 
 /** The options of a reporting command. */
 export type Reporting = {

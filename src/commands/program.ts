@@ -20,8 +20,8 @@ const entries: Readonly<Record<string, Entry>> = {
   ],
   sync: ["fetch what is missing, up to now; run it from cron", () => import("./sync/sync.ts")],
   status: [
-    "show through when each ledger is complete, and what is missing or lost",
-    () => import("./status.ts"),
+    "show through when each ledger is complete, and what is unread or lost",
+    () => import("./status/status.ts"),
   ],
   verify: [
     "read a span again and compare it with what is stored",

@@ -25,9 +25,9 @@ export type StreamStatus = StreamTimes & {
   readonly stream: Stream;
   readonly bills: number;
   readonly rejected: number;
-  /** Since when it is retired, and so has no gaps, and nothing of it settles or expires. */
+  /** Since when it is retired, and so has no unread time, and nothing of it settles or expires. */
   readonly retiredAt: EpochMs | undefined;
-  /** Since when its account is paused: it is not synced, but its gaps expire as ever. */
+  /** Since when its account is paused: it is not synced, but its unread time expires as ever. */
   readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that it cannot be read; otherwise as if retired. */
   readonly closedAt: EpochMs | undefined;
@@ -102,7 +102,7 @@ function closedStatus(
   return { closedAt, closedUnread: closedTime(known, closedAt).unread, unproven: [] };
 }
 
-const nothingWanted = { settling: [], gaps: [], unread: [], expiresAt: undefined };
+const nothingWanted = { settling: [], unread: [], behind: [], expiresAt: undefined };
 
 /** The last run of a command that may change the ledger. A mere check would hide how the sync ended. */
 async function readLastRun(db: Queryable): Promise<LastRun | undefined> {

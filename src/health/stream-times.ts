@@ -20,11 +20,11 @@ export type StreamTimes = {
   /** Read and stored, in windows that were not read to their end: not proven yet. */
   readonly unproven: readonly Interval[];
   /** Time that was planned and not read; the exchange's whole history where nothing was read yet. */
-  readonly gaps: readonly Interval[];
+  readonly unread: readonly Interval[];
   /** Time that a run found lost. */
   readonly lost: readonly Interval[];
   /** The time after the newest that any run has planned to read. */
-  readonly unread: readonly Interval[];
+  readonly behind: readonly Interval[];
   /** When the exchange begins to forget time that is not settled; undefined where nothing was read. */
   readonly expiresAt: EpochMs | undefined;
 };
@@ -53,8 +53,8 @@ export function streamTimes(
   const horizon = horizonAt(now);
   const times = { completeThrough: completeThrough(known, now), coverage, lost };
   if (planned.length === 0) {
-    const gaps = interval(horizon, now);
-    return { ...times, settling: [], unproven: [], gaps, unread: [], expiresAt: undefined };
+    const unread = interval(horizon, now);
+    return { ...times, settling: [], unproven: [], unread, behind: [], expiresAt: undefined };
   }
   const recordedTo = newest(recorded);
   // Where no window is open, the last run has read up to the time of its plan.
@@ -65,9 +65,9 @@ export function streamTimes(
   const plannedTo = newest([...planned, ...settling]);
   const unproven = subtract(parts, [...recorded, ...settling]);
   const start = historyStart(known, horizon);
-  const gaps = subtract(interval(start, plannedTo), [...recorded, ...settling, ...unproven]);
-  const unread = interval(plannedTo, now);
-  const [oldest] = union([...gaps, ...settling, ...unread]);
+  const unread = subtract(interval(start, plannedTo), [...recorded, ...settling, ...unproven]);
+  const behind = interval(plannedTo, now);
+  const [oldest] = union([...unread, ...settling, ...behind]);
   // While a first sync runs the horizon moves on. Time that passes it then is no loss, since the first sync
   // begins a little after the horizon.
   const slackMs = oldest?.from === start ? startSlackMs : 0;
@@ -75,8 +75,8 @@ export function streamTimes(
     ...times,
     settling,
     unproven,
-    gaps,
     unread,
+    behind,
     expiresAt: oldest && epochMs(oldest.from + slackMs + historyMs),
   };
 }
@@ -102,12 +102,12 @@ const newest = (intervals: readonly Interval[]): number =>
  * read. Lost time does not, nor does time that was not read before the stream was closed.
  */
 export function coverageShare(
-  times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "gaps" | "lost"> & {
+  times: Pick<StreamTimes, "coverage" | "settling" | "unproven" | "unread" | "lost"> & {
     readonly closedUnread?: readonly Interval[];
   },
 ): number {
   const { closedUnread = [] } = times;
   const readMs = lengthMs([...times.coverage, ...times.settling, ...times.unproven]);
-  const wholeMs = readMs + lengthMs([...times.gaps, ...times.lost, ...closedUnread]);
+  const wholeMs = readMs + lengthMs([...times.unread, ...times.lost, ...closedUnread]);
   return wholeMs === 0 ? 0 : readMs / wholeMs;
 }

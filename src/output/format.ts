@@ -48,22 +48,28 @@ export function formatDuration(ms: number): string {
 export const formatLength = (intervals: readonly Interval[]): string =>
   intervals.length === 0 ? "-" : formatDuration(lengthMs(intervals));
 
-/** Columns under their titles. The first is aligned left, the others right. */
+// Tables that would fit into such a line by a narrower gap have one: a sync of a million bills is one.
+const lineMax = 80;
+
+/** Columns under their titles. */
 export function formatTable(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
-  gap = "  ",
+  /** Which columns are flush right. Default all but the first. */
+  isRight: readonly boolean[] = titles.map((_, column) => column > 0),
 ): string {
   const lines = [titles, ...rows].map((line) => line.map(printableLine));
   const widths = titles.map((_, column) =>
     Math.max(...lines.map((line) => line[column]?.length ?? 0)),
   );
+  const narrow = widths.reduce((sum, width) => sum + width + 1, -1);
+  const gap = narrow <= lineMax && narrow + widths.length - 1 > lineMax ? " " : "  ";
   return lines
     .map((line) =>
       widths
-        .map((width, column) => {
+        .map((columnWidth, column) => {
           const cell = line[column] ?? "";
-          return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+          return isRight[column] === true ? cell.padStart(columnWidth) : cell.padEnd(columnWidth);
         })
         .join(gap)
         .trimEnd(),

@@ -1,8 +1,8 @@
 import { type Break, breakKinds, type PastDecision } from "../../audit/breaks.ts";
 import { epochMs } from "../../contract/time.ts";
 import { type AccountStates, retiredSince } from "../../db/accounts/account-states.ts";
+import { jsonTime } from "../../output/json-times.ts";
 import { printableLine } from "../../printable.ts";
-import { jsonTime } from "../json-times.ts";
 
 /** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
 export type Marked<Entry extends Break> = Entry & { readonly isRetired: boolean };

@@ -25,6 +25,7 @@ import {
   formatMinute,
   formatTable,
 } from "../../output/format.ts";
+import { jsonInterval, jsonTime } from "../../output/json-times.ts";
 import { streamColumn, streamName } from "../../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import type { Config } from "../../roster/config.ts";
@@ -35,7 +36,6 @@ import { planStream } from "../../sync/plan.ts";
 import type { StreamPlan } from "../../sync/store.ts";
 import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
-import { jsonInterval, jsonTime } from "../json-times.ts";
 import { allTargets, contractTypesOf, type Targets } from "./targets.ts";
 
 /** `sync --dry-run`: what sync would fetch. Writes nothing and asks the exchange for its time only. */

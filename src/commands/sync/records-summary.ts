@@ -1,5 +1,6 @@
 import { messageOf } from "../../errors.ts";
 import { formatCounted } from "../../output/format.ts";
+import { jsonTime } from "../../output/json-times.ts";
 import { riskUnitName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
 import type {
@@ -9,7 +10,6 @@ import type {
   SymbolsReport,
 } from "../../sync/settings-lists.ts";
 import type { LoanToValueReport } from "../../sync/sync-loan-to-value.ts";
-import { jsonTime } from "../json-times.ts";
 
 // A sync's summary of symbols, contracts and loan-to-value.
 

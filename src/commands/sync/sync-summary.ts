@@ -11,11 +11,11 @@ import {
   formatMinute,
   formatTable,
 } from "../../output/format.ts";
+import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../output/json-times.ts";
 import { riskUnitName, streamColumn, streamName, streamNames } from "../../output/stream-names.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";
-import { jsonInterval, jsonTime, jsonTimeOrNull } from "../json-times.ts";
 import { breakJson, breakText } from "../reconcile/break-text.ts";
 import {
   contractsLines,
@@ -44,8 +44,7 @@ export function summaryText(result: SyncResult): string {
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
   const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
   const total = streams.length > 1 ? [["all", ...totalCells(streams)]] : [];
-  // Narrower gaps than in other tables: a million bills still fit into 80 columns.
-  const table = formatTable([title, ...titles], [...rows, ...total], " ");
+  const table = formatTable([title, ...titles], [...rows, ...total]);
   return [
     ...(streams.length === 0 ? [] : [table, ""]),
     ...(symbols === undefined ? [] : symbolsLines(symbols)),

@@ -8,13 +8,13 @@ import {
   formatTable,
   formatTime,
 } from "../../output/format.ts";
+import { jsonInterval, jsonTime } from "../../output/json-times.ts";
 import { streamColumn, streamName, streamNames } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Finding, StreamVerification } from "../../sync/verify.ts";
 import { exitOf, type RunExit } from "../exit-code.ts";
-import { jsonInterval, jsonTime } from "../json-times.ts";
 import { recountText } from "../reconcile/recount.ts";
 
 export type AccountVerification = {

@@ -1,0 +1,146 @@
+import type { EpochMs } from "../contract/time.ts";
+import type { Interval } from "../sync/intervals.ts";
+import type { Stream } from "../sync/store.ts";
+import { formatCount, formatDuration, formatLength, formatMinute, formatTable } from "./format.ts";
+import { jsonInterval, jsonTime } from "./json-times.ts";
+import { streamColumn } from "./stream-names.ts";
+
+// What a command found, told once: text and JSON are made of it, and of nothing else.
+
+type Kinds = {
+  text: string;
+  /** A decimal, which never passes through a number. */
+  amount: string;
+  count: number;
+  /** From 0 to 1. */
+  share: number;
+  time: EpochMs;
+  /** Milliseconds. */
+  length: number;
+  spans: readonly Interval[];
+  /** For programs only, as it is. */
+  value: unknown;
+};
+
+const asItIs = (value: unknown): unknown => value;
+/** How a value of each kind is shown to people, and to programs. */
+const kinds: {
+  readonly [Kind in keyof Kinds]: {
+    readonly text: (value: Kinds[Kind]) => string;
+    readonly json: (value: Kinds[Kind]) => unknown;
+    readonly isRight?: true;
+  };
+} = {
+  text: { text: String, json: asItIs },
+  amount: { text: String, json: asItIs, isRight: true },
+  count: { text: formatCount, json: asItIs, isRight: true },
+  // Cut, not rounded: 100 % is the whole.
+  share: {
+    text: (value) => `${(Math.floor(value * 1_000) / 10).toFixed(1)}%`,
+    json: asItIs,
+    isRight: true,
+  },
+  time: { text: formatMinute, json: jsonTime, isRight: true },
+  length: { text: formatDuration, json: asItIs, isRight: true },
+  spans: { text: formatLength, json: (spans) => spans.map(jsonInterval), isRight: true },
+  value: { text: String, json: asItIs },
+};
+
+type ColumnOf<Row, Kind extends keyof Kinds> = {
+  readonly kind: Kind;
+  /** A value that is null or undefined is a dash for people, and null for programs. */
+  readonly of: (row: Row) => Kinds[Kind] | null | undefined;
+  /** As people read it. Default the key in words; empty where only programs are told. */
+  readonly title?: string;
+  readonly isForPeople?: true;
+};
+export type Column<Row> = { [Kind in keyof Kinds]: ColumnOf<Row, Kind> }[keyof Kinds];
+export type Columns<Row> = Readonly<Record<string, Column<Row>>>;
+
+/** Rows with the same columns. One without a name is for people only. */
+export type Table = {
+  readonly name: string;
+  readonly text: string;
+  readonly json: readonly object[];
+};
+
+const rendered = <Row>(column: Column<Row>, row: Row, to: "text" | "json"): unknown => {
+  const value = column.of(row) ?? undefined;
+  if (value === undefined) return to === "text" ? "-" : null;
+  return (kinds[column.kind][to] as (value: unknown) => unknown)(value);
+};
+
+const isShown = ({ kind, title }: { readonly kind: keyof Kinds; readonly title?: string }) =>
+  kind !== "value" && title !== "";
+
+export function table<Row>(name: string, columns: Columns<Row>, rows: readonly Row[]): Table {
+  return { name, text: rowsText(columns, rows), json: rowsJson(columns, rows) };
+}
+
+/** The rows for people; empty where there are none. */
+export function rowsText<Row>(columns: Columns<Row>, rows: readonly Row[]): string {
+  const shown = Object.entries(columns).filter(([, column]) => isShown(column));
+  if (rows.length === 0 || shown.length === 0) return "";
+  return formatTable(
+    shown.map(([key, { title = inWords(key) }]) => title),
+    rows.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
+    shown.map(([, { kind }]) => kinds[kind].isRight === true),
+  );
+}
+
+/** The rows for programs. */
+export const rowsJson = <Row>(columns: Columns<Row>, rows: readonly Row[]): readonly object[] =>
+  rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(columns)
+        .filter(([, { isForPeople = false }]) => !isForPeople)
+        .map(([key, column]) => [key, rendered(column, row, "json")]),
+    ),
+  );
+
+/** "completeThrough": "complete through" */
+const inWords = (key: string): string =>
+  key.replaceAll(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);
+
+/** A row's ledger: its account and product type for programs, its name for people. */
+export function ledgerColumns<Row>(
+  rows: readonly Row[],
+  streamOf: (row: Row) => Stream,
+): Columns<Row> {
+  const { title, nameOf } = streamColumn(rows.map(streamOf));
+  return {
+    account: { kind: "text", title: "", of: (row) => streamOf(row).account },
+    productType: { kind: "text", title: "", of: (row) => streamOf(row).productType },
+    ledger: { kind: "text", title, isForPeople: true, of: (row) => nameOf(streamOf(row)) },
+  };
+}
+
+/** What a command returns, whoever called it. */
+export type Result = {
+  /** For programs, beside the tables that have names. */
+  readonly data: object;
+  /** For people, in this order: tables, and lines between them. */
+  readonly parts: readonly (Table | string)[];
+  readonly exit: 0 | 1 | 2 | 3;
+};
+
+/** Tables stand apart from lines. Those without rows are left out. */
+export const asText = ({ parts }: Pick<Result, "parts">): string =>
+  parts
+    .filter((part) => typeof part === "string" || part.text !== "")
+    .map((part, place, all) => {
+      if (typeof part === "string") return part;
+      const before = place === 0 || all[place - 1] === "" ? "" : "\n";
+      const next = all[place + 1];
+      return `${before}${part.text}${typeof next === "string" && next !== "" ? "\n" : ""}`;
+    })
+    .join("\n");
+
+export const asJson = ({ data, parts }: Result): object => ({
+  ...data,
+  ...Object.fromEntries(
+    parts.flatMap((part) =>
+      typeof part === "string" || part.name === "" ? [] : [[part.name, part.json]],
+    ),
+  ),
+});
