@@ -12,9 +12,8 @@ import {
   type Target,
   targetsOf,
 } from "./commands/sync/targets.ts";
-import { runVerification } from "./commands/verify/verify.ts";
+import { readSpan, runVerification } from "./commands/verify/verify.ts";
 import { endOfVerification, type Verification } from "./commands/verify/verify-result.ts";
-import { readSpan } from "./commands/verify/verify-span.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { migrate } from "./db/migrate.ts";
@@ -183,7 +182,6 @@ async function verify(at: At, options: VerifyOptions) {
     signal: stop.signal,
     span,
     repair: options.repair ?? false,
-    counts: true,
   };
   await runVerification(configFor(at, options, true), { ...deps, ...kept });
   const verification = await promise;

@@ -1,11 +1,8 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Break } from "../src/audit/breaks.ts";
-import { rejectedLines } from "../src/commands/breaks.ts";
-import { reconciliationText } from "../src/commands/reconcile/reconcile.ts";
-import { Findings, verificationText } from "../src/commands/verify/verify-result.ts";
-import { epochMs, hourMs } from "../src/contract/time.ts";
+import { epochMs } from "../src/contract/time.ts";
+import { rowsText } from "../src/output/result.ts";
 import { streamColumn, streamName } from "../src/output/stream-names.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import { strayText } from "../src/sync/walk/strays.ts";
@@ -77,76 +74,11 @@ test("a stream is named on one line, whatever the tables call it", () => {
   expect(streamColumn([stream]).title).toBe("a\\u{1b}]0;x\\u{7}\\nall: done");
 });
 
-describe("what the exchange sent forges no line", () => {
-  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
-  const span = { from: epochMs(0), to: epochMs(hourMs) };
+test("what the exchange sent forges no line, in a message or in a table", () => {
   const forged = "1\nmain: all equal";
-  const fault = { path: `a.${forged}`, reason: "is not a decimal number" };
-
-  test("of a verification", () => {
-    const findings = new Findings(10);
-    const bill = { stream, billId: forged, cTime: epochMs(0) };
-    findings.add({ ...bill, kind: "missing", isHealed: false });
-    findings.add({ ...bill, kind: "extra", reason: "unknown" });
-    const fields = [{ field: "symbol", stored: forged, served: forged }];
-    findings.add({ ...bill, kind: "changed", fields, isHealed: false });
-    findings.add({ stream, kind: "rejected", billId: forged, fault, isAccepted: false });
-    const streams = [{ stream, span: [span], compared: 4, requests: 1, error: undefined }];
-    const reports = [{ account: "main", streams, recounted: [], error: undefined }];
-    const text = verificationText({ span, reports, findings });
-    expect(text.match(/^main: /gm)).toBe(null);
-    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(7);
-  });
-
-  test("of rejected rows", () => {
-    const row = { ...stream, ...fault, digest: "0123456789abcdef", rejectedAt: "" };
-    const text = rejectedLines([row, { ...row, account: forged }]).join("\n");
-    expect(text.match(/^main: /gm)).toBe(null);
-    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(3);
-  });
-
-  test("of a reconciliation", () => {
-    const chain = { ...stream, coin: forged, bills: 1, tested: 1, rounded: 0, rounding: "0" };
-    const days = { reconciled: 1, incomplete: 0, broken: 0 };
-    const found: Break = {
-      breakId: 1,
-      kind: "chain",
-      ...stream,
-      coin: forged,
-      anchor: forged,
-      happenedAt: null,
-      expected: null,
-      observed: null,
-      difference: null,
-      firstBadBill: forged,
-      lastGoodBill: forged,
-      firstBadProductType: null,
-      lastGoodProductType: null,
-      explanation: forged,
-      firstSeenAt: "2026-01-01T00:00:00.000Z",
-      state: "open",
-      note: null,
-      signedOffAt: null,
-      signedOffBy: null,
-      resolvedAt: null,
-      decisions: [],
-    };
-    const text = reconciliationText(
-      {
-        isWhole: true,
-        chains: [{ ...chain, days }],
-        rules: [],
-        breaks: [{ ...found, isRetired: false }],
-      },
-      0,
-    );
-    expect(text.match(/^main: /gm)).toBe(null);
-    expect(text.match(/1\\nmain: all equal/g)).toHaveLength(6);
-  });
-
-  test("of a page of another time", () => {
-    expect(strayText([{ billId: forged, cTime: epochMs(0) }])).toMatch(
-      /^bill 1\\nmain: all equal of 1970/,
-    );
-  });
+  expect(strayText([{ billId: forged, cTime: epochMs(0) }])).toMatch(
+    /^bill 1\\nmain: all equal of 1970/,
+  );
+  const cell = rowsText<string>({ [forged]: { kind: "text", of: (text) => text } }, [forged]);
+  expect(cell.split("\n")).toHaveLength(2);
 });

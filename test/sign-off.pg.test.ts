@@ -79,10 +79,8 @@ describe("breaks", () => {
     expect(open.code).toBe(1);
     expect(open.stdout.match(/^#\d+/gm)).toEqual(["#2", "#5", "#7", "#8"]);
     const all = await breaks("list", "--all", "--account", "main");
-    expect(all.stdout.match(/^#\d+/gm)).toEqual(["#1", "#2", "#3", "#4", "#5"]);
-    expect(all.stdout).toMatch(
-      /^#1 chain: .*\n(?: {3}.*\n)+ {3}signed off \d{4}-\S+Z by Ann: lost in the move\n#2/m,
-    );
+    expect(all.stdout.match(/^#\d+ +chain/gm)).toHaveLength(5);
+    expect(all.stdout).toMatch(/^#1 +accepted +\d{4}-\S+ \S+Z +Ann +lost in the move$/m);
   });
 
   test("of a retired ledger are marked so, where they are found and where they are listed", async () => {
@@ -90,8 +88,8 @@ describe("breaks", () => {
     await retire("retire");
     for (const command of [["reconcile"], ["breaks", "list"]]) {
       const { stdout } = await runCli(command, { env });
-      expect(stdout).toMatch(/^ {3}third\/USDT-FUTURES .* \(retired\)$/m);
-      expect(stdout).not.toMatch(/^ {3}main\/.*\(retired\)$/m);
+      expect(stdout).toMatch(/^#\d+ +chain +third\/USDT-FUTURES \(retired\) /m);
+      expect(stdout).not.toMatch(/main\/\S+ \(retired\)/);
       const { breaks: own } = JSON.parse((await runCli([...command, "--json"], { env })).stdout);
       for (const { account, isRetired } of own) expect(isRetired).toBe(account === "third");
     }
@@ -105,7 +103,7 @@ describe("breaks", () => {
       code: 0,
       stdout: "reopened 1 break (#3)\n",
     });
-    expect((await reconcile()).stdout).toMatch(/^#3 chain/m);
+    expect((await reconcile()).stdout).toMatch(/^#3 +chain/m);
     await breaks("accept", "3", "--note", "again");
     const [, , third] = await listed("--all");
     expect(third).toMatchObject({

@@ -76,9 +76,9 @@ describe("a user's own mapping", () => {
     );
     expect(await shown()).toEqual({ unmapped: "16", bonus: "0", bonuses: null, isBooked: false });
     const before = await runCli(["reconcile"], { env });
-    expect({ ...before, stdout: before.stdout.match(/^#\d+ \w+/gm) }).toMatchObject({
+    expect({ ...before, stdout: before.stdout.match(/^#\d+ +\w+/gm) }).toMatchObject({
       code: 1,
-      stdout: ["#1 chain", "#2 chain"],
+      stdout: ["#1     chain", "#2     chain"],
     });
 
     expect(await types("set", "lucky_draw", "bonus")).toMatchObject({

@@ -4,20 +4,20 @@ import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
-import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
+import { type Columns, type Result, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
-import { printableLine } from "../printable.ts";
 import { type Config, readConfig } from "../roster/config.ts";
 import { notFoundAmong, reachableSelection } from "../roster/reachable.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
-import { type Define, type Reporting, reporting } from "./options.ts";
-import { breakJson, listedText, markRetired } from "./reconcile/break-text.ts";
+import { type ExitCode, type Io, print, tell } from "./io.ts";
+import { answer, type Define, type Reporting, reporting } from "./options.ts";
+import { breakJson, breaksTable, decidedTable, markRetired } from "./reconcile/break-rows.ts";
+import { noResult, openStored } from "./stored.ts";
 
 type ListOptions = { readonly all: boolean; readonly json: boolean; readonly selection: Selection };
 
@@ -25,47 +25,47 @@ type ListOptions = { readonly all: boolean; readonly json: boolean; readonly sel
 const rowsShownMax = 100;
 
 /** `breaks list`: what does not add up, as the last check found it, and rows that could not be read. */
-async function listCommand(
+async function listCommand(config: Config, io: Io, options: ListOptions): Promise<ExitCode> {
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  const nothing = { breaks: [], rejected: [], ...unreachableJson([]) };
+  const result = db === undefined ? noResult(config, nothing) : await list(db, config, options);
+  return answer(io, options.json, result);
+}
+
+async function list(
+  db: Database,
   config: Config,
-  io: Io,
-  { all: isAll, json, selection: asked }: ListOptions,
-): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const { db } = database;
-  if (!(await hasSchema(db))) {
-    if (json) printJson(io, { breaks: [], rejected: [], ...unreachableJson([]) });
-    else print(io, "nothing is stored yet; run sync");
-    return 0;
-  }
+  { all: isAll, selection: asked }: ListOptions,
+): Promise<Result> {
   const { selection, unreachable } = await reachableSelection(db, config, asked);
   const listed = await readBreaks(db, selection, { isAll });
   const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
   const rejected = await listRejected(db, selection);
-  if (json) {
-    printJson(io, { breaks: breaks.map(breakJson), rejected, ...unreachableJson(unreachable) });
-  } else {
-    const nothing = isAll
-      ? "no break was ever found"
-      : "nothing is open; --all lists what is accepted or resolved";
-    const lines = [...breaks.map(listedText), ...rejectedLines(rejected)];
-    const away = unreachableLines(unreachable);
-    print(io, [...(lines.length === 0 ? [nothing] : lines), ...away].join("\n"));
-  }
   const isOpen = rejected.length > 0 || breaks.some(({ state }) => state === "open");
-  return unreachable.length > 0 || isOpen ? 1 : 0;
+  const more = rejected.length - rowsShownMax;
+  const nothing = isAll
+    ? "no break was ever found"
+    : "nothing is open; --all lists what is accepted or resolved";
+  return {
+    data: { breaks: breaks.map(breakJson), rejected, ...unreachableJson(unreachable) },
+    parts: [
+      ...(breaks.length + rejected.length === 0 ? [nothing] : []),
+      breaksTable(breaks),
+      ...(isAll ? [decidedTable(breaks)] : []),
+      table("", rejectedColumns, rejected.slice(0, rowsShownMax)),
+      ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
+      ...unreachableLines(unreachable),
+    ],
+    exit: unreachable.length > 0 || isOpen ? 1 : 0,
+  };
 }
 
-export const rejectedLines = (rows: readonly RejectedBill[]): readonly string[] => [
-  ...rows
-    .slice(0, rowsShownMax)
-    .map(
-      ({ digest, path, reason, ...stream }) =>
-        `${streamName(stream)}: row ${digest}: ${printableLine(`${path === "" ? "" : `${path}: `}${reason}`)}`,
-    ),
-  ...(rows.length > rowsShownMax
-    ? [`and ${formatCount(rows.length - rowsShownMax)} more rows in rejected_bills`]
-    : []),
-];
+export const rejectedColumns: Columns<RejectedBill> = {
+  ledger: { kind: "text", of: (row) => streamName(row) },
+  row: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
+  fault: { kind: "text", of: ({ path, reason }) => `${path === "" ? "" : `${path}: `}${reason}` },
+};
 
 type DecideWords = {
   readonly account?: readonly string[];

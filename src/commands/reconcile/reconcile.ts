@@ -3,25 +3,24 @@ import type { ChainSummary, RuleSummary } from "../../audit/reconcile.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../audit/reconcile.ts";
 import { movesText } from "../../audit/rules.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
-import type { Database } from "../../db/connect.ts";
-import { hasSchema } from "../../db/migrate.ts";
-import { openCommandDatabase } from "../../db/open.ts";
+import type { Unreachable } from "../../db/citus.ts";
 import { expectedRule } from "../../db/sql/expected-rule.ts";
-import type { BillCount } from "../../ledger/bill-counts.ts";
 import type { DifferingDay } from "../../ledger/differing-days.ts";
-import { formatCount, formatCounted, formatTable } from "../../output/format.ts";
+import { formatCount, formatCounted } from "../../output/format.ts";
+import { type Columns, type Result, table } from "../../output/result.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import { printableLine } from "../../printable.ts";
 import { type Config, readConfig } from "../../roster/config.ts";
 import { reachableSelection } from "../../roster/reachable.ts";
 import { type Selection, selectionOf } from "../../roster/roster.ts";
 import { exitOf } from "../exit-code.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import type { ExitCode, Io } from "../io.ts";
 import { type LoggedEnd, loggedRun } from "../logged-run.ts";
-import { type Define, type Reporting, reporting } from "../options.ts";
-import { breakJson, breakText, type Marked, markRetired } from "./break-text.ts";
+import { answer, type Define, type Reporting, reporting } from "../options.ts";
+import { noResult, openStored } from "../stored.ts";
+import { breakJson, breaksTable, type Marked, markRetired } from "./break-rows.ts";
 import { recountText } from "./recount.ts";
-import { repair } from "./repair.ts";
+import { type RepairDeps, repair } from "./repair.ts";
 
 export type ReconcileOptions = {
   readonly selection: Selection;
@@ -38,148 +37,144 @@ export async function reconcileCommand(
   io: Io,
   options: ReconcileOptions,
 ): Promise<ExitCode> {
-  const notify = (message: string) => tell(io, message);
-  await using database = await openCommandDatabase(config.database, notify, { statementMaxMs });
-  const { db } = database;
-  if (!(await hasSchema(db))) {
-    const nothing = { ...reconciliationJson(nothingStored, nothingWrong), ...unreachableJson([]) };
-    if (options.json) printJson(io, nothing);
-    else print(io, "nothing is stored yet; run sync");
-    return 0;
+  await using stored = await openStored(config, io, { statementMaxMs });
+  const { db } = stored;
+  if (db === undefined) {
+    const nothing = {
+      isWhole: true,
+      chains: [],
+      rules: [],
+      breaks: [],
+      recounted: [],
+      wrongDays: [],
+    };
+    return answer(io, options.json, noResult(config, { ...nothing, ...unreachableJson([]) }));
   }
   const reachable = await reachableSelection(db, config, options.selection);
-  const run = () => check(config, io, db, { ...options, ...reachable });
+  const run = async (runId: string): Promise<LoggedEnd> => {
+    const checked = await check({ config, io, db, runId }, { ...options, ...reachable });
+    const { selection, unreachable } = reachable;
+    const { isWhole, chains, breaks } = checked;
+    const signedOff = await countSignedOff(db, selection);
+    const errors = [
+      ...(io.signal.aborted ? [io.signal.reason] : []),
+      ...unreachable.map(({ error }) => error),
+    ];
+    const end = exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true });
+    answer(io, options.json, resultOf(checked, { signedOff, unreachable, exit: end.exitCode }));
+    // Whether all bills of all accounts were checked.
+    const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
+    const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
+    return { ...end, counts, errors };
+  };
   return await loggedRun(db, "reconcile", run, io.signal);
 }
 
-type Reachable = ReconcileOptions & Awaited<ReturnType<typeof reachableSelection>>;
-
 /** The result of a check, with the breaks of retired ledgers marked. */
-type Checked = Pick<Reconciliation, "isWhole" | "chains" | "rules"> & {
+export type Checked = Omit<Reconciliation, "wholeAccounts" | "breaks"> & {
   readonly breaks: readonly Marked<Break>[];
 };
 
-const nothingStored: Checked = { isWhole: true, chains: [], rules: [], breaks: [] };
-
 async function check(
-  config: Config,
-  io: Io,
-  db: Database,
-  { selection, unreachable, full: isFull, repair: isRepair, json }: Reachable,
-): Promise<LoggedEnd> {
+  deps: RepairDeps,
+  { selection, full: isFull, repair: isRepair }: ReconcileOptions,
+): Promise<Checked> {
+  const { db } = deps;
   const first = await reconcile(db, selection, { isFull });
   const isRepaired = isRepair && first.breaks.length > 0;
-  if (isRepaired) await repair({ db, config, io }, await readBrokenSpans(db, selection));
-  const result = isRepaired ? await reconcile(db, selection, { isFull }) : first;
-  const recounted = [...first.recounted, ...(isRepaired ? result.recounted : [])];
-  const wrongDays = [...first.wrongDays, ...(isRepaired ? result.wrongDays : [])];
-  const { isWhole, chains, rules } = result;
-  const breaks = result.breaks.map(markRetired(await readAccountStates(db, selection.accounts)));
-  const checked = { isWhole, chains, rules, breaks };
-  const told = [...recounted.map(recountText), ...wrongDays.map(wrongDayText)];
-  const left = unreachableLines(unreachable).map((line) => `not checked: ${line}`);
-  if (json) {
-    const setRight = { recounted, wrongDays };
-    printJson(io, { ...reconciliationJson(checked, setRight), ...unreachableJson(unreachable) });
-  } else {
-    const signedOff = await countSignedOff(db, selection);
-    const text = reconciliationText(checked, signedOff, { areAll: left.length === 0 });
-    print(io, [...told, text, ...left].join("\n"));
-  }
-  const errors = [
-    ...(io.signal.aborted ? [io.signal.reason] : []),
-    ...unreachable.map(({ error }) => error),
-  ];
+  if (isRepaired) await repair(deps, await readBrokenSpans(db, selection));
+  const { wholeAccounts: _, ...last } = isRepaired
+    ? await reconcile(db, selection, { isFull })
+    : first;
   return {
-    ...exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true }),
-    counts: {
-      isWhole,
-      // Whether all bills of all accounts were checked.
-      isOfAll: isWhole && !selection.accounts && !selection.productTypes,
-      chains: chains.length,
-      breaks: breaks.length,
-    },
-    errors,
+    ...last,
+    breaks: last.breaks.map(markRetired(await readAccountStates(db, selection.accounts))),
+    recounted: [...first.recounted, ...(isRepaired ? last.recounted : [])],
+    wrongDays: [...first.wrongDays, ...(isRepaired ? last.wrongDays : [])],
   };
 }
-
-/** Stored summaries that differed from the rows and were stored anew. */
-type SetRight = {
-  readonly recounted: readonly BillCount[];
-  readonly wrongDays: readonly DifferingDay[];
-};
-
-const nothingWrong: SetRight = { recounted: [], wrongDays: [] };
 
 const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
   `${printableLine(`${account}/${wallet} ${coin} ${day}`)}: the stored day did not agree with its ` +
   "bills; it was added up anew";
 
-const reconciliationJson = (result: Checked, setRight: SetRight): object => ({
-  ...result,
-  breaks: result.breaks.map(breakJson),
-  ...setRight,
-});
+const chainColumns: Columns<ChainSummary> = {
+  checked: {
+    kind: "text",
+    of: ({ account, productType, coin }) => `${account}/${productType} ${coin}`,
+  },
+  bills: { kind: "count", of: ({ bills }) => bills },
+  tested: { kind: "count", of: ({ tested }) => tested },
+  rounded: {
+    kind: "amount",
+    of: ({ rounded, rounding }) => (rounded === 0 ? null : `${formatCount(rounded)} (${rounding})`),
+  },
+  reconciled: { kind: "count", title: "days reconciled", of: ({ days }) => days.reconciled },
+  incomplete: { kind: "count", title: "not all read", of: ({ days }) => days.incomplete },
+  broken: { kind: "count", of: ({ days }) => days.broken },
+};
 
-/**
- * @param signedOff how many breaks are signed off of which something does not add up.
- * @param areAll whether all accounts were checked that were asked for.
- */
-export function reconciliationText(
-  { chains, rules, breaks, isWhole }: Checked,
-  signedOff: number,
-  { areAll } = { areAll: true },
-): string {
+const ruleColumns: Columns<RuleSummary> = {
+  wallet: {
+    kind: "text",
+    title: "what moves the balance",
+    of: ({ account, productType }) => `${account}/${productType}`,
+  },
+  category: { kind: "text", of: ({ businessType, category }) => businessType ?? category },
+  by: { kind: "text", of: ({ isTestable, moves }) => (isTestable ? moves : "untestable") },
+  fits: {
+    kind: "amount",
+    of: ({ fitting, tested }) => `${formatCount(fitting)} of ${formatCount(tested)}`,
+  },
+};
+
+/** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
+export function resultOf(
+  { chains, rules, breaks, isWhole, recounted, wrongDays }: Checked,
+  {
+    signedOff = 0,
+    unreachable = [],
+    exit = 0,
+  }: {
+    /** How many breaks are accepted of which something does not add up. */
+    readonly signedOff?: number;
+    readonly unreachable?: readonly Unreachable[];
+    readonly exit?: ExitCode;
+  } = {},
+): Result {
   const odd = rules.filter(
     ({ category, businessType, moves, tested, fitting }) =>
       tested !== fitting || businessType !== null || moves !== movesText(expectedRule(category)),
   );
-  const isTestable = rules.every((rule) => rule.isTestable);
   const exceptions = [
-    ...(isTestable ? [] : ["what is untestable"]),
-    ...(signedOff === 0
-      ? []
-      : [`${formatCounted(signedOff, "break")} that ${signedOff === 1 ? "is" : "are"} signed off`]),
+    ...(rules.every((rule) => rule.isTestable) ? [] : ["what is untestable"]),
+    ...(signedOff === 0 ? [] : [formatCounted(signedOff, "accepted break")]),
   ].join(" and ");
-  const whole = areAll ? "the ledger" : "what was checked";
   const end =
     breaks.length === 0
-      ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}${whole} adds up`
+      ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
+        `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
         'to accept one: bill-sync breaks accept NUMBER --note "…"';
-  return [
-    chains.length === 0 ? "no bill was stored since the last check" : chainTable(chains),
-    ...(odd.length === 0 ? [] : ["", ruleTable(odd)]),
-    ...(breaks.length === 0 ? [] : ["", ...breaks.map(breakText)]),
-    "",
-    isWhole ? end : `${end} (checked what changed; --full checks all)`,
-  ].join("\n");
+  return {
+    data: {
+      ...{ isWhole, chains, rules, recounted, wrongDays },
+      breaks: breaks.map(breakJson),
+      ...unreachableJson(unreachable),
+    },
+    parts: [
+      ...recounted.map(recountText),
+      ...wrongDays.map(wrongDayText),
+      ...(chains.length === 0 ? ["no bill was stored since the last check"] : []),
+      table("", chainColumns, chains),
+      table("", ruleColumns, odd),
+      breaksTable(breaks),
+      isWhole ? end : `${end} (checked what changed; --full checks all)`,
+      ...unreachableLines(unreachable).map((line) => `not checked: ${line}`),
+    ],
+    exit,
+  };
 }
-
-const chainTable = (chains: readonly ChainSummary[]): string =>
-  formatTable(
-    ["checked", "bills", "tested", "rounded", "days reconciled", "not all read", "broken"],
-    chains.map(({ account, productType, coin, bills, tested, rounded, rounding, days }) => [
-      `${account}/${productType} ${coin}`,
-      formatCount(bills),
-      formatCount(tested),
-      rounded === 0 ? "-" : `${formatCount(rounded)} (${rounding})`,
-      formatCount(days.reconciled),
-      formatCount(days.incomplete),
-      formatCount(days.broken),
-    ]),
-  );
-
-const ruleTable = (rules: readonly RuleSummary[]): string =>
-  formatTable(
-    ["what moves the balance", "category", "by", "fits"],
-    rules.map(({ account, productType, category, businessType, ...rule }) => [
-      `${account}/${productType}`,
-      businessType ?? category,
-      rule.isTestable ? rule.moves : "untestable",
-      `${formatCount(rule.fitting)} of ${formatCount(rule.tested)}`,
-    ]),
-  );
 
 type ReconcileWords = Reporting & {
   readonly full: boolean;

@@ -2,21 +2,31 @@ import type { BrokenSpan } from "../../audit/breaks.ts";
 import { systemClock } from "../../clock.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
+import { formatCounted } from "../../output/format.ts";
 import { streamName } from "../../output/stream-names.ts";
 import type { Config } from "../../roster/config.ts";
 import { withAdded } from "../../roster/to-read.ts";
 import { horizonAt } from "../../sync/plan.ts";
 import { type Io, tell } from "../io.ts";
-import { verifyCommand } from "../verify/verify.ts";
+import { compareAccounts } from "../verify/compare.ts";
+import { remarksOf, repairedOf } from "../verify/verify-result.ts";
 
-/** Reads the spans again, as `verify --repair` does. What it wrote is reported on standard error. */
+export type RepairDeps = {
+  readonly config: Config;
+  readonly io: Io;
+  readonly db: Database;
+  readonly runId: string;
+};
+
+/** Reads the spans again, and writes what differs. Says on standard error what it wrote. */
 export async function repair(
-  { db, config, io }: { readonly db: Database; readonly config: Config; readonly io: Io },
+  { db, config, io, runId }: RepairDeps,
   spans: readonly BrokenSpan[],
 ): Promise<void> {
   const now = systemClock.now();
   const horizon = horizonAt(now);
   const whole = await withAdded(db, config);
+  const notice = (message: string) => tell(io, message);
   for (const { account, productType, from, to } of spans) {
     const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
     const wanted = whole.accounts.filter(
@@ -27,7 +37,7 @@ export async function repair(
       (from >= now && "is later than this machine's clock") ||
       (wanted.length === 0 && "is not configured");
     if (obstacle) {
-      tell(io, `${name} ${obstacle}: it cannot be read again`);
+      notice(`${name} ${obstacle}: it cannot be read again`);
       continue;
     }
     const narrow = {
@@ -35,9 +45,12 @@ export async function repair(
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
     // The exchange's clock dated the bills and may be ahead of this machine's.
-    const span = { from: isoTime(from), to: isoTime(epochMs(Math.min(to, now))) };
-    // Its output is not this command's result: failing to write it is no failure.
-    const beside = { ...io, out: io.err, lost: () => undefined };
-    await verifyCommand(narrow, beside, { ...span, repair: true, json: false, counts: false });
+    const span = { from, to: epochMs(Math.min(to, now)) };
+    const again = { db, notice, signal: io.signal, span, repair: true, counts: false, runId };
+    const result = await compareAccounts(narrow, { ...again, keptMax: 0 });
+    const repaired = repairedOf(result);
+    const end =
+      repaired === 0 ? "nothing to repair" : `${formatCounted(repaired, "bill")} repaired`;
+    notice([`${name}: ${end}`, ...remarksOf(result)].join("; "));
   }
 }

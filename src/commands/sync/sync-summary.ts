@@ -16,7 +16,7 @@ import { riskUnitName, streamColumn, streamName, streamNames } from "../../outpu
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";
-import { breakJson, breakText } from "../reconcile/break-text.ts";
+import { breakJson, breaksTable } from "../reconcile/break-rows.ts";
 import {
   contractsLines,
   contractsName,
@@ -174,7 +174,8 @@ function reconciledLines(reconciled: SyncRun["reconciled"]): readonly string[] {
   const ofThem =
     opened.length === 0 ? "none of them new" : `${formatCount(opened.length)} of them new`;
   return [
-    ...opened.slice(0, breaksShownMax).map((entry) => breakText({ ...entry, isRetired: false })),
+    breaksTable(opened.slice(0, breaksShownMax).map((entry) => ({ ...entry, isRetired: false })))
+      .text,
     `${formatCounted(open, "break")} open, ${ofThem}: bill-sync breaks list shows all`,
   ];
 }

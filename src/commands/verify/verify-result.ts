@@ -1,16 +1,16 @@
 import type { EpochMs } from "../../contract/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { BillCount } from "../../ledger/bill-counts.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatInterval,
-  formatTable,
-  formatTime,
-} from "../../output/format.ts";
+import { formatCount, formatCounted, formatInterval, formatTime } from "../../output/format.ts";
 import { jsonInterval, jsonTime } from "../../output/json-times.ts";
-import { streamColumn, streamName, streamNames } from "../../output/stream-names.ts";
-import { printableLine } from "../../printable.ts";
+import {
+  type Column,
+  type Columns,
+  ledgerColumns,
+  type Result,
+  table,
+} from "../../output/result.ts";
+import { streamName, streamNames } from "../../output/stream-names.ts";
 import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { Finding, StreamVerification } from "../../sync/verify.ts";
@@ -97,11 +97,14 @@ function isDifference(finding: Finding): boolean {
 const streamsOf = ({ reports }: Verification): readonly StreamVerification[] =>
   reports.flatMap(({ streams }) => streams);
 
-const remainingOf = (verification: Verification): number =>
+const sumOf = (verification: Verification, count: keyof Counts): number =>
   streamsOf(verification).reduce(
-    (sum, { stream }) => sum + verification.findings.counts(stream).remaining,
+    (sum, { stream }) => sum + verification.findings.counts(stream)[count],
     0,
   );
+const remainingOf = (verification: Verification) => sumOf(verification, "remaining");
+/** How many bills were written. */
+export const repairedOf = (verification: Verification) => sumOf(verification, "repaired");
 
 const errorsOf = ({ reports }: Verification): readonly unknown[] =>
   reports
@@ -119,29 +122,79 @@ export function endOfVerification(
   return { ...exitOf({ errors, isOpen, isAnythingDone }), errors };
 }
 
-const titles = ["compared", ...kinds, "repaired"];
-
-/** The result for a person. */
-export function verificationText(verification: Verification): string {
+/** What was compared, each difference, and whether all is equal. */
+export function resultOf(verification: Verification): Result {
   const { reports, findings } = verification;
   const streams = streamsOf(verification);
-  const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
-  const rows = streams.map(({ stream, compared }) => {
-    const counts = findings.counts(stream);
-    const cells = [compared, ...kinds.map((kind) => counts[kind]), counts.repaired];
-    return [nameOf(stream), ...cells.map(formatCount)];
+  const countOf = (kind: keyof Counts): Column<StreamVerification> => ({
+    kind: "count",
+    of: ({ stream }) => findings.counts(stream)[kind],
   });
-  return [
-    ...(streams.length === 0 ? [] : [formatTable([title, ...titles], rows), ""]),
-    ...streams.flatMap(({ stream }) => kinds.flatMap((kind) => kindLines(findings, stream, kind))),
-    ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
-    ...reports.flatMap(({ account, error, streams: own }) => [
-      ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
-      ...unreadLines(own),
-    ]),
-    lastLine(verification),
-  ].join("\n");
+  const columns: Columns<StreamVerification> = {
+    ...ledgerColumns(streams, ({ stream }) => stream),
+    compared: { kind: "count", of: ({ compared }) => compared },
+    ...Object.fromEntries([...kinds, "repaired" as const].map((kind) => [kind, countOf(kind)])),
+  };
+  const each = streams.flatMap(({ stream }) => kinds.map((kind) => ({ stream, kind })));
+  return {
+    data: verificationJson(verification),
+    parts: [
+      table("", columns, streams),
+      table(
+        "",
+        differenceColumns,
+        each.flatMap(({ stream, kind }) => findings.kept(stream, kind)),
+      ),
+      ...each.flatMap(({ stream, kind }) => {
+        const more = findings.counts(stream)[kind] - findings.kept(stream, kind).length;
+        const name = streamName(stream);
+        return more > 0 ? [`${name}: and ${formatCount(more)} more ${kind}; --json lists all`] : [];
+      }),
+      ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
+      ...remarksOf(verification),
+      lastLine(verification),
+    ],
+    exit: endOfVerification(verification).exitCode,
+  };
 }
+
+const differenceColumns: Columns<Finding> = {
+  ledger: { kind: "text", of: ({ stream }) => streamName(stream) },
+  kind: { kind: "text", title: "differs", of: ({ kind }) => kind },
+  bill: { kind: "text", of: ({ billId }) => billId },
+  time: { kind: "text", of: (one) => ("cTime" in one ? formatTime(one.cTime) : null) },
+  what: { kind: "text", of: whatOf },
+};
+
+function whatOf(finding: Finding): string {
+  switch (finding.kind) {
+    case "missing":
+      return finding.isHealed ? "repaired" : "";
+    case "changed": {
+      const fields = finding.fields.map(
+        ({ field, stored, served }) => `${field} ${stored ?? "null"} → ${served ?? "null"}`,
+      );
+      return `${fields.join(", ")}${finding.isHealed ? ", repaired" : ""}`;
+    }
+    case "extra":
+      return finding.reason === "expired"
+        ? "the exchange no longer serves it: it is older than 90 days"
+        : "the exchange does not serve it in this span";
+    case "rejected": {
+      const { fault, isAccepted } = finding;
+      return `${fault.path} ${fault.reason}${isAccepted ? " (accepted)" : ""}`.trim();
+    }
+    default:
+      return finding satisfies never;
+  }
+}
+
+/** What could not be read, and why. */
+export const remarksOf = ({ reports }: Verification): readonly string[] =>
+  reports.flatMap(({ account, error, streams }) => [
+    ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
+    ...unreadLines(streams),
+  ]);
 
 /** Each error once, with all product types that were not read to their end. */
 function unreadLines(streams: readonly StreamVerification[]): readonly string[] {
@@ -152,47 +205,6 @@ function unreadLines(streams: readonly StreamVerification[]): readonly string[] 
   );
 }
 
-function kindLines(findings: Findings, stream: Stream, kind: Kind): readonly string[] {
-  const kept = findings.kept(stream, kind);
-  const more = findings.counts(stream)[kind] - kept.length;
-  const name = streamName(stream);
-  return [
-    ...kept.map((finding) => `${name}: ${kind} ${findingText(finding)}`),
-    ...(more > 0 ? [`${name}: and ${formatCount(more)} more ${kind}; --json lists all`] : []),
-  ];
-}
-
-function findingText(finding: Finding): string {
-  if (finding.kind === "rejected") {
-    const { billId = "a row without an id", fault, isAccepted } = finding;
-    const place = fault.path === "" ? "" : `${fault.path} `;
-    const what = printableLine(`${place}${fault.reason}`);
-    return `${printableLine(billId)}: ${what}${isAccepted ? " (signed off)" : ""}`;
-  }
-  const bill = `${printableLine(finding.billId)} of ${formatTime(finding.cTime)}`;
-  switch (finding.kind) {
-    case "missing":
-      return `${bill}${finding.isHealed ? ", repaired" : ""}`;
-    case "changed": {
-      const fields = finding.fields.map(
-        ({ field, stored, served }) => `${field} ${valueText(stored)} → ${valueText(served)}`,
-      );
-      return `${bill}: ${fields.join(", ")}${finding.isHealed ? ", repaired" : ""}`;
-    }
-    case "extra":
-      return `${bill}: ${extraReasons[finding.reason]}`;
-    default:
-      return finding satisfies never;
-  }
-}
-
-const valueText = (value: string | null): string => printableLine(value ?? "null");
-
-const extraReasons = {
-  expired: "expired, it is older than the exchange's 90 days by now",
-  unknown: "unknown, the exchange does not serve it in this span",
-} as const;
-
 /** The start of the part that could be read, if that is not the whole span. */
 function cutAt({ span, reports }: Verification): EpochMs | undefined {
   const starts = reports.flatMap(({ streams }) => streams.flatMap((one) => one.span[0] ?? []));
@@ -202,10 +214,7 @@ function cutAt({ span, reports }: Verification): EpochMs | undefined {
 
 function lastLine(verification: Verification): string {
   const { span } = verification;
-  const repaired = streamsOf(verification).reduce(
-    (sum, { stream }) => sum + verification.findings.counts(stream).repaired,
-    0,
-  );
+  const repaired = repairedOf(verification);
   const remaining = remainingOf(verification);
   const servedFrom = cutAt(verification);
   const cut =
@@ -223,8 +232,8 @@ function lastLine(verification: Verification): string {
   return `${formatInterval(span)}${cut}: ${unread}${differences}`;
 }
 
-/** The result for a program: all findings. */
-export const verificationJson = (verification: Verification): object => ({
+/** All findings, for programs. */
+const verificationJson = (verification: Verification): object => ({
   ...jsonInterval(verification.span),
   wasCut: cutAt(verification) !== undefined,
   differences: remainingOf(verification),
