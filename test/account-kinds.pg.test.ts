@@ -213,12 +213,12 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   await at.compare(of("unified"), unifiedProductTypes, second);
 
   const status = await at.run("status");
-  for (const text of [moved.stdout, status.stdout]) {
-    // Streams that ended in different minutes have lines of their own.
-    expect(text).toMatch(
-      /^(?:upgraded\/[A-Z, -]+: closed .*: became unified, complete through .*\n)+(?:upgraded\/[A-Z, -]+: not read .* to .*; it can be read only after the account is switched back\n?)+$/m,
-    );
-  }
+  // Streams that ended in different minutes have lines of their own.
+  expect(moved.stdout).toMatch(
+    /^(?:upgraded\/[A-Z, -]+: closed .*: became unified, complete through .*\n)+(?:upgraded\/[A-Z, -]+: not read .* to .*; it can be read only after the account is switched back\n?)+$/m,
+  );
+  expect(status.stdout).toMatch(/^warning +upgraded\/\S+ not read .*, before the account changed/m);
+  expect(status.stdout.match(/^upgraded\/\S+-FUTURES .* closed$/gm)).toHaveLength(liveTypes.length);
   const json = JSON.parse((await at.run("status", "--json")).stdout);
   type AccountJson = { account: string; mode: string; notAvailable: readonly object[] };
   const accounts: readonly AccountJson[] = json.accounts;

@@ -77,9 +77,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect(synced).toMatchObject({ code: 0 });
   expect(synced.stdout).not.toContain("COIN-FUTURES");
   expect((await at.run(["sync", "--dry-run"])).stdout).not.toContain("COIN-FUTURES");
-  expect((await at.run(["status"])).stdout).toMatch(
-    /^main: retired: COIN-FUTURES, [\d,]+ bills kept$/m,
-  );
+  expect((await at.run(["status"])).stdout).toMatch(/^COIN-FUTURES +[\d,]+ .* retired$/m);
   expect((await at.run(["accounts", "list"])).stdout).toMatch(
     /^main\/USDT-FUTURES .* read\nmain\/COIN-FUTURES .* retired \d{4}-/m,
   );
@@ -95,10 +93,7 @@ test("an account is retired whole, and what is not known is refused", async () =
   await using at = await house();
   expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
   const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
-  expect((await at.run(["status"])).stdout).toContain(
-    "old/COIN-FUTURES: not in the configuration, so no sync reads it; to silence this: " +
-      "bill-sync accounts retire old --product COIN-FUTURES\n",
-  );
+  expect((await at.run(["status"])).stdout).toMatch(/^old\/COIN-FUTURES .* not configured$/m);
   expect(await retire("retire", "od")).toMatchObject({
     code: 2,
     stderr: "--account od: there is no such account, did you mean old? (known: main, old)\n",
@@ -115,7 +110,7 @@ test("an account is retired whole, and what is not known is refused", async () =
     expect(stream).toMatchObject({ configured: false, retiredAt: expect.any(String) });
   }
   expect(await retire("unretire", "old")).toMatchObject({ code: 0 });
-  expect((await at.run(["status"])).stdout).not.toContain("retired:");
+  expect((await at.run(["status"])).stdout).not.toContain("retired");
 });
 
 test("an account is renamed in all tables at once; two ledgers are never put into one", async () => {
@@ -210,9 +205,7 @@ test("an account that is added is read with credentials that a command tells, an
   expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });
 
   const status = await run("status");
-  expect(status.stdout).toMatch(
-    /^second: paused .*, so no sync reads it; its bills are lost after 90 days$/m,
-  );
+  expect(status.stdout).toMatch(/^second\/USDT-FUTURES .* paused$/m);
   const paged = JSON.parse((await run("status", "--json", "--limit", "2", "--check")).stdout);
   expect(paged).toMatchObject({
     totals: { accounts: 2, ledgers: 3, read: 2, paused: 1 },

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
@@ -5,6 +8,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { scratch } from "./support/scratch.ts";
 
 /** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions> = {}) {
@@ -42,7 +46,7 @@ test("a stream that was not read yet has no time that expires, and says so", asy
   await using at = await house();
   const [stream] = (await at.status()).streams;
   expect(stream).toMatchObject({ bills: 0, unread: [{}], expiresAt: null, coverageShare: 0 });
-  expect((await at.run("status")).stdout).toMatch(/^USDT-FUTURES +0 +not read yet +0\.0% /m);
+  expect((await at.run("status")).stdout).toMatch(/^USDT-FUTURES +0 +- +0\.0% /m);
 });
 
 test("a first sync that is stopped in the middle of its windows is shown with what it has stored", async () => {
@@ -88,4 +92,16 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   const [start, open] = [Number(rows[0]?.start), Number(rows[0]?.open)];
   const expiresAt = open + historyMs + (open === start ? 2 * hourMs : 0);
   expect(Math.abs(Date.parse(stream.expiresAt) - expiresAt)).toBeLessThanOrEqual(secondMs);
+});
+
+test("a folder without a database gets none, and is told which one was looked at", async () => {
+  await using folder = await mkdtempDisposable(join(scratch, "bill-sync-"));
+  const dataDir = join(folder.path, "data");
+  const env = { DATA_DIR: dataDir };
+  for (const args of [["status"], ["reconcile"], ["breaks", "list"], ["types"]]) {
+    const end = await runCli(args, { env });
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    expect(end.stdout).toContain(`nothing is stored yet in ${dataDir}/postgres; bill-sync sync`);
+  }
+  expect(existsSync(dataDir)).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { type Category, categories, isCategory } from "../contract/business-types.ts";
 import type { Database } from "../db/connect.ts";
-import { hasSchema, migrate } from "../db/migrate.ts";
+import { migrate } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import {
   type MappedType,
@@ -9,23 +9,42 @@ import {
 } from "../db/reference/stored-business-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { printableLine } from "../printable.ts";
+import { type Columns, type Result, table } from "../output/result.ts";
 import { type Config, readConfig } from "../roster/config.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
-import { type Define, jsonOption } from "./options.ts";
+import { type ExitCode, type Io, print, tell } from "./io.ts";
+import { answer, type Define, jsonOption } from "./options.ts";
+import { noResult, openStored } from "./stored.ts";
 
 /** `types`: lists the category of each business type, and who chose it. */
-export async function typesCommand(
-  config: Config,
-  io: Io,
-  { json }: { readonly json: boolean },
-): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const { db } = database;
-  const types = (await hasSchema(db)) ? await readMappedTypes(db) : [];
-  if (json) printJson(io, { types });
-  else print(io, types.length === 0 ? "nothing is stored yet; run sync" : typesText(types));
-  return 0;
+async function typesCommand(config: Config, io: Io, json: boolean): Promise<ExitCode> {
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  return answer(io, json, db === undefined ? noResult(config, { types: [] }) : await types(db));
+}
+
+const columns: Columns<MappedType> = {
+  code: { kind: "text", title: "business type", of: ({ code }) => code },
+  category: { kind: "text", of: ({ category }) => category },
+  listedCategory: { kind: "text", title: "", of: ({ listedCategory }) => listedCategory },
+  categoryByUser: { kind: "text", title: "", of: ({ categoryByUser }) => categoryByUser },
+  by: {
+    kind: "text",
+    isForPeople: true,
+    of: ({ categoryByUser, listedCategory }) =>
+      categoryByUser === null ? "list" : `you (list: ${listedCategory})`,
+  },
+  meaning: { kind: "text", of: ({ meaning }) => meaning },
+};
+
+async function types(db: Database): Promise<Result> {
+  const rows = await readMappedTypes(db);
+  const isUnknown = rows.some(({ category }) => category === "unknown");
+  const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
+  return {
+    data: {},
+    parts: [table("types", columns, rows), ...(isUnknown ? [hint] : [])],
+    exit: 0,
+  };
 }
 
 /**
@@ -33,7 +52,7 @@ export async function typesCommand(
  * @param word the category; undefined to return to the program's list.
  * @throws UsageError for an unknown code or category.
  */
-export async function mapTypeCommand(
+async function mapTypeCommand(
   config: Config,
   io: Io,
   { code, word }: { readonly code: string; readonly word: string | undefined },
@@ -67,36 +86,6 @@ const mappedText = ({ code, category, listedCategory, categoryByUser }: MappedTy
     ? `${code}: ${category}, as this program lists it`
     : `${code}: ${category}, by you; this program lists it as ${listedCategory}`;
 
-function typesText(types: readonly MappedType[]): string {
-  const rows = types.map(({ code, category, listedCategory, categoryByUser, meaning }) => [
-    code,
-    category,
-    categoryByUser === null ? "list" : `you (list: ${listedCategory})`,
-    meaning,
-  ]);
-  const hasUnmapped = types.some(({ category }) => category === "unknown");
-  return [
-    ...flushLeft([["business type", "category", "by", "meaning"], ...rows]),
-    ...(hasUnmapped
-      ? ["", "an unknown type counts as unmapped; map it with: types set CODE CATEGORY"]
-      : []),
-  ].join("\n");
-}
-
-/** Lines of words, aligned left: the usual table is for numbers and aligns right. */
-function flushLeft(rows: readonly (readonly string[])[]): readonly string[] {
-  const lines = rows.map((row) => row.map(printableLine));
-  const widths = (lines[0] ?? []).map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  );
-  return lines.map((line) =>
-    line
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-}
-
 const help = `
 Categories: transfer, trade, liquidation, funding, margin, bonus, copy,
 delivery, interest, conversion, spot, loan, fees, unknown. A type that is not
@@ -104,23 +93,21 @@ listed is unknown until you map it; its bills are in the column "unmapped" of
 the rollforwards. Views, exports and reconcile use the same categories. After a
 change, reconcile checks all bills again.`;
 
-export const define: Define = (types, { io, readEnvironment }, exitWith) => {
+export const define: Define = (command, { io, readEnvironment }, exitWith) => {
   const configOf = () => readConfig(readEnvironment(), { credentials: false });
   const map = (code: string, word: string | undefined) =>
     mapTypeCommand(configOf(), io, { code, word });
-  types
+  command
     .addOption(jsonOption("a table"))
     .addHelpText("after", help)
-    .action(
-      exitWith((options: { readonly json: boolean }) => typesCommand(configOf(), io, options)),
-    );
-  types
+    .action(exitWith(({ json }: { readonly json: boolean }) => typesCommand(configOf(), io, json)));
+  command
     .command("set")
     .argument("<code>", "the business type, as the exchange names it")
     .argument("<category>", "the category of its bills")
     .description("map a business type; this overrides the program's list, also after updates")
     .action(exitWith((code: string, category: string) => map(code, category)));
-  types
+  command
     .command("unset")
     .argument("<code>", "the business type, as the exchange names it")
     .description("go back to the program's list")

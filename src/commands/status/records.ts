@@ -45,9 +45,9 @@ export function recordsTable(
   const listText = ({ pairs, gone }: typeof listed, noun: string) =>
     `${formatCounted(pairs, noun)}, ${gone} gone`;
   const rows: readonly KeptRecord[] = [
-    symbols === undefined
-      ? { name: "symbols" }
-      : { name: "symbols", what: listText(symbols, "pair"), readAt: symbols.readAt },
+    ...(symbols === undefined
+      ? []
+      : [{ name: "symbols", what: listText(symbols, "pair"), readAt: symbols.readAt }]),
     ...(contracts.length === 0
       ? []
       : [
