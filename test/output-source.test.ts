@@ -19,8 +19,6 @@ test("what goes to a terminal goes through print and tell, which spell out what 
     "src/commands/export/export.ts",
     // Defines print, tell and the like.
     "src/commands/io.ts",
-    // Redirects the output of a verification.
-    "src/commands/reconcile/repair.ts",
     // Draws the progress display, in which names are escaped.
     "src/commands/sync/reporter.ts",
     // Writes only this program's own text.

@@ -1,14 +1,17 @@
 import { expect, test } from "vitest";
-import { planCost, planText } from "../src/commands/sync/plan.ts";
+import { planCost, planResult } from "../src/commands/sync/plan.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
+import { asText } from "../src/output/result.ts";
 import { readableTypes } from "../src/roster/roster.ts";
 import { nothingToRead } from "../src/sync/account-mode.ts";
 import type { StreamPlan, Walk } from "../src/sync/store.ts";
 
 const start = Date.UTC(2026, 10, 1, 3, 24, 59);
 const day = (index: number) => epochMs(start + index * dayMs);
+
+const linesOf = (...args: Parameters<typeof planResult>) => asText(planResult(...args)).split("\n");
 
 /** A plan with windows of 7 days. The first ones are resumed at their cursors. */
 function plan(
@@ -33,7 +36,7 @@ test("the plan names each product type's windows, and the least that they cost",
     plan("main", "USDT-FUTURES", 13, { resumed: 2, lost: 3 }),
     plan("main", "COIN-FUTURES", 0),
   ];
-  expect(planText(plans).split("\n")).toEqual([
+  expect(linesOf(plans)).toEqual([
     "main          windows  resumed  time               from",
     "USDT-FUTURES       13        2  91 d  2026-11-01 03:24Z",
     "COIN-FUTURES        0        0     -                  -",
@@ -49,7 +52,7 @@ test("symbols, contracts and loan-to-value are counted, and named beside the bil
   const records = { symbols: 1, contracts: 3, loanToValue: new Map([["main", 2]]) };
   // 3 requests for bills at 10 a second, after 2 for loan-to-value at 5 a second.
   expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 9, durationMs: 700 });
-  expect(planText(plans, records).split("\n").slice(3)).toEqual([
+  expect(linesOf(plans, records).slice(3)).toEqual([
     "1 request for symbols, 3 requests for contracts, 2 requests for loan-to-value",
     "1 window, 9 requests at least, 0.7 s at the exchange's limits",
     "plus a request for every page of up to 100 bills",
@@ -64,7 +67,7 @@ test("a unified account's bills and loan-to-value take the time that its own lim
 });
 
 test("a plan of symbols alone has no table, and one of loan-to-value alone its requests", () => {
-  expect(planText([], { symbols: 1, contracts: 0, loanToValue: new Map() }).split("\n")).toEqual([
+  expect(linesOf([], { symbols: 1, contracts: 0, loanToValue: new Map() })).toEqual([
     "1 request for symbols",
     "0 windows, 1 request at least, 0.1 s at the exchange's limits",
   ]);
@@ -86,7 +89,7 @@ test("accounts are synced side by side: the longest decides the time, all of the
     plan("desk", "USDT-FUTURES", 1),
   ];
   expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 56, durationMs: 5_300 });
-  expect(planText(plans)).toContain("\nmain/USDT-FUTURES ");
+  expect(linesOf(plans)[1]).toMatch(/^main\/USDT-FUTURES /);
 });
 
 test("many accounts are slowed by the limit that their address has over all of them", () => {

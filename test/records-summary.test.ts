@@ -2,10 +2,11 @@ import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
 import { recordsJson, recordsTable, wantedRiskUnits } from "../src/commands/status/records.ts";
 import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
-import { summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
+import { resultOf } from "../src/commands/sync/sync-summary.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
 import { jsonTime } from "../src/output/json-times.ts";
+import { asJson, asText } from "../src/output/result.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../src/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
@@ -53,7 +54,7 @@ const result = (changes: Partial<SyncRun>) =>
     elapsedMs: 5_234,
     ...changes,
   });
-const linesOf = (changes: Partial<SyncRun>) => summaryText(result(changes)).split("\n");
+const linesOf = (changes: Partial<SyncRun>) => asText(resultOf(result(changes))).split("\n");
 
 const down = new ExchangeError("unavailable", "no answer");
 const unpermitted = new ExchangeError("refused-permission", "the API key lacks a permission");
@@ -73,9 +74,13 @@ describe("the summary says", () => {
       ]),
     ];
     expect(linesOf({ symbols: symbols(), reports })).toEqual([
-      "symbols: 3,204 pairs, 2 new, 1 changed, 0 returned, 3 gone",
-      "main/loan-to-value/12: ltv 0.4321, assets 1000.50 USDT, unpaid 432.32 USDT (the first record)",
-      "desk/loan-to-value: the record is empty, there seems to be no loan (changed)",
+      "list     entries  new  changed  returned  gone  stored",
+      "symbols    3,204    2        1         0     3  yes",
+      "",
+      "risk unit                 ltv  assets USDT  unpaid USDT  record",
+      "main/loan-to-value/12  0.4321      1000.50       432.32  the first",
+      "desk/loan-to-value          -            -            -  changed",
+      "",
       "complete, after 5.2 s",
     ]);
   });
@@ -101,47 +106,37 @@ describe("the summary says", () => {
   test("which pairs were not stored, and how many more there are", () => {
     const broken = Array.from({ length: 8 }, (_, index) => ({ name: `PAIR${index}`, fault }));
     const lines = linesOf({ symbols: symbols({ broken }) });
-    expect(lines[1]).toBe(
+    expect(lines[3]).toBe(
       "symbols: PAIR0 was not stored: it broke the API's contract: takerFeeRate is not a " +
         "decimal number",
     );
-    expect(lines.slice(5)).toEqual([
+    expect(lines.slice(7)).toEqual([
       expect.stringContaining("PAIR4"),
       "symbols: and 3 more rows like these",
       "NOT complete, after 5.2 s",
     ]);
   });
 
-  test("in one line what came of the contracts, and by product type what did not", () => {
+  test("what came of each product type's contracts, and what did not", () => {
     const listOf = (productType: ContractsReport["productType"], changes = {}) => ({
       productType,
       ...symbols(changes),
     });
     const contracts = [
-      listOf("USDT-FUTURES"),
+      listOf("USDT-FUTURES", failed),
       listOf("COIN-FUTURES", { broken: [{ name: "BTCUSD", fault }] }),
       listOf("USDC-FUTURES", { stored: { ...stored, isOutdated: true } }),
     ];
     expect(linesOf({ contracts })).toEqual([
-      "contracts: 6,408 contracts, 4 new, 2 changed, 0 returned, 6 gone",
+      "list                       entries  new  changed  returned  gone  stored",
+      "contracts of COIN-FUTURES    3,204    2        1         0     3  yes",
+      "contracts of USDC-FUTURES    3,204    2        1         0     3  no: another run has stored a newer list",
+      "",
       "contracts of COIN-FUTURES: BTCUSD was not stored: it broke the API's contract: " +
         "takerFeeRate is not a decimal number",
-      "contracts of USDC-FUTURES: 3,204 contracts, not stored: another run has stored a newer list",
+      "contracts of USDT-FUTURES: the API key lacks a permission",
       "NOT complete, after 5.2 s",
     ]);
-    const failures = [listOf("USDT-FUTURES"), listOf("COIN-FUTURES", failed)];
-    expect(linesOf({ contracts: failures })).toEqual([
-      "contracts: 3,204 contracts, 2 new, 1 changed, 0 returned, 3 gone",
-      "contracts of COIN-FUTURES: the API key lacks a permission",
-      "NOT complete, after 5.2 s",
-    ]);
-  });
-
-  test("that a list was too old to be stored", () => {
-    const outdated = { ...stored, isOutdated: true };
-    expect(linesOf({ symbols: symbols({ stored: outdated }) })[0]).toBe(
-      "symbols: 3,204 pairs, not stored: another run has stored a newer list",
-    );
   });
 });
 
@@ -183,7 +178,7 @@ test.each<[string, Partial<SyncRun>, string, number]>([
 test("programs get the records as JSON", () => {
   const broken = [{ name: "X", fault }];
   const run = { symbols: symbols({ broken }), reports: [account([unit(), unit(failed)])] };
-  expect(JSON.parse(JSON.stringify(summaryJson(result(run))))).toMatchObject({
+  expect(JSON.parse(JSON.stringify(asJson(resultOf(result(run)))))).toMatchObject({
     symbols: {
       ...counts,
       pairs: 3_204,

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
 import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
-import { countsOf, summaryJson, summaryText } from "../src/commands/sync/sync-summary.ts";
+import { countsOf, resultOf } from "../src/commands/sync/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
+import { asJson, asText } from "../src/output/result.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
 
@@ -47,7 +48,8 @@ const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {
     ...changes,
   });
 
-const linesOf = (...given: Parameters<typeof result>) => summaryText(result(...given)).split("\n");
+const linesOf = (...given: Parameters<typeof result>) =>
+  asText(resultOf(result(...given))).split("\n");
 
 const refused = new ExchangeError("refused-credentials", "there is no such API key");
 const unpermitted = new ExchangeError("refused-permission", "the API key lacks a permission");
@@ -273,7 +275,7 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
     stream({ lost, error: unpermitted }),
     coin({ completeThrough: undefined }),
   ]);
-  expect(JSON.parse(JSON.stringify(summaryJson(result([report]))))).toEqual({
+  expect(JSON.parse(JSON.stringify(asJson(resultOf(result([report])))))).toEqual({
     runId: "run",
     outcome: "incomplete",
     quarantined: [],

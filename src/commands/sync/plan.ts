@@ -16,17 +16,10 @@ import { openCommandDatabase } from "../../db/open.ts";
 import { addressLimit } from "../../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
 import { readKnownTimes } from "../../ledger/known-time.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  formatInterval,
-  formatLength,
-  formatMinute,
-  formatTable,
-} from "../../output/format.ts";
+import { formatCounted, formatDuration, formatInterval } from "../../output/format.ts";
 import { jsonInterval, jsonTime } from "../../output/json-times.ts";
-import { streamColumn, streamName } from "../../output/stream-names.ts";
+import { type Columns, ledgerColumns, type Result, table } from "../../output/result.ts";
+import { streamName } from "../../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../../output/unreachable-text.ts";
 import type { Config } from "../../roster/config.ts";
 import { readableTypes } from "../../roster/roster.ts";
@@ -35,7 +28,8 @@ import { nothingToRead } from "../../sync/account-mode.ts";
 import { planStream } from "../../sync/plan.ts";
 import type { StreamPlan } from "../../sync/store.ts";
 import { riskUnitsOf } from "../../sync/sync-loan-to-value.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import { type ExitCode, type Io, tell } from "../io.ts";
+import { answer } from "../options.ts";
 import { allTargets, contractTypesOf, type Targets } from "./targets.ts";
 
 /** `sync --dry-run`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
@@ -78,10 +72,12 @@ export async function planCommand(
   const plans = streams.map((stream) => planStream(stream, times.of(stream), { now, settleLagMs }));
   const { targets = allTargets, contractTypes = contractTypesOf(given) } = options;
   const records = recordRequests(config, targets, contractTypes);
-  if (options.json)
-    printJson(io, { ...planJson(plans, now, records), ...unreachableJson(unreachable) });
-  else print(io, [planText(plans, records), ...unreachableLines(unreachable)].join("\n"));
-  return unreachable.length === 0 ? 0 : 1;
+  const { data, parts } = planResult(plans, records);
+  return answer(io, options.json, {
+    data: { exchangeTime: jsonTime(now), ...data, ...unreachableJson(unreachable) },
+    parts: [...parts, ...unreachableLines(unreachable)],
+    exit: unreachable.length === 0 ? 0 : 1,
+  });
 }
 
 /**
@@ -213,26 +209,52 @@ const paceMs = ({ limit }: Operation, requests: number): number =>
 const windowsOf = (plans: readonly StreamPlan[]): number =>
   plans.reduce((sum, { walks }) => sum + walks.length, 0);
 
-export function planText(
+/** What a sync would read, and the least that it takes. */
+export function planResult(
   plans: readonly StreamPlan[],
   records: RecordRequests = noRecords,
-): string {
-  const { title, nameOf } = streamColumn(plans.map(({ stream }) => stream));
-  const table = formatTable(
-    [title, "windows", "resumed", "time", "from"],
-    plans.map((plan) => [nameOf(plan.stream), ...planCells(plan)]),
-  );
-  const { windows, requestsMin, durationMs } = planCost(plans, records);
-  return [
-    ...(plans.length === 0 ? [] : [table, ""]),
-    ...plans.flatMap(({ stream, lost }) =>
-      lost.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
-    ),
-    ...recordsLine(records),
-    `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
-      `${formatDuration(durationMs)} at the exchange's limits`,
-    ...(windows === 0 ? [] : [`plus a request for every page of up to ${pageSizeMax} bills`]),
-  ].join("\n");
+): Pick<Result, "data" | "parts"> {
+  const cost = planCost(plans, records);
+  const { windows, requestsMin, durationMs } = cost;
+  const spansOf = ({ walks }: StreamPlan) => walks.map(({ window }) => window);
+  const columns: Columns<StreamPlan> = {
+    ...ledgerColumns(plans, ({ stream }) => stream),
+    count: { kind: "count", title: "windows", isForPeople: true, of: ({ walks }) => walks.length },
+    resumed: {
+      kind: "count",
+      isForPeople: true,
+      of: ({ walks }) => walks.filter(({ cursor }) => cursor !== undefined).length,
+    },
+    time: { kind: "spans", isForPeople: true, of: spansOf },
+    from: { kind: "time", isForPeople: true, of: (plan) => spansOf(plan)[0]?.from },
+    windows: {
+      kind: "value",
+      of: ({ walks }) =>
+        walks.map(({ window, cursor }) => ({
+          ...jsonInterval(window),
+          resumed: cursor !== undefined,
+        })),
+    },
+    lost: { kind: "spans", title: "", of: ({ lost }) => lost },
+  };
+  return {
+    data: {
+      ...cost,
+      symbols: { requests: records.symbols },
+      contracts: { requests: records.contracts },
+      loanToValue: { requests: sumOf(records.loanToValue) },
+    },
+    parts: [
+      table("streams", columns, plans),
+      ...plans.flatMap(({ stream, lost }) =>
+        lost.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
+      ),
+      ...recordsLine(records),
+      `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
+        `${formatDuration(durationMs)} at the exchange's limits`,
+      ...(windows === 0 ? [] : [`plus a request for every page of up to ${pageSizeMax} bills`]),
+    ],
+  };
 }
 
 function recordsLine(records: RecordRequests): readonly string[] {
@@ -249,34 +271,3 @@ function recordsLine(records: RecordRequests): readonly string[] {
 
 const sumOf = (counts: ReadonlyMap<string, number>): number =>
   [...counts.values()].reduce((sum, count) => sum + count, 0);
-
-function planCells({ walks }: StreamPlan): readonly string[] {
-  const windows = walks.map(({ window }) => window);
-  return [
-    formatCount(walks.length),
-    formatCount(walks.filter(({ cursor }) => cursor !== undefined).length),
-    formatLength(windows),
-    formatMinute(windows[0]?.from),
-  ];
-}
-
-function planJson(plans: readonly StreamPlan[], now: EpochMs, records: RecordRequests): object {
-  const { windows, requestsMin, durationMs } = planCost(plans, records);
-  return {
-    exchangeTime: jsonTime(now),
-    windows,
-    requestsMin,
-    durationMs,
-    symbols: { requests: records.symbols },
-    contracts: { requests: records.contracts },
-    loanToValue: { requests: sumOf(records.loanToValue) },
-    streams: plans.map(({ stream, walks, lost }) => ({
-      ...stream,
-      windows: walks.map(({ window, cursor }) => ({
-        ...jsonInterval(window),
-        resumed: cursor !== undefined,
-      })),
-      lost: lost.map(jsonInterval),
-    })),
-  };
-}

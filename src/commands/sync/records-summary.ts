@@ -1,96 +1,73 @@
 import { messageOf } from "../../errors.ts";
 import { formatCounted } from "../../output/format.ts";
 import { jsonTime } from "../../output/json-times.ts";
+import type { Columns } from "../../output/result.ts";
 import { riskUnitName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
-import type {
-  BrokenRow,
-  ContractsReport,
-  ListReport,
-  SymbolsReport,
-} from "../../sync/settings-lists.ts";
+import type { BrokenRow, ContractsReport, ListReport } from "../../sync/settings-lists.ts";
 import type { LoanToValueReport } from "../../sync/sync-loan-to-value.ts";
 
-// A sync's summary of symbols, contracts and loan-to-value.
+// What a sync did with symbols, contracts and loan-to-value. What is as it was is not told.
 
-const brokenShownMax = 5;
-
-/** The result for pairs. Errors are listed among the failures. */
-export const symbolsLines = ({ stored, broken }: SymbolsReport): readonly string[] => [
-  ...(stored === undefined || isUnchanged(stored)
-    ? []
-    : [`symbols: ${storedText(stored, "pair")}`]),
-  ...brokenLines("symbols", broken),
-];
+export type NamedList = ListReport & { readonly name: string };
 
 export const contractsName = ({ productType }: ContractsReport): string =>
   `contracts of ${productType}`;
 
-/** The result for contracts: one line for all product types whose lists were stored. */
-export function contractsLines(lists: readonly ContractsReport[]): readonly string[] {
-  const taken = lists.flatMap(({ stored }) => (stored?.isOutdated === false ? [stored] : []));
-  const sum = (pick: (counts: Stored) => number) =>
-    taken.reduce((total, counts) => total + pick(counts), 0);
-  const all = {
-    pairs: sum(({ pairs }) => pairs),
-    new: sum((counts) => counts.new),
-    changed: sum(({ changed }) => changed),
-    returned: sum(({ returned }) => returned),
-    gone: sum(({ gone }) => gone),
-    isOutdated: false,
-  };
-  return [
-    ...(isUnchanged(all) ? [] : [`contracts: ${storedText(all, "contract")}`]),
-    ...lists.flatMap((list) => [
-      ...(list.stored?.isOutdated === true
-        ? [`${contractsName(list)}: ${storedText(list.stored, "contract")}`]
-        : []),
-      ...brokenLines(contractsName(list), list.broken),
-    ]),
-  ];
-}
+/** Whether a list is not as it was before. */
+export const isNews = ({ stored }: NamedList): boolean =>
+  stored !== undefined &&
+  (stored.isOutdated || stored.new + stored.changed + stored.returned + stored.gone > 0);
 
-type Stored = Omit<NonNullable<ListReport["stored"]>, "readAt">;
+export const listColumns: Columns<NamedList> = {
+  name: { kind: "text", title: "list", of: ({ name }) => name },
+  entries: { kind: "count", of: ({ stored }) => stored?.pairs },
+  new: { kind: "count", of: ({ stored }) => stored?.new },
+  changed: { kind: "count", of: ({ stored }) => stored?.changed },
+  returned: { kind: "count", of: ({ stored }) => stored?.returned },
+  gone: { kind: "count", of: ({ stored }) => stored?.gone },
+  stored: {
+    kind: "text",
+    of: ({ stored }) => (stored?.isOutdated ? "no: another run has stored a newer list" : "yes"),
+  },
+};
 
-/** Whether a list was stored as it was before: that is not worth a line. */
-const isUnchanged = (stored: Stored): boolean =>
-  !stored.isOutdated && stored.new + stored.changed + stored.returned + stored.gone === 0;
+export const isChanged = ({ stored }: LoanToValueReport): boolean =>
+  stored !== undefined && stored.change !== "unchanged";
 
-function storedText(stored: Stored, noun: string): string {
-  const pairs = formatCounted(stored.pairs, noun);
-  if (stored.isOutdated) return `${pairs}, not stored: another run has stored a newer list`;
-  const { new: added, changed, returned, gone } = stored;
-  return `${pairs}, ${added} new, ${changed} changed, ${returned} returned, ${gone} gone`;
-}
-
-function brokenLines(list: string, broken: readonly BrokenRow[]): readonly string[] {
-  const rest = broken.length - brokenShownMax;
-  return [
-    ...broken.slice(0, brokenShownMax).map((row) => brokenLine(list, row)),
-    ...(rest > 0 ? [`${list}: and ${formatCounted(rest, "more row")} like these`] : []),
-  ];
-}
-
-const brokenLine = (list: string, { name, fault: { path, reason } }: BrokenRow): string =>
-  `${list}: ${printableLine(name)} was not stored: it broke the API's contract: ` +
-  printableLine(`${path} ${reason}`);
+export const loanColumns: Columns<LoanToValueReport> = {
+  name: { kind: "text", title: "risk unit", of: riskUnitName },
+  ltv: { kind: "amount", of: ({ stored }) => stored?.record.ltv },
+  assets: { kind: "amount", title: "assets USDT", of: ({ stored }) => stored?.record.usdtBalance },
+  unpaid: {
+    kind: "amount",
+    title: "unpaid USDT",
+    of: ({ stored }) => stored?.record.unpaidUsdtAmount,
+  },
+  record: { kind: "text", of: ({ stored }) => stored && changeText[stored.change] },
+};
 
 const changeText = {
-  first: "the first record",
+  first: "the first",
   changed: "changed",
-  outdated: "not stored: a newer record is",
+  unchanged: "unchanged",
+  outdated: "not stored: a newer one is",
 } as const;
 
-/** The result for a risk unit; no line if it failed, or is what it was. */
-export function loanToValueLine(report: LoanToValueReport): readonly string[] {
-  if (report.stored === undefined || report.stored.change === "unchanged") return [];
-  const { record, change } = report.stored;
-  const { ltv, usdtBalance, unpaidUsdtAmount } = record;
-  const isEmpty = [ltv, usdtBalance, unpaidUsdtAmount].every((value) => value === null);
-  const values = isEmpty
-    ? "the record is empty, there seems to be no loan"
-    : `ltv ${ltv ?? "-"}, assets ${usdtBalance ?? "-"} USDT, unpaid ${unpaidUsdtAmount ?? "-"} USDT`;
-  return [`${riskUnitName(report)}: ${values} (${changeText[change]})`];
+const brokenShownMax = 5;
+
+export function brokenLines(name: string, broken: readonly BrokenRow[]): readonly string[] {
+  const more = broken.length - brokenShownMax;
+  return [
+    ...broken
+      .slice(0, brokenShownMax)
+      .map(
+        ({ name: row, fault: { path, reason } }) =>
+          `${name}: ${printableLine(row)} was not stored: it broke the API's contract: ` +
+          printableLine(`${path} ${reason}`),
+      ),
+    ...(more > 0 ? [`${name}: and ${formatCounted(more, "more row")} like these`] : []),
+  ];
 }
 
 /** A list's result, for programs. */

@@ -3,31 +3,27 @@ import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
 import type { RejectedCount } from "../../ledger/count-rejected.ts";
 import { closedLines, notAvailableLines } from "../../output/account-remarks.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  formatInterval,
-  formatMinute,
-  formatTable,
-} from "../../output/format.ts";
+import { formatCount, formatCounted, formatDuration, formatInterval } from "../../output/format.ts";
 import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../output/json-times.ts";
+import { type Columns, type Result, type Table, table } from "../../output/result.ts";
 import { riskUnitName, streamColumn, streamName, streamNames } from "../../output/stream-names.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { StreamReport } from "../../sync/stream-run.ts";
 import { breakJson, breaksTable } from "../reconcile/break-rows.ts";
 import {
-  contractsLines,
+  brokenLines,
   contractsName,
+  isChanged,
+  isNews,
+  listColumns,
+  loanColumns,
   loanToValueJson,
-  loanToValueLine,
   symbolsJson,
-  symbolsLines,
 } from "./records-summary.ts";
 import type { SyncResult, SyncRun } from "./sync-result.ts";
 
-const titles = ["new", "restated", "rejected", "requests", "complete through"];
+// What a sync did, for people and programs.
 
 const outcomeWords: Readonly<Record<Outcome, string>> = {
   complete: "complete",
@@ -37,27 +33,67 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
   held: "NOT begun",
 };
 
-/** A run's summary for a person. */
-export function summaryText(result: SyncResult): string {
+export function resultOf(result: SyncResult): Result {
   const { symbols, contracts = [], reports, quarantined, outcome, elapsedMs } = result;
   const streams = reports.flatMap((report) => report.streams);
+  const lists = [
+    ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
+    ...contracts.map((list) => ({ name: contractsName(list), ...list })),
+  ];
+  return {
+    data: summaryJson(result),
+    parts: [
+      streamsTable(streams),
+      table("", listColumns, lists.filter(isNews)),
+      table(
+        "",
+        loanColumns,
+        reports.flatMap(({ loanToValue }) => loanToValue.filter(isChanged)),
+      ),
+      ...lists.flatMap(({ name, broken }) => brokenLines(name, broken)),
+      ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
+      ...streams.flatMap(streamRemarks),
+      ...reports.flatMap(accountRemarks),
+      ...("error" in quarantined ? [] : quarantined.map(rejectedRemark)),
+      ...reconciledParts(result.reconciled),
+      `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
+        formatDuration(elapsedMs),
+    ],
+    exit: result.exitCode,
+  };
+}
+
+type StreamRow = Pick<StreamReport, "new" | "restated" | "rejected" | "requests"> & {
+  readonly name: string;
+  readonly completeThrough: EpochMs | undefined;
+};
+
+/** A row a ledger, and one of all. */
+function streamsTable(streams: readonly StreamReport[]): Table {
   const { title, nameOf } = streamColumn(streams.map(({ stream }) => stream));
-  const rows = streams.map((report) => [nameOf(report.stream), ...streamCells(report)]);
-  const total = streams.length > 1 ? [["all", ...totalCells(streams)]] : [];
-  const table = formatTable([title, ...titles], [...rows, ...total]);
-  return [
-    ...(streams.length === 0 ? [] : [table, ""]),
-    ...(symbols === undefined ? [] : symbolsLines(symbols)),
-    ...contractsLines(contracts),
-    ...reports.flatMap(({ loanToValue }) => loanToValue.flatMap(loanToValueLine)),
-    ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
-    ...streams.flatMap(streamRemarks),
-    ...reports.flatMap(accountRemarks),
-    ...("error" in quarantined ? [] : quarantined.map(rejectedRemark)),
-    ...reconciledLines(result.reconciled),
-    `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
-      formatDuration(elapsedMs),
-  ].join("\n");
+  const sum = (count: "new" | "restated" | "rejected" | "requests") =>
+    streams.reduce((total, stream) => total + stream[count], 0);
+  const all: StreamRow = {
+    name: "all",
+    ...{ new: sum("new"), restated: sum("restated") },
+    ...{ rejected: sum("rejected"), requests: sum("requests") },
+    completeThrough: allThrough(streams),
+  };
+  const columns: Columns<StreamRow> = {
+    name: { kind: "text", title, of: ({ name }) => name },
+    new: { kind: "count", of: (row) => row.new },
+    restated: { kind: "count", of: ({ restated }) => restated },
+    rejected: { kind: "count", of: ({ rejected }) => rejected },
+    requests: { kind: "count", of: ({ requests }) => requests },
+    completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+  };
+  const rows = streams.map((stream) => ({ ...stream, name: nameOf(stream.stream) }));
+  return table("", columns, rows.length > 1 ? [...rows, all] : rows);
+}
+
+function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
+  const times = streams.flatMap(({ completeThrough }) => completeThrough ?? []);
+  return times.length < streams.length ? undefined : epochMs(Math.min(...times));
 }
 
 /** How many accounts are complete, if there are several and not all are. */
@@ -70,34 +106,6 @@ const lossText = (streams: readonly StreamReport[]): string =>
   streams.some(({ lost }) => lost.length > 0)
     ? "; the exchange no longer serves the lost time"
     : "";
-
-type Counts = Pick<StreamReport, "new" | "restated" | "rejected" | "requests">;
-
-const countCells = (counts: Counts): readonly string[] =>
-  [counts.new, counts.restated, counts.rejected, counts.requests].map(formatCount, formatCounted);
-
-const streamCells = (stream: StreamReport): readonly string[] => [
-  ...countCells(stream),
-  formatMinute(stream.completeThrough),
-];
-
-function totalCells(streams: readonly StreamReport[]): readonly string[] {
-  const sum = (pick: (stream: StreamReport) => number) =>
-    streams.reduce((total, stream) => total + pick(stream), 0);
-  const totals = {
-    new: sum((stream) => stream.new),
-    restated: sum((stream) => stream.restated),
-    rejected: sum((stream) => stream.rejected),
-    requests: sum((stream) => stream.requests),
-  };
-  return [...countCells(totals), formatMinute(allThrough(streams))];
-}
-
-function allThrough(streams: readonly StreamReport[]): EpochMs | undefined {
-  const times = streams.map(({ completeThrough }) => completeThrough);
-  const known = times.filter((time) => time !== undefined);
-  return known.length < times.length ? undefined : epochMs(Math.min(...known));
-}
 
 type Failure = { readonly message: string; readonly names: readonly string[] };
 
@@ -168,14 +176,13 @@ const accountRemarks = ({ account, closed = [], notAvailable = [] }: AccountRepo
 const breaksShownMax = 5;
 
 /** What the check at the end found. Nothing is said where nothing is open. */
-function reconciledLines(reconciled: SyncRun["reconciled"]): readonly string[] {
+function reconciledParts(reconciled: SyncRun["reconciled"]): Result["parts"] {
   if (reconciled === undefined || "error" in reconciled || reconciled.open === 0) return [];
   const { open, opened } = reconciled;
   const ofThem =
     opened.length === 0 ? "none of them new" : `${formatCount(opened.length)} of them new`;
   return [
-    breaksTable(opened.slice(0, breaksShownMax).map((entry) => ({ ...entry, isRetired: false })))
-      .text,
+    breaksTable(opened.slice(0, breaksShownMax).map((entry) => ({ ...entry, isRetired: false }))),
     `${formatCounted(open, "break")} open, ${ofThem}: bill-sync breaks list shows all`,
   ];
 }
@@ -192,8 +199,7 @@ const reconciledJson = (reconciled: SyncRun["reconciled"]): object | null => {
   return { open, opened: opened.map((entry) => breakJson({ ...entry, isRetired: false })) };
 };
 
-/** A run's summary for programs. */
-export const summaryJson = (result: SyncResult): object => ({
+const summaryJson = (result: SyncResult): object => ({
   runId: result.runId,
   outcome: result.outcome,
   ...countsOf(result),

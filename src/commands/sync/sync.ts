@@ -7,6 +7,7 @@ import { migrate } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
 import type { ExchangeError } from "../../errors.ts";
 import { openExchangeAccess } from "../../exchange/session.ts";
+import { asJson, asText } from "../../output/result.ts";
 import type { Config } from "../../roster/config.ts";
 import { reachableToRead } from "../../roster/to-read.ts";
 import { type ExitCode, type Io, printJson, printSummary } from "../io.ts";
@@ -17,7 +18,7 @@ import { planCommand } from "./plan.ts";
 import { openReporter } from "./reporter.ts";
 import type { SyncResult } from "./sync-result.ts";
 import { type SyncDeps, sync } from "./sync-run.ts";
-import { summaryJson, summaryText } from "./sync-summary.ts";
+import { resultOf } from "./sync-summary.ts";
 import {
   allTargets,
   contractTypesOf,
@@ -48,8 +49,9 @@ export async function syncCommand(given: Config, io: Io, options: SyncOptions): 
   await using database = await openCommandDatabase(given.database, reporter.notice);
   const { json, targets = allTargets, newKey = false, reconcile = true, contractTypes } = options;
   const onResult = (result: SyncResult) => {
-    if (json) printJson(io, summaryJson(result));
-    else printSummary(io, summaryText(result));
+    const shown = resultOf(result);
+    if (json) printJson(io, asJson(shown));
+    else printSummary(io, asText(shown));
   };
   const { signal } = io;
   const deps = { database, reporter, signal, targets, newKey, reconcile, onResult };
