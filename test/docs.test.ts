@@ -63,8 +63,8 @@ describe("links", () => {
   });
 });
 
-test("docs/design.md says what each folder of src has", () => {
-  const [, rooms = ""] = textOf("docs/design.md").split("\n## The rooms of src\n");
+test("docs/how-it-works.md says what each folder of src has", () => {
+  const [, rooms = ""] = textOf("docs/how-it-works.md").split("\n## The rooms of src\n");
   const told = [...rooms.matchAll(/`src\/([\w-]+)[/`]/g)].map(([, room]) => room);
   const folders = globSync("src/*/").map((path) => path.split("/")[1]);
   expect(folders.length).toBeGreaterThan(10);
@@ -197,9 +197,9 @@ test("docs/tables.md has every table", () => {
   expect(named.filter((name) => !rows.includes(`\`${name}\``))).toEqual([]);
 });
 
-test("docs/reconcile.md has every kind of break, with its meaning", () => {
+test("docs/trust.md has every kind of break, with its meaning", () => {
   const kinds = Object.entries(breakKinds).map(([kind, meaning]) => `| \`${kind}\` | ${meaning} |`);
-  const lines = textOf("docs/reconcile.md").split("\n");
+  const lines = textOf("docs/trust.md").split("\n");
   expect(kinds.filter((line) => !lines.includes(line))).toEqual([]);
 });
 
