@@ -374,23 +374,6 @@ describe("the check of what changed", () => {
     expect(await chainBreaks(true)).toEqual([]);
   });
 
-  test("looks at all bills of a stream that no check has looked at, however old they are", async () => {
-    const account = newAccount();
-    const bills = plainLedger(tens);
-    const other = { account, productType: "USDC-FUTURES" } as const;
-    await storeLedgers(db, new Map([[account, bills]]));
-    await inTransaction(db, async (tx) => {
-      await upsertBills(tx, [{ stream: other, bills: without(bills, 5) }]);
-      await coverStream(tx, other, smallLedgerStart, smallLedgerStart + 30 * dayMs);
-    });
-    const scope = { accounts: [account], productTypes: ["USDT-FUTURES"] };
-    expect((await reconcile(db, scope, { isFull: false })).breaks).toEqual([]);
-    await age();
-    expect((await check(account)).breaks).toMatchObject([
-      { kind: "chain", productType: "USDC-FUTURES", difference: "10" },
-    ]);
-  });
-
   test("looks for bills since the last check, also where another chain has had none for long", async () => {
     const account = newAccount();
     const bills = plainLedger(tens);

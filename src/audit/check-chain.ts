@@ -44,6 +44,9 @@ export type ChainOptions = {
   readonly settledTo: number;
 };
 
+// A bill that was booked late rules out the balances since its time: some are kept for that.
+const checkpointsMax = 100;
+
 const refOf = ({ productType, billId, time }: ChainBill): BillRef => ({
   productType,
   billId,
@@ -66,6 +69,8 @@ export class Chain {
   roundingPlaces = 0;
   /** The time of the first balance that does not follow and is not settled. */
   unjudgedFrom: number | undefined;
+  /** The times of the last balances that follow and are settled. */
+  readonly #checkpoints: number[] = [];
   /** The days that have bills, counted from the epoch. */
   readonly days = new Set<number>();
   readonly residuals: Residual[] = [];
@@ -95,6 +100,14 @@ export class Chain {
     this.#held.end();
   }
 
+  /**
+   * The time from which on a check of later bills finds what a check of all finds: of the last balance that follows, is
+   * settled, and lies between no bill and the time at which that was booked. Undefined where there is none.
+   */
+  get checkpoint(): number | undefined {
+    return this.#checkpoints.at(-1);
+  }
+
   /** The bills that were found in another place since the last call. */
   takeMoved(): readonly ChainBill[] {
     return this.#held.takeMoved();
@@ -111,12 +124,15 @@ export class Chain {
     this.#steps++;
     this.#moved += bill.moved;
     this.#isTestable &&= type.isTestable;
+    while (bill.at > bill.time && (this.#checkpoints.at(-1) ?? -1) >= bill.time)
+      this.#checkpoints.pop();
     if (this.#base !== undefined && after !== undefined && this.#steps === 1) this.tested++;
     if (after === undefined) {
       this.#places = Math.max(this.#places, movedPlaces(bill));
       return;
     }
-    if (this.#base !== undefined) this.#compare(this.#base, bill, after);
+    const isFollowing = this.#base === undefined || this.#compare(this.#base, bill, after);
+    if (isFollowing) this.#noteCheckpoint(bill);
     this.#base = bill;
     this.#steps = 0;
     this.#moved = 0n;
@@ -124,14 +140,23 @@ export class Chain {
     this.#isTestable = true;
   }
 
-  #compare(base: ChainBill, bill: ChainBill, after: bigint): void {
+  #noteCheckpoint({ time, at }: ChainBill): void {
+    const { settledTo, bookedMaxMs } = this.#options;
+    // Bills may change places with bills this much older, and those with still older ones.
+    if (at > time || time >= settledTo - 2 * bookedMaxMs) return;
+    this.#checkpoints.push(time);
+    if (this.#checkpoints.length > checkpointsMax) this.#checkpoints.shift();
+  }
+
+  /** @returns whether the balance follows. */
+  #compare(base: ChainBill, bill: ChainBill, after: bigint): boolean {
     const { tolerance, settledTo } = this.#options;
     const steps = this.#steps;
     const expected = (base.after ?? 0n) + this.#moved;
     const off = after - expected;
     if (off === 0n) {
       if (steps === 1) tallyFitting(bill.type, bill);
-      return;
+      return true;
     }
     const facts = this.#held.factsOf(bill);
     if (steps === 1) {
@@ -164,5 +189,6 @@ export class Chain {
       double: facts.double,
       shownPlaces,
     });
+    return isSmall;
   }
 }

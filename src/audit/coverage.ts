@@ -4,12 +4,13 @@ import { dayMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
-import { msOf } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { type AccountScope, timeOf } from "./scope.ts";
+import type { Interval } from "../sync/intervals.ts";
+import { timeOf } from "./scope.ts";
 
-/** Milliseconds since the epoch, the end excluded. */
-export type Period = { readonly from: number; readonly to: number };
+/** In the exchange's time, the end excluded. */
+export type Period = Interval;
 
 /** The time of a wallet that was read in all of its product types. */
 export type Coverage = {
@@ -33,7 +34,7 @@ export type Coverage = {
  */
 export async function readCoverage(
   tx: Transaction,
-  { account }: AccountScope,
+  account: string,
 ): Promise<ReadonlyMap<string, Coverage>> {
   const { rows } = await tx.execute<{
     wallet: string;
@@ -82,7 +83,7 @@ export async function readCoverage(
         wallet,
         read: is_unread
           ? []
-          : (periods ?? []).map(([from, to]) => ({ from: Number(from), to: Number(to) })),
+          : (periods ?? []).map(([from, to]) => ({ from: timeFrom(from), to: timeFrom(to) })),
         settledTo: is_unread
           ? Number.NEGATIVE_INFINITY
           : settled_to === null
@@ -102,7 +103,11 @@ export const periodsText = (periods: readonly Period[]): string =>
  * The part of a stretch of time, both ends included, that was not read: from its first such time to its last.
  * @returns undefined where all was read.
  */
-export function unreadPart(read: readonly Period[], from: number, to: number): Period | undefined {
+export function unreadPart(
+  read: readonly Period[],
+  from: number,
+  to: number,
+): { readonly from: number; readonly to: number } | undefined {
   const holding = (time: number) => read.find((period) => period.from <= time && time < period.to);
   const first = holding(from)?.to ?? from;
   return first > to ? undefined : { from: first, to: holding(to)?.from ?? to };

@@ -5,7 +5,7 @@ import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 import type { Chain, Residual } from "./check-chain.ts";
-import { type Coverage, type Period, unreadPart } from "./coverage.ts";
+import { type Coverage, unreadPart } from "./coverage.ts";
 import { decimalText, isFar } from "./decimals.ts";
 
 // A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
@@ -130,7 +130,7 @@ export const anchorOf = (wallet: string, { bill }: Residual): string =>
 
 type Seen = {
   readonly isUndone: boolean;
-  readonly unread: Period | undefined;
+  readonly unread: ReturnType<typeof unreadPart>;
   readonly difference: string;
   readonly opposite: string;
 };

@@ -7,7 +7,6 @@ import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { reorderInDays } from "../ledger/days.ts";
 import type { ChainBill } from "./order.ts";
-import type { AccountScope } from "./scope.ts";
 
 /** A bill that was found in another place, and its chain's coin. */
 export type MovedBill = { readonly bill: ChainBill; readonly coin: string };
@@ -15,7 +14,7 @@ export type MovedBill = { readonly bill: ChainBill; readonly coin: string };
 /** Stores the places of bills that their times and ids do not give. */
 export async function writeOrder(
   tx: Transaction,
-  { account }: AccountScope,
+  account: string,
   moved: readonly MovedBill[],
 ): Promise<void> {
   if (moved.length === 0) return;
@@ -61,7 +60,7 @@ export async function writeOrder(
 }
 
 /** Forgets the learned places of bills whose time was restated. */
-export async function forgetMovedBills(tx: Transaction, { account }: AccountScope): Promise<void> {
+export async function forgetMovedBills(tx: Transaction, account: string): Promise<void> {
   const { rows } = await tx.execute<{
     productType: ProductType;
     billId: string;

@@ -5,21 +5,13 @@ import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { joinOrder } from "../db/sql/chain-order.ts";
 import { msOf } from "../db/sql/time-text.ts";
+import type { ChainStart } from "./chains.ts";
 import { Chain } from "./check-chain.ts";
 import { FinerAmount, readNumbers } from "./decimals.ts";
 import type { MovedBill } from "./learned-order.ts";
 import type { ChainBill } from "./order.ts";
-import { type AccountScope, timeOf, within } from "./scope.ts";
+import { timeOf } from "./scope.ts";
 import { movedBy, type Rules, Tallies } from "./tallies.ts";
-
-/** A chain, and where its check begins. */
-export type ChainStart = {
-  /** The wallet; "UTA" in a unified account. */
-  readonly wallet: string;
-  readonly coin: string;
-  /** Milliseconds since the epoch; -Infinity for all of its bills. */
-  readonly since: number;
-};
 
 export type Reading = {
   /** Undefined for all bills of the scope. */
@@ -33,15 +25,6 @@ export type Reading = {
 
 const movedIn = (chain: Chain): readonly MovedBill[] =>
   chain.takeMoved().map((bill) => ({ bill, coin: chain.coin }));
-
-/** Names a chain of an account. */
-export const chainKey = ({
-  wallet,
-  coin,
-}: {
-  readonly wallet: string;
-  readonly coin: string;
-}): string => JSON.stringify([wallet, coin]);
 
 export type CheckedChains = {
   readonly chains: readonly Chain[];
@@ -59,12 +42,12 @@ const roundedPlaces = 8;
 /** Streams bills through their chains, with as many decimal places as they have. */
 export async function checkChains(
   tx: Transaction,
-  scope: AccountScope,
+  account: string,
   reading: Reading,
 ): Promise<CheckedChains> {
   for (let places = 8; ; ) {
     try {
-      return await checkWith(tx, scope, reading, places);
+      return await checkWith(tx, account, reading, places);
     } catch (error) {
       if (!(error instanceof FinerAmount)) throw error;
       // A unified account's amounts have up to sixteen.
@@ -77,15 +60,15 @@ export async function checkChains(
 /** @throws FinerAmount */
 async function checkWith(
   tx: Transaction,
-  scope: AccountScope,
+  account: string,
   { starts, rules, settledToOf, keepOrder }: Reading,
   places: number,
 ): Promise<CheckedChains> {
   const tallies = new Tallies(rules);
   const checked: Chain[] = [];
-  const isOrdered = await isAnyPlaceKnown(tx, scope);
+  const isOrdered = await isAnyPlaceKnown(tx, account);
   for (const isUnifiedWallet of [false, true]) {
-    const statement = billsOf(scope, { isUnifiedWallet, isOrdered, starts });
+    const statement = billsOf(account, { isUnifiedWallet, isOrdered, starts });
     if (statement === undefined) continue;
     const chains = new Map<string, Map<string, Chain>>();
     const chainOf = (wallet: string, coin: string): Chain => {
@@ -120,7 +103,7 @@ async function checkWith(
   return { chains: checked, tallies, places };
 }
 
-async function isAnyPlaceKnown(tx: Transaction, { account }: AccountScope): Promise<boolean> {
+async function isAnyPlaceKnown(tx: Transaction, account: string): Promise<boolean> {
   const { rowCount } = await tx.execute(
     sql`select 1 from bill_order where account = ${account} limit 1`,
   );
@@ -164,14 +147,13 @@ function billOf(row: Row, tallies: Tallies, places: number): ChainBill {
 
 /** The statement that reads the bills of all classic wallets or of the unified one; undefined where none is to be checked. */
 function billsOf(
-  scope: AccountScope,
+  account: string,
   of: {
     readonly isUnifiedWallet: boolean;
     readonly isOrdered: boolean;
     readonly starts: readonly ChainStart[] | undefined;
   },
 ): SQL | undefined {
-  const { account, productTypes } = scope;
   const starts = of.starts?.filter(
     ({ wallet }) => (wallet === unifiedWallet) === of.isUnifiedWallet,
   );
@@ -183,8 +165,7 @@ function billsOf(
       from bills
       ${of.isOrdered ? joinOrder("bills", account) : sql``}
       where bills.account = ${account}
-        and bills.product_type ${of.isUnifiedWallet ? sql`= any(${unified})` : sql`<> all(${unified})`}
-        and ${within("bills.product_type", productTypes)}`
+        and bills.product_type ${of.isUnifiedWallet ? sql`= any(${unified})` : sql`<> all(${unified})`}`
       : sql`
       from ${membersOf(starts)}
       join bills

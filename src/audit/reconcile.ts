@@ -8,13 +8,15 @@ import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
 import { type Break, readBreaks } from "./breaks.ts";
 import {
+  type ChainStart,
   type ChainSummary,
+  chainKey,
+  chooseChanged,
   type KnownChain,
   readKnownChains,
   summariesOf,
   writeChains,
-} from "./chain-summary.ts";
-import { chooseChanged, isWrongWhereBegun, readCheckedTo } from "./chains.ts";
+} from "./chains.ts";
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
 import { breaksOf, doesRound, isAnythingNew, type Judged } from "./judge.ts";
@@ -26,7 +28,7 @@ import {
   findRestatements,
   findTransferBreaks,
 } from "./other-checks.ts";
-import { type ChainStart, type CheckedChains, chainKey, checkChains } from "./read-chains.ts";
+import { type CheckedChains, checkChains } from "./read-chains.ts";
 import { recordBreaks } from "./record-breaks.ts";
 import {
   areSameRules,
@@ -37,7 +39,7 @@ import {
   ruleSummaries,
   writeRules,
 } from "./rules.ts";
-import { type AccountScope, type Scope, withWholeWallets } from "./scope.ts";
+import { type Scope, withWholeWallets } from "./scope.ts";
 import type { Rules } from "./tallies.ts";
 
 export type { ChainSummary, RuleSummary };
@@ -109,10 +111,9 @@ export async function reconcileAccount(
   account: string,
   options: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
-  const scope = { account, productTypes: undefined };
   const checked = await withDatabaseErrors(() =>
     againAfterConflicts(() =>
-      inTransaction(db, (tx) => checkBills(tx, scope, options), {
+      inTransaction(db, (tx) => checkBills(tx, account, options), {
         isolation: "repeatable read",
         statementMaxMs,
         idleMaxMs,
@@ -167,22 +168,21 @@ async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
 
 async function checkBills(
   tx: Transaction,
-  scope: AccountScope,
+  account: string,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Omit<Reconciliation, "recounted" | "wrongDays">> {
-  const { account } = scope;
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
   // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.
   await tx.execute(sql`select 1 from streams where account = ${account} for key share`);
   const context: Context = {
     tx,
-    scope,
-    coverage: await readCoverage(tx, scope),
+    account,
+    coverage: await readCoverage(tx, account),
     known: await readRules(tx, account),
-    knownChains: await readKnownChains(tx, scope),
+    knownChains: await readKnownChains(tx, account),
   };
-  await forgetMovedBills(tx, scope);
+  await forgetMovedBills(tx, account);
   let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
   // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
   if (!checked.isWhole && (await record(context, checked)) > 0) checked = await checkWhole(context);
@@ -200,7 +200,7 @@ async function checkBills(
 /** What a check knows before it begins. */
 type Context = {
   readonly tx: Transaction;
-  readonly scope: AccountScope;
+  readonly account: string;
   readonly coverage: ReadonlyMap<string, Coverage>;
   readonly known: Rules;
   readonly knownChains: ReadonlyMap<string, KnownChain>;
@@ -214,31 +214,29 @@ type Checked = CheckedChains & {
 };
 
 async function check(
-  { tx, scope, coverage }: Context,
+  { tx, account, coverage }: Context,
   rules: Rules,
   starts: readonly ChainStart[] | undefined,
 ): Promise<Omit<Checked, "isWhole">> {
-  const checked = await checkChains(tx, scope, {
+  const checked = await checkChains(tx, account, {
     starts,
     rules,
     settledToOf: (wallet) => coverage.get(wallet)?.settledTo ?? Number.POSITIVE_INFINITY,
-    keepOrder: (moved) => writeOrder(tx, scope, moved),
+    keepOrder: (moved) => writeOrder(tx, account, moved),
   });
   return { ...checked, starts, rules };
 }
 
 /** @returns undefined where a whole check is needed: there is something to learn, or changes alone do not tell. */
 async function checkChanged(context: Context): Promise<Checked | undefined> {
-  const { tx, scope, coverage, known } = context;
-  const checkedTo = await readCheckedTo(tx, scope);
-  if (checkedTo === undefined) return undefined;
-  const starts = await chooseChanged(tx, scope, coverage, checkedTo);
-  if (await isWrongWhereBegun(tx, scope, starts)) return undefined;
+  const { tx, account, coverage, known, knownChains } = context;
+  const starts = await chooseChanged(tx, account, knownChains, coverage);
+  if (starts === undefined) return undefined;
   const checked = { ...(await check(context, known, starts)), isWhole: false };
   if (isAnyUnlearned(known.rules, checked.tallies.all)) return undefined;
   const isNew = await isAnythingNew(
     tx,
-    scope.account,
+    account,
     checked.chains.map((chain) => ({ chain, judged: judgedOf(chain, checked, context) })),
   );
   return isNew ? undefined : checked;
@@ -270,8 +268,7 @@ function judgedOf(
 
 /** Stores what was found. @returns how many open breaks were not found again. */
 async function record(context: Context, checked: Checked): Promise<number> {
-  const { tx, scope, coverage } = context;
-  const { account } = scope;
+  const { tx, account, coverage, knownChains: known } = context;
   const { chains, isWhole, starts, tallies, rules } = checked;
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
   const found = [
@@ -294,6 +291,6 @@ async function record(context: Context, checked: Checked): Promise<number> {
     },
   );
   if (isWhole) await writeRules(tx, account, rules.rules);
-  await writeChains(tx, scope, chains, { isWhole, coverage });
+  await writeChains(tx, account, chains, { isWhole, known, coverage });
   return resolved;
 }

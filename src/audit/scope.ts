@@ -1,7 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { isUnified, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 
 /** The ledgers to reconcile. */
 export type Scope = {
@@ -9,18 +8,6 @@ export type Scope = {
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly string[] | undefined;
 };
-
-/**
- * What one check looks at. Each of its statements names the account, so that a distributed database runs
- * it on the node that has the account's rows.
- */
-export type AccountScope = {
-  readonly account: string;
-  readonly productTypes: readonly string[] | undefined;
-};
-
-export const within = (name: string, values: readonly string[] | undefined): SQL =>
-  values === undefined ? sql`true` : sql`${sql.raw(name)} = any(${textArray(values)}::text[])`;
 
 /** The product type of a break's last good bill. @param alias of the break's row. */
 export const lastGoodProductType = (alias: string): SQL =>

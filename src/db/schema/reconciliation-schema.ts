@@ -134,6 +134,11 @@ export const reconciledChains = pgTable(
      * there on the next check looks again. Null where there is none.
      */
     unjudgedFrom: time("unjudged_from"),
+    /**
+     * Where the next check may begin, as long as all that changed comes later: the time of a balance that follows and
+     * is settled. Null where it begins with the first bill.
+     */
+    checkpoint: time("checkpoint"),
     /** At the last full check: how many bills' balances could be computed. */
     tested: bigint("tested", { mode: "number" }).notNull(),
     /** How many of these were off by one unit in the last place. */

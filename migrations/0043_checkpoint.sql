@@ -1,0 +1,1 @@
+ALTER TABLE "reconciled_chains" ADD COLUMN "checkpoint" timestamp (3) with time zone;
