@@ -394,6 +394,21 @@ test("an exchange that takes the cursor for below itself ends its windows", asyn
   expect([stored().length, doubts]).toEqual([250, []]);
 });
 
+test("a window whose first page of 99 begins with the oldest bills is not called read, though other pages have 100", async () => {
+  const rows = billsOf(250);
+  let answers = 0;
+  const { walking, commits } = walkPages((request) => {
+    answers += 1;
+    if (answers === 1) return nothing;
+    const { idLessThan, limit } = request;
+    if (idLessThan !== undefined) return served(rows, request);
+    const oldest = served(rows, { ...request, limit: rows.length }).rows.toReversed();
+    return { ...nothing, rows: oldest.slice(0, limit) };
+  });
+  await expect(walking).rejects.toThrow(ContradictionError);
+  expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
+});
+
 describe("an answer that contradicts another", () => {
   test("is asked for again, told, and read on where it is right then", async () => {
     const rows = billsOf(250);

@@ -42,8 +42,13 @@ export type WindowOptions = {
   readonly habits: PageHabits;
 };
 
-/** How many rows a window's first page had, with its lowest id and its oldest time. */
-type FirstPage = { readonly rows: number; readonly lowest: string; readonly oldest: number };
+/** How many rows a window's first page had, and whether as many as were asked for; its lowest id and oldest time. */
+type FirstPage = {
+  readonly rows: number;
+  readonly isFull: boolean;
+  readonly lowest: string;
+  readonly oldest: number;
+};
 
 /**
  * Decides which questions read a whole window. A walk by falling ids reads it first. Then a walk by
@@ -129,7 +134,7 @@ export class WindowQuestions {
     habits.look(answer.rows.length);
     order.look([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
-    this.#lookBelow(placed, answer.rows.length);
+    this.#lookBelow(placed, answer.rows.length, question.limit);
     for (const { cTime } of placed) this.#times.add(cTime);
     if (!habits.areTiny) keepNewest(this.#times);
     // An id that only repeats the question's leads nowhere.
@@ -198,7 +203,7 @@ export class WindowQuestions {
     this.#times.clear();
   }
 
-  #lookBelow(placed: readonly PlacedRow[], rows: number): void {
+  #lookBelow(placed: readonly PlacedRow[], rows: number, limit: number): void {
     const first = this.#first;
     if (first !== undefined) {
       const isBelow = ({ billId, cTime }: PlacedRow) =>
@@ -210,13 +215,13 @@ export class WindowQuestions {
     if (this.#isResumed || lowest === undefined) return;
     const { to } = this.#options;
     const oldest = placed.reduce((time, { cTime }) => Math.min(time, cTime), to as number);
-    this.#first = { rows, lowest, oldest };
+    this.#first = { rows, isFull: rows >= limit, lowest, oldest };
   }
 
   /** Whether the first page may have been cut, and begun with the oldest bills. */
   get #mayLackNewest(): boolean {
     if (this.#first === undefined || this.#hasGoneBelow) return false;
-    return this.#options.habits.mayBeCut(this.#first.rows);
+    return this.#first.isFull || this.#options.habits.mayBeCut(this.#first.rows);
   }
 
   /** Decides, once both walks have ended, whether the time between known bills is asked for. */
