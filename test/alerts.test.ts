@@ -121,8 +121,8 @@ describe("the metrics", () => {
   });
 });
 
-describe("docs/metrics.md and ops/", () => {
-  const page = readFileSync("docs/metrics.md", "utf8");
+describe("docs/reference.md and ops/", () => {
+  const page = readFileSync("docs/reference.md", "utf8");
   const documented = new Map(
     [...page.matchAll(/^\| `(bill_sync_[a-z_]+)` \| ([a-z_, ]*)\|/gm)].map(
       ([, name = "", labels = ""]) => [name, labels.split(/[, ]+/).filter(Boolean).toSorted()],

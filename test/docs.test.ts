@@ -1,12 +1,11 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import type { Command } from "commander";
-import { getTableName, is, Table } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { breakKinds } from "../src/audit/breaks.ts";
 import { programOf } from "../src/commands/program.ts";
-import { tables } from "../src/db/schema/tables.ts";
-import { settingsTable, variableNames } from "../src/roster/settings.ts";
+import { variableNames } from "../src/roster/settings.ts";
+import { withParts } from "./support/docs-parts.ts";
+import { referenceParts } from "./support/reference-parts.ts";
 
 // The pages are compared with the program, so that none of them names what does not exist.
 const textOf = (path: string): string => readFileSync(path, "utf8");
@@ -137,13 +136,6 @@ describe("commands", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("are all in the table of README.md", () => {
-    const rows = [...textOf("README.md").matchAll(/^\| `npm run ([a-z]+)/gm)].map(
-      ([, name]) => name,
-    );
-    expect(rows.toSorted()).toEqual(program.commands.map((command) => command.name()).toSorted());
-  });
-
   test("options that stand alone are of some command", () => {
     const known = program.commands.flatMap((command) =>
       [command, ...command.commands].flatMap(longOptions),
@@ -177,30 +169,15 @@ describe("variables", () => {
     expect(named.filter(({ name }) => !names.has(name))).toEqual([]);
   });
 
-  test("are explained in docs/configuration.md as their schema says", () => {
-    expect(textOf("docs/configuration.md")).toContain(`\n${settingsTable()}\n`);
-  });
-
   test("are all in .env.example", () => {
     const text = textOf(".env.example");
     expect(variableNames.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
   });
 });
 
-test("docs/tables.md has every table", () => {
-  const named = Object.values(tables).flatMap((table) =>
-    is(table, Table) ? getTableName(table) : [],
-  );
-  expect(named.length).toBeGreaterThan(15);
-  const text = textOf("docs/tables.md");
-  const rows = [...text.matchAll(/^\| (`[^|]*`) \|/gm)].map(([, names = ""]) => names).join();
-  expect(named.filter((name) => !rows.includes(`\`${name}\``))).toEqual([]);
-});
-
-test("docs/trust.md has every kind of break, with its meaning", () => {
-  const kinds = Object.entries(breakKinds).map(([kind, meaning]) => `| \`${kind}\` | ${meaning} |`);
-  const lines = textOf("docs/trust.md").split("\n");
-  expect(kinds.filter((line) => !lines.includes(line))).toEqual([]);
+test("docs/reference.md says what the program says (else: npm run docs)", async () => {
+  const path = "docs/reference.md";
+  await expect(withParts(path, referenceParts(program))).toMatchFileSnapshot(`../${path}`);
 });
 
 test("test/README.md has every program that is broken on purpose", () => {

@@ -12,13 +12,13 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 import { unitCommand, unitNames } from "./support/units.ts";
 
 const productType = "USDT-FUTURES";
-const [, section = ""] = readFileSync("docs/scale.md", "utf8").split(
+const [, section = ""] = readFileSync("docs/many-accounts.md", "utf8").split(
   "\n## From one machine to a cluster\n",
 );
 const [, block = ""] = /```sh\n(.*?)```/s.exec(section) ?? [];
 const lines = block.trim().split("\n");
 
-test("the commands of docs/scale.md move a ledger to another database, where a worker brings it up to now, without losing a bill", async () => {
+test("the commands of docs/many-accounts.md move a ledger to another database, where a worker brings it up to now, without losing a bill", async () => {
   expect(lines.length).toBeGreaterThan(3);
   await using folder = await temporaryFolder();
   await using old = await testDatabase({ isEmpty: true });

@@ -134,9 +134,9 @@ const depsOf = () => {
   };
 };
 
-test("docs/metrics.md names what serve counts, with its labels", async () => {
+test("docs/reference.md names what serve counts, with its labels", async () => {
   const { body } = await scrape();
-  const page = readFileSync("docs/metrics.md", "utf8");
+  const page = readFileSync("docs/reference.md", "utf8");
   const rows = [...page.matchAll(/^\| `(bill_sync_(?:http|auth)_\w+)` \| ([a-z_, ]*) \|/gm)];
   expect(rows.map(([, name]) => name)).toEqual(
     [...body.matchAll(/^# TYPE (bill_sync_(?:http|auth)_\w+) /gm)].map(([, name]) => name),

@@ -97,7 +97,7 @@ const volatile =
 test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distributed Postgres refuses", () => {
   const writing = /\b(?:update\s+[\w${}(). ]+?(?:\s+as\s+\w+)?\s+set|do update|returning)\b/i;
   const writers = templates.filter(({ text }) => writing.test(text) && text.match(volatile));
-  // The leases' tables stay on the coordinator: see docs/distributed-rows.md.
+  // The leases' tables stay on the coordinator: see docs/many-accounts.md.
   expect([...new Set(writers.map(({ path }) => path))].toSorted()).toEqual([
     "src/db/lease/lease.ts",
   ]);

@@ -141,7 +141,7 @@ export const extensionMissing = (): DatabaseError =>
     "the database does not have the extension citus, which distributes it: install Citus on the " +
       "server, name it in shared_preload_libraries, restart the server, run create extension citus " +
       "in this database as a superuser, and add the nodes by citus_add_node; see " +
-      "docs/distributed-rows.md",
+      "docs/many-accounts.md",
   );
 
 // A statement may send millions of rows to other nodes.

@@ -221,7 +221,7 @@ export const isOfBills = ({ kind }: Pick<Finding, "kind">): boolean =>
 
 const kindOf = ({ kind }: Pick<Finding, "kind">): KindOf => kinds[kind];
 
-/** The table of docs/metrics.md, as Markdown. */
+/** The table of docs/reference.md, as Markdown. */
 export function findingsTable(): string {
   const rows = kindNames.map((kind) => {
     const { severity, meaning, isHole: isMissing }: KindOf = kinds[kind];

@@ -59,8 +59,8 @@ const durationMs = (text: string): number =>
   Number(text.slice(0, -1)) * (unitMs[text.slice(-1)] ?? 0);
 
 /**
- * Every variable of the program: its form, its default and its meaning. The table of docs/configuration.md is
- * made of it. An error quotes no value that may be a secret.
+ * Every variable of the program: its form, its default and its meaning. docs/reference.md lists
+ * them. An error quotes no value that may be a secret.
  */
 export const variables = z.object({
   EXCHANGE_API_KEY: secret.describe(
@@ -158,7 +158,7 @@ export type Settings = { readonly [name in keyof typeof variables.shape]?: strin
 
 export const variableNames = variables.keyof().options;
 
-/** The table of docs/configuration.md, as Markdown. */
+/** The table of docs/reference.md, as Markdown. */
 export function settingsTable(): string {
   const { properties = {} } = z.toJSONSchema(variables, { io: "input", unrepresentable: "any" });
   const rows = Object.entries(properties).map(([name, property]) => {

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { bigint, boolean, check, index, pgTable, text, unique } from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
 
-/** Accounts that were added by command, with their settings. Credentials are kept elsewhere. */
+/** An account that was added by command, without its credentials. */
 export const addedAccounts = pgTable("accounts", {
   account: key("account").primaryKey(),
   /** Null for the product types that are synced for all accounts. */
@@ -15,7 +15,7 @@ export const addedAccounts = pgTable("accounts", {
   addedAt: time("added_at").notNull(),
 });
 
-/** The leases of accounts and of the exchange's users: see lease.ts. */
+/** Which process reads and writes an account, or reads a user's accounts, and until when. See lease.ts. */
 export const leases = pgTable(
   "leases",
   {
@@ -40,7 +40,7 @@ export const leases = pgTable(
 );
 
 /**
- * The account under which an API key's rows are stored. A key is kept as a fingerprint only. The primary
+ * The fingerprint of a key, and the account under which its rows are stored. A key is kept as a fingerprint only. The primary
  * key does not contain the account, so that the server itself refuses one key under two names.
  */
 export const accountKeys = pgTable("account_keys", {
@@ -51,7 +51,7 @@ export const accountKeys = pgTable("account_keys", {
 });
 
 /**
- * The one salt of a database's fingerprints. With a salt for each key, one key under two names would go
+ * The one salt of the database's fingerprints. With a salt for each key, one key under two names would go
  * unnoticed. Without a salt, the same key could be recognised in two databases.
  */
 export const keySalt = pgTable(

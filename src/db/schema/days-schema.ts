@@ -19,7 +19,7 @@ const sums = () => ({
 });
 
 /**
- * The sums of a day's bills of one business type. They say what the bills are, and not what they mean:
+ * The sums of a UTC day's bills of one business type. They say what the bills are, and not what they mean:
  * categories and wallet rules are joined when a view is read. A row may have no bills left.
  */
 export const typeDays = pgTable(
@@ -42,7 +42,7 @@ export const typeDays = pgTable(
   (t) => [primaryKey({ columns: [t.account, t.productType, t.coin, t.day, t.businessType] })],
 );
 
-/** The same by symbol, with the numbers of bills that have a figure. */
+/** The sums of a UTC day's bills of one symbol and business type. With the numbers of bills that have a figure. */
 export const symbolDays = pgTable(
   "symbol_days",
   {
@@ -69,7 +69,7 @@ export const symbolDays = pgTable(
 );
 
 /**
- * The first and the last bill of a chain's day that shows a balance, in the order in which bills moved it. A
+ * The first or the last bill of a chain's day that shows a balance. In the order in which bills moved it. A
  * day without any has no row.
  */
 export const dayEnds = pgTable(

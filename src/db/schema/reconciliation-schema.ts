@@ -18,7 +18,7 @@ const stream = () => ({
 });
 
 /**
- * Which of a bill's numbers move the wallet's balance. Learned from the ledger, since the exchange's
+ * Which of a bill's numbers move the balance, for a category or a type that differs from it. Learned from the ledger, since the exchange's
  * documentation does not say.
  */
 export const walletRules = pgTable(
@@ -42,7 +42,7 @@ export const walletRules = pgTable(
 );
 
 /**
- * The order of bills where their balances show another one than their times and ids. Bills without a row
+ * A bill's place where balances show another order than times and ids. Bills without a row
  * are ordered by their time, and within a millisecond by their id.
  */
 export const billOrder = pgTable(
@@ -58,7 +58,7 @@ export const billOrder = pgTable(
   (t) => [primaryKey({ columns: [t.account, t.productType, t.billId] })],
 );
 
-/** Where the ledger does not add up, and whether somebody has signed it off. Rows are never deleted. */
+/** A break: where the ledger does not add up, and whether somebody accepted it. Rows are never deleted. */
 export const ledgerBreaks = pgTable(
   "ledger_breaks",
   {
@@ -96,7 +96,7 @@ export const ledgerBreaks = pgTable(
   ],
 );
 
-/** Every sign-off and reopening of a break. Rows are only added. */
+/** An acceptance or a reopening of a break. Rows are only added. */
 export const breakDecisions = pgTable(
   "break_decisions",
   {
@@ -118,7 +118,7 @@ export const breakDecisions = pgTable(
   ],
 );
 
-/** How far each chain was reconciled: the bills of one account, product type and coin. */
+/** How far a chain was reconciled. */
 export const reconciledChains = pgTable(
   "reconciled_chains",
   {

@@ -33,7 +33,7 @@ const symbolSettings = () => ({
   extra: json("extra"),
 });
 
-/** The spot pairs, with the settings that were last served. Times are the exchange's. */
+/** A spot pair's settings as last served; `gone_at` if it is no longer listed. Times are the exchange's. */
 export const symbols = pgTable(
   "symbols",
   {
@@ -49,7 +49,7 @@ export const symbols = pgTable(
 );
 
 /**
- * Every version of a pair's settings, with the half-open time during which it was seen to hold. No
+ * A version of a spot pair's settings, from `valid_from` until `valid_to`. No
  * version covers the time in which the pair was not listed.
  */
 export const symbolVersions = pgTable(
@@ -109,7 +109,7 @@ const contractSettings = () => ({
   extra: json("extra"),
 });
 
-/** The futures contracts, with the settings that were last served. Times are the exchange's. */
+/** A futures contract's settings as last served; `gone_at` if it is no longer listed. Times are the exchange's. */
 export const contracts = pgTable(
   "contracts",
   {
@@ -125,7 +125,7 @@ export const contracts = pgTable(
   (t) => [primaryKey({ columns: [t.productType, t.symbol] }), allFinite("contracts_finite", t)],
 );
 
-/** Every version of a contract's settings: see symbolVersions. */
+/** A version of a contract's settings, from `valid_from` until `valid_to`. See symbolVersions. */
 export const contractVersions = pgTable(
   "contract_versions",
   {
@@ -146,7 +146,7 @@ export const contractVersions = pgTable(
   ],
 );
 
-/** When the stored lists of pairs and contracts were read. An older list does not replace a newer one. */
+/** When a list of spot pairs, or of a product type's contracts, was read. An older list does not replace a newer one. */
 export const symbolLists = pgTable("symbol_lists", {
   /** `spot` for the pairs; for contracts, their product type. */
   market: key("market").primaryKey(),
@@ -160,7 +160,7 @@ const riskUnit = () => ({
   takenAt: time("taken_at").notNull(),
 });
 
-/** What a risk unit owned and owed from `taken_at` to `held_until`: the first and the last equal answer. */
+/** A loan-to-value record, which stayed the same from `taken_at` to `held_until`. */
 export const ltvSnapshots = pgTable(
   "ltv_snapshots",
   {
@@ -179,7 +179,7 @@ export const ltvSnapshots = pgTable(
   ],
 );
 
-/** A snapshot's debts, one a coin; the coin is empty where the exchange named none. */
+/** A debt of a loan-to-value record, by coin. The coin is empty where the exchange named none. */
 export const ltvDebts = pgTable(
   "ltv_debts",
   {
@@ -195,7 +195,7 @@ export const ltvDebts = pgTable(
   ],
 );
 
-/** A snapshot's margin coins, one row each. */
+/** A coin of a loan-to-value record's collateral. */
 export const ltvCollateral = pgTable(
   "ltv_collateral",
   {

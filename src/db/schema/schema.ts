@@ -45,6 +45,7 @@ const billContent = () => ({
   ingestedAt: time("ingested_at").notNull(),
 });
 
+/** A bill, as it was served last. */
 export const bills = pgTable(
   "bills",
   { ...stream(), billId: key("bill_id").notNull(), ...billContent() },
@@ -69,7 +70,7 @@ export const bills = pgTable(
   ],
 );
 
-/** The content that a restatement replaced; revision 1 is the first that was ever stored. */
+/** What a bill said before the exchange restated it; revision 1 is the first that was ever stored. */
 export const billRevisions = pgTable(
   "bill_revisions",
   {
@@ -82,7 +83,7 @@ export const billRevisions = pgTable(
   (t) => [primaryKey({ columns: [t.account, t.productType, t.billId, t.revision] })],
 );
 
-/** Rows that broke the contract, as they were received. */
+/** A row that broke the API's contract, character for character as served, and where it broke it. */
 export const rejectedBills = pgTable(
   "rejected_bills",
   {
@@ -113,8 +114,8 @@ export const rejectedBills = pgTable(
 );
 
 /**
- * A ledger in one row, so that nothing is counted or summed up to be shown: a hundred thousand accounts have many.
- * A row without product type has the state of the whole account: what a user decided, and what the exchange said.
+ * A ledger: how many bills are stored, which time was read, lost or is unread, and its state. It is one row, so that
+ * nothing is counted or summed up to be shown: a hundred thousand accounts have many. A row without product type has the state of the whole account: what a user decided, and what the exchange said.
  */
 export const streams = pgTable(
   "streams",
@@ -169,7 +170,7 @@ export const streams = pgTable(
   ],
 );
 
-/** The windows that are planned and not read to their end, half-open. No two of a stream overlap. */
+/** A window that is planned and not read to its end, half-open, with its cursor. No two of a stream overlap. */
 export const windows = pgTable(
   "windows",
   {
@@ -187,6 +188,7 @@ export const windows = pgTable(
   ],
 );
 
+/** A run of a command: times, outcome, counts, error. */
 export const syncRuns = pgTable(
   "sync_runs",
   {
@@ -212,7 +214,7 @@ export const syncRuns = pgTable(
 
 const categoryNames = sql.raw(`(${categories.map((name) => `'${name}'`).join(", ")})`);
 
-/** The category of each business type. A user's own mapping overrides the program's list. */
+/** A business type and its category. A user's own mapping overrides the program's list. */
 export const businessTypes = pgTable(
   "business_types",
   {
@@ -235,7 +237,7 @@ export const businessTypes = pgTable(
   ],
 );
 
-/** The views of schema `analytics` that were created, with the hash of each one's file: see views.ts. */
+/** A view of schema `analytics`, with the hash of the text that created it. See views.ts. */
 export const analyticsViews = pgTable("analytics_views", {
   name: key("name").primaryKey(),
   /** SHA-256 of the view's file, hexadecimal. */

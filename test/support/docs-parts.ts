@@ -1,0 +1,16 @@
+import { readFileSync } from "node:fs";
+
+const generated = /^<!-- generated: (\w+) -->$.*?^<!-- end -->$/gms;
+
+/** A page whose parts between `<!-- generated: NAME -->` and `<!-- end -->` are replaced by these texts. */
+export function withParts(path: string, parts: Readonly<Record<string, string>>): string {
+  const names: string[] = [];
+  const text = readFileSync(path, "utf8").replaceAll(generated, (_, name: string) => {
+    names.push(name);
+    return `<!-- generated: ${name} -->\n\n${parts[name]}\n\n<!-- end -->`;
+  });
+  const expected = Object.keys(parts).toSorted().join();
+  if (names.toSorted().join() !== expected)
+    throw new Error(`${path} has not the parts ${expected}`);
+  return text;
+}
