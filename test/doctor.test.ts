@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { diskCheck, migrationsCheck } from "../src/commands/doctor/database.ts";
-import { clockCheck } from "../src/commands/doctor/exchange.ts";
-import { keyCheck, type TriedKey } from "../src/commands/doctor/key-check.ts";
+import { clockCheck, keyCheck, type TriedKey } from "../src/commands/doctor/exchange.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { type Pooler, poolerOf, type Sightings } from "../src/db/pooler.ts";
 import { ExchangeError } from "../src/errors.ts";

@@ -74,7 +74,6 @@ test("what serve runs is loaded by the commands, and its library by nothing else
     ({ from, to }) => roomOf(to) === "serve" && roomOf(from) !== "serve",
   );
   expect([...new Set(users.map(({ from }) => from))].toSorted()).toEqual([
-    "src/commands/doctor/serving.ts",
     "src/commands/keys.ts",
     "src/commands/serve.ts",
   ]);

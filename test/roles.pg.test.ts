@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { chmod } from "node:fs/promises";
-import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
@@ -9,8 +7,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { mayWrite } from "../src/db/reader-role.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { newKey, writeKeys } from "../src/serve/keys/key-file.ts";
-import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 
 const page = readFileSync("docs/operations.md", "utf8");
@@ -265,40 +262,6 @@ describe("the roles of docs/operations.md", () => {
       });
     }
   });
-
-  test(
-    "doctor says of serve whether its database user may only select, and whether others may " +
-      "read its keys",
-    async () => {
-      await using sandbox = await openSandbox({ seed: "roles", density: 0 });
-      await using folder = await temporaryFolder();
-      const serveLines = async (role: RoleName) => {
-        const env = environmentFor(sandbox, { url: urlOf(role, database) });
-        const { stdout } = await runCli(["doctor"], { env, cwd: folder.path });
-        return stdout.match(/^(?:ok|warn|FAIL) +serve .*(?:\n {2,}.*)?/gm) ?? [];
-      };
-      expect(await serveLines("analyst")).toEqual([]);
-      const path = join(folder.path, "mirror-keys.json");
-      const what = { account: "main", productTypes: undefined, gaps: "refuse" } as const;
-      const keys = ["bot", "tax"].map((name) => newKey({ name, ...what }, new Date(0)));
-      await writeKeys(path, keys);
-      const safe = expect.stringMatching(/^ok +serve +2 keys, readable by their owner only$/);
-      expect(await serveLines("analyst")).toEqual([
-        safe,
-        expect.stringMatching(/^ok +serve +its database user may only select$/),
-      ]);
-      expect(await serveLines("writer")).toEqual([
-        safe,
-        expect.stringMatching(
-          /^warn +serve .* a database user who may write[\s\S]*Roles in docs\/operations\.md/,
-        ),
-      ]);
-      await chmod(path, 0o640);
-      const [open = ""] = await serveLines("analyst");
-      expect(open).toMatch(/^FAIL +serve .*mirror-keys\.json[\s\S]*run chmod 600/);
-      expect(open).not.toContain(keys[0]?.apiSecret);
-    },
-  );
 
   test("make a writer that finds a migration due say who is to run it, and change nothing", async () => {
     const owner = urlOf("owner", database);

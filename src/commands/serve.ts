@@ -68,7 +68,7 @@ export async function serveCommand(
     tell(
       io,
       "its database user may write, and serve only needs to read: use one who may only " +
-        "select (doctor says how)",
+        "select, such as the analyst under Roles in docs/operations.md",
     );
   if (keys().size === 0) tell(io, "no client has a key yet: bill-sync keys add NAME makes one");
   tell(io, "serving what is stored until Ctrl-C");

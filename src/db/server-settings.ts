@@ -55,17 +55,3 @@ export async function refuseUnfitServer(db: Database): Promise<void> {
   const reason = settings === undefined ? undefined : unfitness(settings);
   if (reason !== undefined) throw new DatabaseError(reason);
 }
-
-/** How many connections this user may have in this database; undefined where only the server limits it. */
-export async function connectionLimit(db: Database): Promise<number | undefined> {
-  const { rows } = await db.execute<{ limit: number | null }>(sql`
-    select nullif(least(
-      case when rolconnlimit < 0 or rolsuper then 2147483647 else rolconnlimit end,
-      case when datconnlimit < 0 or rolsuper then 2147483647 else datconnlimit end
-    ), 2147483647) as limit
-    from pg_roles
-    cross join pg_database
-    where rolname = current_user
-      and datname = current_database()`);
-  return rows[0]?.limit ?? undefined;
-}

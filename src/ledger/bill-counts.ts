@@ -129,14 +129,6 @@ async function deletedDays(
   return rows;
 }
 
-/** Counts as {@link recountBills} does, and writes nothing. */
-export async function countBills(tx: Transaction, stream: Stream): Promise<BillCount> {
-  return countOf(
-    stream,
-    await tx.execute<Counts>(sql`with ${found(stream)} select counted, stored from found`),
-  );
-}
-
 /** Adds new bills to each stream's kept count, and notes when its bills changed. Where none did, no row is written. */
 export async function noteStored(
   tx: Transaction,

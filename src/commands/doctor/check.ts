@@ -11,6 +11,8 @@ export type Check = {
   readonly remedy?: string;
 };
 
+export type Tell = (check: Check) => void;
+
 export const ok = (name: string, found: string): Check => ({ status: "ok", name, found });
 
 /** A check that an error stopped. The messages of this program name the remedy. */

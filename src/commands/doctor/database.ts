@@ -3,17 +3,13 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { secondMs } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
-import { connectionsMax } from "../../db/connections.ts";
 import { type MigrationState, migrationState } from "../../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../../db/open.ts";
-import { detectPooler, type Pooler } from "../../db/pooler.ts";
-import { connectionLimit, refuseUnfitServer } from "../../db/server-settings.ts";
-import { findStrangers } from "../../db/strangers.ts";
+import { refuseUnfitServer } from "../../db/server-settings.ts";
+import { onlyRow } from "../../db/sql/only-row.ts";
 import { formatCounted } from "../../output/format.ts";
 import type { DatabaseConfig } from "../../roster/config.ts";
-import { type Check, checked, failed, ok } from "./check.ts";
-
-type Tell = (check: Check) => void;
+import { type Check, checked, failed, ok, type Tell } from "./check.ts";
 
 // A user waits for the answer. The driver waits ten seconds longer.
 const statementMaxMs = 10 * secondMs;
@@ -33,16 +29,9 @@ export async function checkDatabase(
   });
   if (database !== undefined) {
     const { db, url } = database;
-    tell(
-      await checked("database", () =>
-        server(db, "url" in where ? placeOf(url.reveal()) : "embedded"),
-      ),
-    );
-    tell(await checked("server settings", () => settings(db)));
-    tell(await checked("other owners", () => otherOwners(db)));
+    const place = "url" in where ? placeOf(url.reveal()) : "embedded";
+    tell(await checked("database", () => server(db, place)));
     tell(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
-    await tellLimit(db, tell);
-    tell(await checked("pooler", async () => poolerCheck(await detectPooler(db))));
   }
   if ("dataDir" in where) tell(await checked("disk", () => disk(where.dataDir, database?.db)));
   return database;
@@ -55,74 +44,24 @@ function placeOf(url: string): string {
 }
 
 async function server(db: Database, place: string): Promise<Check> {
-  const { rows } = await db.execute<{ version: string }>(
-    sql`select current_setting('server_version') as version`,
-  );
-  return ok("database", `PostgreSQL ${rows[0]?.version}, ${place}`);
-}
-
-async function settings(db: Database): Promise<Check> {
   await refuseUnfitServer(db);
-  const { rows } = await db.execute<{ time_zone: string }>(
-    sql`select current_setting('TimeZone') as time_zone`,
-  );
-  const shown = `time zone ${rows[0]?.time_zone} for display, stored in UTC`;
-  return ok("server settings", `encoding UTF8, ${shown}`);
-}
-
-const objectsShownMax = 5;
-
-/** What of other users runs as this one is refused before. This is what does not run. */
-async function otherOwners(db: Database): Promise<Check> {
-  const name = "other owners";
-  const client = await db.$client.connect();
-  const { objects } = await findStrangers(client).finally(() => client.release(true));
-  if (objects.length === 0) return ok(name, "none in the program's schema");
-  const shown = objects
-    .slice(0, objectsShownMax)
-    .map(({ object, owner }) => `${object} of ${owner}`);
-  const more = objects.length > shown.length ? ` and ${objects.length - shown.length} more` : "";
-  return {
-    status: "warn",
-    name,
-    found: `${shown.join(", ")}${more} in the program's schema`,
-    remedy: "give bill-sync a database of its own, or drop them if nobody needs them",
-  };
+  const { rows } = await db.execute<{ version: string; time_zone: string }>(sql`
+    select current_setting('server_version') as version, current_setting('TimeZone') as time_zone`);
+  const { version, time_zone } = onlyRow(rows, "the server's settings");
+  return ok("database", `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`);
 }
 
 export function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
   const name = "migrations";
-  const remedy = "run sync, which applies them first, or migrate";
+  const remedy = "run bill-sync sync, which applies them first, or bill-sync db migrate";
   if (areViewsOld) {
     const found = "the views of schema analytics are of another version of bill-sync";
-    return { status: "warn", name, found, remedy: "run sync, which recreates them, or migrate" };
+    return { status: "warn", name, found, remedy };
   }
   if (pending === 0) return ok(name, `up to date (${applied} applied)`);
   const found =
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
   return { status: "warn", name, found, remedy };
-}
-
-const poolerTexts: Readonly<Record<Pooler, string>> = {
-  none: "none between this machine and the server",
-  session: "one in session mode, which works",
-  transaction: "one in transaction mode, which works: bill-sync keeps nothing in a session",
-};
-
-const poolerCheck = (pooler: Pooler | undefined): Check =>
-  ok(
-    "pooler",
-    pooler === undefined ? "not checked: that takes a second connection" : poolerTexts[pooler],
-  );
-
-/** Reports the limit of connections, if this user has one of their own. */
-async function tellLimit(db: Database, tell: Tell): Promise<void> {
-  const limit = await connectionLimit(db).catch(() => undefined);
-  if (limit === undefined) return;
-  const found = `this user may have ${formatCounted(limit, "connection")} at once`;
-  tell(
-    ok("connections", `${found}; one is enough, a sync of many accounts uses ${connectionsMax}`),
-  );
 }
 
 const mebibyte = 1_024 ** 2;

@@ -1,13 +1,20 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
-import type { Database } from "../../db/connect.ts";
+import type { Database, Queryable } from "../../db/connect.ts";
 import { migrationState } from "../../db/migrate.ts";
 import type { CommandDatabase } from "../../db/open.ts";
 import { UsageError } from "../../errors.ts";
-import { readCountedStreams } from "../../ledger/bill-counts.ts";
+import {
+  readWorkerSessions,
+  unawareOfEachOther,
+  type WorkerSession,
+} from "../../fleet/worker-sessions.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../../open-files.ts";
 import { formatCounted } from "../../output/format.ts";
 import { unreachableLines } from "../../output/unreachable-text.ts";
+import { printableLine } from "../../printable.ts";
 import {
   type Config,
   type DatabaseConfig,
@@ -20,22 +27,17 @@ import { reachableSelection } from "../../roster/reachable.ts";
 import { everyLedger } from "../../roster/roster.ts";
 import type { Environment } from "../../roster/settings.ts";
 import { accountsToRead } from "../../roster/to-read.ts";
-import type { Stream } from "../../sync/store.ts";
 import { type ExitCode, type Io, print, printJson, stopped, tell as tellUser } from "../io.ts";
 import { accountOption, type Define, jsonOption } from "../options.ts";
-import { type Check, checked, failed, ok } from "./check.ts";
-import { checkCounts } from "./counts.ts";
+import { type Check, checked, failed, ok, type Tell } from "./check.ts";
 import { checkDatabase } from "./database.ts";
 import { checkExchange } from "./exchange.ts";
-import { checkServing } from "./serving.ts";
-import { checkStoredDays } from "./stored-days.ts";
-import { checkWorkers } from "./workers.ts";
 
 export type DoctorOptions = { readonly json: boolean; readonly account?: readonly string[] };
 
 /**
  * `doctor`: tries everything that a sync needs, and says what is wrong and what to do. After a
- * failed check, it runs the checks that are still possible. The only rows it writes are the verify
+ * failed check, it runs the checks that are still possible. The only rows it writes are the
  * leases of the accounts whose keys it tries.
  */
 export function doctorCommand(
@@ -61,28 +63,90 @@ async function examine(
   { json, account = [] }: DoctorOptions,
 ): Promise<ExitCode> {
   const checks: Check[] = [];
-  const tell = (check: Check) => {
+  const tell = (check: Check | undefined) => {
+    if (check === undefined) return;
     checks.push(check);
     if (!json) print(io, lineOf(check));
   };
-  const tooFew = openFilesCheck(openFilesMax());
-  if (tooFew !== undefined) tell(tooFew);
+  tell(openFilesCheck(openFilesMax()));
   const { config, database: where } = checkConfig(readEnvironment, tell);
   const wanted = config && narrowed(config, { accounts: account, productTypes: [] });
   await using database =
     where && (await checkDatabase(where, tell, (message) => tellUser(io, message)));
   const db = await migrated(database);
   const accounts = db && (await checkRows(db, config, tell));
-  if (db !== undefined) await checkStored(db, tell, accounts);
-  const workers = db && (await checked("workers", () => checkWorkers(db)));
-  if (workers !== undefined) tell(workers);
-  const serving = config && (await checkServing(config.keysFile, "dataDir" in config.database, db));
-  for (const check of serving ?? []) tell(check);
+  tell(db && (await checked("workers", () => checkWorkers(db))));
   const configured = wanted && (await accountsToTry(wanted, db, accounts, tell));
   if (configured !== undefined) await checkExchange(configured, db, tell, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");
   if (json) printJson(io, { outcome: isWell ? "ok" : "FAIL", checks });
   return isWell ? 0 : 1;
+}
+
+const lineOf = ({ status, name, found, remedy }: Check): string =>
+  `${status.padEnd(4)}  ${name.padEnd(15)}  ${found}${remedy === undefined ? "" : `; ${remedy}`}`;
+
+/** Reports the limit only if it is too low, which is rare. */
+export function openFilesCheck(max: number | undefined): Check | undefined {
+  if (max === undefined || max >= openFilesNeeded) return undefined;
+  const found = `this process may have ${max} open`;
+  return { status: "warn", name: "open files", found, remedy: openFilesRemedy };
+}
+
+/**
+ * Checks the configuration. If it has faults, the database is still checked, unless the faults are
+ * in its own part.
+ */
+function checkConfig(
+  readEnvironment: () => Environment,
+  tell: Tell,
+): { readonly config?: Config; readonly database?: DatabaseConfig } {
+  const name = "config";
+  let environment: Environment | undefined;
+  try {
+    environment = readEnvironment();
+    tellExposure("env file", ".env", envFileExposure(), tell);
+    const config = readConfig(environment, { credentials: true });
+    tell(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
+    const path = environment["ACCOUNTS_FILE"]?.trim();
+    if (path) tellExposure("accounts file", path, config.warnings, tell);
+    return { config, database: config.database };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    for (const found of error.faults) tell({ status: "FAIL", name, found });
+  }
+  if (!existsSync(".env"))
+    tell({
+      status: "warn",
+      name: "env file",
+      found: `there is no ${resolve(".env")}`,
+      remedy: "create it as .env.example shows, or set these variables in the environment",
+    });
+  try {
+    return environment === undefined ? {} : { database: readDatabaseConfig(environment) };
+  } catch (error) {
+    // The database part's faults were reported above.
+    if (error instanceof UsageError) return {};
+    throw error;
+  }
+}
+
+/** @param warnings undefined where the file holds no credential. */
+function tellExposure(
+  name: string,
+  path: string,
+  warnings: readonly string[] | undefined,
+  tell: Tell,
+): void {
+  for (const found of warnings ?? []) tell({ status: "warn", name, found });
+  if (warnings?.length === 0) tell(ok(name, `${path} shows no credential to other users`));
+}
+
+/** The database, if its tables can be read. */
+async function migrated(database: CommandDatabase | undefined): Promise<Database | undefined> {
+  if (database === undefined) return undefined;
+  const state = await migrationState(database.db).catch(() => undefined);
+  return state?.pending === 0 ? database.db : undefined;
 }
 
 /**
@@ -92,7 +156,7 @@ async function examine(
 async function checkRows(
   db: Database,
   config: Config | undefined,
-  tell: (check: Check) => void,
+  tell: Tell,
 ): Promise<readonly string[] | undefined> {
   try {
     const configured = config ?? { accounts: [], accountNames: [], namesAccounts: false };
@@ -107,88 +171,23 @@ async function checkRows(
   }
 }
 
-/**
- * Compares what is stored for quick answers with the rows that it sums up. Reports nothing if there
- * are none.
- */
-async function checkStored(
-  db: Database,
-  tell: (check: Check) => void,
-  accounts: readonly string[] | undefined,
-): Promise<void> {
-  const stored = readCountedStreams(db, accounts);
-  const accountsOf = (streams: readonly Stream[]) => new Set(streams.map(({ account }) => account));
-  const checks = {
-    counts: (streams: readonly Stream[]) => checkCounts(db, streams),
-    days: (streams: readonly Stream[]) => checkStoredDays(db, accountsOf(streams)),
+const workerName = ({ host, egress }: WorkerSession): string =>
+  printableLine(egress === undefined ? host : `${host} (${egress})`);
+
+/** Whether workers share an address without sharing its limit. Undefined if all share, or none runs. */
+async function checkWorkers(db: Queryable): Promise<Check | undefined> {
+  const pairs = unawareOfEachOther(await readWorkerSessions(db));
+  const [first] = pairs;
+  if (first === undefined) return undefined;
+  const more = pairs.length === 1 ? "" : `, and ${formatCounted(pairs.length - 1, "other pair")}`;
+  return {
+    status: "warn",
+    name: "workers",
+    found:
+      `${workerName(first[0])} and ${workerName(first[1])}${more} seem to send from one address, and ` +
+      "each uses its whole rate limit",
+    remedy: "start them with the same --egress NAME, or ignore this if their addresses differ",
   };
-  for (const [name, check] of Object.entries(checks)) {
-    const found = await checked(name, async () => {
-      const streams = await stored;
-      return streams.length === 0 ? undefined : await check(streams);
-    });
-    if (found !== undefined) tell(found);
-  }
-}
-
-/** Reports the limit only if it is too low, which is rare. */
-export function openFilesCheck(max: number | undefined): Check | undefined {
-  if (max === undefined || max >= openFilesNeeded) return undefined;
-  const found = `this process may have ${max} open`;
-  return { status: "warn", name: "open files", found, remedy: openFilesRemedy };
-}
-
-const lineOf = ({ status, name, found, remedy }: Check): string =>
-  `${status.padEnd(4)}  ${name.padEnd(15)}  ${found}${remedy === undefined ? "" : `; ${remedy}`}`;
-
-type Read = {
-  readonly config?: Config;
-  readonly database?: DatabaseConfig;
-};
-
-/**
- * Checks the configuration. If it has faults, the database is still checked, unless the faults are
- * in its own part.
- */
-function checkConfig(readEnvironment: () => Environment, tell: (check: Check) => void): Read {
-  const name = "config";
-  let environment: Environment | undefined;
-  try {
-    environment = readEnvironment();
-    checkEnvFile(tell);
-    const config = readConfig(environment, { credentials: true });
-    tell(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
-    checkAccountsFile(environment, config, tell);
-    return { config, database: config.database };
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    for (const found of error.faults) tell({ status: "FAIL", name, found });
-  }
-  try {
-    return environment === undefined ? {} : { database: readDatabaseConfig(environment) };
-  } catch (error) {
-    // The database part's faults were reported above.
-    if (error instanceof UsageError) return {};
-    throw error;
-  }
-}
-
-function checkEnvFile(tell: (check: Check) => void): void {
-  const name = "env file";
-  const warnings = envFileExposure();
-  for (const found of warnings ?? []) tell({ status: "warn", name, found });
-  if (warnings?.length === 0) tell(ok(name, ".env shows no credential to other users"));
-}
-
-function checkAccountsFile(
-  environment: Environment,
-  { warnings }: Config,
-  tell: (check: Check) => void,
-): void {
-  const name = "accounts file";
-  const path = environment["ACCOUNTS_FILE"]?.trim();
-  for (const found of warnings) tell({ status: "warn", name, found });
-  if (path && warnings.length === 0) tell(ok(name, `${path} shows no credential to other users`));
 }
 
 /**
@@ -198,7 +197,7 @@ async function accountsToTry(
   wanted: Config,
   db: Database | undefined,
   accounts: readonly string[] | undefined,
-  tell: (check: Check) => void,
+  tell: Tell,
 ): Promise<Config> {
   const read = db && (await accountsToRead(db, wanted, accounts).catch(ignoreDatabase));
   if (read === undefined) return wanted;
@@ -209,13 +208,6 @@ async function accountsToTry(
 /** Ignores errors of the database, which were reported. */
 function ignoreDatabase(error: unknown): undefined {
   if (error instanceof UsageError) throw error;
-}
-
-/** The database, if its tables can be read. */
-async function migrated(database: CommandDatabase | undefined) {
-  if (database === undefined) return undefined;
-  const state = await migrationState(database.db).catch(() => undefined);
-  return state?.pending === 0 ? database.db : undefined;
 }
 
 const help = `

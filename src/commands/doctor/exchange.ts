@@ -10,24 +10,25 @@ import { noStates, readAccountStates } from "../../db/accounts/account-states.ts
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
 import { holdAccount } from "../../db/lease/hold-account.ts";
-import type { Lease } from "../../db/lease/lease.ts";
 import { readUsers, type Users } from "../../db/lease/leased-accounts.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import { readSideBySide } from "../../exchange/accounts-at-once.ts";
-import type { AskOptions, Client } from "../../exchange/client.ts";
+import type { Client } from "../../exchange/client.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
 import { proofText, proveKey } from "../../ledger/account-key.ts";
 import { formatDuration } from "../../output/format.ts";
-import { type Account, withCredentials } from "../../roster/account.ts";
+import { printableLine } from "../../printable.ts";
+import {
+  type Account,
+  type AccountWithCredentials,
+  withCredentials,
+} from "../../roster/account.ts";
 import type { Config } from "../../roster/config.ts";
 import { askMode, refuseNothing } from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";
-import { type Check, checked, failed, ok } from "./check.ts";
-import { type KeyRights, keyCheck } from "./key-check.ts";
-
-type Tell = (check: Check) => void;
+import { type Check, checked, failed, ok, type Tell } from "./check.ts";
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
@@ -40,7 +41,7 @@ export async function checkExchange(
   await using access = openExchangeAccess();
   const { client, clock: exchangeClock } = exchangeOf(config, {}, access);
   try {
-    await ask(client, symbols, { symbol: "BTCUSDT" }, { signal });
+    await askOnce(client, signal)(symbols, { symbol: "BTCUSDT" });
   } catch (error) {
     // Every account's check would fail with the same error.
     tell(failed("exchange", error));
@@ -49,15 +50,14 @@ export async function checkExchange(
   tell(ok("exchange", `${config.baseUrl.origin} answers`));
   tell(clockCheck(exchangeClock.offsetMs()));
   const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
-  const stored = { db, leases: db && new Leases(db), users };
   const check = async (wanted: Account): Promise<readonly Check[]> => {
     const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
     const exchange = exchangeOf(config, account, access);
-    return checkAccount({ exchange, ...stored, signal }, account);
+    const uid = account.uid ?? users.get(account.name);
+    return checkAccount({ exchange, db, signal, uid }, account);
   };
-  const found = await readSideBySide(config.accounts, check);
-  for (const check of found.flat()) tell(check);
+  for (const found of await readSideBySide(config.accounts, check)) found.map(tell);
 }
 
 const noUsers: Users = new Map();
@@ -88,95 +88,88 @@ export function clockCheck(offsetMs: number | undefined): Check {
 type AccountDeps = {
   readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useLimitsOf">;
   readonly db: Database | undefined;
-  readonly leases: Leases | undefined;
-  readonly users: Users;
+  readonly uid: string | undefined;
   readonly signal: AbortSignal;
 };
 
 /**
  * Tries an account's key under its lease: beside a sync, two requests got 38 of the sync's requests refused.
  */
-async function checkAccount(deps: AccountDeps, account: Account): Promise<readonly Check[]> {
-  const { db, leases, users, exchange, signal } = deps;
+async function checkAccount(
+  deps: AccountDeps,
+  account: AccountWithCredentials,
+): Promise<readonly Check[]> {
+  const { db, exchange, uid, signal } = deps;
   const { name, credentials } = account;
-  const uid = account.uid ?? users.get(name);
-  if (db === undefined || leases === undefined || credentials === undefined) {
+  const check = `account ${name}`;
+  if (db === undefined) {
     if (uid !== undefined) await exchange.useLimitsOf(uid);
-    const tried = async () => (await tryKey(deps, account)).check;
-    return withLoanToValue(deps, account, await checked(`account ${name}`, tried));
+    const tried = async () => keyCheck(name, await tryKey(deps, account));
+    return withLoanToValue(deps, account, await checked(check, tried));
   }
   try {
     const named = { account: name, key: credentials.key };
     await refuseTakenKey(db, named);
+    const leases = new Leases(db);
     await using lease = await holdAccount({ leases, exchange }, { name, uid }, { signal });
+    const { assertHeld } = lease;
     const proved = async () => {
-      const { check, mode } = await tryKey(deps, account, lease);
-      if (check.status === "FAIL") return check;
-      const proving = { ...deps, db, assertHeld: lease.assertHeld, onFailure: () => undefined };
-      const text = proofText(await proveKey(proving, named, mode));
-      return text === undefined ? check : { ...check, found: `${check.found}; ${text}` };
+      const tried = await tryKey(deps, account, assertHeld);
+      const key = keyCheck(name, tried);
+      if (key.status === "FAIL") return key;
+      const proving = { db, exchange, signal, assertHeld, onFailure: () => undefined };
+      const text = proofText(await proveKey(proving, named, tried.mode));
+      return text === undefined ? key : { ...key, found: `${key.found}; ${text}` };
     };
-    return await withLoanToValue(deps, account, await checked(`account ${name}`, proved));
+    return await withLoanToValue(deps, account, await checked(check, proved));
   } catch (error) {
-    if (error instanceof AccountHeldError) return [notTried(name, error.message)];
-    if (!lacksRight(error)) return [failed(`account ${name}`, error)];
-    const why = "this database user may not see whether a sync of the account runs";
-    return [notTried(name, why, "run doctor as the user that syncs")];
+    if (error instanceof AccountHeldError)
+      return [{ status: "warn", name: check, found: `its key was not tried, ${error.message}` }];
+    if (!lacksRight(error)) return [failed(check, error)];
+    const found =
+      "its key was not tried, this database user may not see whether a sync of the account runs";
+    return [{ status: "warn", name: check, found, remedy: "run doctor as the user that syncs" }];
   }
 }
 
-async function withLoanToValue(
-  deps: AccountDeps,
-  account: Account,
-  key: Check,
-): Promise<readonly Check[]> {
-  if (key.status !== "ok" || account.ltv !== true) return [key];
-  const ltv = await checked(`ltv ${account.name}`, () => checkLoanToValue(deps, account));
-  return [key, ltv.status === "FAIL" ? { ...ltv, remedy: ltvRemedy } : ltv];
-}
-
-const ltvRemedy = "where the account has no institutional loan, do not ask for its loan-to-value";
-
-type Tried = { readonly check: Check; readonly mode: AccountMode };
-
 /** Asks for the account's mode, and for one bill of each product type to read. */
-async function tryKey(deps: AccountDeps, account: Account, lease?: Lease): Promise<Tried> {
-  const { db, exchange, signal } = deps;
+async function tryKey(
+  { db, exchange, signal }: AccountDeps,
+  account: Account,
+  assertHeld: () => void = () => undefined,
+): Promise<TriedKey> {
   const { name, readsAll = false } = account;
-  const state = (db === undefined ? noStates : await readAccountStates(db, name)).of(name);
+  const ask = askOnce(exchange.client, signal);
+  const states = db === undefined ? noStates : await readAccountStates(db, name);
   const tried = new Map<ProductType, ExchangeError | undefined>();
-  const tryType = async (productType: ProductType): Promise<void> => {
-    lease?.assertHeld();
-    const { operation, query } = billsApiOf(productType);
-    const refusal = await refusalOf(
-      ask(exchange.client, operation, query({ limit: 1 }), { signal }),
-      isOfProductType,
-    );
-    tried.set(productType, refusal);
-  };
   const typesOf = (mode: AccountMode) =>
     account.productTypes.filter((type) => modeOf(type) === mode);
-  const { mode, uid } = await askMode(
-    {
-      async classic() {
-        for (const productType of typesOf("classic")) await tryType(productType);
-      },
-      async settings() {
-        return (await ask(exchange.client, accountSettings, {}, { signal })).data;
-      },
-    },
-    name,
-    typesOf("classic").length === 0 ? "unified" : state.mode?.is,
-  );
+  const tryTypes = async (types: readonly ProductType[]): Promise<void> => {
+    for (const type of types) {
+      if (tried.has(type)) continue;
+      assertHeld();
+      const { operation, query } = billsApiOf(type);
+      tried.set(type, await refusalOf(ask(operation, query({ limit: 1 })), isOfProductType));
+    }
+  };
+  const asking = {
+    classic: () => tryTypes(typesOf("classic")),
+    settings: async () => (await ask(accountSettings, {})).data,
+  };
+  const known = typesOf("classic").length === 0 ? "unified" : states.of(name).mode?.is;
+  const { mode, uid } = await askMode(asking, name, known);
   const productTypes = typesOf(mode);
-  for (const productType of productTypes) if (!tried.has(productType)) await tryType(productType);
+  await tryTypes(productTypes);
   if (productTypes.length === 0) refuseNothing(account, mode);
-  const read = productTypes.filter((type) => tried.get(type) === undefined);
-  const refused = new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : [])));
   const rights = await rightsOf(exchange.client, signal);
-  const user = { configured: account.uid, told: uid ?? rights?.userId ?? undefined };
-  const check = keyCheck(name, { mode, readsAll, read, refused, rights, uid: user });
-  return { check, mode };
+  return {
+    mode,
+    readsAll,
+    read: productTypes.filter((type) => tried.get(type) === undefined),
+    refused: new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : []))),
+    rights,
+    uid: { configured: account.uid, told: uid ?? rights?.userId ?? undefined },
+  };
 }
 
 /**
@@ -184,20 +177,14 @@ async function tryKey(deps: AccountDeps, account: Account, lease?: Lease): Promi
  * no such request. Whether the unified API answers it for a classic account's key is not known, so
  * it is tried.
  */
-async function rightsOf(
-  client: Client,
-  signal: AbortSignal,
-): Promise<(KeyRights & { readonly userId: string | null }) | undefined> {
-  const asked = ask(client, accountInfo, {}, { signal });
+async function rightsOf(client: Client, signal: AbortSignal) {
+  const asked = askOnce(client, signal)(accountInfo, {});
   const isOfKey = (kind: ExchangeErrorKind) => kind === "refused-credentials" || kind === "banned";
   const refusal = await refusalOf(asked, (kind) => !isOfKey(kind));
   return refusal === undefined ? (await asked).data : undefined;
 }
 
-/**
- * The refusal of a request, if it is of an expected kind; undefined if the request succeeds. Throws
- * other errors.
- */
+/** The refusal of a request, if it is of an expected kind; undefined if it succeeds. Throws other errors. */
 async function refusalOf(
   asked: Promise<unknown>,
   isExpected: (kind: ExchangeErrorKind) => boolean,
@@ -211,41 +198,100 @@ async function refusalOf(
   }
 }
 
-const notTried = (account: string, why: string, remedy?: string): Check => ({
-  status: "warn",
-  name: `account ${account}`,
-  found: `its key was not tried, ${why}`,
-  ...(remedy !== undefined && { remedy }),
-});
-
-async function checkLoanToValue(
-  { exchange, signal }: AccountDeps,
-  { name, riskUnitIds = [] }: Account,
-): Promise<Check> {
-  const queries =
-    riskUnitIds.length === 0 ? [{}] : riskUnitIds.map((riskUnitId) => ({ riskUnitId }));
-  for (const query of queries) await askLoanToValue(exchange.client, query, signal);
-  const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
-  return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
-}
-
-/** Asks the API that serves the account: classic first, then unified. */
-async function askLoanToValue(client: Client, query: Query, signal: AbortSignal): Promise<void> {
-  const asked = ask(client, loanToValue, query, { signal });
-  const refusal = await refusalOf(asked, (kind) => kind === "other-mode");
-  if (refusal !== undefined) await ask(client, unifiedLoanToValue, query, { signal });
-}
-
 /** Asks once: `doctor` reports an exchange that is away or a ban, and does not wait for its end. */
-const ask = <Op extends Operation>(
-  client: Client,
-  operation: Op,
-  query: Query,
-  options: AskOptions,
-) =>
-  client.ask(operation, query, {
-    ...options,
-    onAttempt(failure) {
-      if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
-    },
+const askOnce =
+  (client: Client, signal: AbortSignal) =>
+  <Op extends Operation>(operation: Op, query: Query) =>
+    client.ask(operation, query, {
+      signal,
+      onAttempt(failure) {
+        if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
+      },
+    });
+
+async function withLoanToValue(
+  { exchange, signal }: AccountDeps,
+  { name, ltv = false, riskUnitIds = [] }: Account,
+  key: Check,
+): Promise<readonly Check[]> {
+  if (key.status !== "ok" || !ltv) return [key];
+  const ask = askOnce(exchange.client, signal);
+  const tried = await checked(`ltv ${name}`, async () => {
+    for (const query of riskUnitIds.length === 0 ? [{}] : riskUnitIds.map(unitQuery)) {
+      const refusal = await refusalOf(ask(loanToValue, query), (kind) => kind === "other-mode");
+      if (refusal !== undefined) await ask(unifiedLoanToValue, query);
+    }
+    const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
+    return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
   });
+  const remedy = "where the account has no institutional loan, do not ask for its loan-to-value";
+  return [key, tried.status === "FAIL" ? { ...tried, remedy } : tried];
+}
+
+const unitQuery = (riskUnitId: string): Query => ({ riskUnitId });
+
+/** The result of trying an account's key. */
+export type TriedKey = {
+  readonly mode: AccountMode;
+  /** Whether the configuration names no product type: one that the key may not read is then no failure. */
+  readonly readsAll: boolean;
+  readonly read: readonly ProductType[];
+  readonly refused: ReadonlyMap<ProductType, ExchangeError>;
+  /** What the exchange says about the key, in its own words; undefined if it says nothing. */
+  readonly rights?: KeyRights | undefined;
+  /** The account's user id, as it is configured and as the exchange tells it. */
+  readonly uid?: { readonly configured: string | undefined; readonly told: string | undefined };
+};
+
+type KeyRights = {
+  readonly permType: string | null;
+  readonly permissions: readonly string[];
+  readonly ips: readonly string[];
+};
+
+/** The check of an account's key. Product types with equal refusals are named together. */
+export function keyCheck(account: string, tried: TriedKey): Check {
+  const { mode, readsAll, read, refused, rights, uid } = tried;
+  const name = `account ${account}`;
+  const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
+  const alike = Map.groupBy(refused, ([, { message }]) => message);
+  const refusals = [...alike].map(
+    ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
+  );
+  const found = `a ${mode} account; its key ${able}`;
+  if (refusals.length > 0 && (read.length === 0 || !readsAll))
+    return { status: "FAIL", name, found: `${found}; refused: ${refusals.join("; ")}` };
+  const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
+  const remedies: string[] = [];
+  if (rights === undefined)
+    parts.push(
+      "the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site",
+    );
+  else {
+    const words = rights.permissions.map(printableLine);
+    const more = `it may do more than read${words.length === 0 ? "" : `, in ${listed(words)}`}`;
+    const { length } = rights.ips;
+    parts.push(
+      readsOnly(rights) ? "it may only read" : more,
+      `it is bound to ${length === 0 ? "no IP address" : `${length} IP address${length === 1 ? "" : "es"}`}`,
+    );
+    if (!readsOnly(rights)) remedies.push("make a key that may only read: bill-sync needs no more");
+  }
+  if (uid?.configured !== undefined && uid.told !== undefined && uid.configured !== uid.told) {
+    parts.push(
+      `its uid is configured as ${uid.configured}, and the exchange says ${printableLine(uid.told)}`,
+    );
+    remedies.push("correct its uid, by which accounts of one user take turns");
+  }
+  if (remedies.length === 0) return ok(name, parts.join("; "));
+  return { status: "warn", name, found: parts.join("; "), remedy: remedies.join("; ") };
+}
+
+/** `read-only` and `read_and_write` were both seen with either separator. */
+const readsOnly = ({ permType, permissions }: KeyRights): boolean =>
+  permType === null
+    ? !permissions.some((one) => /trade|transfer|withdraw/i.test(one))
+    : /^read[-_ ]?only$/i.test(permType);
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
