@@ -338,7 +338,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     "tables that were never made",
     { isEmpty: true },
     0,
-    [/^warn {2}migrations {7}none applied yet; run sync/, /^ok {4}account a/],
+    [/^warn {2}migrations {7}none applied yet; run bill-sync sync/, /^ok {4}account a/],
   ],
   [
     "wrong configuration",
