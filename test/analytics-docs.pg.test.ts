@@ -17,11 +17,11 @@ import { makeLoanToValue, makeSymbols } from "../src/sandbox/records.ts";
 import { readList } from "../src/sync/settings-lists.ts";
 import { withBrokenRows, withRestatements } from "./faults/ledger.ts";
 import { fileDatabase } from "./support/database.ts";
+import { withParts } from "./support/docs-parts.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
-// docs/analytics.md is generated from the database: from the comments of its views, and from the answers of
-// the cookbook's queries on the sandbox's ledger. To generate it again: npx vitest run test/analytics-
-// docs.pg.test.ts --update
+// The views and the cookbook of docs/analytics.md are generated from the database: from the comments of its views, and
+// from the answers of the cookbook's queries on the sandbox's ledger. To generate them again: npm run docs
 
 const docs = (name: string) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
 const { database, tables } = await fileDatabase();
@@ -135,23 +135,26 @@ const viewColumns = `
   where relnamespace = 'analytics'::regnamespace
   order by pg_class.oid, attnum`;
 
+/** The views with their columns. What a column means in several views is said once, before them. */
 async function viewsText(): Promise<string> {
   const { rows } = await ask(viewColumns);
-  const views = Map.groupBy(rows, ([view = ""]) => view);
-  return [...views]
-    .map(([view, columns]) =>
-      [
-        `### ${view}`,
-        "",
-        columns[0]?.[1],
-        "",
-        "| column | type | |",
-        "|---|---|---|",
-        ...columns.map(([, , name, type, meaning]) => `| \`${name}\` | ${type} | ${meaning} |`),
-        "",
-      ].join("\n"),
-    )
-    .join("\n");
+  const meanings = Map.groupBy(rows, ([, , name, , meaning]) => `- \`${name}\`: ${meaning}`);
+  // A column has one meaning there; a view in which it means something else says so.
+  const often = [...meanings.keys()].filter((line) => (meanings.get(line) ?? []).length > 1);
+  const shared = [...Map.groupBy(often, (line) => line.split(":")[0]).values()].flatMap(
+    ([first = ""]) => first,
+  );
+  const isShared = (line: string): boolean => shared.includes(line);
+  const views = [...Map.groupBy(rows, ([view = ""]) => view)].map(([view, columns]) => {
+    const lines = columns.map(([, , name, , meaning]) => `- \`${name}\`: ${meaning}`);
+    const names = columns.flatMap(([, , name], at) =>
+      isShared(lines[at] ?? "") ? [`\`${name}\``] : [],
+    );
+    const also = names.length === 0 ? [] : [`- ${names.join(", ")}: see above`];
+    const own = lines.filter((line) => !isShared(line));
+    return [`### ${view}`, "", columns[0]?.[1], "", ...own, ...also, ""].join("\n");
+  });
+  return [shared.join("\n"), "", ...views].join("\n").trim();
 }
 
 test("there are at least fifteen questions", () => {
@@ -166,25 +169,13 @@ describe("the cookbook answers", () => {
   });
 });
 
-test("docs/analytics.md says what the database says (else: run it with --update)", async () => {
+test("docs/analytics.md says what the database says (else: npm run docs)", async () => {
   const answers: string[] = [];
   for (const { title, query } of questions) {
-    answers.push(
-      `### ${title}\n\n\`\`\`sql\n${query}\n\`\`\`\n\n\`\`\`\n${textTable(await ask(query))}\n\`\`\`\n`,
-    );
+    const { columns, rows } = await ask(query);
+    const answer = textTable({ columns, rows: rows.slice(0, 3) });
+    answers.push(`### ${title}\n\n\`\`\`sql\n${query}\n\`\`\`\n\n\`\`\`\n${answer}\n\`\`\``);
   }
-  const intro = await readFile(docs("analytics-intro.md"), "utf8");
-  const text = [
-    intro.trim(),
-    "",
-    "## Views",
-    "",
-    await viewsText(),
-    "## Cookbook",
-    "",
-    "The answers are those of the sandbox's ledger, as the sync stored it.",
-    "",
-    answers.join("\n"),
-  ].join("\n");
-  await expect(text).toMatchFileSnapshot(docs("analytics.md"));
+  const parts = { views: await viewsText(), cookbook: answers.join("\n\n") };
+  await expect(withParts(docs("analytics.md"), parts)).toMatchFileSnapshot(docs("analytics.md"));
 });

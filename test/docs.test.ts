@@ -34,8 +34,8 @@ const linksOf = (text: string): readonly string[] =>
     .map(([, target = ""]) => target)
     .filter((target) => !/^https:/.test(target));
 
-test("README.md has at most 150 lines", () => {
-  expect(textOf("README.md").split("\n").length - 1).toBeLessThanOrEqual(150);
+test("README.md has at most 100 lines", () => {
+  expect(textOf("README.md").split("\n").length - 1).toBeLessThanOrEqual(100);
 });
 
 describe("links", () => {
