@@ -80,6 +80,8 @@ const triggersText = (table: string): readonly string[] =>
 /** A statement on one of these tables: its text, and the accounts whose rows it wrote or read. */
 export type SeenStatement = {
   readonly text: string;
+  /** The texts of what was sent with it in one message, itself included. */
+  readonly texts: readonly string[];
   /** The accounts whose rows it wrote. */
   readonly written: ReadonlySet<string>;
   /** The tables of these rows. */
@@ -106,6 +108,7 @@ export function seenStatement(told: readonly string[]): SeenStatement {
   });
   return {
     text: plans.map((plan) => plan["Query Text"]).join("; ") || "copy",
+    texts: plans.map((plan) => plan["Query Text"]),
     written: new Set(writes.map(({ account }) => account)),
     tables: new Set(writes.map(({ table }) => table)),
     parts: new Set(plans.flatMap(({ Plan }) => partsOf(Plan))),

@@ -1,4 +1,23 @@
 create or replace view analytics.bill_contracts as
+-- The time for which each version is the last one that began before a bill; the first also serves earlier
+-- bills. Materialized, since a distributed database joins its rows with no other table of the coordinator.
+with versions as materialized (
+  select
+    product_type,
+    symbol,
+    valid_from,
+    valid_to,
+    base_coin,
+    quote_coin,
+    symbol_type,
+    maker_fee_rate,
+    taker_fee_rate,
+    fund_interval,
+    case when lag(valid_from) over of_contract is null then '-infinity' else valid_from end as since,
+    coalesce(lead(valid_from) over of_contract, 'infinity') as until
+  from contract_versions
+  window of_contract as (partition by product_type, symbol order by valid_from)
+)
 select
   bills.account,
   bills.product_type,
@@ -14,25 +33,11 @@ select
   version.taker_fee_rate,
   version.fund_interval
 from bills
--- The last version that began before the bill, or the first version if none did.
-left join lateral (
-  select
-    valid_from,
-    valid_to,
-    base_coin,
-    quote_coin,
-    symbol_type,
-    maker_fee_rate,
-    taker_fee_rate,
-    fund_interval
-  from contract_versions
-  where contract_versions.product_type = replace(bills.product_type, 'UTA-', '')
-    and contract_versions.symbol = bills.symbol
-  order by
-    valid_from <= bills.c_time desc,
-    abs(extract(epoch from valid_from - bills.c_time))
-  limit 1
-) as version on true;
+left join versions as version
+  on version.product_type = replace(bills.product_type, 'UTA-', '')
+  and version.symbol = bills.symbol
+  and version.since <= bills.c_time
+  and version.until > bills.c_time;
 
 comment on view analytics.bill_contracts is
   'Each bill with its futures contract, as it was listed at the bill''s time: one row for each bill, with empty columns if no contract is known. A spot pair of the same name is something else.';
