@@ -394,20 +394,33 @@ test("an exchange that takes the cursor for below itself ends its windows", asyn
   expect([stored().length, doubts]).toEqual([250, []]);
 });
 
-test("a window whose first page of 99 begins with the oldest bills is not called read, though other pages have 100", async () => {
-  const rows = billsOf(250);
-  let answers = 0;
-  const { walking, commits } = walkPages((request) => {
-    answers += 1;
-    if (answers === 1) return nothing;
-    const { idLessThan, limit } = request;
-    if (idLessThan !== undefined) return served(rows, request);
-    const oldest = served(rows, { ...request, limit: rows.length }).rows.toReversed();
-    return { ...nothing, rows: oldest.slice(0, limit) };
-  });
-  await expect(walking).rejects.toThrow(ContradictionError);
-  expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
-});
+/** An exchange whose pages begin with the oldest bills where no cursor is sent. */
+const oldestFirst = (rows: Parameters<typeof served>[0]) => (request: PageRequest) => {
+  if (request.idLessThan !== undefined) return served(rows, request);
+  const all = served(rows.toReversed(), { ...request, limit: rows.length }).rows.toReversed();
+  return { ...nothing, rows: all.slice(0, request.limit) };
+};
+
+const atOnce = billsOf(400).map((bill, place) =>
+  place < 200 ? { ...bill, cTime: row.cTime } : bill,
+);
+
+test.each([
+  ["has 99, and other pages have 100", billsOf(250), 1],
+  ["has bills of one millisecond alone", atOnce, 0],
+])(
+  "a window is not called read where pages begin with the oldest bills, and the first one %s",
+  async (_, rows, empty) => {
+    const pages = oldestFirst(rows);
+    let answers = 0;
+    const { walking, commits } = walkPages((request) => {
+      answers += 1;
+      return answers <= empty ? nothing : pages(request);
+    });
+    await expect(walking).rejects.toThrow(ContradictionError);
+    expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
+  },
+);
 
 describe("an answer that contradicts another", () => {
   test("is asked for again, told, and read on where it is right then", async () => {

@@ -92,9 +92,9 @@ export class PageHabits {
     this.#longest = rows;
   }
 
-  /** Whether a page of so many rows may have been cut: no page was longer. */
-  mayBeCut(rows: number): boolean {
-    return rows >= this.#longest;
+  /** Whether a page of so many rows may have been cut: it has as many as were asked for, or no page was longer. */
+  mayBeCut(rows: number, limit: number): boolean {
+    return rows >= Math.min(limit, this.#longest);
   }
 
   /**

@@ -42,10 +42,10 @@ export type WindowOptions = {
   readonly habits: PageHabits;
 };
 
-/** How many rows a window's first page had, and whether as many as were asked for; its lowest id and oldest time. */
+/** How many rows a window's first page had, and how many were asked for; its lowest id and oldest time. */
 type FirstPage = {
   readonly rows: number;
-  readonly isFull: boolean;
+  readonly limit: number;
   readonly lowest: string;
   readonly oldest: number;
 };
@@ -155,7 +155,7 @@ export class WindowQuestions {
     if (!this.#hasEndedById) return this.#takeById(answer);
     if (!this.#byTime.hasEnded) return this.#takeByTime(answer);
     const { habits } = this.#options;
-    const mayBeCut = habits.areTiny || habits.mayBeCut(answer.rows.length);
+    const mayBeCut = habits.areTiny || habits.mayBeCut(answer.rows.length, answer.limit);
     const unread = this.#between?.take(placed, mayBeCut);
     if (unread === undefined) {
       this.#byId.see(answer);
@@ -215,13 +215,14 @@ export class WindowQuestions {
     if (this.#isResumed || lowest === undefined) return;
     const { to } = this.#options;
     const oldest = placed.reduce((time, { cTime }) => Math.min(time, cTime), to as number);
-    this.#first = { rows, isFull: rows >= limit, lowest, oldest };
+    this.#first = { rows, limit, lowest, oldest };
   }
 
   /** Whether the first page may have been cut, and begun with the oldest bills. */
   get #mayLackNewest(): boolean {
     if (this.#first === undefined || this.#hasGoneBelow) return false;
-    return this.#first.isFull || this.#options.habits.mayBeCut(this.#first.rows);
+    const { rows, limit } = this.#first;
+    return this.#options.habits.mayBeCut(rows, limit);
   }
 
   /** Decides, once both walks have ended, whether the time between known bills is asked for. */
