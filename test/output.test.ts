@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { asJson, asText, type Column, type Result, rowsText, table } from "../src/output/result.ts";
+import {
+  asJson,
+  asText,
+  type Column,
+  type Result,
+  table,
+  tableText,
+} from "../src/output/result.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59, 999));
 const span = { from: epochMs(at - hourMs), to: at };
@@ -30,7 +37,11 @@ const shown: readonly [string, Column<Row>, string, unknown][] = [
 
 test.each(shown)("%s", (_what, column, text, json) => {
   const one = table("rows", { theKey: column }, [{}]);
-  expect(one.text.split("\n").map((line) => line.trim())).toEqual(["the key", text]);
+  expect(
+    tableText(one)
+      .split("\n")
+      .map((line) => line.trim()),
+  ).toEqual(["the key", text]);
   expect(one.json).toEqual([{ theKey: json }]);
 });
 
@@ -51,7 +62,7 @@ test("texts are flush left and figures flush right; what only programs are told 
     },
     rows,
   );
-  expect(one.text.split("\n")).toEqual([
+  expect(tableText(one).split("\n")).toEqual([
     "name  stored  why  seen",
     "a      1,000  x    -",
     "long       7  yz   -",
@@ -61,13 +72,16 @@ test("texts are flush left and figures flush right; what only programs are told 
 
 test("a table that just fits into 80 columns has narrower gaps", () => {
   const widthOf = (length: number) =>
-    rowsText<string>(
-      {
-        a: { kind: "text", of: (text) => text },
-        b: { kind: "text", of: (text) => text },
-        c: { kind: "text", of: (text) => text },
-      },
-      ["x".repeat(length)],
+    tableText(
+      table<string>(
+        "",
+        {
+          a: { kind: "text", of: (text) => text },
+          b: { kind: "text", of: (text) => text },
+          c: { kind: "text", of: (text) => text },
+        },
+        ["x".repeat(length)],
+      ),
     ).split("\n")[1]?.length;
   expect([25, 26, 27].map(widthOf)).toEqual([79, 80, 85]);
 });

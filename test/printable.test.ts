@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { epochMs } from "../src/contract/time.ts";
-import { rowsText } from "../src/output/result.ts";
+import { table, tableText } from "../src/output/result.ts";
 import { streamColumn, streamName } from "../src/output/stream-names.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import { strayText } from "../src/sync/walk/strays.ts";
@@ -79,6 +79,8 @@ test("what the exchange sent forges no line, in a message or in a table", () => 
   expect(strayText([{ billId: forged, cTime: epochMs(0) }])).toMatch(
     /^bill 1\\nmain: all equal of 1970/,
   );
-  const cell = rowsText<string>({ [forged]: { kind: "text", of: (text) => text } }, [forged]);
+  const cell = tableText(
+    table<string>("", { [forged]: { kind: "text", of: (text) => text } }, [forged]),
+  );
   expect(cell.split("\n")).toHaveLength(2);
 });

@@ -6,7 +6,7 @@ import { resultOf } from "../src/commands/sync/sync-summary.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError } from "../src/errors.ts";
 import { jsonTime } from "../src/output/json-times.ts";
-import { asJson, asText } from "../src/output/result.ts";
+import { asJson, asText, tableText } from "../src/output/result.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../src/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
@@ -222,7 +222,7 @@ describe("status", () => {
       { name: "desk", ltv: true },
       { name: "spare", ltv: false, riskUnitIds: ["14"] },
     ]);
-    expect(recordsTable(records, wanted, now).text.split("\n")).toEqual([
+    expect(tableText(recordsTable(records, wanted, now)).split("\n")).toEqual([
       "records                kept                                read  age",
       "symbols                3,204 pairs, 2 gone    2026-11-21 03:24Z  2 h",
       "contracts              560 contracts, 3 gone  2026-11-21 02:24Z  3 h",

@@ -3,6 +3,7 @@ import { ledgersTable } from "../src/commands/status/ledgers.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import type { StreamStatus } from "../src/health/ledger-status.ts";
 import { coverageShare } from "../src/health/stream-times.ts";
+import { tableText } from "../src/output/result.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 21, 12));
 const ago = (ms: number) => epochMs(now - ms);
@@ -31,16 +32,18 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
 });
 
 const linesOf = (...ledgers: readonly StreamStatus[]) =>
-  ledgersTable(
-    ledgers,
-    new Map(
-      ledgers.map(({ stream: { account, productType } }) => [
-        `${account}/${productType}`,
-        { state: account === "main" ? "read" : "paused", isConfigured: true },
-      ]),
+  tableText(
+    ledgersTable(
+      ledgers,
+      new Map(
+        ledgers.map(({ stream: { account, productType } }) => [
+          `${account}/${productType}`,
+          { state: account === "main" ? "read" : "paused", isConfigured: true },
+        ]),
+      ),
+      now,
     ),
-    now,
-  ).text.split("\n");
+  ).split("\n");
 
 test("a ledger's row says through when it is complete, what is unread, lost, and when more is", () => {
   const interrupted = stream({

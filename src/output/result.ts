@@ -60,7 +60,10 @@ export type Columns<Row> = Readonly<Record<string, Column<Row>>>;
 /** Rows with the same columns. One without a name is for people only. */
 export type Table = {
   readonly name: string;
-  readonly text: string;
+  readonly titles: readonly string[];
+  readonly cells: readonly (readonly string[])[];
+  /** Which columns are flush right: figures. */
+  readonly isRight: readonly boolean[];
   readonly json: readonly object[];
 };
 
@@ -74,19 +77,19 @@ const isShown = ({ kind, title }: { readonly kind: keyof Kinds; readonly title?:
   kind !== "value" && title !== "";
 
 export function table<Row>(name: string, columns: Columns<Row>, rows: readonly Row[]): Table {
-  return { name, text: rowsText(columns, rows), json: rowsJson(columns, rows) };
+  const shown = Object.entries(columns).filter(([, column]) => isShown(column));
+  return {
+    name,
+    titles: shown.map(([key, { title = inWords(key) }]) => title),
+    cells: rows.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
+    isRight: shown.map(([, { kind }]) => kinds[kind].isRight === true),
+    json: rowsJson(columns, rows),
+  };
 }
 
-/** The rows for people; empty where there are none. */
-export function rowsText<Row>(columns: Columns<Row>, rows: readonly Row[]): string {
-  const shown = Object.entries(columns).filter(([, column]) => isShown(column));
-  if (rows.length === 0 || shown.length === 0) return "";
-  return formatTable(
-    shown.map(([key, { title = inWords(key) }]) => title),
-    rows.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
-    shown.map(([, { kind }]) => kinds[kind].isRight === true),
-  );
-}
+/** A table for people; empty where it has no rows. */
+export const tableText = ({ titles, cells, isRight }: Table): string =>
+  cells.length === 0 || titles.length === 0 ? "" : formatTable(titles, cells, isRight);
 
 /** The rows for programs. */
 export const rowsJson = <Row>(columns: Columns<Row>, rows: readonly Row[]): readonly object[] =>
@@ -127,6 +130,7 @@ export type Result = {
 /** Tables stand apart from lines. Those without rows are left out. */
 export const asText = ({ parts }: Pick<Result, "parts">): string =>
   parts
+    .map((part) => (typeof part === "string" ? part : { text: tableText(part) }))
     .filter((part) => typeof part === "string" || part.text !== "")
     .map((part, place, all) => {
       if (typeof part === "string") return part;

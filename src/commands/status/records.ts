@@ -4,7 +4,7 @@ import type { LastRun } from "../../health/ledger-status.ts";
 import type { LoanToValueStatus, RecordsStatus } from "../../health/records.ts";
 import { formatCount, formatCounted, formatTime } from "../../output/format.ts";
 import { jsonTime, jsonTimeOrNull } from "../../output/json-times.ts";
-import { type Columns, rowsText, type Table } from "../../output/result.ts";
+import { type Columns, type Table, table } from "../../output/result.ts";
 import { riskUnitName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
 import type { Account } from "../../roster/account.ts";
@@ -71,7 +71,7 @@ export function recordsTable(
     readAt: { kind: "time", title: "read", of: ({ readAt }) => readAt },
     age: { kind: "length", of: ({ readAt }) => readAt && Math.max(0, now - readAt) },
   };
-  return { name: "", json: [], text: rowsText(columns, rows) };
+  return table("", columns, rows);
 }
 
 const isSame = (a: RiskUnit, b: RiskUnit): boolean =>
