@@ -133,7 +133,7 @@ test("the figures of a month are those of plain arithmetic over its exported CSV
   expect(coverage.complete).toMatchObject([
     { from: "2026-03-01T00:00:00Z", to: "2026-04-01T00:00:00Z" },
   ]);
-  expect(coverage).toMatchObject({ missing: [], lost: [] });
+  expect(coverage).toMatchObject({ unread: [], lost: [] });
 });
 
 test("a digest is what its line of shell computes from the exported CSV, and of the content alone", async () => {
@@ -186,7 +186,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   const { isComplete, lacking, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(isComplete).toBe(false);
   const [ledger] = ledgers;
-  expect(ledger.coverage.missing).toMatchObject([
+  expect(ledger.coverage.unread).toMatchObject([
     { from: "2026-03-20T00:00:00Z", to: "2026-03-21T00:00:00Z" },
   ]);
   const [figures] = ledger.rollforward;

@@ -18,9 +18,9 @@ export type Rollforward = Readonly<Record<Movement, string>> & {
 export type Coverage = {
   /** The month's time that was read to its end, that was not, and that is lost. */
   readonly complete: readonly Interval[];
-  readonly missing: readonly Interval[];
+  readonly unread: readonly Interval[];
   readonly lost: readonly Interval[];
-  /** The missing time that is older than what was ever to be read. */
+  /** The unread time that is older than what was ever to be read. */
   readonly older: readonly Interval[];
 };
 

@@ -88,7 +88,7 @@ async function readCoverage(
     complete,
     lost,
     older: interval(span.from, Math.min(historyFrom, span.to)),
-    missing: subtract(wanted, [...complete, ...lost]),
+    unread: subtract(wanted, [...complete, ...lost]),
   };
 }
 
@@ -212,7 +212,7 @@ async function readRestatements(
 }
 
 /**
- * The month's breaks, open or signed off. Later breaks that concern the month are included:
+ * The month's breaks, open or accepted. Later breaks that concern the month are included:
  * restatements, if the month has some, and rejected rows, which may be of any month.
  */
 async function readBreaks(

@@ -14,11 +14,9 @@ import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
 import { monthOf } from "../typed-times.ts";
 import { digestCommand } from "./digest.ts";
-import { reportHtml } from "./html.ts";
 import type { MonthReport } from "./month-report.ts";
 import { readMonthReport } from "./read-month.ts";
-import { exportOf } from "./rows.ts";
-import { reportText } from "./text.ts";
+import { exportOf, reportHtml, reportText } from "./sections.ts";
 
 const formats = ["text", "html", "json"] as const;
 
@@ -70,7 +68,7 @@ export async function reportCommand(
     }),
   );
   if (format === "json") printJson(io, jsonOf(report));
-  else print(io, format === "html" ? reportHtml(report).trimEnd() : reportText(report));
+  else print(io, format === "html" ? reportHtml(report) : reportText(report));
   return 0;
 }
 
@@ -88,7 +86,7 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
     coverage: {
       ...coverage,
       complete: coverage.complete.map(jsonInterval),
-      missing: coverage.missing.map(jsonInterval),
+      unread: coverage.unread.map(jsonInterval),
       lost: coverage.lost.map(jsonInterval),
       older: coverage.older.map(jsonInterval),
     },
@@ -105,7 +103,7 @@ const help = `
 For each account and product type, as of one moment, the report has: which part
 of the month was read, and what proves it; the opening of each coin, what each
 category moved, what is unexplained, and the closing; rejected rows,
-restatements, and breaks, open or signed off, with their notes; versions; and a
+restatements, and breaks, open or accepted, with their notes; versions; and a
 SHA-256 over the month's bills, with the shell command that computes it from the
 exported CSV.
 
