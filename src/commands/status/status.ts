@@ -88,7 +88,11 @@ export async function status(
   const verdict = verdictOf(findings, result.accepted);
   const isFailed = unreachable.length > 0 || (isCheck && findings.some(alarms));
   return {
-    data: { ...verdictJson(verdict), ...result.data, ...unreachableJson(unreachable) },
+    data: {
+      ...verdictJson(verdict, findings, result.now),
+      ...result.data,
+      ...unreachableJson(unreachable),
+    },
     parts: [
       ...findingsParts(findings, verdict, result.now),
       ...result.parts,
@@ -117,7 +121,7 @@ async function neverRead(
       accounts: [],
       ...recordsJson(nothing, []),
       ...queueJson(undefined),
-      ...verdictJson(verdict),
+      ...verdictJson(verdict, [neverSynced], epoch),
       ...unreachableJson([]),
     },
     parts: [
