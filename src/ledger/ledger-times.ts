@@ -28,8 +28,12 @@ export function ledgerTimes({
         is_closed,
         not is_retired and not is_closed as is_read,
         planned_to,
-        case when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)} else settled_to end
-          as unread_from,
+        case
+          when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)}
+          -- A first sync begins a little after the horizon: what passes it meanwhile is no loss.
+          when starts_at = settled_to then starts_at + ${startSlackMs} * interval '1 ms'
+          else settled_to
+        end as unread_from,
         break_ids,
         lost - accepted as lost,
         case
