@@ -57,6 +57,10 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
     stdout: expect.stringMatching(/ \S+ too (much|little) [\s\S]*3 breaks open/),
     stderr: expect.stringMatching(/^main\/USDC-FUTURES \S+ to \S+: 1 bill repaired$/m),
   });
+  // What a repair has just found nothing for is not to be repaired again.
+  const status = await runCli(["status"], { env });
+  expect(status.stdout).toMatch(/^critical .* does not add up: .* bill-sync breaks accept \d/m);
+  expect(status.stdout).not.toContain("--repair");
   const numberOf = (kind: string) =>
     new RegExp(`^#(\\d+) +${kind} `, "m").exec(repaired.stdout)?.[1] ?? "none";
 

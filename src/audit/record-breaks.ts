@@ -1,10 +1,11 @@
-import { and, count, eq, getTableColumns, inArray, sql } from "drizzle-orm";
+import { and, count, eq, getTableColumns, gte, inArray, lt, sql } from "drizzle-orm";
+import { walletOf } from "../contract/product-types.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
-import type { BreakKind, DecisionRow, FoundBreak, Row } from "./breaks.ts";
+import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 
 const identityOf = ({ productType, coin, kind, anchor }: FoundBreak | Row): string =>
   JSON.stringify([productType, coin, kind, anchor]);
@@ -91,7 +92,11 @@ export async function recordBreaks(
     const ids = gone.map(({ breakId }) => breakId);
     await tx
       .update(ledgerBreaks)
-      .set({ state: "resolved", resolvedAt: sql`transaction_timestamp()` })
+      .set({
+        state: "resolved",
+        resolvedAt: sql`transaction_timestamp()`,
+        unrepairedAt: null,
+      })
       .where(and(eq(ledgerBreaks.account, account), inArray(ledgerBreaks.breakId, ids)));
   }
   return gone.length;
@@ -185,4 +190,25 @@ class NotFound extends Error {
     super(`no such break: ${[...breakIds].join(", ")}`);
     this.breakIds = breakIds;
   }
+}
+
+/** Notes that a repair read this time again and found nothing to write, so that nobody is told to repair it. */
+export async function noteUnrepaired(
+  db: Database,
+  { account, productType, from, to }: BrokenSpan,
+): Promise<void> {
+  await withDatabaseErrors(() =>
+    db
+      .update(ledgerBreaks)
+      .set({ unrepairedAt: sql`transaction_timestamp()` })
+      .where(
+        and(
+          eq(ledgerBreaks.account, account),
+          eq(ledgerBreaks.productType, walletOf(productType)),
+          eq(ledgerBreaks.state, "open"),
+          gte(ledgerBreaks.happenedAt, new Date(from)),
+          lt(ledgerBreaks.happenedAt, new Date(to)),
+        ),
+      ),
+  );
 }

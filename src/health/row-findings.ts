@@ -18,11 +18,13 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   const open = sql`(
       select
         account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
+        unrepaired_at,
         coalesce(has_hole, false) as has_hole,
         coalesce(has_loss, false) as has_loss
       from (
         select
-          account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill
+          account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
+          unrepaired_at
         from ledger_breaks
         where state = 'open'
           and kind <> 'lost'
@@ -75,7 +77,9 @@ export function breakFindings(scope: Scope): readonly SQL[] {
               then case when max(difference) > 0 then ' +' else ' ' end || max(difference)::text else '' end
             as detail,
           string_agg(break_id::text, ',' order by break_id) as break_ids,
-          bool_or(first_bad_bill is not null and happened_at > ${timeOf(horizonAt(now))}) as is_repairable
+          bool_or(
+            first_bad_bill is not null and unrepaired_at is null and happened_at > ${timeOf(horizonAt(now))}
+          ) as is_repairable
         from ${open}
         where not (${isOutdated})
         group by account, product_type, coin, finding

@@ -1,4 +1,5 @@
 import type { BrokenSpan } from "../../audit/breaks.ts";
+import { noteUnrepaired } from "../../audit/record-breaks.ts";
 import { systemClock } from "../../clock.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import type { Database } from "../../db/connect.ts";
@@ -27,7 +28,8 @@ export async function repair(
   const horizon = horizonAt(now);
   const whole = await withAdded(db, config);
   const notice = (message: string) => tell(io, message);
-  for (const { account, productType, from, to } of spans) {
+  for (const one of spans) {
+    const { account, productType, from, to } = one;
     const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
     const wanted = whole.accounts.filter(
       (known) => known.name === account && known.productTypes.includes(productType),
@@ -49,8 +51,10 @@ export async function repair(
     const again = { db, notice, signal: io.signal, span, repair: true, counts: false, runId };
     const result = await compareAccounts(narrow, { ...again, keptMax: 0 });
     const repaired = repairedOf(result);
+    const remarks = remarksOf(result);
+    if (repaired === 0 && remarks.length === 0) await noteUnrepaired(db, { ...one, ...span });
     const end =
       repaired === 0 ? "nothing to repair" : `${formatCounted(repaired, "bill")} repaired`;
-    notice([`${name}: ${end}`, ...remarksOf(result)].join("; "));
+    notice([`${name}: ${end}`, ...remarks].join("; "));
   }
 }

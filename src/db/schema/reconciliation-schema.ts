@@ -88,6 +88,8 @@ export const ledgerBreaks = pgTable(
     signedOffAt: time("signed_off_at"),
     resolvedAt: time("resolved_at"),
     signedOffBy: text("signed_off_by"),
+    /** When a repair last read the time around it again, and found nothing to write. */
+    unrepairedAt: time("unrepaired_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.breakId] }),
