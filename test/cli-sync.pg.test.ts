@@ -120,7 +120,7 @@ test("--json prints one document and nothing else, --product narrows the run", a
   expect(rows).toEqual([{ product_type: "SUSDT-FUTURES", bills: expect.any(String) }]);
   expect(JSON.parse(end.stdout)).toMatchObject({
     outcome: "complete",
-    quarantined: [],
+    rejected: [],
     accounts: [
       {
         account: "main",

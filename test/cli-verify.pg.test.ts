@@ -118,7 +118,7 @@ test("names what differs with code 1, heals it with code 0, and says then that a
         streams: [
           {
             productType: "USDT-FUTURES",
-            missing: [{ billId: gone, isHealed: false }],
+            missing: [{ billId: gone, isRepaired: false }],
             changed: [{ billId: altered, fields: [{ field: "symbol", stored: "X" }] }],
             extra: [],
             rejected: [],

@@ -50,7 +50,7 @@ const result = (changes: Partial<SyncRun>) =>
     symbols: undefined,
     contracts: undefined,
     reports: [],
-    quarantined: [],
+    rejected: [],
     elapsedMs: 5_234,
     ...changes,
   });

@@ -126,7 +126,7 @@ test("a sync that could not look for rejected rows is not complete, and says why
   expect(end.code).toBe(1);
   expect(JSON.parse(end.stdout)).toMatchObject({
     outcome: "incomplete",
-    quarantined: null,
+    rejected: null,
     error: expect.stringMatching(/rejected_bills/),
     accounts: [{ streams: [{ windows: { planned: 13, walked: 13 } }] }],
   });

@@ -43,7 +43,7 @@ const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {
     symbols: undefined,
     contracts: undefined,
     reports,
-    quarantined: [],
+    rejected: [],
     elapsedMs: 5_234,
     ...changes,
   });
@@ -125,7 +125,7 @@ describe("below its table, the summary says", () => {
 
   test("how many rows are rejected, of this run or an earlier one", () => {
     const rows = (count: number) =>
-      linesOf([account([stream()])], { quarantined: [{ ...rejectedCount, rows: count }] }).at(-2);
+      linesOf([account([stream()])], { rejected: [{ ...rejectedCount, rows: count }] }).at(-2);
     expect(rows(1)).toMatch(/^main\/USDT-FUTURES: 1 row is in rejected_bills and not among/);
     expect(rows(1_234)).toMatch(/^main\/USDT-FUTURES: 1,234 rows are in rejected_bills/);
   });
@@ -160,14 +160,14 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
   [
     "rows of earlier runs are rejected",
     [account([stream()])],
-    { quarantined: [rejectedCount] },
+    { rejected: [rejectedCount] },
     "incomplete",
     1,
   ],
   [
     "rows of another stream are rejected",
     [account([coin()])],
-    { quarantined: [rejectedCount] },
+    { rejected: [rejectedCount] },
     "complete",
     0,
   ],
@@ -192,14 +192,14 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
   [
     "nobody could look whether rows are rejected",
     [account([stream()])],
-    { quarantined: { error: refused } },
+    { rejected: { error: refused } },
     "incomplete",
     1,
   ],
   [
-    "another run holds one account, and nobody could look for rows in quarantine",
+    "another run holds one account, and nobody could look for rejected rows",
     [account([], held), other(account([stream()]))],
-    { quarantined: { error: refused } },
+    { rejected: { error: refused } },
     "incomplete",
     1,
   ],
@@ -228,7 +228,7 @@ const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, st
   [
     "one is held, and rows of another are rejected",
     [account([], held), account([stream()])],
-    { quarantined: [rejectedCount] },
+    { rejected: [rejectedCount] },
     "incomplete",
     1,
   ],
@@ -278,7 +278,7 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
   expect(JSON.parse(JSON.stringify(asJson(resultOf(result([report])))))).toEqual({
     runId: "run",
     outcome: "incomplete",
-    quarantined: [],
+    rejected: [],
     reconciled: null,
     symbols: null,
     contracts: null,

@@ -66,7 +66,7 @@ test("a verification of a unified account names what is missing and what differs
   const missing = found.findings.filter(({ kind }) => kind === "missing");
   expect(missing).toHaveLength(gone.length);
   expect(found.findings.filter(({ kind }) => kind !== "missing")).toMatchObject([
-    { kind: "changed", fields: [{ field: "position_balance" }], isHealed: true },
+    { kind: "changed", fields: [{ field: "position_balance" }], isRepaired: true },
   ]);
   expect((await read()).findings).toEqual([]);
   const compared = await simulation.compare();

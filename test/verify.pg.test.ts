@@ -94,10 +94,10 @@ const short = (findings: readonly Finding[]): readonly string[] =>
     .map((finding) => {
       switch (finding.kind) {
         case "missing":
-          return `missing ${finding.billId}${finding.isHealed ? " healed" : ""}`;
+          return `missing ${finding.billId}${finding.isRepaired ? " healed" : ""}`;
         case "changed": {
           const fields = finding.fields.map((one) => `${one.field} ${one.stored}>${one.served}`);
-          const remark = finding.isHealed ? " healed" : "";
+          const remark = finding.isRepaired ? " healed" : "";
           return `changed ${finding.billId} ${fields.join(" ")}${remark}`;
         }
         case "extra":
@@ -400,7 +400,7 @@ test("heals a whole ledger that nobody ever synced, at the whole rate limit", as
   const span = { from: epochMs(now - historyMs), to: now };
   const { findings, streams } = await verifyIn(db, simulation, { span, heal: true });
   expect(streams.map(({ error }) => error)).toEqual(streams.map(() => undefined));
-  expect(findings.every((one) => one.kind === "missing" && one.isHealed)).toBe(true);
+  expect(findings.every((one) => one.kind === "missing" && one.isRepaired)).toBe(true);
   for (const comparison of await simulation.compare()) {
     expect(comparison).toMatchObject({ missing: [], different: [], extra: [] });
   }

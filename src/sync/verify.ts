@@ -41,14 +41,14 @@ export type Finding = { readonly stream: Stream } & (
       readonly kind: "missing";
       readonly billId: string;
       readonly cTime: EpochMs;
-      readonly isHealed: boolean;
+      readonly isRepaired: boolean;
     }
   | {
       readonly kind: "changed";
       readonly billId: string;
       readonly cTime: EpochMs;
       readonly fields: readonly FieldChange[];
-      readonly isHealed: boolean;
+      readonly isRepaired: boolean;
     }
   | {
       readonly kind: "extra";
@@ -239,11 +239,11 @@ export class StreamVerify {
     if (bills.length > 0 && missing.length === bills.length) {
       await this.#refuseForeign(reading, bills);
     }
-    const isHealed = heal && differing.length + rejected.length > 0;
-    if (isHealed) await store.heal({ stream, differing, rejected });
+    const isRepaired = heal && differing.length + rejected.length > 0;
+    if (isRepaired) await store.heal({ stream, differing, rejected });
     for (const { bill, changes } of differing) {
       const { billId, cTime } = bill;
-      const difference = { stream, billId, cTime, isHealed };
+      const difference = { stream, billId, cTime, isRepaired };
       if (changes === undefined) onFinding({ ...difference, kind: "missing" });
       else onFinding({ ...difference, kind: "changed", fields: changes });
       if (changes?.some(({ field }) => field === "c_time")) this.#moved.add(billId);

@@ -34,7 +34,7 @@ export function checkVerified(world: World, verification: Verification, after: T
   const { certainly } = readBy(world, verification);
   for (const productType of verification.productTypes) {
     const told = toldOf(outcome, productType).filter(
-      (finding) => "isHealed" in finding && !finding.isHealed,
+      (finding) => "isRepaired" in finding && !finding.isRepaired,
     );
     const isTold = ({ billId }: LedgerBill) => told.some((finding) => finding.billId === billId);
     const bills = ledger.bills(productType).filter((bill) => certainly(bill) && !isTold(bill));
@@ -78,7 +78,7 @@ export function checkFindings(world: World, verification: Verification, before: 
       ...differing("missing", (bill) => bill.broken === undefined && !isStored(stored, bill)),
       ...differing("changed", (bill, at) => isRestated(bill, at) && isOriginal(stored, bill)),
       ...told
-        .filter((finding) => "isHealed" in finding && !finding.isHealed)
+        .filter((finding) => "isRepaired" in finding && !finding.isRepaired)
         .map(({ billId }) => `${billId} differs and was not healed`),
       ...misnamed(
         "extra",

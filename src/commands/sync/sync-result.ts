@@ -17,7 +17,7 @@ export type SyncRun = {
    * All unresolved rejected rows, those of earlier runs included. Or the error that prevented
    * reading them: without them, nobody knows whether the ledger is complete.
    */
-  readonly quarantined: readonly RejectedCount[] | { readonly error: unknown };
+  readonly rejected: readonly RejectedCount[] | { readonly error: unknown };
   /** The check that ends the run; undefined if none was made. Or the error that ended it. */
   readonly reconciled?: AccountsChecked | { readonly error: unknown } | undefined;
   readonly elapsedMs: number;
@@ -29,17 +29,17 @@ export type SyncResult = SyncRun & RunExit;
 /** Computes the outcome. Rejected rows of streams that this run did not sync are left out. */
 export function syncResult(given: SyncRun): SyncResult {
   const { reports } = given;
-  const quarantined =
-    "error" in given.quarantined
-      ? given.quarantined
-      : given.quarantined.filter(({ account, productType }) =>
+  const rejected =
+    "error" in given.rejected
+      ? given.rejected
+      : given.rejected.filter(({ account, productType }) =>
           reports.some(({ streams }) =>
             streams.some(
               ({ stream }) => stream.account === account && stream.productType === productType,
             ),
           ),
         );
-  const run = { ...given, quarantined };
+  const run = { ...given, rejected };
   return { ...run, ...exitOf({ errors: errorsOf(run), ...factsOf(run) }) };
 }
 
@@ -48,7 +48,7 @@ export const errorsOf = ({
   symbols,
   contracts = [],
   reports,
-  quarantined,
+  rejected,
   reconciled,
 }: Omit<SyncRun, "runId" | "elapsedMs">): readonly unknown[] =>
   [
@@ -58,7 +58,7 @@ export const errorsOf = ({
       error,
       ...[...loanToValue, ...streams].map((part) => part.error),
     ]),
-    "error" in quarantined ? quarantined.error : undefined,
+    "error" in rejected ? rejected.error : undefined,
     reconciled !== undefined && "error" in reconciled ? reconciled.error : undefined,
   ].filter((error) => error !== undefined);
 
@@ -68,13 +68,13 @@ export const newFaults = (reconciled: SyncRun["reconciled"]): readonly Break[] =
     ? []
     : reconciled.opened.filter(({ kind }) => kind !== "restatement");
 
-function factsOf({ symbols, contracts = [], reports, quarantined, reconciled }: SyncRun) {
+function factsOf({ symbols, contracts = [], reports, rejected, reconciled }: SyncRun) {
   const lists = [...(symbols === undefined ? [] : [symbols]), ...contracts];
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     isOpen:
       // A rejected row is not among the bills, so the ledger is not complete.
-      (!("error" in quarantined) && quarantined.length > 0) ||
+      (!("error" in rejected) && rejected.length > 0) ||
       newFaults(reconciled).length > 0 ||
       lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),

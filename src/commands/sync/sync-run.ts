@@ -51,14 +51,14 @@ export async function sync(deps: SyncDeps): Promise<LoggedEnd> {
   const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
   const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
   const names = answered.map(({ account }) => account);
-  const quarantined = names.length === 0 ? [] : await lookUpRejected(db, names);
+  const rejected = names.length === 0 ? [] : await lookUpRejected(db, names);
   const checkable = reports
     .filter(({ error }) => error === undefined)
     .map(({ account }) => account);
   const reconciled = await check(deps, checkable);
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
-    ...{ runId, symbols, contracts, reports, quarantined, reconciled, elapsedMs },
+    ...{ runId, symbols, contracts, reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
   onResult(result);
@@ -75,10 +75,7 @@ async function check(
   return checkAccounts(checks, accounts, signal).catch((error: unknown) => ({ error }));
 }
 
-const lookUpRejected = (
-  db: Database,
-  accounts: readonly string[],
-): Promise<SyncRun["quarantined"]> =>
+const lookUpRejected = (db: Database, accounts: readonly string[]): Promise<SyncRun["rejected"]> =>
   countRejected(db, accounts).catch((error: unknown) => ({ error }));
 
 export type SyncDeps = {

@@ -34,7 +34,7 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 };
 
 export function resultOf(result: SyncResult): Result {
-  const { symbols, contracts = [], reports, quarantined, outcome, elapsedMs } = result;
+  const { symbols, contracts = [], reports, rejected, outcome, elapsedMs } = result;
   const streams = reports.flatMap((report) => report.streams);
   const lists = [
     ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
@@ -54,7 +54,7 @@ export function resultOf(result: SyncResult): Result {
       ...failures(result).map(({ names, message }) => `${names.join(", ")}: ${message}`),
       ...streams.flatMap(streamRemarks),
       ...reports.flatMap(accountRemarks),
-      ...("error" in quarantined ? [] : quarantined.map(rejectedRemark)),
+      ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...reconciledParts(result.reconciled),
       `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
         formatDuration(elapsedMs),
@@ -114,7 +114,7 @@ function failures({
   symbols,
   contracts = [],
   reports,
-  quarantined,
+  rejected,
   reconciled,
 }: SyncRun): readonly Failure[] {
   const named = [
@@ -125,7 +125,7 @@ function failures({
       ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
       ...failedAlike(streams),
     ]),
-    { name: "rejected_bills", error: "error" in quarantined ? quarantined.error : undefined },
+    { name: "rejected_bills", error: "error" in rejected ? rejected.error : undefined },
     {
       name: "reconcile",
       error: reconciled && "error" in reconciled ? reconciled.error : undefined,
@@ -203,9 +203,9 @@ const summaryJson = (result: SyncResult): object => ({
   runId: result.runId,
   outcome: result.outcome,
   ...countsOf(result),
-  ...("error" in result.quarantined
-    ? { quarantined: null, error: messageOf(result.quarantined.error) }
-    : { quarantined: result.quarantined }),
+  ...("error" in result.rejected
+    ? { rejected: null, error: messageOf(result.rejected.error) }
+    : { rejected: result.rejected }),
   reconciled: reconciledJson(result.reconciled),
 });
 

@@ -49,7 +49,7 @@ export class Findings {
   add(finding: Finding): void {
     const { counts, kept } = this.#of(finding.stream);
     counts[finding.kind] += 1;
-    if (isHealed(finding)) counts.repaired += 1;
+    if (isRepaired(finding)) counts.repaired += 1;
     if (isDifference(finding)) counts.remaining += 1;
     const same = kept[finding.kind];
     if (same.length < this.#keptMax) same.push(finding);
@@ -76,15 +76,15 @@ export class Findings {
   }
 }
 
-const isHealed = (finding: Finding): boolean =>
-  (finding.kind === "missing" || finding.kind === "changed") && finding.isHealed;
+const isRepaired = (finding: Finding): boolean =>
+  (finding.kind === "missing" || finding.kind === "changed") && finding.isRepaired;
 
 /** Whether a finding is wrong. Extra bills that expired or arrived meanwhile are as expected. */
 function isDifference(finding: Finding): boolean {
   switch (finding.kind) {
     case "missing":
     case "changed":
-      return !finding.isHealed;
+      return !finding.isRepaired;
     case "extra":
       return finding.reason === "unknown";
     case "rejected":
@@ -169,12 +169,12 @@ const differenceColumns: Columns<Finding> = {
 function whatOf(finding: Finding): string {
   switch (finding.kind) {
     case "missing":
-      return finding.isHealed ? "repaired" : "";
+      return finding.isRepaired ? "repaired" : "";
     case "changed": {
       const fields = finding.fields.map(
         ({ field, stored, served }) => `${field} ${stored ?? "null"} → ${served ?? "null"}`,
       );
-      return `${fields.join(", ")}${finding.isHealed ? ", repaired" : ""}`;
+      return `${fields.join(", ")}${finding.isRepaired ? ", repaired" : ""}`;
     }
     case "extra":
       return finding.reason === "expired"
