@@ -22,9 +22,9 @@ import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import { type Config, readConfig } from "../roster/config.ts";
 import { fileOutput, refuseTakenOutput } from "./export/export-output.ts";
-import { type ExitCode, type Io, print, printJson, printSummary, stopped, tell } from "./io.ts";
+import { type ExitCode, type Io, print, printSummary, stopped, tell } from "./io.ts";
 import { migratedText } from "./migrated-text.ts";
-import { type Define, jsonOption } from "./options.ts";
+import { answer, type Define, jsonOption } from "./options.ts";
 
 /** `db migrate`: brings the database to this program's schema. */
 async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
@@ -109,9 +109,11 @@ async function backupCommand(
   );
   await output.commit();
   const { size } = await stat(path);
-  if (json) printJson(io, { file: path, bytes: size, ...contentOf(header) });
-  else print(io, `wrote ${path}: ${describe(header)}, in ${formatCount(size)} bytes`);
-  return 0;
+  return answer(io, json, {
+    data: { file: path, bytes: size, ...contentOf(header) },
+    parts: [`wrote ${path}: ${describe(header)}, in ${formatCount(size)} bytes`],
+    exit: 0,
+  });
 }
 
 /** `db backup --check FILE`: reads a backup to its end and compares its rows with its digests. */
@@ -125,9 +127,11 @@ async function checkCommand(
       for await (const _ of rows) io.signal.throwIfAborted();
     },
   });
-  if (json) printJson(io, { file: path, ...contentOf(header), tables, sha256 });
-  else print(io, `${path} is intact: ${describe(header)}`);
-  return 0;
+  return answer(io, json, {
+    data: { file: path, ...contentOf(header), tables, sha256 },
+    parts: [`${path} is intact: ${describe(header)}`],
+    exit: 0,
+  });
 }
 
 /** `db restore FILE`: puts a backup into an empty database. */
@@ -143,13 +147,14 @@ async function restoreCommand(
     path,
     io.signal,
   );
-  if (json) {
-    printJson(io, { file: path, ...contentOf(header), tables, sha256, migrated });
-    return 0;
-  }
-  print(io, `restored ${path}: ${describe(header)}`);
-  if (migrated > 0) print(io, `applied ${formatCounted(migrated, "migration")}`);
-  return 0;
+  return answer(io, json, {
+    data: { file: path, ...contentOf(header), tables, sha256, migrated },
+    parts: [
+      `restored ${path}: ${describe(header)}`,
+      ...(migrated > 0 ? [`applied ${formatCounted(migrated, "migration")}`] : []),
+    ],
+    exit: 0,
+  });
 }
 
 const contentOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
