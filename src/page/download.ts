@@ -1,15 +1,13 @@
-import { sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { readClosings } from "../export/closings.ts";
 import type { Chunks } from "../export/exported-bill.ts";
 import { isJournal, loadFormat } from "../export/formats.ts";
 import { readBills } from "../export/read-bills.ts";
 import { readFindings } from "../health/findings.ts";
-import { isHole } from "../health/kinds.ts";
+import { type Finding, isHole } from "../health/kinds.ts";
+import { usualLimits } from "../health/select.ts";
 import { productTypesOf, type Selection, timesOf } from "./selection.ts";
 
 /** The formats that the page offers, under their usual names. */
@@ -77,38 +75,25 @@ async function lackOf(
   const productTypes = productTypesOf(selection) as readonly ProductType[];
   const times = timesOf(selection);
   const span = { from: times.from, to: epochMs(Math.min(now, times.to)) };
-  const scope = { now, accounts: [account], productTypes, span };
-  const findings = await readFindings(tx, scope);
-  // What no run has reached yet is said by the time up to which the file is complete.
-  const isLacking = findings.some((one) => isHole(one) && one.kind !== "behind");
+  // Of a file, any unread time is a lack: the newest is said by the time up to which it is complete.
+  const limits = { ...usualLimits, maxAgeMs: 0 };
+  const findings = await readFindings(tx, { now, accounts: [account], productTypes, span, limits });
+  const isNewest = ({ kind, since = epochMs(0) }: Finding) =>
+    kind === "behind" || (kind === "unread" && since > now - usualLimits.maxAgeMs);
+  const isLacking = findings.some((one) => isHole(one) && !isNewest(one));
   const isBroken = findings.some((one) => one.kind === "broken" && ["", coin].includes(one.coin));
-  const through = await readThrough(tx, account, productTypes);
-  const isWhole = through !== undefined && through >= span.to;
+  const through = findings
+    .filter(isNewest)
+    .reduce<number>((to, { since }) => Math.min(to, since ?? 0), span.to);
   return [
-    ...(isLacking || through === undefined || through <= span.from
+    ...(isLacking || through <= span.from
       ? ["not-all-read"]
-      : isWhole
+      : through === span.to
         ? []
-        : ["complete-through", isoTime(through).slice(0, 16).replace(":", "").concat("Z")]),
+        : [
+            "complete-through",
+            isoTime(epochMs(through)).slice(0, 16).replace(":", "").concat("Z"),
+          ]),
     ...(isBroken ? ["does-not-add-up"] : []),
   ];
-}
-
-/** The end of the time that was read of all these ledgers; undefined if nothing was. */
-async function readThrough(
-  tx: Transaction,
-  account: string,
-  productTypes: readonly string[],
-): Promise<EpochMs | undefined> {
-  const { rows } = await tx.execute<{ through: string | null }>(sql`
-    select ${msOf(sql`min(covered_to)`)} as through
-    from (
-      select product_type, max(covered_to) as covered_to
-      from analytics.coverage
-      where account = ${account}
-        and product_type = any(${textArray(productTypes)}::text[])
-        and state = 'complete'
-      group by product_type
-    ) as ends`);
-  return timeFrom(rows[0]?.through ?? null);
 }

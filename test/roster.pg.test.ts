@@ -1,0 +1,102 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { openDatabase } from "../src/db/connect.ts";
+import type { Account } from "../src/roster/account.ts";
+import { type Configured, readRoster } from "../src/roster/roster.ts";
+import { testDatabase } from "./support/database.ts";
+
+// One account a state. A row of `streams` is a ledger that was read, or the state of a whole account.
+const rows = `
+  insert into streams (account, product_type, settled_to) values
+    ('read', 'USDT-FUTURES', now()), ('paused', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
+    ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('closed', 'USDT-FUTURES', now()),
+    ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),
+    ('demo', 'USDT-FUTURES', now()), ('read', 'SUSDT-FUTURES', now());
+  insert into streams (account, product_type, paused_at) values ('paused', '', now());
+  insert into streams (account, product_type, retired_at) values ('retired', '', now());
+  insert into streams (account, product_type, is_demo) values ('demo', '', true);
+  insert into streams (account, product_type, mode, mode_since) values
+    ('unified', '', 'unified', now()), ('closed', '', 'unified', now());
+  insert into streams (account, product_type, not_available_since, not_available_asked_at) values
+    ('unified', 'UTA-MARGIN', now(), now());
+  update streams set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
+  update streams set closed_at = now() where account = 'closed' and product_type = 'USDT-FUTURES';
+  update streams set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
+  insert into accounts (account, product_types, demo, ltv, added_at) values
+    ('added', '{USDC-FUTURES}', true, false, now())`;
+
+const account = (name: string, ...productTypes: Account["productTypes"]): Account => ({
+  name,
+  productTypes,
+  readsAll: name === "refused",
+});
+const accounts = [
+  account("read", "USDT-FUTURES", "COIN-FUTURES", "SUSDT-FUTURES"),
+  ...["paused", "retired", "closed", "refused", "demo"].map((name) =>
+    account(name, "USDT-FUTURES"),
+  ),
+  account("part", "USDT-FUTURES", "COIN-FUTURES"),
+  account("unified", "UTA-SPOT"),
+];
+const configured: Configured = {
+  accounts,
+  accountNames: accounts.map(({ name }) => name),
+  namesAccounts: true,
+  added: {
+    names: undefined,
+    accountOf: ({ productTypes = [], ...settings }) => ({ ...settings, productTypes }),
+  },
+};
+
+const states: readonly [ledger: string, state: string][] = [
+  ["read/USDT-FUTURES", "read"],
+  ["read/COIN-FUTURES", "read, never"],
+  ["read/SUSDT-FUTURES", "read, demo"],
+  ["paused/USDT-FUTURES", "paused"],
+  ["retired/USDT-FUTURES", "retired"],
+  ["closed/USDT-FUTURES", "closed"],
+  ["refused/USDT-FUTURES", "not available"],
+  ["demo/USDT-FUTURES", "read, demo"],
+  ["part/USDT-FUTURES", "read"],
+  ["part/COIN-FUTURES", "retired"],
+  ["unified/UTA-SPOT", "read"],
+  // Who reads one category of a unified account lacks those whose balances it shares, but for a refused one.
+  ["unified/UTA-USDT-FUTURES", "not configured, never"],
+  ["unified/UTA-COIN-FUTURES", "not configured, never"],
+  ["unified/UTA-USDC-FUTURES", "not configured, never"],
+  ["unified/UTA-OTHER", "not configured, never"],
+  ["added/USDC-FUTURES", "read, never, demo"],
+  ["gone/USDT-FUTURES", "not configured"],
+];
+
+test("a ledger has one state, whoever asks for it", async () => {
+  await using database = await testDatabase();
+  await using tables = openDatabase(database.url);
+  await tables.db.execute(sql.raw(rows));
+  const { ledgers } = await readRoster(tables.db, configured);
+  expect(
+    ledgers.map(({ state, isStored, isDemo, ...ledger }) => [
+      `${ledger.account}/${ledger.productType}`,
+      [state, ...(isStored ? [] : ["never"]), ...(isDemo ? ["demo"] : [])].join(", "),
+    ]),
+  ).toEqual(states);
+  const namesOf = async (which: object, among?: readonly string[]) =>
+    (await readRoster(tables.db, configured, which, among)).ledgers.map((one) => one.account);
+  expect(await namesOf({ accounts: ["gone", "added"] })).toEqual(["added", "gone"]);
+  expect(await namesOf({ productTypes: ["SUSDT-FUTURES"] })).toEqual(["read"]);
+  // An account that cannot be reached is no wrong name.
+  expect(await namesOf({ accounts: ["gone", "away"] }, ["gone"])).toEqual(["gone"]);
+  await expect(namesOf({ accounts: ["raed"] })).rejects.toThrow(/raed.* did you mean read\?/);
+  await expect(namesOf({ productTypes: ["USDC-FUTURES", "SCOIN-FUTURES"] })).rejects.toThrow(
+    "--product SCOIN-FUTURES is neither configured nor stored",
+  );
+});
+
+test("a name that nobody configured is only the default's, unless it is typed", async () => {
+  await using database = await testDatabase();
+  await using tables = openDatabase(database.url);
+  const main = account("main", "USDT-FUTURES");
+  const unnamed = { accounts: [main], accountNames: ["main"], namesAccounts: false };
+  expect((await readRoster(tables.db, unnamed)).ledgers).toEqual([]);
+  expect((await readRoster(undefined, unnamed, { accounts: ["main"] })).ledgers).toHaveLength(1);
+});
