@@ -9,8 +9,12 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import type { ProductType } from "../contract/product-types.ts";
-import { unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import {
+  isUnified,
+  type ProductType,
+  unifiedProductTypes,
+  unifiedWallet,
+} from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, unifiedBookedMaxMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
@@ -19,7 +23,6 @@ import { bills } from "../db/schema/schema.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { union } from "../sync/intervals.ts";
-import { lastGoodProductType, type Scope, withWholeWallets } from "./scope.ts";
 
 /** What can be wrong with a ledger. */
 export const breakKinds = {
@@ -91,6 +94,24 @@ export type Break = FoundBreak &
     /** Oldest first. */
     readonly decisions: readonly PastDecision[];
   };
+
+/** The ledgers to reconcile. */
+export type Scope = {
+  /** Undefined for all stored accounts. */
+  readonly accounts: readonly string[] | undefined;
+  readonly productTypes: readonly string[] | undefined;
+};
+
+/**
+ * Widens a scope to whole wallets. All product types of a wallet share its balance, so where one of them is
+ * asked for, all are, and so is what is stored under the wallet's name.
+ */
+export function withWholeWallets({ accounts, productTypes }: Scope): Scope {
+  if (productTypes === undefined || !productTypes.some(isUnified))
+    return { accounts, productTypes };
+  const others = productTypes.filter((productType) => !isUnified(productType));
+  return { accounts, productTypes: [...others, ...unifiedProductTypes, unifiedWallet] };
+}
 
 const isoOf = (time: Date | null): string | null => time?.toISOString() ?? null;
 
@@ -177,7 +198,7 @@ export function readBrokenSpans(db: Queryable, scope: Scope): Promise<readonly B
         bills,
         and(
           eq(bills.account, account),
-          sql`${bills.productType} = ${lastGoodProductType("ledger_breaks")}`,
+          sql`${bills.productType} = coalesce(${ledgerBreaks.lastGoodProductType}, ${productType})`,
           eq(bills.billId, ledgerBreaks.lastGoodBill),
         ),
       )

@@ -8,9 +8,8 @@ import { walletOf as walletColumn } from "../db/sql/wallet.ts";
 import { subtract } from "../sync/intervals.ts";
 import type { Break } from "./breaks.ts";
 import type { Chain } from "./check-chain.ts";
-import { type Coverage, isDayRead, type Period, periodsText } from "./coverage.ts";
+import { type Coverage, isDayRead, type Period, periodsText, timeOf } from "./coverage.ts";
 import { decimalText } from "./decimals.ts";
-import { timeOf } from "./scope.ts";
 
 /** Names a chain of an account. */
 export type ChainName = {
@@ -268,7 +267,7 @@ export function summariesOf(
     const incomplete = whole.length - reconciled;
     return {
       ...{ account, productType: wallet, coin, bills, tested, rounded },
-      rounding: decimalText(chain.rounding, places, chain.roundingPlaces),
+      rounding: decimalText(chain.rounding, places),
       days: { reconciled, incomplete, broken: chain.days.size - whole.length },
     };
   });

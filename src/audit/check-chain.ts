@@ -1,6 +1,6 @@
 import { dayMs } from "../contract/time.ts";
 import { HeldBills } from "./held-bills.ts";
-import { balancePlaces, type ChainBill, movedPlaces } from "./order.ts";
+import type { ChainBill } from "./order.ts";
 import { tallyFitting, tallyOff } from "./tallies.ts";
 
 type BillRef = {
@@ -28,8 +28,6 @@ export type Residual = {
   readonly isFeeSign: boolean;
   /** Two bills that are equal except for their ids, and explain the difference. */
   readonly double: readonly [billId: string, twinId: string] | undefined;
-  /** How many decimal places to print. */
-  readonly shownPlaces: { readonly expected: number; readonly balance: number };
 };
 
 export type ChainOptions = {
@@ -66,7 +64,6 @@ export class Chain {
   /** How many balances are off by no more than rounding; below, the sum of these differences. */
   rounded = 0;
   rounding = 0n;
-  roundingPlaces = 0;
   /** The time of the first balance that does not follow and is not settled. */
   unjudgedFrom: number | undefined;
   /** The times of the last balances that follow and are settled. */
@@ -80,7 +77,6 @@ export class Chain {
   #base: ChainBill | undefined;
   #steps = 0;
   #moved = 0n;
-  #places = 0;
   #isTestable = true;
   #day = Number.NaN;
 
@@ -127,16 +123,12 @@ export class Chain {
     while (bill.at > bill.time && (this.#checkpoints.at(-1) ?? -1) >= bill.time)
       this.#checkpoints.pop();
     if (this.#base !== undefined && after !== undefined && this.#steps === 1) this.tested++;
-    if (after === undefined) {
-      this.#places = Math.max(this.#places, movedPlaces(bill));
-      return;
-    }
+    if (after === undefined) return;
     const isFollowing = this.#base === undefined || this.#compare(this.#base, bill, after);
     if (isFollowing) this.#noteCheckpoint(bill);
     this.#base = bill;
     this.#steps = 0;
     this.#moved = 0n;
-    this.#places = 0;
     this.#isTestable = true;
   }
 
@@ -165,12 +157,9 @@ export class Chain {
     }
     const size = off < 0n ? -off : off;
     const isSmall = size <= BigInt(steps) * tolerance;
-    const expectedPlaces = Math.max(balancePlaces(base), this.#places, movedPlaces(bill));
-    const shownPlaces = { expected: expectedPlaces, balance: balancePlaces(bill) };
     if (isSmall) {
       this.rounded++;
       this.rounding += off;
-      this.roundingPlaces = Math.max(this.roundingPlaces, ...Object.values(shownPlaces));
     }
     if (bill.time >= settledTo)
       this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
@@ -187,7 +176,6 @@ export class Chain {
       isTestable: this.#isTestable,
       isFeeSign: feeSize > tolerance && withFee <= tolerance && withFee >= -tolerance,
       double: facts.double,
-      shownPlaces,
     });
     return isSmall;
   }

@@ -1,13 +1,12 @@
 import { sql } from "drizzle-orm";
 import { unifiedProductTypes } from "../contract/product-types.ts";
-import { dayMs } from "../contract/time.ts";
+import { dayMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import type { Interval } from "../sync/intervals.ts";
-import { timeOf } from "./scope.ts";
 
 /** In the exchange's time, the end excluded. */
 export type Period = Interval;
@@ -94,6 +93,10 @@ export async function readCoverage(
     ]),
   );
 }
+
+/** A time for Postgres. */
+export const timeOf = (ms: number): string =>
+  ms === Number.NEGATIVE_INFINITY ? "-infinity" : isoTime(epochMs(ms));
 
 /** Periods as Postgres reads a multirange. */
 export const periodsText = (periods: readonly Period[]): string =>

@@ -9,12 +9,6 @@ export class FinerAmount extends Error {
   }
 }
 
-/** How many decimal places a text shows. */
-export function placesIn(text: string): number {
-  const point = text.indexOf(".");
-  return point === -1 ? 0 : text.length - point - 1;
-}
-
 /** A bill's numbers, amounts in units of the check's last decimal place. */
 export type Numbers = {
   /** Milliseconds since the epoch. */
@@ -78,15 +72,11 @@ function unitsOf(
   return BigInt(text.charCodeAt(begin) === minus ? -magnitude : magnitude);
 }
 
-/**
- * The amount as Postgres prints it.
- * @param places of the units.
- * @param shown how many of these to print; the others are zeros.
- */
-export function decimalText(units: bigint, places: number, shown: number): string {
+/** The amount as a decimal, without zeros at its end. @param places of the units. */
+export function decimalText(units: bigint, places: number): string {
   const digits = String(units < 0n ? -units : units).padStart(places + 1, "0");
-  const whole = digits.slice(0, -places);
-  const fraction = digits.slice(whole.length, whole.length + shown);
+  const whole = digits.slice(0, digits.length - places);
+  const fraction = digits.slice(whole.length).replace(/0+$/, "");
   return `${units < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 

@@ -43,7 +43,7 @@ export async function isAnythingNew(
         wallet: chain.wallet,
         coin: chain.coin,
         anchor: anchorOf(chain.wallet, residual),
-        difference: decimalText(residual.off, judged.places, judged.places),
+        difference: decimalText(residual.off, judged.places),
       })),
   );
   if (told.length === 0) return false;
@@ -93,17 +93,16 @@ function breakOf(
   isUndone: boolean,
   { coverage, places }: Judged,
 ): FoundBreak {
-  const { bill, base, shownPlaces } = residual;
-  const offPlaces = Math.max(shownPlaces.expected, shownPlaces.balance);
-  const text = (units: bigint, shown: number) => decimalText(units, places, shown);
+  const { bill, base } = residual;
+  const text = (units: bigint) => decimalText(units, places);
   const lateMs = wallet === unifiedWallet ? unifiedBookedMaxMs : 0;
   const between = {
     from: Math.min(base.time, bill.time) - lateMs,
     to: Math.max(base.time, bill.time),
   };
   const unread = unreadPart(coverage?.read ?? [], between.from, between.to);
-  const difference = text(residual.off, offPlaces);
-  const opposite = text(-residual.off, offPlaces);
+  const difference = text(residual.off);
+  const opposite = text(-residual.off);
   const { kind, explanation } = judge(residual, { isUndone, unread, difference, opposite });
   return {
     kind,
@@ -111,8 +110,8 @@ function breakOf(
     coin,
     anchor: anchorOf(wallet, residual),
     happenedAt: timeTextOf(bill.time),
-    expected: text(residual.expected, shownPlaces.expected),
-    observed: text(residual.balance, shownPlaces.balance),
+    expected: text(residual.expected),
+    observed: text(residual.balance),
     difference,
     firstBadBill: bill.billId,
     firstBadProductType: bill.productType === wallet ? null : bill.productType,

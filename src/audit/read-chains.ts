@@ -7,10 +7,9 @@ import { joinOrder } from "../db/sql/chain-order.ts";
 import { msOf } from "../db/sql/time-text.ts";
 import type { ChainStart } from "./chains.ts";
 import { Chain } from "./check-chain.ts";
+import { timeOf } from "./coverage.ts";
 import { FinerAmount, readNumbers } from "./decimals.ts";
-import type { MovedBill } from "./learned-order.ts";
-import type { ChainBill } from "./order.ts";
-import { timeOf } from "./scope.ts";
+import type { ChainBill, MovedBill } from "./order.ts";
 import { movedBy, type Rules, Tallies } from "./tallies.ts";
 
 export type Reading = {
@@ -141,7 +140,6 @@ function billOf(row: Row, tallies: Tallies, places: number): ChainBill {
     coupon,
     moved: isUsual ? amount + fee : movedBy(type.rule, amounts),
     after: balance,
-    numbers,
   };
 }
 

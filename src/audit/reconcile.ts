@@ -6,7 +6,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
-import { type Break, readBreaks } from "./breaks.ts";
+import { type Break, readBreaks, type Scope, withWholeWallets } from "./breaks.ts";
 import {
   type ChainStart,
   type ChainSummary,
@@ -20,7 +20,7 @@ import {
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
 import { breaksOf, doesRound, isAnythingNew, type Judged } from "./judge.ts";
-import { forgetMovedBills, writeOrder } from "./learned-order.ts";
+import { forgetMovedBills, writeOrder } from "./order.ts";
 import {
   areLegsAmong,
   findLoanToValueBreaks,
@@ -39,7 +39,6 @@ import {
   ruleSummaries,
   writeRules,
 } from "./rules.ts";
-import { type Scope, withWholeWallets } from "./scope.ts";
 import type { Rules } from "./tallies.ts";
 
 export type { ChainSummary, RuleSummary };
