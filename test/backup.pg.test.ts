@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { classicProductTypes } from "../src/contract/product-types.ts";
@@ -8,11 +9,12 @@ import { dayMs, epochMs } from "../src/contract/time.ts";
 import { backUp, keptTables } from "../src/db/backup/backup.ts";
 import { readBackup } from "../src/db/backup/backup-reader.ts";
 import { restore } from "../src/db/backup/restore.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
-import { migrate, migrateTo } from "../src/db/migrate.ts";
+import { migrate } from "../src/db/migrate.ts";
 import { StoppedError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { horizonAt } from "../src/sync/plan.ts";
@@ -42,14 +44,24 @@ const digestsOf = async (path: string) => (await readBackup(path, { take: readOv
 
 // Content that a text format could lose: separators, escapes, digits, spellings, and NULL beside "".
 const hostile = String.raw`
-  insert into bills values
+  insert into bills (
+    account, product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin, balance, c_time, extra,
+    ingested_at
+  )
+  values
     ('a', 'USDT-FUTURES', e'1\\.', e'\\.\n\\.', 1e-400, 0.0, null, e'\t', e'\\N', -0.00, '1970-01-01Z',
      '{"spelled" : 0E-8,  "text": "\\n\u00e9"}', '2026-01-01Z'),
     ('a', 'USDT-FUTURES', e'2\r\n', '', 123456789012345678901234567890.123456789000, 0, 0, '\.', '',
      null, '9999-12-31 23:59:59.999Z', null, '2026-01-01Z');
-  insert into rejected_bills values
+  insert into rejected_bills (
+    account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+  )
+  values
     ('a', 'USDT-FUTURES', 'd', e'{"x":"\\t\\\\."}\n\\.\n', '', e'\x01', '00000000-0000-0000-0000-00000000000a', now());
-  insert into ltv_snapshots values ('a', '', now(), now(), 0.10, array['1', null, '{},"', ''], 1, 2, null);`;
+  insert into ltv_snapshots (
+    account, risk_unit_id, taken_at, held_until, ltv, sub_account_uids, usdt_balance, unpaid_usdt_amount
+  )
+  values ('a', '', now(), now(), 0.10, array['1', null, '{},"', ''], 1, 2);`;
 
 let folder: string;
 let full: TestDatabase;
@@ -318,28 +330,25 @@ describe("restore", () => {
     expect(await restore(database.url, path, signal)).toMatchObject({ migrated: 0 });
   }, 180_000);
 
-  test("brings a backup of an older version to this one", async () => {
-    await using old = await emptyDatabase();
-    {
-      await using database = openDatabase(old.url);
-      const { migrations } = (await readBackup(path, { take: readOver })).header;
-      await inTransaction(database.db, (tx) => migrateTo(tx, migrations.slice(0, 2)));
-    }
-    await query(
-      old.url,
-      hostile.replace(/insert into ltv[^;]*;/, "").replace(/insert into rejected[^;]*;/, ""),
-    );
-    const older = join(folder, "older.gz");
-    const { tables } = await backup(old.url, older);
-    expect(tables).toContainEqual({ table: "bills", rows: 2 });
-    expect(tables.map(({ table }: { table: string }) => table)).not.toContain("streams");
+  test("takes the backup of a database that the replaced migrations made, and of no earlier one", async () => {
+    const before = fileURLToPath(new URL("fixtures/before-one-migration.backup", import.meta.url));
     await using database = await emptyDatabase();
-    const { migrated } = await restore(database.url, older, signal);
-    expect(migrated).toBeGreaterThan(3);
-    expect(await query(database.url, "select bills from streams")).toEqual([{ bills: "2" }]);
-    await using current = await testDatabase();
-    await expect(restore(current.url, older, signal)).rejects.toThrow(
-      /are of another version than the backup's/,
+    expect(await restore(database.url, before, signal)).toMatchObject({ migrated: 0 });
+    await using opened = openDatabase(database.url);
+    const stored = "select account, bills from streams where bills > 0";
+    expect(await query(database.url, stored)).toEqual([{ account: "main", bills: "413" }]);
+    expect(await query(database.url, "select 1 from bills")).toHaveLength(413);
+    expect(await findDifferingDays(opened.db, "main")).toEqual([]);
+    await using migrated = await testDatabase();
+    expect(await restore(migrated.url, before, signal)).toMatchObject({ migrated: 0 });
+
+    const text = gunzipSync(await readFile(before)).toString("latin1");
+    const earlier = join(folder, "earlier.gz");
+    const cut = text.replace(/"migrations":\[([^\]]*),\d+\]/, '"migrations":[$1]');
+    await writeFile(earlier, gzipSync(Buffer.from(cut, "latin1")));
+    await using other = await emptyDatabase();
+    await expect(restore(other.url, earlier, signal)).rejects.toThrow(
+      /^the backup is of an earlier version, .*: restore it with commit \w+, and back that database up$/,
     );
   });
 });

@@ -8,18 +8,13 @@ import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
-import { epochMs } from "../src/contract/time.ts";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { hasSchema, migrate } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
 import { DatabaseError } from "../src/errors.ts";
-import { findDifferingDays } from "../src/ledger/differing-days.ts";
-import { readKnownTime } from "../src/ledger/known-time.ts";
-import { beginCoverage } from "../src/ledger/record-time.ts";
 import { testDatabase } from "./support/database.ts";
-import { migrateBefore } from "./support/earlier-schema.ts";
 import { query } from "./support/query.ts";
 
 const folder = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -160,130 +155,13 @@ test("a migration's statement may take an hour", async () => {
   expect(await query(database.url, "select most from seen")).toEqual([{ most: "1h" }]);
 });
 
-test("bills that were stored before they were counted and added up by days are so by the migrations", async () => {
-  await using database = await testDatabase({ isEmpty: true });
-  await migrateBefore(database.url, "_counts");
+test("a database that had all the migrations which the first one replaced has the first one", async () => {
+  await using database = await testDatabase();
   await query(
     database.url,
-    `insert into bills (
-      account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
-    )
-    select 'main', type, id, 0, 0, 'buy', 'USDT', now(), now()
-    from (values ('USDT-FUTURES', 3), ('COIN-FUTURES', 2)) as had (type, bills),
-      generate_series(1, bills) as id`,
+    "insert into drizzle.__drizzle_migrations (hash, created_at) select 'x', created_at - 1 from drizzle.__drizzle_migrations",
   );
-  await migrate(database.url);
-  const found = await query(
-    database.url,
-    "select account, product_type, bills from streams order by product_type",
-  );
-  expect(found).toEqual([
-    { account: "main", product_type: "COIN-FUTURES", bills: "2" },
-    { account: "main", product_type: "USDT-FUTURES", bills: "3" },
-  ]);
-  await using opened = openDatabase(database.url);
-  expect(await findDifferingDays(opened.db, "main")).toEqual([]);
-});
-
-test("what was read, lost and open of a ledger is so after the migration, and what an unproven key read stays its own", async () => {
-  await using database = await testDatabase({ isEmpty: true });
-  await migrateBefore(database.url, "_one_row_a_ledger");
-  await query(
-    database.url,
-    `insert into streams (account, product_type, bills) values ('main', 'USDT-FUTURES', 7);
-    insert into stream_states (account, product_type, retired_at, unproven_key, unproven_since)
-    values
-      ('main', '', null, 'key', '2026-03-20Z'),
-      ('main', 'USDT-FUTURES', '2026-03-22Z', null, null);
-    insert into checkpoints (
-      account, product_type, window_start, window_end, state, cursor, run_id, started_at, updated_at
-    )
-    values
-      ('main', 'USDT-FUTURES', '2026-03-01Z', '2026-03-02Z', 'expired', null, gen_random_uuid(), null, '2026-03-19Z'),
-      ('main', 'USDT-FUTURES', '2026-03-02Z', '2026-03-09Z', 'complete', null, gen_random_uuid(), '2026-03-09Z', '2026-03-09 00:00:05Z'),
-      ('main', 'USDT-FUTURES', '2026-03-09Z', '2026-03-16Z', 'complete', null, gen_random_uuid(), '2026-03-21Z', '2026-03-21 00:00:03Z'),
-      ('main', 'USDT-FUTURES', '2026-03-17Z', '2026-03-19Z', 'open', '77', gen_random_uuid(), '2026-03-21Z', '2026-03-21 00:00:04Z'),
-      ('main', 'USDT-FUTURES', '2026-03-19Z', '2026-03-20Z', 'open', null, gen_random_uuid(), null, '2026-03-21Z')`,
-  );
-  await migrate(database.url);
-  const day = (number: number) => epochMs(Date.UTC(2026, 2, number));
-  const span = (from: number, to: number) => ({ from: day(from), to: day(to) });
-  await using opened = openDatabase(database.url);
-  const { db } = opened;
-  const known = () => readKnownTime(db, { account: "main", productType: "USDT-FUTURES" });
-  expect(await known()).toEqual({
-    coverage: [span(2, 16)],
-    lost: [span(1, 2)],
-    open: [{ window: span(17, 19), cursor: "77", startedAt: day(21) }, { window: span(19, 20) }],
-  });
-  const rows = () =>
-    query(
-      database.url,
-      `select
-        bills, settled_to = '2026-03-16Z' as is_settled, planned_at = '2026-03-21Z' as is_planned,
-        planned_clock = '2026-03-21 00:00:03Z' as is_clock, retired_at = '2026-03-22Z' as is_retired, unproven_key
-      from streams
-      order by product_type`,
-    );
-  expect(await rows()).toEqual([
-    {
-      ...{ bills: "0", is_settled: null, is_planned: null, is_clock: null },
-      ...{ is_retired: null, unproven_key: "key" },
-    },
-    {
-      ...{ bills: "7", is_settled: true, is_planned: true, is_clock: true },
-      ...{ is_retired: true, unproven_key: null },
-    },
-  ]);
-  await inTransaction(db, (tx) => beginCoverage(tx, "main", true));
-  expect(await known()).toEqual({ coverage: [span(2, 9)], lost: [span(1, 2)], open: [] });
-});
-
-test("what users wrote over categories is theirs after the migration that gives it a place", async () => {
-  await using database = await testDatabase({ isEmpty: true });
-  await migrateBefore(database.url, "_own_categories");
-  await query(
-    database.url,
-    `insert into business_types values
-       ('met', 'unknown', 'met', false),
-       ('mapped', 'bonus', 'met', false),
-       ('mistyped', 'bonuses', 'met', false),
-       ('sell', 'funding', 'sold', true),
-       ('open_long', 'trade', 'opened', true)`,
-  );
-  await migrate(database.url);
-  const found = await query(
-    database.url,
-    `select code, category, category_by_user, listed_category, meaning
-     from business_types
-     where code in ('met', 'mapped', 'mistyped', 'sell') or category_by_user is not null
-     order by code`,
-  );
-  const row = (
-    code: string,
-    category: string,
-    byUser: string | null,
-    listed: string,
-    meaning: string,
-  ) => ({
-    code,
-    category,
-    category_by_user: byUser,
-    listed_category: listed,
-    meaning,
-  });
-  expect(found).toEqual([
-    row("mapped", "bonus", "bonus", "unknown", "met"),
-    row("met", "unknown", null, "unknown", "met"),
-    row(
-      "mistyped",
-      "unknown",
-      null,
-      "unknown",
-      'met (was mapped to "bonuses", which is no category)',
-    ),
-    row("sell", "funding", "funding", "trade", "sell in one-way mode"),
-  ]);
+  expect(await migrate(database.url)).toEqual(nothingToDo);
 });
 
 /** The program's migrations, and one more with these statements. */
@@ -310,6 +188,11 @@ describe("a database is refused, with the remedy, and left as it is", () => {
       "whose journal knows a migration that the program does not",
       "insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)",
       /^the database has 1 migration that this version does not know: .*update the program$/,
+    ],
+    [
+      "that an earlier version migrated",
+      "update drizzle.__drizzle_migrations set created_at = created_at - 1",
+      /^the database is of an earlier version, .*: run bill-sync db migrate of commit \w+ on it, and then this version again$/,
     ],
     [
       "whose journal is whole and whose tables are gone",

@@ -3,14 +3,12 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile as reconcileLedger } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { migrate } from "../src/db/migrate.ts";
+import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
-import { fileDatabase, testDatabase } from "./support/database.ts";
-import { migrateBefore } from "./support/earlier-schema.ts";
+import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 
 const { database, tables } = await fileDatabase();
@@ -198,23 +196,4 @@ test("what a category's bills fit is counted anew once a break is resolved, with
   );
   expect(await fits()).toEqual({ isWhole: true, fits: [[29, 29]] });
   expect(await fits()).toEqual({ isWhole: false, fits: [[29, 29]] });
-});
-
-test("what was signed off before there was a history begins it, with its number", async () => {
-  await using old = await testDatabase({ isEmpty: true });
-  await migrateBefore(old.url, "_break_decisions");
-  await using opened = openDatabase(old.url);
-  await opened.db.execute(sql`
-    insert into ledger_breaks (
-      kind, account, product_type, coin, anchor, difference, explanation, first_seen_at,
-      last_seen_at, state, note, signed_off_at
-    )
-    values
-      ('chain', 'b', 'p', 'c', '1', 5, '', now(), now(), 'explained', 'asked', '2026-03-01Z'),
-      ('chain', 'a', 'p', 'c', '1', 6, '', now(), now(), 'open', null, null)`);
-  await migrate(old.url);
-  const { rows } = await opened.db.execute(sql`
-    select break_id::int, account, decision, decided_at = '2026-03-01Z' as is_then, note, difference::int
-    from analytics.break_history`);
-  expect(rows.map((row) => Object.values(row))).toEqual([[1, "b", "signed off", true, "asked", 5]]);
 });

@@ -37,7 +37,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/citus.ts": 1,
     "src/db/migrate.ts": 3,
     "src/db/schema/record-columns.ts": 4,
-    "src/db/backup/restore.ts": 2,
+    "src/db/backup/restore.ts": 1,
     "src/db/schema/schema.ts": 2,
     "src/db/strangers.ts": 1,
     "src/ledger/bill-rows.ts": 2,
@@ -181,31 +181,6 @@ test("the product types of a unified account's wallet are listed in src/contract
   const rollforward = views.find(({ name }) => name === "daily_rollforward");
   for (const name of unifiedProductTypes) expect(rollforward?.text).toContain(`'${name}'`);
   expect(views.filter(({ text }) => /\$[a-z_]+/.test(text)).map(({ name }) => name)).toEqual([]);
-});
-
-test("no statement names a table that a migration has dropped", () => {
-  const migrations = globSync("migrations/*.sql").map((path) => readFileSync(path, "utf8"));
-  const dropped = migrations.flatMap((text) =>
-    [...text.matchAll(/^DROP TABLE "(\w+)"/gim)].map(([, name = ""]) => name),
-  );
-  const there = new Set<string>(Object.values(tables).map((table) => getTableName(table)));
-  const gone = [...new Set(dropped)].filter((name) => !there.has(name));
-  expect(gone).toContain("bill_counts");
-  const texts = globSync(["src/**/*.{ts,sql}", "test/**/*.ts", "bench/**/*.ts"]).map((path) => ({
-    path,
-    text: readFileSync(path, "utf8"),
-  }));
-  const named = texts.flatMap(({ path, text }) =>
-    gone
-      .filter((name) =>
-        new RegExp(`(?:from|join|into|update|table)\\s+"?${name}\\b`, "i").test(text),
-      )
-      .map((name) => `${path}: ${name}`),
-  );
-  // Its tests fill the tables of earlier versions before they migrate them.
-  expect(named).toEqual(
-    ["checkpoints", "stream_states"].map((name) => `test/migrate.pg.test.ts: ${name}`),
-  );
 });
 
 test("no sync waits for an advisory lock, which users of the database may hold", () => {

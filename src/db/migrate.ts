@@ -70,6 +70,23 @@ export async function hasSchema(db: Database): Promise<boolean> {
   return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
 }
 
+/*
+ * The first migration makes the tables that 45 earlier ones made by and by, and has the time of the last of these.
+ * So a database that had them all has the first, too.
+ */
+const lastCommitBefore = "3150f3c";
+
+/**
+ * The times of migrations, without those that the first one replaced.
+ * @throws DatabaseError where some of these were applied, and not all.
+ */
+function sinceFirst(times: readonly number[], earlier: string): readonly number[] {
+  const [first] = readMigrationFiles({ migrationsFolder });
+  const since = times.filter((time) => time >= (first?.folderMillis ?? 0));
+  if (since.length === 0 && times.length > 0) throw new DatabaseError(earlier);
+  return since;
+}
+
 const countedMigrations = (count: number): string =>
   `${count} ${count === 1 ? "migration" : "migrations"}`;
 
@@ -110,14 +127,21 @@ async function pendingMigrations(
   return migrations.filter(({ folderMillis }) => !applied.includes(folderMillis));
 }
 
-/** The migrations that were applied, each as its time in the journal. */
+/**
+ * The migrations that were applied, each as its time in the journal.
+ * @throws DatabaseError where the database is of a version that is too old.
+ */
 export async function appliedMigrations(db: Queryable): Promise<readonly number[]> {
   const { rows: found } = await db.execute(
     sql`select 1 where to_regclass(${journalName}) is not null`,
   );
   if (found.length === 0) return [];
   const { rows } = await db.execute<{ created_at: string }>(sql`select created_at from ${journal}`);
-  return rows.map(({ created_at }) => Number(created_at));
+  return sinceFirst(
+    rows.map(({ created_at }) => Number(created_at)),
+    "the database is of an earlier version, which this one cannot migrate: run bill-sync db migrate " +
+      `of commit ${lastCommitBefore} on it, and then this version again`,
+  );
 }
 
 /**
@@ -157,11 +181,16 @@ export const lockMigrations = (tx: Transaction) =>
  * @throws DatabaseError for a migration that the program does not know.
  */
 export async function migrateTo(tx: Transaction, times: readonly number[]): Promise<void> {
+  const applied = sinceFirst(
+    times,
+    "the backup is of an earlier version, which this one cannot migrate: restore it with commit " +
+      `${lastCommitBefore}, and back that database up`,
+  );
   const migrations = readMigrationFiles({ migrationsFolder });
-  const wanted = migrations.filter(({ folderMillis }) => times.includes(folderMillis));
-  if (wanted.length < times.length) {
+  const wanted = migrations.filter(({ folderMillis }) => applied.includes(folderMillis));
+  if (wanted.length < applied.length) {
     throw new DatabaseError(
-      `the backup has ${countedMigrations(times.length - wanted.length)} that this version does not ` +
+      `the backup has ${countedMigrations(applied.length - wanted.length)} that this version does not ` +
         "know: a newer version of bill-sync has written it; update the program",
     );
   }

@@ -9,7 +9,6 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { nameRestored } from "../lease/leased-accounts.ts";
 import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
 import { refuseUnfitServer } from "../server-settings.ts";
-import { onlyRow } from "../sql/only-row.ts";
 import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./backup.ts";
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
@@ -70,10 +69,10 @@ export async function restore(
   return { ...reading, migrated };
 }
 
-/** Numbers new breaks after the backup's. The sequence may be missing: the backup may be older than it. */
+/** Numbers new breaks after the backup's. */
 const continueNumbers = (tx: Transaction) =>
   tx.execute(sql`
-    select setval(to_regclass('public.ledger_break_ids'), max(break_id))
+    select setval('public.ledger_break_ids', max(break_id))
     from ledger_breaks
     having max(break_id) is not null`);
 
@@ -108,7 +107,7 @@ async function takeTables(
   const elsewhere =
     "restore into an empty database: set another name in DATABASE_URL or, for the embedded " +
     "Postgres, another DATA_DIR";
-  if (applied.toSorted().join() !== migrations.toSorted().join()) {
+  if (Math.max(...applied) !== Math.max(...migrations)) {
     throw new UsageError(
       `the tables of the database ${name} are of another version than the backup's: ${elsewhere}`,
     );
@@ -127,14 +126,13 @@ async function takeTables(
 }
 
 async function lockTables(tx: Transaction, name: string, tables: readonly string[]): Promise<void> {
-  const leaseTable = await leaseTableOf(tx);
-  const all = [...tables, leaseTable].map((table) => `public.${quoted(table)}`);
+  const all = [...tables, "leases"].map((table) => `public.${quoted(table)}`);
   await tx.execute(`
     set local lock_timeout = ${lockMaxMs};
     lock table ${all.join(", ")} in exclusive mode`);
   const { rows } = await tx.execute<{ holder: string }>(sql`
     select holder
-    from public.${sql.identifier(leaseTable)}
+    from public.leases
     where holder <> ''
       and expires_at > clock_timestamp()`);
   const [running] = rows;
@@ -142,13 +140,6 @@ async function lockTables(tx: Transaction, name: string, tables: readonly string
   throw new AccountHeldError(
     `${running.holder} is at work in the database ${name}; run restore again when it has ended`,
   );
-}
-
-/** Before migration 34, leases were in `account_leases`. */
-async function leaseTableOf(tx: Transaction): Promise<string> {
-  const { rows } = await tx.execute<{ name: string }>(sql`
-    select case when to_regclass('public.leases') is null then 'account_leases' else 'leases' end as name`);
-  return onlyRow(rows, "the table of leases").name;
 }
 
 /** @returns how many rows the server took. */

@@ -1,2 +1,0 @@
-ALTER TABLE "reconciled_chains" ADD COLUMN "reconciled_at" timestamp (3) with time zone;--> statement-breakpoint
-ALTER TABLE "reconciled_chains" ADD COLUMN "reconciled_through" timestamp (3) with time zone;

@@ -1,1 +1,0 @@
-CREATE INDEX "bills_ingested" ON "bills" USING brin ("ingested_at") WITH (autosummarize=true);

@@ -1,1 +1,0 @@
-ALTER TABLE "bill_order" ADD COLUMN "booked_at" timestamp (3) with time zone;

@@ -1,1 +1,0 @@
-CREATE INDEX "sync_runs_last" ON "sync_runs" USING btree ("command","outcome","started_at");

@@ -1,1 +1,0 @@
-CREATE INDEX "account_leases_held" ON "account_leases" USING btree ("holder") WHERE "account_leases"."holder" <> '';

@@ -1,1 +1,0 @@
-ALTER TABLE "stream_states" ADD COLUMN "is_demo" boolean DEFAULT false NOT NULL;

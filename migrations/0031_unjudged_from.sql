@@ -1,1 +1,0 @@
-ALTER TABLE "reconciled_chains" ADD COLUMN "unjudged_from" timestamp (3) with time zone;

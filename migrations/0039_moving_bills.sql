@@ -1,1 +1,0 @@
-ALTER TABLE "symbol_days" DROP COLUMN "moving_bills" CASCADE;

@@ -1,1 +1,0 @@
-ALTER TABLE "ledger_breaks" ADD COLUMN "unrepaired_at" timestamp (3) with time zone;
