@@ -1,16 +1,16 @@
 import type { Database } from "../db/connect.ts";
-import { hasSchema } from "../db/migrate.ts";
-import { openCommandDatabase } from "../db/open.ts";
 import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
 import { becameText } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, formatMinute, formatTable } from "../output/format.ts";
-import { jsonTimeOrNull } from "../output/json-times.ts";
+import { formatCount, formatCounted, formatMinute } from "../output/format.ts";
+import { type Columns, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
 import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
 import type { Config } from "../roster/config.ts";
 import { readSelected } from "../roster/reachable.ts";
 import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
+import type { ExitCode, Io } from "./io.ts";
+import { answer } from "./options.ts";
+import { noResult, openStored } from "./stored.ts";
 
 export type ListOptions = {
   readonly json: boolean;
@@ -31,12 +31,14 @@ export async function listAccounts(
   io: Io,
   { json, limit = usualLimit(json), offset = 0 }: ListOptions,
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (line) => tell(io, line));
-  const { db } = database;
-  if (!(await hasSchema(db))) {
-    if (json) printJson(io, { streams: [], page: { limit, offset, accounts: 0 } });
-    else print(io, "nothing is stored yet; run sync");
-    return 0;
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  if (db === undefined) {
+    return answer(
+      io,
+      json,
+      noResult(config, { streams: [], page: { limit, offset, accounts: 0 } }),
+    );
   }
   const { result, unreachable } = await readSelected(db, config, everyLedger, async (among) => {
     const roster = listed(await readRoster(db, config, everyLedger, among));
@@ -48,17 +50,16 @@ export async function listAccounts(
     return { ledgers, shown: shown.length, page: { limit, offset, accounts: byAccount.size } };
   });
   const { ledgers, shown, page } = result;
-  if (json) {
-    const streams = ledgers.map(ledgerJson);
-    printJson(io, { streams, page, ...unreachableJson(unreachable) });
-  } else {
-    const table = formatTable(titles, ledgers.map(ledgerCells));
-    print(io, [table, ...pageLines(page, shown), ...unreachableLines(unreachable)].join("\n"));
-  }
-  return unreachable.length === 0 ? 0 : 1;
+  return answer(io, json, {
+    data: { page, ...unreachableJson(unreachable) },
+    parts: [
+      table("streams", columns, ledgers),
+      ...pageLines(page, shown),
+      ...unreachableLines(unreachable),
+    ],
+    exit: unreachable.length === 0 ? 0 : 1,
+  });
 }
-
-const titles = ["account/product type", "bills", "complete through", "state"];
 
 type Page = { readonly [name in "limit" | "offset" | "accounts"]: number };
 
@@ -89,23 +90,25 @@ async function readLedgers(
   });
 }
 
-const ledgerJson = (one: Ledger): object => ({
-  ...one.stream,
-  configured: one.isConfigured,
-  retiredAt: jsonTimeOrNull(one.retiredAt),
-  pausedAt: jsonTimeOrNull(one.pausedAt),
-  closedAt: jsonTimeOrNull(one.closedAt),
-  bills: one.bills,
-  completeThrough: jsonTimeOrNull(one.completeThrough),
-  completeThroughMs: one.completeThrough ?? null,
-});
-
-const ledgerCells = (one: Ledger): readonly string[] => [
-  streamName(one.stream),
-  formatCount(one.bills),
-  formatMinute(one.completeThrough),
-  stateText(one),
-];
+const columns: Columns<Ledger> = {
+  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
+  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
+  ledger: {
+    kind: "text",
+    title: "account/product type",
+    isForPeople: true,
+    of: ({ stream }) => streamName(stream),
+  },
+  configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
+  retiredAt: { kind: "time", title: "", of: ({ retiredAt }) => retiredAt },
+  pausedAt: { kind: "time", title: "", of: ({ pausedAt }) => pausedAt },
+  closedAt: { kind: "time", title: "", of: ({ closedAt }) => closedAt },
+  bills: { kind: "count", of: ({ bills }) => bills },
+  completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+  completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
+  state: { kind: "text", title: "", of: ({ state }) => state },
+  stateSince: { kind: "text", title: "state", isForPeople: true, of: stateText },
+};
 
 function stateText({ stream, state, retiredAt, closedAt, pausedAt }: Ledger): string {
   switch (state) {

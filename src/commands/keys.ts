@@ -4,7 +4,7 @@ import { hasSchema } from "../db/migrate.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { formatTable } from "../output/format.ts";
+import { type Columns, table } from "../output/result.ts";
 import { type Config, readConfig } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
@@ -16,7 +16,7 @@ import {
   readKeys,
 } from "../serve/keys/key-file.ts";
 import { type ExitCode, type Io, print, printJson, tell } from "./io.ts";
-import { type Define, jsonOption, productOption } from "./options.ts";
+import { answer, type Define, jsonOption, productOption } from "./options.ts";
 
 export type NewKeyOptions = {
   readonly name: string;
@@ -89,20 +89,26 @@ export async function listKeys(
   { json }: { readonly json: boolean },
 ): Promise<ExitCode> {
   const keys = readKeys(config.keysFile);
-  if (json) {
-    printJson(io, {
-      keys: keys.map(({ name, apiKey, account, productTypes, gaps, createdAt }) => ({
-        ...{ name, apiKey, account, productTypes: productTypes ?? null, gaps, createdAt },
-      })),
-    });
-  } else if (keys.length === 0) print(io, "there is no key yet; keys add makes one");
-  else print(io, formatTable(["key", "account", "product types", "gaps", "made"], keys.map(cells)));
-  return 0;
+  const hint = "there is no key yet; keys add makes one";
+  const parts = [table("keys", columns, keys), ...(keys.length === 0 ? [hint] : [])];
+  return answer(io, json, { data: {}, parts, exit: 0 });
 }
 
-const cells = ({ name, account, productTypes, gaps, createdAt }: MirrorKey): readonly string[] => [
-  ...[name, account, productTypes?.join(" ") ?? "all", gaps, createdAt.slice(0, 10)],
-];
+const columns: Columns<MirrorKey> = {
+  name: { kind: "text", title: "key", of: ({ name }) => name },
+  apiKey: { kind: "text", title: "", of: ({ apiKey }) => apiKey },
+  account: { kind: "text", of: ({ account }) => account },
+  productTypes: { kind: "value", of: ({ productTypes }) => productTypes },
+  types: {
+    kind: "text",
+    title: "product types",
+    isForPeople: true,
+    of: ({ productTypes }) => productTypes?.join(" ") ?? "all",
+  },
+  gaps: { kind: "text", of: ({ gaps }) => gaps },
+  createdAt: { kind: "text", title: "", of: ({ createdAt }) => createdAt },
+  made: { kind: "text", isForPeople: true, of: ({ createdAt }) => createdAt.slice(0, 10) },
+};
 
 /** `keys remove`: running servers refuse the key within a second. */
 export async function removeKey(config: Config, io: Io, name: string): Promise<ExitCode> {
