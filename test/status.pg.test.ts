@@ -103,5 +103,7 @@ test("a folder without a database gets none, and is told which one was looked at
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toContain(`nothing is stored yet in ${dataDir}/postgres; bill-sync sync`);
   }
+  const exported = await runCli(["export", "--format", "csv"], { env });
+  expect(exported).toMatchObject({ code: 1, stderr: expect.stringContaining(dataDir) });
   expect(existsSync(dataDir)).toBe(false);
 });

@@ -1,7 +1,5 @@
 import type { Transaction } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
-import { hasSchema } from "../../db/migrate.ts";
-import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/read-only.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readClosings } from "../../export/closings.ts";
@@ -22,6 +20,7 @@ import { type Config, readConfig } from "../../roster/config.ts";
 import { refuseUnreachable } from "../../roster/reachable.ts";
 import { type ExitCode, type Io, tell } from "../io.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
+import { nothingStored, openStored } from "../stored.ts";
 import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
 import {
   fileOutput,
@@ -48,13 +47,12 @@ export async function exportCommand(
     );
   }
   const say = (message: string) => tell(io, message);
-  await using database = await openCommandDatabase(config.database, say);
-  if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
-    throw new ReportableError("nothing is stored yet; run sync");
-  }
-  await refuseUnreachable(database.db, config, options);
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  if (db === undefined) throw new ReportableError(nothingStored(config));
+  await refuseUnreachable(db, config, options);
   await withDatabaseErrors(() =>
-    inSnapshot(database.db, async (tx) => {
+    inSnapshot(db, async (tx) => {
       const plan = await planExport(tx, config, options);
       for (const line of plan.said) say(line);
       const bills = await writeBills(tx, io, options, plan);

@@ -1,6 +1,4 @@
 import { withDatabaseErrors } from "../../db/database-errors.ts";
-import { hasSchema } from "../../db/migrate.ts";
-import { openCommandDatabase } from "../../db/open.ts";
 import { inSnapshot } from "../../db/read-only.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readReportedWallets } from "../../export/reported-wallets.ts";
@@ -10,8 +8,9 @@ import { type Config, readConfig } from "../../roster/config.ts";
 import { refuseUnreachable } from "../../roster/reachable.ts";
 import { isSelected, readRoster, type Selection, selectionOf } from "../../roster/roster.ts";
 import type { Stream } from "../../sync/store.ts";
-import { type ExitCode, type Io, print, printJson, tell } from "../io.ts";
+import { type ExitCode, type Io, print, printJson } from "../io.ts";
 import { accountOption, type Define, productOption } from "../options.ts";
+import { nothingStored, openStored } from "../stored.ts";
 import { monthOf } from "../typed-times.ts";
 import { digestCommand } from "./digest.ts";
 import type { MonthReport } from "./month-report.ts";
@@ -53,13 +52,12 @@ export async function reportCommand(
   io: Io,
   { month, format, selection }: ReportOptions,
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  if (!(await withDatabaseErrors(() => hasSchema(database.db)))) {
-    throw new ReportableError("nothing is stored yet; run sync");
-  }
-  await refuseUnreachable(database.db, config, selection);
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  if (db === undefined) throw new ReportableError(nothingStored(config));
+  await refuseUnreachable(db, config, selection);
   const report = await withDatabaseErrors(() =>
-    inSnapshot(database.db, async (tx) => {
+    inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
       const stored = roster.filter(({ isStored }) => isStored);
       const isWanted = (stream: Stream) => isSelected(selection, stream);
