@@ -18,9 +18,8 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   expect(code, all).toBe(0);
   const stdout = all.slice(0, all.indexOf("\n$ bill-sync serve "));
   const [, status = "", reconciled = ""] = stdout.split("\n$ bill-sync ").slice(1);
-  const complete = status.match(/^UTA-[A-Z-]+(?= .* 100\.0% .* - {5}- )/gm);
+  const complete = status.match(/^UTA-[A-Z-]+(?= .* 100\.0% .* - +- )/gm);
   expect(complete, status).toEqual(unifiedProductTypes);
-  expect(status).toMatch(/^demo: a unified account$/m);
   expect(reconciled.match(/^demo\/UTA \w+ /gm)?.length).toBeGreaterThan(5);
   expect(reconciled).toContain("nothing is open: the ledger adds up");
   const [, equal, expected] = /ledger: ([\d,]+) of ([\d,]+) bills are equal/.exec(stdout) ?? [];
