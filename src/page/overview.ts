@@ -106,19 +106,23 @@ async function readTotals(
   const { rows } = await tx.execute<
     Record<"stored" | "storedOfMoney" | "bills" | "checked", string>
   >(sql`
-    select
-      count(*) as stored,
-      count(*) filter (where not ${isDemo("product_type")}) as "storedOfMoney",
-      coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0) as bills,
-      (
-        select coalesce(sum(tested), 0)
-        from reconciled_chains
-        left join ${accountFlags(sql`true`)} using (account)
-        where not ${isDemo("product_type")}
-      ) as checked
-    from streams
-    left join ${accountFlags(sql`true`)} using (account)
-    where ${isLedger}`);
+    select *
+    from (
+      select
+        count(*) as stored,
+        count(*) filter (where not ${isDemo("product_type")}) as "storedOfMoney",
+        coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0) as bills
+      from streams
+      left join ${accountFlags(sql`true`)} using (account)
+      where ${isLedger}
+    ) as ledgers
+    -- Beside the other sums, and not among them: distributed Postgres refuses that.
+    cross join (
+      select coalesce(sum(tested), 0) as checked
+      from reconciled_chains
+      left join ${accountFlags(sql`true`)} using (account)
+      where not ${isDemo("product_type")}
+    ) as chains`);
   const { stored, storedOfMoney, bills, checked } = onlyRow(rows, "the totals");
   return {
     stored: Number(stored),
