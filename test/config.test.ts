@@ -71,7 +71,7 @@ test.each([
 test("a wrong word for loan-to-value, a wrong risk unit and a misspelling are told", () => {
   expect(faultsBeside({ SYNC_LTV: "maybe", RISK_UNIT_IDS: "12,1 3", RISK_UNIT_ID: "12" })).toEqual([
     'SYNC_LTV "maybe" is not true or false',
-    'RISK_UNIT_IDS "1 3" is not a risk unit\'s ID',
+    'RISK_UNIT_IDS "1 3" is not a risk unit\'s ID: 1 to 64 letters, digits, hyphens or underscores',
   ]);
   expect(faultsBeside({ SYNC_LTVS: "true", RISK_UNIT_ID: "12" })).toEqual([
     "SYNC_LTVS is not a variable of this program, did you mean SYNC_LTV?",

@@ -7,6 +7,7 @@ import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
+import { readAccountStates } from "../src/db/accounts/account-states.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { beginRun, finishRun } from "../src/db/run-log.ts";
@@ -15,7 +16,6 @@ import { readStatus } from "../src/health/ledger-status.ts";
 import { readRecords } from "../src/health/records.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { countRejected } from "../src/ledger/count-rejected.ts";
-import { readSyncedStreams } from "../src/ledger/known-time.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { shellWord } from "../src/printable.ts";
 import { Secret } from "../src/secret.ts";
@@ -236,7 +236,7 @@ describe("names in any shape", () => {
       walks: [{ window: minutes(0, 10) }],
       lost: [],
     });
-    expect((await readSyncedStreams(db)).map((one) => one.account)).toContain(account);
+    expect((await readAccountStates(db)).accounts).toContain(account);
   });
 
   test.each([

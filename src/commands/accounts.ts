@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import type { ProductType } from "../contract/product-types.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
@@ -12,7 +11,7 @@ import { renameJobs } from "../fleet/tasks.ts";
 import { streamName } from "../output/stream-names.ts";
 import { type Config, readConfig } from "../roster/config.ts";
 import { readRoster } from "../roster/roster.ts";
-import { accountName, productTypeOf } from "../roster/settings.ts";
+import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
 import { type ListOptions, listAccounts } from "./accounts-list.ts";
 import { type ExitCode, type Io, print, tell } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
@@ -37,8 +36,9 @@ async function addAccountCommand(
 ): Promise<ExitCode> {
   const { pattern, form } = accountName;
   if (!pattern.test(name)) throw new UsageError(`"${name}" is not a name: ${form}`);
-  const wrong = riskUnit.find((id) => !/^[\w-]{1,64}$/.test(id));
-  if (wrong !== undefined) throw new UsageError(`--risk-unit "${wrong}" is not a risk unit's ID`);
+  const wrong = riskUnit.find((id) => !riskUnitId.pattern.test(id));
+  if (wrong !== undefined)
+    throw new UsageError(`--risk-unit "${wrong}" is not a risk unit's ID: ${riskUnitId.form}`);
   const productTypes = product?.flatMap((word) => word.split(",")).map(productTypeOf);
   if (config.accountNames.includes(name)) {
     throw new UsageError(`account ${name} is configured already; an account is added once`);
@@ -47,7 +47,7 @@ async function addAccountCommand(
   const isLoan = ltv || riskUnit.length > 0;
   const account = { name, productTypes, demo, ltv: isLoan, riskUnitIds: riskUnit };
   if (!(await addAccount(database.db, account))) {
-    throw new UsageError(`account ${name} was added before; accounts list shows all`);
+    throw new UsageError(`account ${name} was added before; bill-sync accounts list shows all`);
   }
   if (config.added !== undefined) print(io, `account ${name} is added: the next sync reads it`);
   else {
@@ -62,35 +62,6 @@ async function addAccountCommand(
   return 0;
 }
 
-/**
- * `accounts pause`: no sync reads the account until it is resumed. The exchange forgets meanwhile.
- */
-async function pauseAccount(config: Config, io: Io, name: string): Promise<ExitCode> {
-  await using database = await openMigrated(config, io);
-  await refuseUnknown(database.db, config, { name, product: undefined });
-  await pause(database.db, name);
-  print(
-    io,
-    `account ${name} is paused: no sync reads it until bill-sync accounts resume ${name}; the ` +
-      "exchange deletes its bills after 90 days even so",
-  );
-  return 0;
-}
-
-/** `accounts resume`: the next sync continues where the last one ended. */
-async function resumeAccount(config: Config, io: Io, name: string): Promise<ExitCode> {
-  await using database = await openMigrated(config, io);
-  await refuseUnknown(database.db, config, { name, product: undefined });
-  const wasPaused = await resume(database.db, name);
-  print(
-    io,
-    wasPaused
-      ? `account ${name} is no longer paused: the next sync reads it if it is configured`
-      : `account ${name} was not paused`,
-  );
-  return 0;
-}
-
 async function openMigrated(config: Config, io: Io): Promise<CommandDatabase> {
   const database = await openCommandDatabase(config.database, (message) => tell(io, message));
   await migrate(database.url.reveal());
@@ -99,49 +70,75 @@ async function openMigrated(config: Config, io: Io): Promise<CommandDatabase> {
 
 type Named = { readonly name: string; readonly product: ProductType | undefined };
 
-/**
- * `accounts retire`: no sync reads the account any more, and nothing of it counts as missing. Its
- * history stays.
- */
-async function retireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
-  await using database = await openMigrated(config, io);
-  const { db } = database;
-  await refuseUnknown(db, config, named);
-  await retire(db, named.name, named.product);
-  print(io, `${nameOf(named)} is retired: its history stays, and no sync reads it any more`);
-  return 0;
-}
-
-/** `accounts unretire`: the next sync continues where the last one ended. */
-async function unretireAccount(config: Config, io: Io, named: Named): Promise<ExitCode> {
-  await using database = await openMigrated(config, io);
-  const { db } = database;
-  await refuseUnknown(db, config, named);
-  const { name, product } = named;
-  const { retired } = (await readAccountStates(db, name)).of(name);
-  if (product !== undefined && retired.has("")) {
-    throw new UsageError(
-      `the whole account ${name} is retired; run bill-sync accounts unretire ${name}, and then ` +
-        "retire its other product types",
-    );
-  }
-  const isRetired = await unretire(db, name, product);
-  print(
-    io,
-    isRetired
-      ? `${nameOf(named)} is no longer retired: the next sync reads it if it is configured`
-      : `${nameOf(named)} was not retired`,
-  );
-  return 0;
-}
-
 const nameOf = ({ name, product }: Named): string =>
   product === undefined ? `account ${name}` : streamName({ account: name, productType: product });
 
+type Decision = {
+  readonly about: string;
+  /** Whether it can be of one product type alone. */
+  readonly isOfProducts: boolean;
+  /** @returns what has become so. */
+  readonly make: (db: Database, named: Named) => Promise<string>;
+};
+
+const again = "the next sync reads it if it is configured";
+const fromWhere = "read an account again, from where its last sync ended";
+
+/** What a user decides of an account, by the command's name. */
+const decisions: Readonly<Record<string, Decision>> = {
+  pause: {
+    about: "stop syncing an account; bills left unread for 90 days are lost",
+    isOfProducts: false,
+    async make(db, { name }) {
+      await pause(db, name);
+      return (
+        `account ${name} is paused: no sync reads it until bill-sync accounts resume ${name}; bills left ` +
+        "unread for 90 days are lost"
+      );
+    },
+  },
+  resume: {
+    about: fromWhere,
+    isOfProducts: false,
+    make: async (db, { name }) =>
+      (await resume(db, name))
+        ? `account ${name} is no longer paused: ${again}`
+        : `account ${name} was not paused`,
+  },
+  retire: {
+    about: "stop reading an account for good; its history stays, and nothing counts as missing",
+    isOfProducts: true,
+    async make(db, named) {
+      await retire(db, named.name, named.product);
+      return `${nameOf(named)} is retired: its history stays, and no sync reads it any more`;
+    },
+  },
+  unretire: {
+    about: fromWhere,
+    isOfProducts: true,
+    async make(db, named) {
+      const { name, product } = named;
+      const { retired } = (await readAccountStates(db, name)).of(name);
+      if (product !== undefined && retired.has(""))
+        throw new UsageError(
+          `the whole account ${name} is retired; run bill-sync accounts unretire ${name}, and then ` +
+            "retire its other product types",
+        );
+      return (await unretire(db, name, product))
+        ? `${nameOf(named)} is no longer retired: ${again}`
+        : `${nameOf(named)} was not retired`;
+    },
+  },
+};
+
 /** @throws UsageError for a name that is neither configured nor stored. */
-async function refuseUnknown(db: Database, config: Config, { name, product }: Named) {
+async function decide(config: Config, io: Io, { make }: Decision, named: Named): Promise<ExitCode> {
+  const { name, product } = named;
+  await using database = await openMigrated(config, io);
   const productTypes = product === undefined ? undefined : [product];
-  await readRoster(db, config, { accounts: [name], productTypes });
+  await readRoster(database.db, config, { accounts: [name], productTypes });
+  print(io, await make(database.db, named));
+  return 0;
 }
 
 /** `accounts rename`: renames in all tables at once, then in the mirror keys of this machine. */
@@ -168,11 +165,6 @@ async function renameStored(
 
 export const define: Define = (accounts, { io, readEnvironment }, exitWith) => {
   const configOf = () => readConfig(readEnvironment(), { credentials: false });
-  const oneProduct = () => new Option("--product <type>", "this product type only");
-  const named = (name: string, { product }: { readonly product?: string }): Named => ({
-    name,
-    product: product === undefined ? undefined : productTypeOf(product),
-  });
   accounts
     .command("list")
     .description("list every account and product type that is configured or stored")
@@ -194,34 +186,18 @@ export const define: Define = (accounts, { io, readEnvironment }, exitWith) => {
         addAccountCommand(configOf(), io, name, options),
       ),
     );
-  accounts
-    .command("pause <name>")
-    .description("stop syncing an account; bills left unread for 90 days are lost")
-    .action(exitWith((name: string) => pauseAccount(configOf(), io, name)));
-  accounts
-    .command("resume <name>")
-    .description("read an account again, from where its last sync ended")
-    .action(exitWith((name: string) => resumeAccount(configOf(), io, name)));
-  accounts
-    .command("retire <name>")
-    .description(
-      "stop reading an account for good; its history stays, and nothing counts as missing",
-    )
-    .addOption(oneProduct())
-    .action(
-      exitWith((name: string, options: { readonly product?: string }) =>
-        retireAccount(configOf(), io, named(name, options)),
+  for (const [word, decision] of Object.entries(decisions)) {
+    const command = accounts.command(`${word} <name>`).description(decision.about);
+    if (decision.isOfProducts) command.option("--product <type>", "this product type only");
+    command.action(
+      exitWith((name: string, { product }: { readonly product?: string }) =>
+        decide(configOf(), io, decision, {
+          name,
+          product: product === undefined ? undefined : productTypeOf(product),
+        }),
       ),
     );
-  accounts
-    .command("unretire <name>")
-    .description("read an account again, from where its last sync ended")
-    .addOption(oneProduct())
-    .action(
-      exitWith((name: string, options: { readonly product?: string }) =>
-        unretireAccount(configOf(), io, named(name, options)),
-      ),
-    );
+  }
   accounts
     .command("rename <old> <new>")
     .description("rename an account in all tables")

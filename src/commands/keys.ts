@@ -29,12 +29,15 @@ export type NewKeyOptions = {
 /** `keys add`: creates a key for the server, and shows it only now. */
 export async function addKey(config: Config, io: Io, options: NewKeyOptions): Promise<ExitCode> {
   const { name, productTypes, gaps, json } = options;
-  if (!accountName.pattern.test(name)) throw new UsageError(`a key's name is ${accountName.form}`);
+  if (!accountName.pattern.test(name))
+    throw new UsageError(`"${name}" is not a key's name: ${accountName.form}`);
   const account = await accountOf(config, io, options.accounts);
   const key = newKey({ name, account, productTypes, gaps }, new Date());
   await changeKeys(config.keysFile, (keys) => {
     if (keys.some((one) => one.name === name))
-      throw new UsageError(`there is a key ${name} already; remove it, or choose another name`);
+      throw new UsageError(
+        `there is a key ${name} already; remove it by bill-sync keys remove ${name}, or choose another name`,
+      );
     return [...keys, key];
   });
   const { apiKey, apiSecret, apiPassphrase } = key;
@@ -72,7 +75,7 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
   if (account === undefined) {
     const [only, ...more] = configured;
     if (only !== undefined && more.length === 0) return only;
-    throw new UsageError(`name its account by --account (configured: ${configured.join(", ")})`);
+    throw new UsageError(`name its account by --account (known: ${configured.join(", ")})`);
   }
   if (configured.includes(account)) return account;
   // An account that is no longer configured still has its history.

@@ -1,27 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
 import { isAnew } from "../sync/walk/pages.ts";
-
-/** The ledgers of which a run has planned, read or lost time. @param accounts only these; default all. */
-export async function readSyncedStreams(
-  db: Queryable,
-  accounts?: readonly string[],
-): Promise<readonly Stream[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Stream>(sql`
-      select account, product_type as "productType"
-      from streams
-      where settled_to is not null
-        and ${isOneOf(accounts)}
-      order by account, product_type`);
-    return rows;
-  });
-}
 
 type SpanRow = {
   account: string;

@@ -15,6 +15,11 @@ export const accountName = {
   form: "1 to 64 letters, digits, dots, hyphens or underscores that begin with no dot or hyphen",
 };
 
+export const riskUnitId = {
+  pattern: /^[\w-]{1,64}$/,
+  form: "1 to 64 letters, digits, hyphens or underscores",
+};
+
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -100,7 +105,7 @@ export const variables = z.object({
     .transform((text) => /^[t1y]/i.test(text))
     .prefault("false")
     .describe("whether the account's loan-to-value is read. Most accounts have no loan"),
-  RISK_UNIT_IDS: commaList(matching(/^[\w-]{1,64}$/, "a risk unit's ID"))
+  RISK_UNIT_IDS: commaList(matching(riskUnitId.pattern, `a risk unit's ID: ${riskUnitId.form}`))
     .prefault("")
     .describe(
       "comma list of a parent account's risk units. A risk unit's own account leaves it out",

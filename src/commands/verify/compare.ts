@@ -12,7 +12,6 @@ import { type ExchangeError, firstThrown } from "../../errors.ts";
 import { readSideBySide } from "../../exchange/accounts-at-once.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
 import { AccountKey, proofText, proveKey } from "../../ledger/account-key.ts";
-import { readSyncedStreams } from "../../ledger/known-time.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { streamName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
@@ -28,7 +27,7 @@ import {
 } from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import type { Interval } from "../../sync/intervals.ts";
-import type { Repair, Stream } from "../../sync/store.ts";
+import type { Repair } from "../../sync/store.ts";
 import {
   openStreams,
   type StreamVerification,
@@ -122,7 +121,11 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     const met = await meetStreams(db, { asking, verifying }, account);
     const uid = account.uid ?? met.uid;
     if (uid !== undefined) await lease.asUser(uid);
-    const apart = notCompared(await readSyncedStreams(db, [name]), account, met.mode);
+    const apart = notCompared(
+      (await readAccountStates(db, name)).of(name).stored,
+      account,
+      met.mode,
+    );
     if (apart !== undefined) notice(apart);
     const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, met.mode);
     const text = proofText(proof);
@@ -162,14 +165,11 @@ async function meetStreams(
 
 /** A notice on what is stored of the account's other mode, which the exchange no longer serves. */
 function notCompared(
-  stored: readonly Stream[],
+  stored: readonly ProductType[],
   { name, productTypes }: Account,
   mode: AccountMode,
 ): string | undefined {
-  const apart = stored
-    .filter(({ account, productType }) => account === name && productTypes.includes(productType))
-    .filter(({ productType }) => modeOf(productType) !== mode)
-    .map(({ productType }) => productType);
+  const apart = stored.filter((type) => productTypes.includes(type) && modeOf(type) !== mode);
   if (apart.length === 0) return undefined;
   return (
     `${printableLine(name)}: not compared: ${apart.join(", ")}: the account is ${mode} now, and ` +
