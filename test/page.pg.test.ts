@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
 import { recordDemo } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import { rosterReader } from "../src/roster/roster.ts";
 import { isShownTo } from "../src/serve/page/guard.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import { exact } from "./support/exact.ts";
@@ -159,6 +160,31 @@ test("its ledgers are those of the tables, counted without it, and files cannot 
   expect(textOf((await ask(`${server.url}/bills${other}`)).text)).toContain(said);
   const { status, text } = await ask(`${server.url}/export${other}`);
   expect([status, text.includes(said)]).toEqual([404, true]);
+});
+
+test("the close of a month is a file, and its closing is the balance of the month's last bill", async () => {
+  const configured = { accounts: [], accountNames: [], namesAccounts: true };
+  await using server = await openPageServer({ readRoster: rosterReader(configured) });
+  server.show(tables);
+  const wallet = "?account=counted&product=USDT-FUTURES&coin=USDT";
+  const page = (await ask(`${server.url}/${wallet}`)).text;
+  const [, address = "", month = ""] =
+    /<a href="(\/close[^"]*)">Close of ([\d-]*)</.exec(page) ?? [];
+  const { status, headers, text } = await ask(server.url + address.replaceAll("&amp;", "&"));
+  expect(status).toBe(200);
+  expect(headers["content-disposition"]).toBe(
+    `attachment; filename="counted-USDT-FUTURES-${month}.html"`,
+  );
+  const { rows } = await db.execute<{ balance: string }>(sql`
+    select trim_scale(balance)::text as balance
+    from bills
+    where account = 'counted' and product_type = 'USDT-FUTURES' and coin = 'USDT'
+      and balance is not null
+    order by c_time desc, length(bill_id) desc, bill_id desc
+    limit 1`);
+  expect(textOf(text)).toContain(`closing ${rows[0]?.balance}`);
+  const none = await ask(`${server.url}/close${wallet.replace("counted", "nobody")}`);
+  expect(none.status).toBe(404);
 });
 
 test("where a bill was deleted by hand, the bills of its figures say so, on one page and on many", async () => {

@@ -38,7 +38,7 @@ const entries: Readonly<Record<string, Entry>> = {
   ],
   report: [
     "write a month's close for an auditor: coverage, rollforward, breaks and digests",
-    () => import("./report/report.ts"),
+    () => import("./report.ts"),
   ],
   serve: [
     "answer the exchange's API from what is stored, until Ctrl-C",

@@ -59,11 +59,14 @@ export async function exportFile(
   const { ending, type } = types[format];
   const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];
   return {
-    name: `${words.map((word) => word.replaceAll(/[^\w.-]/g, "_")).join("-")}.${ending}`,
+    name: fileName(words, ending),
     type,
     chunks: write(readBills(tx, bills), { closings }),
   };
 }
+
+export const fileName = (words: readonly string[], ending: string): string =>
+  `${words.map((word) => word.replaceAll(/[^\w.-]/g, "_")).join("-")}.${ending}`;
 
 /** Words for the file's name that say what is not known to be complete, or does not add up. */
 async function lackOf(

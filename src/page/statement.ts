@@ -128,7 +128,7 @@ function form(selection: Selection, { wallets, accounts }: Wallets, today: strin
 <label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>
 <button>Show</button></form>
 <details class="menu"><summary>Period</summary><div>${spansOf(today).map(([title, span]) => html`<a href="/${queryOf(selection, span)}#statement">${title}</a>`)}</div></details>
-<details class="menu"><summary>Download</summary><div>${Object.entries(exportNames).map(([format, title]) => html`<a href="/export${queryOf(selection)}&format=${format}">${title}</a>`)}</div></details>`;
+<details class="menu"><summary>Download</summary><div>${Object.entries(exportNames).map(([format, title]) => html`<a href="/export${queryOf(selection)}&format=${format}">${title}</a>`)}<a href="/close${queryOf(selection)}">Close of ${to.slice(0, 7)}</a></div></details>`;
 }
 
 const groupsAreMany = (wallets: Wallets["wallets"]): boolean =>

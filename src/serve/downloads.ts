@@ -1,15 +1,26 @@
 import { PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
+import type { ProductType } from "../contract/product-types.ts";
 import { minuteMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
 import { explained } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { firstThrown, messageOf } from "../errors.ts";
-import { type ExportName, exportFile, isExportName } from "../page/download.ts";
+import { type ExportName, exportFile, fileName, isExportName } from "../page/download.ts";
 import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
-import { askedIn, missedIn, selectionOf } from "../page/selection.ts";
+import {
+  askedIn,
+  missedIn,
+  productTypesOf,
+  type Selection,
+  selectionOf,
+} from "../page/selection.ts";
 import { readWallets } from "../page/wallets.ts";
+import { readMonthReport } from "../report/read-month.ts";
+import { reportHtml } from "../report/sections.ts";
+import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
 // A download holds a connection of the pool until its client has read it: other requests need
@@ -19,24 +30,67 @@ const atOnceMax = 3;
 // sooner, after one or two minutes (app.ts), which ends the transaction.
 const idleMaxMs = 5 * minuteMs;
 
-/** Files of the bills that the page has selected, sent while they are read. */
+/** Files of the bills that the page has selected, sent while they are read, and the close of a month. */
 export const downloads: RouteGroup = (app, deps) => {
   let underWay = 0;
-  app.get("/export", async (request, reply) => {
-    const asked = askedIn(new URL(request.url, "http://localhost").searchParams);
-    const format = asked.get("format");
-    reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
-    if (!isExportName(format)) return refuse(reply, 404, "There is no such format");
+  const inTurn = async (
+    reply: FastifyReply,
+    work: () => Promise<FastifyReply>,
+  ): Promise<FastifyReply> => {
     if (underWay >= atOnceMax) {
       reply.header("retry-after", "30");
       return refuse(reply, 503, "Other files are being read: try again when they are done");
     }
     underWay += 1;
-    return send(reply, deps, asked, format).finally(() => {
+    return work().finally(() => {
       underWay -= 1;
     });
+  };
+  const askedBy = (url: string) => askedIn(new URL(url, "http://localhost").searchParams);
+  app.get("/export", async (request, reply) => {
+    const asked = askedBy(request.url);
+    const format = asked.get("format");
+    if (!isExportName(format)) return refuse(reply, 404, "There is no such format");
+    return inTurn(reply, () => send(reply, deps, asked, format));
   });
+  app.get("/close", (request, reply) =>
+    inTurn(reply, () => sendClose(reply, deps, askedBy(request.url))),
+  );
 };
+
+/** The close of the month in which the selected days end, of all coins of the wallet. */
+async function sendClose(
+  reply: FastifyReply,
+  { read, readRoster = noRoster }: ServeDeps,
+  asked: URLSearchParams,
+): Promise<FastifyReply> {
+  const close = await read(async (tx) => {
+    const selection = await selectedIn(tx, asked);
+    if (typeof selection === "string") return selection;
+    const { account, product, to } = selection;
+    const month = to.slice(0, 7);
+    const productTypes = productTypesOf(selection) as readonly ProductType[];
+    const report = await readMonthReport(tx, await readRoster(tx, [account]), {
+      ...{ month, selection: { accounts: [account], productTypes } },
+    });
+    return { name: fileName([account, product, month], "html"), text: reportHtml(report) };
+  });
+  if (typeof close === "string") return refuse(reply, 404, close);
+  return reply
+    .type("text/html; charset=utf-8")
+    .header("content-disposition", `attachment; filename="${close.name}"`)
+    .send(close.text);
+}
+
+/** The wallet and days that an address selects; a sentence if they do not exist. */
+async function selectedIn(tx: Transaction, asked: URLSearchParams): Promise<Selection | string> {
+  const now = await readExchangeTime(tx);
+  const selection = selectionOf(asked, (await readWallets(tx, asked)).wallets, now);
+  if (selection === undefined) return "Nothing is stored yet";
+  // A file outlives the page that says so.
+  const [missed] = missedIn(asked, selection);
+  return missed === undefined ? selection : `There is no ${missed}`;
+}
 
 const refuse = (reply: FastifyReply, status: number, text: string): FastifyReply =>
   reply.code(status).type("text/html; charset=utf-8").send(messagePage(text, html``).text);
@@ -54,13 +108,9 @@ async function send(
   try {
     await read(
       async (tx) => {
-        const now = await readExchangeTime(tx);
-        const selection = selectionOf(asked, (await readWallets(tx, asked)).wallets, now);
-        if (selection === undefined) return refuse(reply, 404, "Nothing is stored yet");
-        // A file outlives the page that says so.
-        const [missed] = missedIn(asked, selection);
-        if (missed !== undefined) return refuse(reply, 404, `There is no ${missed}`);
-        const file = await exportFile(tx, selection, format, now);
+        const selection = await selectedIn(tx, asked);
+        if (typeof selection === "string") return refuse(reply, 404, selection);
+        const file = await exportFile(tx, selection, format, await readExchangeTime(tx));
         const body = new PassThrough();
         reply
           .type(file.type)

@@ -1,27 +1,38 @@
 import { sql } from "drizzle-orm";
-import { isoTime } from "../../contract/time.ts";
-import type { Transaction } from "../../db/connect.ts";
-import { readExchangeTime } from "../../db/exchange-time.ts";
-import { onlyRow } from "../../db/sql/only-row.ts";
-import { timeText } from "../../db/sql/time-text.ts";
-import type { ReportedWallet } from "../../export/reported-wallets.ts";
-import { monthIn } from "../../export/time-zone.ts";
-import { readAccepted, readFindings } from "../../health/findings.ts";
-import { type Finding, isOfBills, sentenceOf } from "../../health/kinds.ts";
-import { type Scope, usualLimits } from "../../health/select.ts";
-import { acceptedParts } from "../../health/verdict.ts";
-import { formatInterval } from "../../output/format.ts";
-import { streamName } from "../../output/stream-names.ts";
-import { programVersion } from "../../version.ts";
+import { isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import { readReportedWallets } from "../export/reported-wallets.ts";
+import { monthIn } from "../export/time-zone.ts";
+import { readAccepted, readFindings } from "../health/findings.ts";
+import { type Finding, isOfBills, sentenceOf } from "../health/kinds.ts";
+import { usualLimits } from "../health/select.ts";
+import { acceptedParts } from "../health/verdict.ts";
+import { formatInterval } from "../output/format.ts";
+import { streamName } from "../output/stream-names.ts";
+import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
+import { programVersion } from "../version.ts";
 import type { LedgerMonth, MonthReport } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 
-/** These ledgers' month, as stored at one moment. */
+/**
+ * The month of the selected ledgers, as stored at one moment.
+ * @param roster all ledgers of the selected accounts.
+ * @param month `2026-10`, in UTC.
+ */
 export async function readMonthReport(
   tx: Transaction,
-  wallets: readonly ReportedWallet[],
-  { month, ...scope }: Pick<Scope, "accounts" | "productTypes" | "roster"> & { month: string },
+  roster: readonly RosterLedger[],
+  { month, selection }: { readonly month: string; readonly selection: Selection },
 ): Promise<MonthReport> {
+  const scope = { ...selection, roster };
+  const wallets = await readReportedWallets(
+    tx,
+    roster.filter(({ isStored }) => isStored),
+    (stream) => isSelected(selection, stream),
+  );
   const span = monthIn(month, "UTC");
   const { generatedAt, ...versions } = await readVersions(tx);
   const ledgers: LedgerMonth[] = [];

@@ -1,15 +1,15 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, isoTime } from "../../contract/time.ts";
-import type { Transaction } from "../../db/connect.ts";
-import { textArray } from "../../db/sql/array-literal.ts";
-import { timeText } from "../../db/sql/time-text.ts";
-import { readUnreconciled } from "../../export/completeness.ts";
-import { type Movement, movements } from "../../export/movements.ts";
-import { readBills } from "../../export/read-bills.ts";
-import type { ReportedWallet } from "../../export/reported-wallets.ts";
-import { contentColumns } from "../../ledger/bill-rows.ts";
-import { readKnownTime } from "../../ledger/known-time.ts";
-import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import { readUnreconciled } from "../export/completeness.ts";
+import { type Movement, movements } from "../export/movements.ts";
+import { readBills } from "../export/read-bills.ts";
+import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { contentColumns } from "../ledger/bill-rows.ts";
+import { readKnownTime } from "../ledger/known-time.ts";
+import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { digestOf } from "./digest.ts";
 import type {
   Coverage,

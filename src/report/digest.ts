@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { csvLines, csvRow } from "../../export/csv.ts";
-import type { BillPages } from "../../export/exported-bill.ts";
+import { csvLines, csvRow } from "../export/csv.ts";
+import type { BillPages } from "../export/exported-bill.ts";
 
 /** The number of bills, and the SHA-256 of their lines in hexadecimal. */
 export type Digest = { readonly bills: number; readonly sha256: string };

@@ -1,12 +1,12 @@
-import { isoTime } from "../../contract/time.ts";
-import { movements } from "../../export/movements.ts";
-import type { ReportedWallet } from "../../export/reported-wallets.ts";
-import { formatCount, formatInterval } from "../../output/format.ts";
-import { asText, type Columns, type Table, table } from "../../output/result.ts";
-import { streamName } from "../../output/stream-names.ts";
-import { Html, type HtmlPart, html, joined } from "../../page/html.ts";
-import { shellWord } from "../../printable.ts";
-import type { Interval } from "../../sync/intervals.ts";
+import { isoTime } from "../contract/time.ts";
+import { movements } from "../export/movements.ts";
+import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { formatCount, formatInterval } from "../output/format.ts";
+import { asText, type Columns, type Table, table } from "../output/result.ts";
+import { streamName } from "../output/stream-names.ts";
+import { Html, type HtmlPart, html, joined } from "../page/html.ts";
+import { shellWord } from "../printable.ts";
+import type { Interval } from "../sync/intervals.ts";
 import { digestCommand } from "./digest.ts";
 import type {
   LedgerMonth,

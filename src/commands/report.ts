@@ -1,21 +1,19 @@
-import { withDatabaseErrors } from "../../db/database-errors.ts";
-import { inSnapshot } from "../../db/read-only.ts";
-import { ReportableError, UsageError } from "../../errors.ts";
-import { readReportedWallets } from "../../export/reported-wallets.ts";
-import { didYouMean } from "../../nearest.ts";
-import { jsonInterval, jsonTimeOrNull } from "../../output/json-times.ts";
-import { type Config, readConfig } from "../../roster/config.ts";
-import { refuseUnreachable } from "../../roster/reachable.ts";
-import { isSelected, readRoster, type Selection, selectionOf } from "../../roster/roster.ts";
-import type { Stream } from "../../sync/store.ts";
-import { type ExitCode, type Io, print, printJson } from "../io.ts";
-import { accountOption, type Define, productOption } from "../options.ts";
-import { nothingStored, openStored } from "../stored.ts";
-import { monthOf } from "../typed-times.ts";
-import { digestCommand } from "./digest.ts";
-import type { MonthReport } from "./month-report.ts";
-import { readMonthReport } from "./read-month.ts";
-import { exportOf, reportHtml, reportText } from "./sections.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { inSnapshot } from "../db/read-only.ts";
+import { ReportableError, UsageError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import { jsonInterval, jsonTimeOrNull } from "../output/json-times.ts";
+import { digestCommand } from "../report/digest.ts";
+import type { MonthReport } from "../report/month-report.ts";
+import { readMonthReport } from "../report/read-month.ts";
+import { exportOf, reportHtml, reportText } from "../report/sections.ts";
+import { type Config, readConfig } from "../roster/config.ts";
+import { refuseUnreachable } from "../roster/reachable.ts";
+import { readRoster, type Selection, selectionOf } from "../roster/roster.ts";
+import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import { accountOption, type Define, productOption } from "./options.ts";
+import { nothingStored, openStored } from "./stored.ts";
+import { monthOf } from "./typed-times.ts";
 
 const formats = ["text", "html", "json"] as const;
 
@@ -59,10 +57,7 @@ export async function reportCommand(
   const report = await withDatabaseErrors(() =>
     inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      const stored = roster.filter(({ isStored }) => isStored);
-      const isWanted = (stream: Stream) => isSelected(selection, stream);
-      const wallets = await readReportedWallets(tx, stored, isWanted);
-      return readMonthReport(tx, wallets, { ...selection, roster, month });
+      return readMonthReport(tx, roster, { month, selection });
     }),
   );
   if (format === "json") printJson(io, jsonOf(report));

@@ -1,6 +1,6 @@
-import type { Movement } from "../../export/movements.ts";
-import type { ReportedWallet } from "../../export/reported-wallets.ts";
-import type { Interval } from "../../sync/intervals.ts";
+import type { Movement } from "../export/movements.ts";
+import type { ReportedWallet } from "../export/reported-wallets.ts";
+import type { Interval } from "../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 
 /** The first items of a list, and the length of the whole list. */
