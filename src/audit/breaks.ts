@@ -134,7 +134,7 @@ export function readBreaks(
   { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly Break[]> {
   return withDatabaseErrors(async () => {
-    const { lastSeenAt: _, ...columns } = getTableColumns(ledgerBreaks);
+    const { lastSeenAt: _, unrepairedAt: __, ...columns } = getTableColumns(ledgerBreaks);
     const rows = await db
       .select(columns)
       .from(ledgerBreaks)
