@@ -1,14 +1,17 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { contractFields } from "../../contract/contracts.ts";
 import type { ClassicProductType } from "../../contract/product-types.ts";
 import { symbolFields } from "../../contract/symbols.ts";
-import type { EpochMs } from "../../contract/time.ts";
-import type { ContractList, SymbolCounts, SymbolList } from "../../sync/store.ts";
-import type { Database, Queryable } from "../connect.ts";
-import { recordColumns } from "../schema/record-columns.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
+import { refuseShortList } from "../../sync/settings-lists.ts";
+import type { ContractList, SettingsList, SymbolCounts, SymbolList } from "../../sync/store.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
+import { type RecordColumns, recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
+import { textArray } from "../sql/array-literal.ts";
+import { onlyRow } from "../sql/only-row.ts";
 import { msOf, timeFrom } from "../sql/time-text.ts";
-import { commitList } from "./commit-list.ts";
 
 const { symbol: _pair, ...pairFields } = symbolFields;
 const { symbol: _contract, ...ownFields } = contractFields;
@@ -93,4 +96,145 @@ async function readAt(db: Queryable, market: string): Promise<EpochMs | undefine
     from symbol_lists
     where market = ${market}`);
   return rows[0] && timeFrom(rows[0].read_at);
+}
+
+/** Where a list of settings is kept. */
+export type ListPlace = {
+  /** Its name in `symbol_lists`. */
+  readonly market: string;
+  /** How error messages name its rows: "pairs". */
+  readonly what: string;
+  /** The table of today's settings, and that of their versions. */
+  readonly today: SQL;
+  readonly versions: SQL;
+  /** The key of the table of today's settings. */
+  readonly key: SQL;
+  /** All columns but the symbol. */
+  readonly settings: RecordColumns;
+  /** Whether a row of one of the tables is of this list. */
+  readonly isOwn: (table: SQL) => SQL;
+};
+
+type Settings = { readonly symbol: string };
+type List = SettingsList<Settings>;
+
+/**
+ * Stores a whole list in one transaction: writes only what changed, and keeps what it replaced. A list
+ * belongs to no account, so that no lease guards it. Runs that store one at the same time take turns,
+ * and an older list changes nothing.
+ *
+ * @throws UnbelievableListError where the list is too short to be one.
+ */
+export function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolCounts> {
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      if (!(await isNewest(tx, place, list))) return { ...nothing, isOutdated: true };
+      refuseShortList(list, await countKnown(tx, place), place.what);
+      const written = await writeSettings(tx, place, list);
+      const gone = list.isWhole ? await markGone(tx, place, list) : 0;
+      await writeVersions(tx, place, list);
+      return { ...written, gone, isOutdated: false };
+    }),
+  );
+}
+
+const nothing = { new: 0, changed: 0, returned: 0, gone: 0 };
+
+async function countKnown(tx: Transaction, { today, isOwn }: ListPlace): Promise<number> {
+  const { rows } = await tx.execute<{ known: number }>(sql`
+    select count(*)::int as known
+    from ${today}
+    where gone_at is null
+      and ${isOwn(today)}`);
+  return onlyRow(rows, "the number of symbols").known;
+}
+
+/**
+ * Records when this list was read. Returns false where this list, or a newer one, was stored before.
+ * The row is the lock: a second run waits here until the first has committed.
+ */
+async function isNewest(
+  tx: Transaction,
+  { market }: ListPlace,
+  { readAt }: List,
+): Promise<boolean> {
+  const { rowCount } = await tx.execute(sql`
+    insert into symbol_lists (market, read_at)
+    values (${market}, ${isoTime(readAt)})
+    on conflict (market) do update
+    set read_at = excluded.read_at
+    where symbol_lists.read_at < excluded.read_at`);
+  return rowCount === 1;
+}
+
+async function writeSettings(
+  tx: Transaction,
+  { today, key, settings, isOwn }: ListPlace,
+  list: List,
+) {
+  const names = textArray(list.settings.map(({ symbol }) => symbol));
+  const { rows } = await tx.execute<Omit<SymbolCounts, "gone" | "isOutdated">>(sql`
+    with listed as (
+      select symbol, ${settings.list}
+      from unnest(${names}::text[], ${settings.arraysOf(list.settings)})
+        as listed (symbol, ${settings.list})
+    ),
+    differing as (
+      select listed.symbol, ${settings.listOf("listed")}, known.symbol is null as is_new, known.gone_at
+      from listed
+      left join ${today} as known
+        on known.symbol = listed.symbol
+        and ${isOwn(sql`known`)}
+      where known.symbol is null
+        or known.gone_at is not null
+        or ${settings.contentOf("known")} is distinct from ${settings.contentOf("listed")}
+    ),
+    written as (
+      insert into ${today} (symbol, ${settings.list}, first_seen_at, valid_from)
+      select symbol, ${settings.list}, ${isoTime(list.readAt)}, ${isoTime(list.readAt)}
+      from differing
+      on conflict (${key}) do update
+      set ${settings.assignments}, valid_from = excluded.valid_from, gone_at = null
+    )
+    select
+      (count(*) filter (where is_new))::int as new,
+      (count(*) filter (where not is_new and gone_at is null))::int as changed,
+      (count(*) filter (where gone_at is not null))::int as returned
+    from differing`);
+  return rows[0] ?? nothing;
+}
+
+/** @returns how many symbols are no longer listed. */
+async function markGone(tx: Transaction, { today, isOwn }: ListPlace, list: List): Promise<number> {
+  const listed = [...list.settings.map(({ symbol }) => symbol), ...list.unread];
+  const { rowCount } = await tx.execute(sql`
+    update ${today}
+    set gone_at = ${isoTime(list.readAt)}
+    where gone_at is null
+      and ${isOwn(today)}
+      and symbol not in (select unnest(${textArray(listed)}::text[]))`);
+  return rowCount ?? 0;
+}
+
+/** Ends the versions of symbols that have changed or gone, and begins new ones for those that changed. */
+async function writeVersions(
+  tx: Transaction,
+  { today, versions, settings, isOwn }: ListPlace,
+  { readAt }: List,
+): Promise<void> {
+  await tx.execute(sql`
+    update ${versions} as version
+    set valid_to = ${isoTime(readAt)}
+    from ${today} as today
+    where today.symbol = version.symbol
+      and ${isOwn(sql`today`)}
+      and ${isOwn(sql`version`)}
+      and version.valid_to is null
+      and ${isoTime(readAt)} in (today.valid_from, today.gone_at)`);
+  await tx.execute(sql`
+    insert into ${versions} (symbol, valid_from, ${settings.list})
+    select symbol, valid_from, ${settings.list}
+    from ${today}
+    where valid_from = ${isoTime(readAt)}
+      and ${isOwn(today)}`);
 }
