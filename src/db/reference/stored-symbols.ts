@@ -33,7 +33,7 @@ const contracts = {
   settings: recordColumns(schema.contracts, ["productType", ...Object.keys(ownFields)]),
 };
 
-/** Stores the list of all spot pairs: see commit-list.ts. */
+/** Stores the list of all spot pairs: see {@link commitList}. */
 export const commitSymbols = (db: Database, list: SymbolList): Promise<SymbolCounts> =>
   commitList(db, pairs, list);
 
