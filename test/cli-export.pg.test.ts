@@ -6,6 +6,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { epochMs, isoTime } from "../src/contract/time.ts";
+import { recordDemo } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import type { FormatName } from "../src/export/formats.ts";
 import { makeLedger } from "../src/sandbox/ledger.ts";
@@ -160,7 +161,7 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
     });
   });
 
-  test("a ledger that was never synced", async () => {
+  test("a product type that nobody has", async () => {
     expect(
       await lines(
         "--account",
@@ -171,8 +172,8 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
         "2023-12-01",
       ),
     ).toEqual({
-      code: 0,
-      lines: ["warning: wide/COIN-FUTURES was never read", ""],
+      code: 2,
+      lines: ["--product COIN-FUTURES is neither configured nor stored", ""],
     });
   });
 });
@@ -264,7 +265,7 @@ describe("demo trading", () => {
       JSON.stringify({
         accounts: [
           { name: "main", ...keys(1) },
-          { name: "paper", ...keys(2), demo: true },
+          { name: "paper", ...keys(2) },
         ],
       }),
     );
@@ -283,6 +284,7 @@ describe("demo trading", () => {
       ] as const) {
         const coin = `${account.toUpperCase()}${productType.slice(0, 5).replace("-", "")}`;
         await storeBills(tables.db, streamOf(account, productType), [aBill({ coin })]);
+        if (account === "paper") await recordDemo(tables.db, account, true);
         await storeTime(tables.db, { account, productType }, { covered: [november] });
       }
       await using folder = await temporaryFolder();

@@ -171,9 +171,6 @@ test("a node that hangs holds up its own account: each command does the others, 
   ]);
   for (const name of others.map((account) => `account ${account}`))
     expect(checks).toContainEqual(expect.objectContaining({ name, status: "ok" }));
-  // The check may name bills that were deleted.
-  const counts = checks.find(({ name }: { name: string }) => name === "counts");
-  expect(counts.found).not.toMatch(/south|not checked/);
 
   expect(page.status).toBe(503);
   expect(page.text).toMatch(/Some accounts cannot be read.*south: its rows cannot be read /s);

@@ -98,10 +98,13 @@ export async function readRoster(
     const stored = db ? (await readAccountStates(db)).accounts : [];
     throw unknownAccount(unknown, [...new Set([...config.accountNames, ...stored])]);
   }
-  // A name that nobody configured is the default's, unless it was typed.
+  // A name that nobody configured is the default's, unless it was typed and nothing is stored of it.
   const configured = new Map(
     accounts
-      .filter(({ name }) => config.namesAccounts || typed?.includes(name))
+      .filter(
+        ({ name }) =>
+          config.namesAccounts || (typed?.includes(name) && !states.accounts.includes(name)),
+      )
       .map((account) => [account.name, account]),
   );
   const whole = [...new Set([...configured.keys(), ...states.accounts])].flatMap((name) =>
