@@ -397,7 +397,7 @@ describe("the command", () => {
     const listed = await at.run("breaks", "list", "--account", "main");
     expect(listed.code).toBe(1);
     expect(listed.stdout).toMatch(
-      /^main\/USDT-FUTURES: row [0-9a-f]{64}: amount: is not a decimal [^\n]+$/m,
+      /^main\/USDT-FUTURES +[0-9a-f]{64} +amount: is not a decimal [^\n]+$/m,
     );
     const { rejected } = JSON.parse((await at.run("breaks", "list", "--json")).stdout);
     expect(rejected).toMatchObject([{ ...main, path: "amount", digest: expect.any(String) }]);
