@@ -113,7 +113,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a page of another time believed",
     file: "src/sync/walk/strays.ts",
-    changes: [["if (isAnother || !strays.every(isPlaced)) {", "if (isAnother === undefined) {"]],
+    changes: [
+      ["if (isAnother || !strays.every(isPlaced)) {", "if (isAnother === undefined) {"],
+      ["return this.#bills.size > this.#late.size;", "return false;"],
+    ],
   },
   {
     name: "a cursor stored to go on from though ids do not follow the times",
