@@ -52,7 +52,7 @@ export async function statement(
   const rest =
     whole === undefined
       ? await emptyNote(tx, selection, today)
-      : html`${figures(whole, selection)}${unreadNote(unread)}
+      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}
 ${chart(days, { ...selection, to: lastOf(selection, today) }, { breaks, unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
@@ -85,9 +85,9 @@ function unreadDays(days: readonly Period[], last: string, today: string): reado
   );
   const end = days.at(-1)?.to;
   const yesterday = daysAfter(today, -1);
-  const lastToRead = last < yesterday ? last : yesterday;
-  if (end !== undefined && end < lastToRead) {
-    spans.push({ from: daysAfter(end, 1), to: lastToRead });
+  // Today is never wholly read; where yesterday is not either, it is as unread as that.
+  if (end !== undefined && end < last && end < yesterday) {
+    spans.push({ from: daysAfter(end, 1), to: last });
   }
   const joined: { from: string; to: string }[] = [];
   for (const { from, to } of spans) {
@@ -152,9 +152,11 @@ function spansOf(today: string): readonly (readonly [string, { from: string; to:
 }
 
 /** Opening, what moved the balance, and closing: they add up. Each movement opens its bills. */
-function figures(whole: Period, selection: Selection): Html {
+function figures(whole: Period, selection: Selection, isRead: boolean): Html {
+  // A result beside what nobody can explain is no good news yet.
+  const isCertain = isRead && isZero(whole.figures.discrepancy) && isZero(whole.figures.unsettled);
   const moved = (name: PieceName): Html =>
-    html`<div><small>${pieces[name].title}</small><b class="${toneOf(name, whole.figures[name])}">${linked(whole, name, selection)}</b></div>`;
+    html`<div><small>${pieces[name].title}</small><b class="${name === "result" && !isCertain ? "" : toneOf(name, whole.figures[name])}">${linked(whole, name, selection)}</b></div>`;
   const shown = movements.filter(
     (name) => name === "transfers" || name === "other" || !isZero(whole.figures[name]),
   );
