@@ -195,7 +195,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   );
   expect(lacking).toEqual([
     expect.stringMatching(
-      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain \+7\) since 2026-03-05 01:00Z$/,
+      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, \+7 .*\) since 2026-03-05 01:00Z$/,
     ),
     "main/COIN-FUTURES not read 2026-03-20 00:00Z to 2026-03-21 00:00Z",
     "main/COIN-FUTURES rejected 1 row",
@@ -268,9 +268,7 @@ test("all open breaks are counted, though no more than a hundred are listed", as
   const { open, shown } = ledgers[0].breaks;
   expect(shown).toHaveLength(100);
   expect(open).toBeGreaterThanOrEqual(120);
-  expect(lacking.join("\n")).toContain(
-    "main/COIN-FUTURES does not add up: 120 breaks (chain) since",
-  );
+  expect(lacking.join("\n")).toContain("main/COIN-FUTURES does not add up: 120 breaks (chain");
 });
 
 test.each([

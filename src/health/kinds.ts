@@ -64,7 +64,7 @@ export const kinds = {
     meaning: "reconcile found a place where the ledger does not add up, and nobody accepted it",
     title: "It does not add up",
     what: ({ count, detail, since }) =>
-      `does not add up: ${formatCounted(count, "break")} (${detail})` +
+      `does not add up: ${formatCounted(count, "break")} (${printableLine(detail)})` +
       (since === undefined ? "" : ` since ${formatMinute(since)}`),
     remedy: (finding) => (finding.isRepairable ? "bill-sync reconcile --repair" : accept(finding)),
   },
@@ -190,7 +190,6 @@ export type Kind = keyof typeof kinds;
 
 /** Worst first. */
 export const kindNames = Object.keys(kinds) as readonly Kind[];
-export const severities: readonly Severity[] = ["critical", "warning", "notice"];
 
 /** The severity of a finding; demo trading alarms nobody. */
 export const severityOf = ({ kind, isDemo }: Pick<Finding, "kind" | "isDemo">): Severity =>

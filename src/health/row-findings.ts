@@ -19,6 +19,8 @@ export function breakFindings(scope: Scope): readonly SQL[] {
       select
         account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
         unrepaired_at,
+        case when coin <> '' and difference <> 0 and kind not in ('restatement', 'deleted') then difference end
+          as amount,
         coalesce(has_hole, false) as has_hole,
         coalesce(has_loss, false) as has_loss
       from (
@@ -72,10 +74,15 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           min(happened_at) as since,
           max(happened_at) + interval '1 ms' as until,
           count(*) as breaks,
-          string_agg(distinct kind, ', ')
-            || case when count(*) = 1 and max(difference) <> 0 and max(kind) not in ('restatement', 'deleted')
-              then case when max(difference) > 0 then ' +' else ' ' end || max(difference)::text else '' end
-            as detail,
+          concat_ws(
+            ', ',
+            string_agg(distinct kind, ', '),
+            case
+              when count(amount) = 1
+                then case when sum(amount) > 0 then '+' else '' end || sum(amount) || ' ' || coin
+              when count(amount) > 1 then sum(abs(amount)) || ' ' || coin || ' in all'
+            end
+          ) as detail,
           string_agg(break_id::text, ',' order by break_id) as break_ids,
           bool_or(
             first_bad_bill is not null and unrepaired_at is null and happened_at > ${timeOf(horizonAt(now))}

@@ -12,7 +12,7 @@ import {
   readBreakDays,
   readOverview,
 } from "./overview.ts";
-import { askedIn, missedIn, queryOf, selectionOf } from "./selection.ts";
+import { askedIn, missedIn, productTypesOf, queryOf, selectionOf } from "./selection.ts";
 import { statement } from "./statement.ts";
 import { titleOf, todoSection, verdictSection } from "./verdict.ts";
 import { readWallets } from "./wallets.ts";
@@ -43,7 +43,12 @@ export async function writePage(
       const breaks = await readBreakDays(tx, selection);
       const missed = missedIn(asked, selection);
       const today = isoTime(now).slice(0, 10);
-      write(await statement(tx, selection, { wallets, missed, breaks, today }));
+      const { account } = selection;
+      const names = productTypesOf(selection);
+      const lost = overview.findings.flatMap(({ kind, ledger, until, ...one }) =>
+        kind === "lost" && one.account === account && names.includes(ledger) ? (until ?? []) : [],
+      );
+      write(await statement(tx, selection, { wallets, missed, breaks, lost, today }));
     }
     write(await loansSection(tx));
   }

@@ -1,5 +1,7 @@
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { formatCount } from "../output/format.ts";
+import { union } from "../sync/intervals.ts";
 import { billsAddress, type Narrowed } from "./bill-address.ts";
 import { chart } from "./chart.ts";
 import { exportNames } from "./download.ts";
@@ -21,6 +23,7 @@ import {
   daysAfter,
   queryOf,
   type Selection,
+  timesOf,
   type View,
   views,
   walletTitle,
@@ -36,24 +39,28 @@ export async function statement(
     wallets,
     missed,
     breaks,
+    lost,
     today,
   }: {
     readonly wallets: Wallets;
     readonly missed: readonly string[];
     /** The days of open breaks. */
     readonly breaks: readonly string[];
+    /** The ends of lost times of the wallet's ledgers. */
+    readonly lost: readonly EpochMs[];
     readonly today: string;
   },
 ): Promise<Html> {
   const days = await readDays(tx, selection);
   const whole = together(days);
   const { account, view } = selection;
-  const unread = unreadDays(days, lastOf(selection, today), today);
+  const last = lastOf(selection, today);
+  const unread = unreadDays(days, last, today);
   const rest =
     whole === undefined
       ? await emptyNote(tx, selection, today)
-      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}
-${chart(days, { ...selection, to: lastOf(selection, today) }, { breaks, unread }, (part) => billsAddress(selection, part))}
+      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}
+${chart(days, { ...selection, to: last }, { breaks, unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
   view === "months" || view === "days"
@@ -80,22 +87,15 @@ async function emptyNote(tx: Transaction, selection: Selection, today: string): 
 
 /** The selected days before today that are not, or not wholly, read: adjacent ones together. */
 function unreadDays(days: readonly Period[], last: string, today: string): readonly Days[] {
-  const spans = days.flatMap(({ from, to, isComplete }) =>
-    isComplete || to >= today ? [] : { from, to },
-  );
+  const spans: Days[] = days.filter(({ to, isComplete }) => !isComplete && to < today);
   const end = days.at(-1)?.to;
-  const yesterday = daysAfter(today, -1);
   // Today is never wholly read; where yesterday is not either, it is as unread as that.
-  if (end !== undefined && end < last && end < yesterday) {
+  if (end !== undefined && end < last && end < daysAfter(today, -1))
     spans.push({ from: daysAfter(end, 1), to: last });
-  }
-  const joined: { from: string; to: string }[] = [];
-  for (const { from, to } of spans) {
-    const before = joined.at(-1);
-    if (before !== undefined && daysAfter(before.to, 1) === from) before.to = to;
-    else joined.push({ from, to });
-  }
-  return joined;
+  return union(spans.map(timesOf)).map(({ from, to }) => ({
+    from: isoTime(from).slice(0, 10),
+    to: isoTime(epochMs(to - 1)).slice(0, 10),
+  }));
 }
 
 const spansMax = 3;
@@ -104,6 +104,14 @@ const unreadNote = (unread: readonly Days[]): Html =>
   unread.length === 0
     ? html``
     : html`<p class="warn">Not all is read of ${unread.slice(0, spansMax).map(daysText).join(", ")}${unread.length > spansMax ? ` and ${unread.length - spansMax} more` : ""}: the figures lack their bills.</p>`;
+
+/** A loss that ended before the shown days: a balance that was served since has what it moved. */
+function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
+  const { from } = timesOf(selection);
+  return lost.length === 0 || lost.some((end) => end > from)
+    ? html``
+    : html`<p class="quiet">What was lost is older than these days: their figures lack nothing of it.</p>`;
+}
 
 /** Days to come are drawn no more than once they have come. */
 const lastOf = ({ from, to }: Selection, today: string): string =>

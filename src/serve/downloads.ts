@@ -2,7 +2,7 @@ import { PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
 import type { ProductType } from "../contract/product-types.ts";
-import { minuteMs } from "../contract/time.ts";
+import { type EpochMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { explained } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
@@ -65,7 +65,7 @@ async function sendClose(
   asked: URLSearchParams,
 ): Promise<FastifyReply> {
   const close = await read(async (tx) => {
-    const selection = await selectedIn(tx, asked);
+    const selection = await selectedIn(tx, asked, await readExchangeTime(tx));
     if (typeof selection === "string") return selection;
     const { account, product, to } = selection;
     const month = to.slice(0, 7);
@@ -83,8 +83,11 @@ async function sendClose(
 }
 
 /** The wallet and days that an address selects; a sentence if they do not exist. */
-async function selectedIn(tx: Transaction, asked: URLSearchParams): Promise<Selection | string> {
-  const now = await readExchangeTime(tx);
+async function selectedIn(
+  tx: Transaction,
+  asked: URLSearchParams,
+  now: EpochMs,
+): Promise<Selection | string> {
   const selection = selectionOf(asked, (await readWallets(tx, asked)).wallets, now);
   if (selection === undefined) return "Nothing is stored yet";
   // A file outlives the page that says so.
@@ -108,9 +111,10 @@ async function send(
   try {
     await read(
       async (tx) => {
-        const selection = await selectedIn(tx, asked);
+        const now = await readExchangeTime(tx);
+        const selection = await selectedIn(tx, asked, now);
         if (typeof selection === "string") return refuse(reply, 404, selection);
-        const file = await exportFile(tx, selection, format, await readExchangeTime(tx));
+        const file = await exportFile(tx, selection, format, now);
         const body = new PassThrough();
         reply
           .type(file.type)
