@@ -1,6 +1,42 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chainedOrder, type Group, type Step } from "../src/audit/booking-order.ts";
+import * as bookingOrder from "../src/audit/booking-order.ts";
+import type { ChainBill } from "../src/audit/order.ts";
+import { newTally } from "../src/audit/tallies.ts";
+import { amountAndFee } from "../src/db/sql/expected-rule.ts";
+
+/** What the order of bills depends on. */
+type Step = Pick<ChainBill, "billId" | "time" | "moved" | "after">;
+type Group = Omit<bookingOrder.Group, "steps" | "byId"> & {
+  readonly steps: readonly Step[];
+  readonly byId?: readonly Step[];
+};
+
+const productType = "USDT-FUTURES";
+const type = newTally({
+  productType,
+  businessType: "t",
+  category: "trade",
+  isTestable: true,
+  rule: amountAndFee,
+});
+const blank: ChainBill = {
+  ...{ productType, billId: "", time: 0, at: 0, place: 0, type },
+  ...{ amount: 0n, fee: 0n, coupon: 0n, moved: 0n, after: undefined },
+};
+
+/** The ids of the bills in the order that chains. */
+function chainedOrder({ steps, byId = [], ...ends }: Group): readonly string[] {
+  const bills = new Map<Step, ChainBill>(
+    steps.map((step) => [
+      step,
+      Object.defineProperties({ ...blank }, Object.getOwnPropertyDescriptors(step)),
+    ]),
+  );
+  const billsOf = (some: readonly Step[]) => some.flatMap((step) => bills.get(step) ?? []);
+  const order = bookingOrder.chainedOrder({ ...ends, steps: billsOf(steps), byId: billsOf(byId) });
+  return order.map(({ billId }) => billId);
+}
 
 /** Bills in true order, starting at a balance: what each moves, and whether it shows its balance. */
 function trueSteps(start: bigint, moves: readonly { moved: bigint; isShown: boolean }[]): Step[] {

@@ -118,6 +118,8 @@ describe("a chain", () => {
         const again = checked(shuffled);
         expect(again.takeMoved()).toEqual([]);
       }),
+      // Of 4,000 such chains, 11 did not follow when bills at the beginning were ordered one millisecond at a time.
+      { numRuns: 1_000 },
     );
   });
 

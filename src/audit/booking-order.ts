@@ -1,21 +1,13 @@
+import { isFar as areFar } from "./decimals.ts";
+import type { ChainBill } from "./order.ts";
 import { type Node, TrailEnds } from "./trail-ends.ts";
-
-/** A bill of a group, in units of the ledger's smallest decimal. */
-export type Step = {
-  readonly billId: string;
-  /** Milliseconds since the Unix epoch. */
-  readonly time: number;
-  readonly moved: bigint;
-  /** The balance after it; undefined where none was served. */
-  readonly after: bigint | undefined;
-};
 
 /** Bills of one millisecond, or of a few seconds where a bill may be booked after its time. */
 export type Group = {
   /** Sorted by time, then by id: the order that is kept unless another one has fewer jumps. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly ChainBill[];
   /** The same bills sorted by id alone, which is the order of booking if ids are what they look like. */
-  readonly byId?: readonly Step[];
+  readonly byId?: readonly ChainBill[];
   /** The balance before the first bill; undefined where it is not known. */
   readonly start: bigint | undefined;
   /** The balance with which the bill after the last one begins; undefined where it is not known. */
@@ -35,23 +27,22 @@ export type Group = {
  * stands for the rest of the ledger. Bills that show no balance go where what they move fills a jump, or
  * else where a jump is left.
  *
- * @returns the bills' ids; in the order of `steps` where no order is better.
+ * @returns the bills; in the order of `steps` where no order is better.
  */
-export function chainedOrder(group: Group): readonly string[] {
+export function chainedOrder(group: Group): readonly ChainBill[] {
   const { steps, byId = [] } = group;
-  const isAllowed = (order: readonly Step[]) => order.length > 0 && isInTime(order, group);
+  const isAllowed = (order: readonly ChainBill[]) => order.length > 0 && isInTime(order, group);
   const orders = [byId, trailOrder(group)].filter(isAllowed);
   let best = { order: steps, jumps: jumps(steps, group) };
   for (const order of orders) {
     const count = jumps(order, group);
     if (count < best.jumps) best = { order, jumps: count };
   }
-  const order = best.jumps === 0 ? best.order : (searched(group) ?? best.order);
-  return order.map(({ billId }) => billId);
+  return best.jumps === 0 ? best.order : (followingOrder(group) ?? best.order);
 }
 
 /** Whether no bill comes after one that is later by more than `bookedMaxMs`. */
-function isInTime(order: readonly Step[], { bookedMaxMs }: Group): boolean {
+function isInTime(order: readonly ChainBill[], { bookedMaxMs }: Group): boolean {
   let latest = Number.NEGATIVE_INFINITY;
   return order.every(({ time }) => {
     latest = Math.max(latest, time);
@@ -60,7 +51,7 @@ function isInTime(order: readonly Step[], { bookedMaxMs }: Group): boolean {
 }
 
 /** An order with the fewest jumps, regardless of times. */
-function trailOrder(group: Group): readonly Step[] {
+function trailOrder(group: Group): readonly ChainBill[] {
   const { steps, start, end } = group;
   const nodeOf = nodes(group);
   const shown = steps.flatMap((step): readonly Edge[] =>
@@ -93,15 +84,15 @@ const triesMax = 100_000;
  * than that. It takes the first bills without a balance whose sum fits, which may not be those that belong
  * there. It also ignores times, so of several trails it may take one that the times rule out.
  */
-function searched(group: Group): readonly Step[] | undefined {
+export function followingOrder(group: Group): readonly ChainBill[] | undefined {
   const { steps, start, end, tolerance, bookedMaxMs } = group;
   if (steps.length > searchedMax) return undefined;
   let tries = 0;
   const from = (
     balance: bigint | undefined,
-    left: readonly Step[],
-    previous?: Step,
-  ): readonly Step[] | undefined => {
+    left: readonly ChainBill[],
+    previous?: ChainBill,
+  ): readonly ChainBill[] | undefined => {
     const [oldest] = left;
     if (oldest === undefined) return isFar(balance, end, tolerance) ? undefined : [];
     tries += left.length;
@@ -112,7 +103,7 @@ function searched(group: Group): readonly Step[] | undefined {
         !isFar(after, balance === undefined ? undefined : balance + moved, tolerance),
     );
     // Bills without a balance always fit. One order of neighbours among them does for all: that of `steps`.
-    const isAfterPrevious = (step: Step) =>
+    const isAfterPrevious = (step: ChainBill) =>
       previous === undefined || steps.indexOf(step) > steps.indexOf(previous);
     const hidden = fits.filter((step) => step.after === undefined && isAfterPrevious(step));
     for (const step of [...fits.filter(({ after }) => after !== undefined), ...hidden]) {
@@ -128,7 +119,7 @@ function searched(group: Group): readonly Step[] | undefined {
 }
 
 /** Bills that lead from one balance to another. */
-type Edge = { readonly steps: readonly Step[]; readonly from: Node; readonly to: Node };
+type Edge = { readonly steps: readonly ChainBill[]; readonly from: Node; readonly to: Node };
 type NodeOf = (value: bigint) => bigint;
 
 /** One representative for balances that lie within the tolerance of each other. */
@@ -166,7 +157,7 @@ const bridgeTriesMax = 10_000_000;
  */
 function bridgesOf(
   edges: readonly Edge[],
-  unshown: readonly Step[],
+  unshown: readonly ChainBill[],
   nodeOf: NodeOf,
 ): readonly Edge[] {
   const movers = unshown.filter(({ moved }) => moved !== 0n);
@@ -185,7 +176,7 @@ function bridgesOf(
 
 function nextBridge(
   trailEnds: TrailEnds,
-  left: readonly Step[],
+  left: readonly ChainBill[],
   nodeOf: NodeOf,
   budget: { tries: number },
 ): Edge | undefined {
@@ -202,10 +193,10 @@ function nextBridge(
   return undefined;
 }
 
-type Combination = { readonly steps: readonly Step[]; readonly moved: bigint };
+type Combination = { readonly steps: readonly ChainBill[]; readonly moved: bigint };
 
 /** All combinations of the bills: those of one bill first, then of two, and so on. */
-function* combinations(steps: readonly Step[]): Generator<Combination> {
+function* combinations(steps: readonly ChainBill[]): Generator<Combination> {
   const most = steps.length <= exhaustiveBillsMax ? steps.length : combinedBillsMax;
   type Grown = Combination & { readonly next: number };
   let grown: readonly Grown[] = [{ steps: [], moved: 0n, next: 0 }];
@@ -232,7 +223,11 @@ function* combinations(steps: readonly Step[]): Generator<Combination> {
  * All bills in the fewest trails. The trail that follows the rest of the ledger comes first. Bills that fit
  * nowhere go to the last jump.
  */
-function throughAll(edges: readonly Edge[], rest: Edge, unfit: readonly Step[]): readonly Step[] {
+function throughAll(
+  edges: readonly Edge[],
+  rest: Edge,
+  unfit: readonly ChainBill[],
+): readonly ChainBill[] {
   const open = Map.groupBy(edges.toReversed(), ({ from }) => from);
   // What remains after the trails are rings.
   const trails = [...new TrailEnds(edges).begins(), rest.to, ...edges.map(({ from }) => from)].map(
@@ -272,7 +267,7 @@ function trail(open: ReadonlyMap<Node, Edge[]>, from: Node): readonly Edge[] {
 }
 
 /** How often a bill does not begin where the one before it ended. */
-function jumps(order: readonly Step[], { start, end, tolerance }: Group): number {
+function jumps(order: readonly ChainBill[], { start, end, tolerance }: Group): number {
   let balance = start;
   let count = 0;
   for (const { after, moved } of order) {
@@ -284,4 +279,4 @@ function jumps(order: readonly Step[], { start, end, tolerance }: Group): number
 }
 
 const isFar = (a: bigint | undefined, b: bigint | undefined, tolerance: bigint): boolean =>
-  a !== undefined && b !== undefined && (a - b > tolerance || b - a > tolerance);
+  a !== undefined && b !== undefined && areFar(a, b, tolerance);

@@ -1,3 +1,5 @@
+import { dayMs } from "../contract/time.ts";
+import { chainedOrder, followingOrder, type Group } from "./booking-order.ts";
 import { isFar } from "./decimals.ts";
 import {
   type Facts,
@@ -7,7 +9,7 @@ import {
   type Span,
   spansOf,
 } from "./jumps.ts";
-import { type ChainBill, inOrder, movesOf, type Place } from "./order.ts";
+import { byId, byTime, type ChainBill, inOrder, movesTo, type Place } from "./order.ts";
 
 /** The balance at a place of the chain, and how many bills were passed since one was served. */
 type Level = { balance: bigint | undefined; hidden: number };
@@ -25,7 +27,7 @@ const neighboursMax = 16;
 // Bills in memory, of a chain that does not follow or shows no balance.
 const heldMax = 2 * groupMax;
 // Each round finds orders from what does not follow in those of the round before.
-const roundsMax = 8;
+const roundsMax = 100;
 
 /**
  * All bills near a stretch of time are held once one was booked after this. A stretch ends at midnight at the latest,
@@ -117,8 +119,10 @@ export class HeldBills {
     if (this.#jumps.length > 0) {
       const isBeyond = bill.at > neededFor(this.#jumpsTo, this.#options);
       if (isBeyond) this.#beyond++;
-      const isEndKnown = bill.after !== undefined || this.#beyond >= neighboursMax;
-      if (isBeyond && isEndKnown) this.#judge(bill.at);
+      // At the beginning of a chain, bills that show no balance are placed by those that come later.
+      const isStartKnown = this.#before.balance !== undefined;
+      const isEndKnown = isStartKnown && bill.after !== undefined;
+      if (isBeyond && (isEndKnown || this.#beyond >= neighboursMax)) this.#judge(bill.at);
       // So many are not out of order.
       else if (isNewTime && this.#held.length > heldMax) this.#settle(Number.POSITIVE_INFINITY);
     } else if (isNewTime && this.#held.length > heldMax) this.#releaseFirst(groupMax);
@@ -137,17 +141,14 @@ export class HeldBills {
       return;
     }
     const off = balance === undefined ? 0n : bill.after - balance - bill.moved;
-    if (off !== 0n && isFar(off, 0n, BigInt(hidden + 1) * this.#options.tolerance))
-      this.#jump(bill, off);
+    const isOff = off !== 0n && isFar(off, 0n, BigInt(hidden + 1) * this.#options.tolerance);
+    if (isOff && !this.#facts.has(bill)) {
+      const since = this.#base === undefined ? this.#hidden : [this.#base, ...this.#hidden];
+      this.#jumps.push({ bill, off, since });
+      this.#widen([...since, bill]);
+    }
     this.#base = bill;
     if (this.#hidden.length > 0) this.#hidden = [];
-  }
-
-  #jump(bill: ChainBill, off: bigint): void {
-    if (this.#facts.has(bill)) return;
-    const since = this.#base === undefined ? this.#hidden : [this.#base, ...this.#hidden];
-    this.#jumps.push({ bill, off, since });
-    this.#widen([...since, bill]);
   }
 
   /** A jump may lie in the first stretch of time, extend it, or lie behind it. */
@@ -170,9 +171,7 @@ export class HeldBills {
     for (let round = 1; this.#jumps.length > 0; round++) {
       const spans = spansOf(this.#jumps, this.#held, this.#options);
       const ready = spans.filter(({ to }) => neededFor(to, this.#options) < seen);
-      const moves = ready
-        .filter(({ to }) => to > this.#orderedTo)
-        .flatMap((span) => this.#movesIn(span));
+      const moves = this.#nextMoves(ready);
       if (moves.length > 0 && round <= roundsMax) {
         this.#move(moves);
         continue;
@@ -208,17 +207,49 @@ export class HeldBills {
     this.#jumpsTo = Number.NEGATIVE_INFINITY;
   }
 
+  /** Those of one span: two that are neighbours begin and end with each other's balances, and would change in turn. */
+  #nextMoves(spans: readonly Span[]): readonly Place[] {
+    for (const span of spans.filter(({ to }) => to > this.#orderedTo)) {
+      const moves = this.#movesIn(span);
+      if (moves.length > 0) return moves;
+    }
+    return this.#movesFromStart(spans);
+  }
+
   /** The others of a span need not be off themselves: a bill that moves nothing fits in more than one place. */
   #movesIn({ from, to }: Span): readonly Place[] {
     const bills = this.#held.filter(({ time }) => time >= from && time <= to);
     if (bills.length < 2 || (bills.length > groupMax && from !== to)) return [];
-    return movesOf({
-      bills,
+    return movesTo(chainedOrder(this.#group(bills, { from, to })));
+  }
+
+  /**
+   * Before the first balance, a bill that shows none fits before and after its neighbours, and only later bills tell
+   * where it belongs. So where no span by itself has a better order, all bills of the first day are searched.
+   */
+  #movesFromStart(spans: readonly Span[]): readonly Place[] {
+    if (this.#before.balance !== undefined) return [];
+    const dayOf = (time: number) => Math.floor(time / dayMs);
+    for (const { from, to } of spans.toReversed()) {
+      if (dayOf(from) !== dayOf(this.#held[0]?.time ?? from)) continue;
+      const bills = this.#held.filter(({ time }) => time <= to);
+      const group = this.#group(bills, { from: Number.NEGATIVE_INFINITY, to });
+      const moves = movesTo(followingOrder(group) ?? []);
+      if (moves.length > 0) return moves;
+    }
+    return [];
+  }
+
+  #group(bills: readonly ChainBill[], { from, to }: Span): Group {
+    const { tolerance, bookedMaxMs } = this.#options;
+    return {
+      steps: bills.toSorted(byTime),
+      ...(bookedMaxMs > 0 && { byId: bills.toSorted(byId) }),
       start: this.#balanceBefore(from),
       end: this.#balanceAfter(to),
-      tolerance: this.#options.tolerance,
-      bookedMaxMs: this.#options.bookedMaxMs,
-    });
+      tolerance,
+      bookedMaxMs,
+    };
   }
 
   #balanceBefore(time: number): bigint | undefined {

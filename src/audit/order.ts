@@ -6,7 +6,6 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { reorderInDays } from "../ledger/days.ts";
-import { chainedOrder, type Step } from "./booking-order.ts";
 import type { TypeTally } from "./tallies.ts";
 
 /** A bill of a chain. Amounts are in units of the check's last decimal place, times in ms since the epoch. */
@@ -33,7 +32,7 @@ type Id = Pick<ChainBill, "productType" | "billId">;
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 /** Ids are compared as src/db/sql/chain-order.ts does. */
-const byId = (a: Id, b: Id): number =>
+export const byId = (a: Id, b: Id): number =>
   a.billId.length - b.billId.length ||
   compare(a.billId, b.billId) ||
   compare(a.productType, b.productType);
@@ -45,50 +44,15 @@ export const inOrder = (a: ChainBill, b: ChainBill): number =>
 /** The order of times and ids, without what was learned. */
 export const byTime = (a: ChainBill, b: ChainBill): number => a.time - b.time || byId(a, b);
 
-/** Bills that may have changed places, and the balances beside them. */
-export type BillGroup = {
-  readonly bills: readonly ChainBill[];
-  readonly start: bigint | undefined;
-  readonly end: bigint | undefined;
-  readonly tolerance: bigint;
-  readonly bookedMaxMs: number;
-};
-
 /** A bill's place, and when it was booked. */
 export type Place = { readonly bill: ChainBill; readonly place: number; readonly at: number };
 
-/** Names a bill in its group: two categories of a unified account may have the same id. */
-const keyOf = ({ productType, billId }: Id): string => `${productType}/${billId}`;
-
-/** The places of those bills of a group that balances show to be elsewhere than they are now. */
-export function movesOf({
-  bills,
-  start,
-  end,
-  tolerance,
-  bookedMaxMs,
-}: BillGroup): readonly Place[] {
-  const stepOf = (bill: ChainBill): Step => ({
-    billId: keyOf(bill),
-    time: bill.time,
-    moved: bill.moved,
-    after: bill.after,
-  });
-  const order = chainedOrder({
-    steps: bills.toSorted(byTime).map(stepOf),
-    ...(bookedMaxMs > 0 && { byId: bills.toSorted(byId).map(stepOf) }),
-    start,
-    end,
-    tolerance,
-    bookedMaxMs,
-  });
-  const named = new Map(bills.map((bill) => [keyOf(bill), bill]));
+/** The places of those bills that are elsewhere now than in the order in which balances show them. */
+export function movesTo(order: readonly ChainBill[]): readonly Place[] {
   let latest = Number.NEGATIVE_INFINITY;
-  const booked = order.flatMap((key) => {
-    const bill = named.get(key);
-    if (bill === undefined) return [];
+  const booked = order.map((bill) => {
     latest = Math.max(latest, bill.time);
-    return [{ bill, at: latest }];
+    return { bill, at: latest };
   });
   const places = [...Map.groupBy(booked, ({ at }) => at).values()].flatMap((together) => {
     const isById = together.every(({ bill }, index) => {
