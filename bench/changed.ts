@@ -53,7 +53,7 @@ const newest =
 /** The next bills of the ledger's four chains, as if the last check had been more than minutes ago. */
 const nextHour = `
   update reconciled_chains
-  set ingested_before = ingested_before + interval '10 minutes';
+  set checked_before = checked_before + interval '10 minutes';
   insert into bills (
     account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
     ingested_at

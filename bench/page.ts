@@ -67,7 +67,7 @@ const covered = `
 // As `reconcile` leaves it. Running it would take minutes with so many bills.
 const reconciled = `
   insert into reconciled_chains (
-    account, product_type, coin, ingested_before, tested, rounded, reconciled_at, reconciled_through
+    account, wallet, coin, checked_before, tested, rounded, reconciled_at, reconciled_through
   )
   select 'main', 'USDT-FUTURES', 'USDT', now(), count(*), 0, now(), now()
   from bills`;

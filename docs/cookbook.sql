@@ -26,7 +26,7 @@ where account = 'main'
   and product_type = 'USDT-FUTURES'
   and month = '2026-03-01';
 
--- # Can March be signed off: was every day read, and does every day add up?
+-- # Can March be closed: was every day read, and does every day add up?
 select
   count(*) as days,
   count(*) filter (where is_complete) as completely_read,

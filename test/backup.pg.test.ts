@@ -333,7 +333,8 @@ describe("restore", () => {
   test("takes the backup of a database that the replaced migrations made, and of no earlier one", async () => {
     const before = fileURLToPath(new URL("fixtures/before-one-migration.backup", import.meta.url));
     await using database = await emptyDatabase();
-    expect(await restore(database.url, before, signal)).toMatchObject({ migrated: 0 });
+    const restored = await restore(database.url, before, signal);
+    expect(restored.migrated).toBeGreaterThan(0);
     await using opened = openDatabase(database.url);
     const stored = "select account, bills from streams where bills > 0";
     expect(await query(database.url, stored)).toEqual([{ account: "main", bills: "413" }]);

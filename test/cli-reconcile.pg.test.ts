@@ -6,7 +6,7 @@ import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-test("reconcile finds what was damaged, --repair reads it again, and what stays is signed off", async () => {
+test("reconcile finds what was damaged, --repair reads it again, and what stays is accepted", async () => {
   await using sandbox = await openSandbox({ seed: "reconcile", density: 0.3 });
   await using database = await testDatabase();
   await using tables = openDatabase(database.url);
@@ -70,7 +70,7 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   expect(await accept("restatement")).toMatchObject({ code: 0 });
   // The bill is back, and still somebody deleted it.
   expect(await accept("deleted")).toMatchObject({ code: 0 });
-  // A restatement that was signed off does not keep the ledger from adding up.
+  // A restatement that was accepted does not keep the ledger from adding up.
   expect(await accept("duplicate")).toMatchObject({ code: 0 });
   expect(await reconcile()).toMatchObject({
     code: 0,

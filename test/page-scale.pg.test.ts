@@ -38,7 +38,7 @@ await db.execute(sql`
   insert into reconciled_chains
   select (jsonb_populate_record(null::reconciled_chains, to_jsonb(chain) || jsonb_build_object('account', name))).*
   from reconciled_chains as chain, names
-  where product_type = 'USDT-FUTURES'
+  where wallet = 'USDT-FUTURES'
     and n <> 123`);
 
 type Written = { readonly page: string; readonly queries: number };

@@ -124,7 +124,7 @@ describe("a break", () => {
     expect(await accept(found?.breakId ?? 0, "lost in the move")).toEqual([]);
     expect(await accept(found?.breakId ?? 0, "twice")).toEqual([found?.breakId]);
     expect((await check(account, true)).breaks).toEqual([]);
-    expect(await states(account)).toEqual([["chain", "explained", "10", "lost in the move"]]);
+    expect(await states(account)).toEqual([["chain", "accepted", "10", "lost in the move"]]);
 
     // The bill before it is lost, too: the break has the same place, and another difference.
     await db.execute(
@@ -233,7 +233,7 @@ test("what each category moves is learned anew once a type was mapped, or its ma
 });
 
 describe("other checks", () => {
-  test("restatements are open until they are signed off, and later ones are open again", async () => {
+  test("restatements are open until they are accepted, and later ones are open again", async () => {
     const account = newAccount();
     const bills = plainLedger(tens);
     await storeLedgers(db, new Map([[account, bills]]));
@@ -264,7 +264,7 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   const { breaks, rules } = result;
   expect(breaks).toEqual([]);
   expect(
-    resultOf({ ...result, breaks: result.breaks.map(markRetired(noStates)) }, { signedOff: 2 })
+    resultOf({ ...result, breaks: result.breaks.map(markRetired(noStates)) }, { accepted: 2 })
       .parts,
   ).toContain(
     "nothing is open: apart from what is untestable and 2 accepted breaks, the ledger adds up",
@@ -384,7 +384,7 @@ describe("the check of what changed", () => {
     await store(account, bills);
     await check(account);
     const { rows } = await db.execute(sql`
-      select coin, ingested_before = reconciled_at as is_new
+      select coin, checked_before = reconciled_at as is_new
       from reconciled_chains
       where account = ${account}
       order by coin`);
@@ -435,7 +435,7 @@ describe("the check of what changed", () => {
     expect((await check(account, true)).breaks).toEqual(breaks);
   });
 
-  test("opens a break that was signed off as unread, once its time was read and brought no bill", async () => {
+  test("opens a break that was accepted as unread, once its time was read and brought no bill", async () => {
     const { account, found, from, to, read } = await dayUnread();
     await accept(found?.breakId ?? 0, "too long ago");
     await read(from, to);

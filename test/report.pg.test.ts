@@ -210,7 +210,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   const states = ledger.breaks.shown.map(
     ({ state, note }: { state: string; note: string | null }) => [state, note],
   );
-  expect(states).toContainEqual(["explained", `note: ${hostile}`]);
+  expect(states).toContainEqual(["accepted", `note: ${hostile}`]);
   expect(states).toContainEqual(["open", null]);
   for (const format of ["text", "html"]) {
     const page = await run("report", "--month", "2026-03", "--format", format);

@@ -144,7 +144,7 @@ describe("the roles of docs/operations.md", () => {
     );
     const heal = await runCli(["verify", "--from", from, "--to", to, "--repair"], { env });
     expect(heal).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 bills were repaired/) });
-    // Both are reported until they are signed off: that a bill was deleted, and the restatement.
+    // Both are reported until they are accepted: that a bill was deleted, and the restatement.
     expect((await runCli(["reconcile"], { env })).stdout).toMatch(/^#2 +restatement /m);
     for (const args of [
       ["sync"],

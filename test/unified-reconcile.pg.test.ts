@@ -290,7 +290,7 @@ test("rows that come piece by piece are judged as they are at once", async () =>
   }
   const stateOf = async (account: string) => {
     const { rows } = await db.execute(sql`
-      select product_type, coin, reconciled_through::text as through
+      select wallet, coin, reconciled_through::text as through
       from reconciled_chains
       where account = ${account}
       order by coin`);

@@ -38,12 +38,12 @@ export const breakKinds = {
   "ltv-ratio": "the ratio is not debt by assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
   deleted: "bills that were stored are no longer there",
-  restatement: "stored bills were served again with other content since the last sign-off",
+  restatement: "stored bills were served again with other content since they were last accepted",
 } as const;
 
 export type BreakKind = keyof typeof breakKinds;
 
-/** The kinds of which a sign-off leaves something that does not add up: amounts of bills and balances. */
+/** The kinds of which an acceptance leaves something that does not add up: amounts of bills and balances. */
 const amountKinds = [
   "chain",
   "balance",
@@ -79,17 +79,17 @@ export type FoundBreak = {
 export type Row = typeof ledgerBreaks.$inferSelect;
 export type DecisionRow = typeof breakDecisions.$inferSelect;
 
-/** A sign-off or a reopening. */
+/** An acceptance or a reopening. */
 export type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
   /** ISO 8601. */
   readonly decidedAt: string;
 };
 
 export type Break = FoundBreak &
-  Pick<Row, "account" | "breakId" | "state" | "note" | "signedOffBy"> & {
+  Pick<Row, "account" | "breakId" | "state" | "note" | "acceptedBy"> & {
     /** ISO 8601. */
     readonly firstSeenAt: string;
-    readonly signedOffAt: string | null;
+    readonly acceptedAt: string | null;
     readonly resolvedAt: string | null;
     /** Oldest first. */
     readonly decisions: readonly PastDecision[];
@@ -126,7 +126,7 @@ function isWithin(scope: Scope): SQL | undefined {
 
 /**
  * The breaks in the order of their numbers, as the last check left them.
- * @param isAll includes those that are signed off or resolved.
+ * @param isAll includes those that are accepted or resolved.
  */
 export function readBreaks(
   db: Queryable,
@@ -146,12 +146,12 @@ export function readBreaks(
       .where(isOneOf(scope.accounts))
       .orderBy(asc(breakDecisions.place));
     const decisionsOf = Map.groupBy(decisions, ({ breakId }) => breakId);
-    return rows.map(({ happenedAt, firstSeenAt, signedOffAt, resolvedAt, kind, ...row }) => ({
+    return rows.map(({ happenedAt, firstSeenAt, acceptedAt, resolvedAt, kind, ...row }) => ({
       ...row,
       kind: kind as BreakKind,
       happenedAt: isoOf(happenedAt),
       firstSeenAt: firstSeenAt.toISOString(),
-      signedOffAt: isoOf(signedOffAt),
+      acceptedAt: isoOf(acceptedAt),
       resolvedAt: isoOf(resolvedAt),
       decisions: (decisionsOf.get(row.breakId) ?? []).map(
         ({ decision, decidedAt, decidedBy, note }) => ({
@@ -165,14 +165,14 @@ export function readBreaks(
   });
 }
 
-/** How many breaks are signed off of which something still does not add up. */
-export function countSignedOff(db: Queryable, scope: Scope): Promise<number> {
+/** How many breaks are accepted of which something still does not add up. */
+export function countAccepted(db: Queryable, scope: Scope): Promise<number> {
   const { state, kind } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db
       .select({ breaks: count() })
       .from(ledgerBreaks)
-      .where(and(eq(state, "explained"), inArray(kind, amountKinds), isWithin(scope)));
+      .where(and(eq(state, "accepted"), inArray(kind, amountKinds), isWithin(scope)));
     return onlyRow(rows, "a count of breaks").breaks;
   });
 }

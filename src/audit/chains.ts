@@ -52,9 +52,9 @@ export async function readKnownChains(
     }
   >(sql`
     select
-      product_type as wallet,
+      wallet,
       coin,
-      case when isfinite(ingested_before) then ${msOf(sql`ingested_before`)} end as checked_before,
+      case when isfinite(checked_before) then ${msOf(sql`checked_before`)} end as checked_before,
       ${msOf(sql`checkpoint`)} as checkpoint,
       unjudged_from is not null as is_unjudged,
       (
@@ -178,9 +178,9 @@ export async function writeChains(
     const counts = isWhole ? (chain ?? before) : (before ?? chain);
     return {
       account,
-      productType: wallet,
+      wallet,
       coin,
-      ingestedBefore: sql`transaction_timestamp()`,
+      checkedBefore: sql`transaction_timestamp()`,
       unjudgedFrom: dateOf(chain?.unjudgedFrom),
       checkpoint: dateOf(chain === undefined ? before?.checkpoint : chain.checkpoint),
       tested: counts?.tested ?? 0,
@@ -191,14 +191,14 @@ export async function writeChains(
     };
   });
   if (rows.length === 0) return;
-  const { account: accountColumn, productType, coin } = reconciledChains;
+  const { account: accountColumn, wallet, coin } = reconciledChains;
   await tx
     .insert(reconciledChains)
     .values(rows)
     .onConflictDoUpdate({
-      target: [accountColumn, productType, coin],
+      target: [accountColumn, wallet, coin],
       set: {
-        ingestedBefore: excluded("ingestedBefore"),
+        checkedBefore: excluded("checkedBefore"),
         unjudgedFrom: excluded("unjudgedFrom"),
         checkpoint: excluded("checkpoint"),
         tested: excluded("tested"),

@@ -163,7 +163,7 @@ export async function findLoanToValueBreaks(
 }
 
 /**
- * Restatements since the last sign-off: more exactly, since the check whose count was signed off, because whoever
+ * Restatements since the last acceptance: more exactly, since the check whose count was accepted, because whoever
  * signed has not seen what came between that check and the signature.
  */
 export const findRestatements = (
@@ -188,7 +188,7 @@ export const findRestatements = (
       from ledger_breaks
       where account = ${account}
         and kind = 'restatement'
-        and signed_off_at is not null
+        and accepted_at is not null
       group by account, product_type
     ) as signed
       on signed.account = revised.account

@@ -30,7 +30,7 @@ const fromExcluded = Object.fromEntries(
 
 /**
  * Stores the breaks that were found, and resolves open ones that were not found again. A known break keeps its
- * number, its first time and its note. One that was signed off is reopened where its difference has changed. A new
+ * number, its first time and its note. One that was accepted is reopened where its difference has changed. A new
  * one gets the next number of a sequence that all accounts share. That rows disappeared is found once, so that break
  * stays until somebody accepts it.
  * @param wasChecked whether the check would have found a break again.
@@ -51,11 +51,11 @@ export async function recordBreaks(
   const reopened: Decided[] = [];
   const values = found.map(({ happenedAt, ...entry }) => {
     const before = stored.get(identityOf({ happenedAt, ...entry }));
-    const isAccepted = before?.state === "explained";
+    const isAccepted = before?.state === "accepted";
     const isSame = isAccepted && plain(before.difference) === plain(entry.difference);
     if (isAccepted && !isSame) {
       const was = before.difference ?? "unknown";
-      const note = `its difference was ${was} when it was signed off`;
+      const note = `its difference was ${was} when it was accepted`;
       reopened.push({ breakId: before.breakId, difference: entry.difference, note });
     }
     return {
@@ -65,7 +65,7 @@ export async function recordBreaks(
       happenedAt: happenedAt === null ? null : new Date(happenedAt),
       firstSeenAt: sql`transaction_timestamp()`,
       lastSeenAt: sql`transaction_timestamp()`,
-      state: isSame ? ("explained" as const) : ("open" as const),
+      state: isSame ? ("accepted" as const) : ("open" as const),
       resolvedAt: null,
     };
   });
@@ -139,7 +139,7 @@ export type Decision = {
 };
 
 /**
- * Signs off all of these open breaks, or none; or takes back all of these sign-offs, or none. The breaks stay stored.
+ * Accepts all of these open breaks, or none; or reopens all of these accepted ones, or none. The breaks stay stored.
  * @param among the accounts whose breaks are looked at; undefined for all.
  * @returns the numbers that no such break has; empty where all were changed.
  */
@@ -156,21 +156,21 @@ export function decideOnBreaks(
       .where(and(areNamed, isOneOf(among)));
     const missing = new Set(breakIds);
     for (const { account } of accounts.toSorted((a, b) => (a.account < b.account ? -1 : 1))) {
-      const isBefore = eq(ledgerBreaks.state, isAccept ? "open" : "explained");
+      const isBefore = eq(ledgerBreaks.state, isAccept ? "open" : "accepted");
       // Waits for a check that may be about to resolve these breaks, and sees what it did.
       const changed = await tx
         .update(ledgerBreaks)
         .set({
-          state: isAccept ? "explained" : "open",
+          state: isAccept ? "accepted" : "open",
           note: isAccept ? note : null,
-          signedOffAt: isAccept ? sql`transaction_timestamp()` : null,
-          signedOffBy: isAccept ? by : null,
+          acceptedAt: isAccept ? sql`transaction_timestamp()` : null,
+          acceptedBy: isAccept ? by : null,
         })
         .where(and(areNamed, eq(ledgerBreaks.account, account), isBefore))
         .returning({ breakId: ledgerBreaks.breakId, difference: ledgerBreaks.difference });
       for (const { breakId } of changed) missing.delete(breakId);
       const decided = changed.map((entry) => ({ ...entry, note }));
-      const decision = isAccept ? "signed off" : "reopened";
+      const decision = isAccept ? "accepted" : "reopened";
       await noteDecisions(tx, account, decided, { decision, decidedBy: by });
     }
     if (missing.size > 0) throw new NotFound(missing);

@@ -82,17 +82,17 @@ export async function readUnreconciled(
       select bills.account, bills.product_type as "productType"
       from bills
       left join (
-        select account, product_type, coin, ingested_before
+        select account, wallet, coin, checked_before
         from reconciled_chains
         where ${isOneOf(selection.accounts)}
       ) as chains
         on chains.account = bills.account
-        and chains.product_type = ${walletOf("bills.product_type")}
+        and chains.wallet = ${walletOf("bills.product_type")}
         and chains.coin = bills.coin
       where ${isSelected(selection)}
         and (
           chains.account is null
-          or ingested_at >= ingested_before
+          or ingested_at >= checked_before
         )
       group by bills.account, bills.product_type
       order by bills.account, bills.product_type`),

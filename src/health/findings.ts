@@ -104,7 +104,7 @@ export function readAccepted(
     from (
       select account, product_type, coin, difference
       from ledger_breaks
-      where state = 'explained'
+      where state = 'accepted'
         and difference <> 0
         and (coin <> '' or kind = 'lost')
         and kind not like 'ltv-%'

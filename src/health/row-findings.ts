@@ -115,8 +115,8 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           left join (
             select
               account,
-              product_type as ledger,
-              case when bool_and(isfinite(ingested_before)) then max(ingested_before) end as checked
+              wallet as ledger,
+              case when bool_and(isfinite(checked_before)) then max(checked_before) end as checked
             from reconciled_chains
             where ${isOne}
             group by 1, 2

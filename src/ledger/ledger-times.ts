@@ -71,7 +71,7 @@ export function ledgerTimes({
             account,
             product_type,
             range_agg(tstzrange(happened_at, happened_at + difference * interval '1 ms'))
-              filter (where state = 'explained') as accepted,
+              filter (where state = 'accepted') as accepted,
             string_agg(break_id::text, ',' order by break_id) filter (where state = 'open') as break_ids
           from ledger_breaks
           where kind = 'lost'

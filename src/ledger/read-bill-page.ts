@@ -135,7 +135,7 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
           from ledger_breaks
           where ${isOf}
             and kind = 'lost'
-            and state = 'explained'
+            and state = 'accepted'
         ),
         (select xmin::text from streams where ${isOf})
       )`;

@@ -134,7 +134,7 @@ async function supersede(
       and superseded_at is null`);
 }
 
-/** For each of the rows, whether it is kept and resolved: signed off, or stored by a replay. */
+/** For each of the rows, whether it is kept and resolved: accepted, or stored by a replay. */
 export async function areResolved(
   db: Queryable,
   { account, productType }: Stream,

@@ -121,7 +121,7 @@ async function readTotals(
       select coalesce(sum(tested), 0) as checked
       from reconciled_chains
       left join ${accountFlags(sql`true`)} using (account)
-      where not ${isDemo("product_type")}
+      where not ${isDemo("wallet")}
     ) as chains`);
   const { stored, storedOfMoney, bills, checked } = onlyRow(rows, "the totals");
   return {

@@ -51,10 +51,10 @@ export type ReportedBreak = {
   readonly happenedAt: string | null;
   readonly difference: string | null;
   readonly explanation: string;
-  readonly state: "open" | "explained";
+  readonly state: "open" | "accepted";
   readonly note: string | null;
-  readonly signedOffBy: string | null;
-  readonly signedOffAt: string | null;
+  readonly acceptedBy: string | null;
+  readonly acceptedAt: string | null;
 };
 
 /** Open ones come first, so that the first of a long list may hide how many are open. */

@@ -96,7 +96,7 @@ async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promis
   const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
     select ${timeText(sql`min(reconciled_at)`)} as reconciled_at
     from reconciled_chains
-    where ${isOfWallet(wallet)}`);
+    where account = ${wallet.account} and wallet = ${wallet.productType}`);
   return rows[0]?.reconciled_at ?? null;
 }
 
@@ -233,8 +233,8 @@ async function readBreaks(
       explanation,
       state,
       note,
-      signed_off_by as "signedOffBy",
-      ${timeText(sql`signed_off_at`)} as "signedOffAt",
+      accepted_by as "acceptedBy",
+      ${timeText(sql`accepted_at`)} as "acceptedAt",
       count(*) filter (where state = 'open') over () as open,
       count(*) over () as total
     from ledger_breaks

@@ -137,7 +137,7 @@ const restatementColumns: Columns<Restatement> = {
 
 const breakColumns: Columns<ReportedBreak> = {
   number: { kind: "text", of: ({ breakId }) => `#${breakId}` },
-  state: { kind: "text", of: ({ state }) => (state === "explained" ? "accepted" : "OPEN") },
+  state: { kind: "text", of: ({ state }) => (state === "accepted" ? "accepted" : "OPEN") },
   kind: { kind: "text", of: ({ kind }) => kind },
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
@@ -145,9 +145,9 @@ const breakColumns: Columns<ReportedBreak> = {
   explanation: { kind: "text", of: ({ explanation }) => explanation },
   note: {
     kind: "text",
-    of: ({ state, note, signedOffBy, signedOffAt }) =>
-      state === "explained"
-        ? `${note ?? ""} (${[signedOffBy, signedOffAt].filter(Boolean).join(", ")})`.trim()
+    of: ({ state, note, acceptedBy, acceptedAt }) =>
+      state === "accepted"
+        ? `${note ?? ""} (${[acceptedBy, acceptedAt].filter(Boolean).join(", ")})`.trim()
         : null,
   },
 };

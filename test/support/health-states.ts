@@ -36,7 +36,7 @@ const ledger = ({
   insert into streams (account, product_type, bills, covered, lost, open, settled_to, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const checked = (type = "USDT-FUTURES") => `
-  insert into reconciled_chains (account, product_type, coin, ingested_before, tested, rounded)
+  insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
   values ('a', '${type}', 'USDT', '{1 h}', 12, 0)`;
 const synced = `
   insert into sync_runs (run_id, command, started_at, outcome)
@@ -202,7 +202,7 @@ export const healthStates: readonly HealthState[] = [
   },
   {
     name: "lost time that was accepted",
-    statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("explained"))],
+    statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("accepted"))],
     found: [],
     title: "Complete, with an accepted loss of 20 d",
   },
@@ -259,7 +259,7 @@ export const healthStates: readonly HealthState[] = [
   },
   {
     name: "an accepted break",
-    statements: [...well, aBreak("chain", { state: "explained" })],
+    statements: [...well, aBreak("chain", { state: "accepted" })],
     found: [],
     title: "Complete, with accepted differences of 67.39 USDT",
   },

@@ -29,7 +29,7 @@ const longest: readonly string[] = [
   "reconcile-changed.pg.test.ts",
   "booked-late.pg.test.ts",
   "account-kinds.pg.test.ts",
-  "sign-off.pg.test.ts",
+  "accepted-breaks.pg.test.ts",
   "key-proof.pg.test.ts",
   "metrics.pg.test.ts",
   "upgrade-kills.pg.test.ts",

@@ -23,7 +23,7 @@ const lineOf = ({ flags, description, defaultValue }: Option): string => {
   return `\`${flags}\`: ${description}${usual}`;
 };
 
-/** Each command with its options. Options that three commands share are explained once. */
+/** Each command with its options. Options that three commands share are described once. */
 function commandsText(program: Command): string {
   const commands = program.commands.flatMap((command) => [
     { command, name: command.name() },

@@ -48,11 +48,9 @@ const wayOf = (difference: string | null): string | null =>
 /** The breaks for people. */
 export const breaksTable = (breaks: readonly Marked<Break>[]): Table => table("", columns, breaks);
 
-const stateWords = { open: "open", explained: "accepted", resolved: "resolved" } as const;
-
 const decisionColumns: Columns<Marked<Break>> = {
   break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
-  state: { kind: "text", of: ({ state }) => stateWords[state] },
+  state: { kind: "text", of: ({ state }) => state },
   at: {
     kind: "time",
     of: ({ decisions, resolvedAt }) => epochOf(resolvedAt ?? decisions.at(-1)?.decidedAt ?? null),
@@ -77,7 +75,7 @@ export function breakJson(entry: Marked<Break>): object {
     happenedAt: timeOf(entry.happenedAt),
     happenedAtMs: epochOf(entry.happenedAt) ?? null,
     firstSeenAt: timeOf(entry.firstSeenAt),
-    signedOffAt: timeOf(entry.signedOffAt),
+    acceptedAt: timeOf(entry.acceptedAt),
     resolvedAt: timeOf(entry.resolvedAt),
     decisions: entry.decisions.map((decision) => ({
       ...decision,

@@ -1,4 +1,4 @@
-import { type Break, countSignedOff, readBrokenSpans } from "../../audit/breaks.ts";
+import { type Break, countAccepted, readBrokenSpans } from "../../audit/breaks.ts";
 import type { ChainSummary, RuleSummary } from "../../audit/reconcile.ts";
 import { type Reconciliation, reconcile, statementMaxMs } from "../../audit/reconcile.ts";
 import { movesText } from "../../audit/rules.ts";
@@ -55,13 +55,13 @@ export async function reconcileCommand(
     const checked = await check({ config, io, db, runId }, { ...options, ...reachable });
     const { selection, unreachable } = reachable;
     const { isWhole, chains, breaks } = checked;
-    const signedOff = await countSignedOff(db, selection);
+    const accepted = await countAccepted(db, selection);
     const errors = [
       ...(io.signal.aborted ? [io.signal.reason] : []),
       ...unreachable.map(({ error }) => error),
     ];
     const end = exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true });
-    answer(io, options.json, resultOf(checked, { signedOff, unreachable, exit: end.exitCode }));
+    answer(io, options.json, resultOf(checked, { accepted, unreachable, exit: end.exitCode }));
     // Whether all bills of all accounts were checked.
     const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
     const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
@@ -132,12 +132,12 @@ const ruleColumns: Columns<RuleSummary> = {
 export function resultOf(
   { chains, rules, breaks, isWhole, recounted, wrongDays }: Checked,
   {
-    signedOff = 0,
+    accepted = 0,
     unreachable = [],
     exit = 0,
   }: {
     /** How many breaks are accepted of which something does not add up. */
-    readonly signedOff?: number;
+    readonly accepted?: number;
     readonly unreachable?: readonly Unreachable[];
     readonly exit?: ExitCode;
   } = {},
@@ -148,7 +148,7 @@ export function resultOf(
   );
   const exceptions = [
     ...(rules.every((rule) => rule.isTestable) ? [] : ["what is untestable"]),
-    ...(signedOff === 0 ? [] : [formatCounted(signedOff, "accepted break")]),
+    ...(accepted === 0 ? [] : [formatCounted(accepted, "accepted break")]),
   ].join(" and ");
   const end =
     breaks.length === 0

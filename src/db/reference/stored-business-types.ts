@@ -65,7 +65,7 @@ async function mapWithin(
       category_by_user as "categoryByUser",
       meaning`);
   if (rows.length > 0) {
-    await tx.execute(sql`update reconciled_chains set ingested_before = '-infinity'`);
+    await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
   }
   return rows[0];
 }

@@ -82,19 +82,19 @@ export const ledgerBreaks = pgTable(
     explanation: text("explanation").notNull(),
     firstSeenAt: time("first_seen_at").notNull(),
     lastSeenAt: time("last_seen_at").notNull(),
-    /** open · explained: signed off with a note · resolved: no longer found */
-    state: text("state", { enum: ["open", "explained", "resolved"] }).notNull(),
+    /** open · accepted: with a note · resolved: no longer found */
+    state: text("state", { enum: ["open", "accepted", "resolved"] }).notNull(),
     note: text("note"),
-    signedOffAt: time("signed_off_at"),
+    acceptedAt: time("accepted_at"),
     resolvedAt: time("resolved_at"),
-    signedOffBy: text("signed_off_by"),
+    acceptedBy: text("accepted_by"),
     /** When a repair last read the time around it again, and found nothing to write. */
     unrepairedAt: time("unrepaired_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.breakId] }),
     unique("ledger_breaks_identity").on(t.account, t.productType, t.coin, t.kind, t.anchor),
-    check("ledger_breaks_state", sql`${t.state} in ('open', 'explained', 'resolved')`),
+    check("ledger_breaks_state", sql`${t.state} in ('open', 'accepted', 'resolved')`),
   ],
 );
 
@@ -106,7 +106,7 @@ export const breakDecisions = pgTable(
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     /** From 1 for each break. */
     place: integer("place").notNull(),
-    decision: text("decision", { enum: ["signed off", "reopened"] }).notNull(),
+    decision: text("decision", { enum: ["accepted", "reopened"] }).notNull(),
     decidedAt: time("decided_at").notNull(),
     /** The name that was given; null where none was given, or the program reopened the break. */
     decidedBy: text("decided_by"),
@@ -116,7 +116,7 @@ export const breakDecisions = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.account, t.breakId, t.place] }),
-    check("break_decisions_decision", sql`${t.decision} in ('signed off', 'reopened')`),
+    check("break_decisions_decision", sql`${t.decision} in ('accepted', 'reopened')`),
   ],
 );
 
@@ -124,13 +124,14 @@ export const breakDecisions = pgTable(
 export const reconciledChains = pgTable(
   "reconciled_chains",
   {
-    ...stream(),
+    account: key("account").notNull(),
+    wallet: key("wallet").notNull(),
     coin: key("coin").notNull(),
     /**
      * Bills stored before this time of the database's clock were checked; -infinity where the mapping of
      * their types has changed since.
      */
-    ingestedBefore: time("ingested_before").notNull(),
+    checkedBefore: time("checked_before").notNull(),
     /**
      * The time of the first bill that does not follow and was not judged, since it is not covered yet. From
      * there on the next check looks again. Null where there is none.
@@ -152,5 +153,5 @@ export const reconciledChains = pgTable(
     /** What was covered of its wallet at that check. */
     covered: times("covered").notNull().default("{}"),
   },
-  (t) => [primaryKey({ columns: [t.account, t.productType, t.coin] })],
+  (t) => [primaryKey({ columns: [t.account, t.wallet, t.coin] })],
 );

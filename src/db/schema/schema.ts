@@ -97,7 +97,7 @@ export const rejectedBills = pgTable(
     runId: uuid("run_id").notNull(),
     rejectedAt: time("rejected_at").notNull(),
     resolvedAt: time("resolved_at"),
-    /** Why it was signed off; null where it was not. */
+    /** Why it was accepted; null where it was not. */
     note: text("note"),
     /** The bill's id, where the row has a readable one. */
     billId: key("bill_id"),

@@ -77,7 +77,7 @@ async function readAcceptedLoss(tx: Queryable, { account, productType }: Stream)
     where account = ${account}
       and product_type = ${productType}
       and kind = 'lost'
-      and state = 'explained'`);
+      and state = 'accepted'`);
   return rows.map(({ since, until }) => ({ from: timeFrom(since), to: timeFrom(until) }));
 }
 

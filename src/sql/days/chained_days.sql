@@ -146,7 +146,7 @@ left join (
   and broken.day = based.day
 left join reconciled_chains
   on reconciled_chains.account = based.account
-  and reconciled_chains.product_type = based.wallet
+  and reconciled_chains.wallet = based.wallet
   and reconciled_chains.coin = based.coin
 cross join lateral (
   select

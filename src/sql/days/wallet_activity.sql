@@ -92,6 +92,6 @@ cross join lateral (
 ) as off
 left join reconciled_chains
   on reconciled_chains.account = known.account
-  and reconciled_chains.product_type = known.wallet
+  and reconciled_chains.wallet = known.wallet
   and reconciled_chains.coin = known.coin
 where $of_wallet;

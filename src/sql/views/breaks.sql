@@ -14,10 +14,10 @@ select
   first_bad_bill,
   last_good_bill,
   explanation,
-  case state when 'explained' then 'signed off' else state end as state,
+  state,
   note,
-  signed_off_by,
-  signed_off_at,
+  accepted_by,
+  accepted_at,
   resolved_at,
   first_seen_at,
   last_seen_at
@@ -25,8 +25,8 @@ from ledger_breaks
 $join_account;
 
 comment on view analytics.breaks is
-  'The places where the ledger does not add up, as of the last reconcile, with sign-offs and notes. A row is never deleted.';
-comment on column analytics.breaks.break_id is 'The number of the break, by which it is signed off.';
+  'The places where the ledger does not add up, as of the last reconcile, with notes of acceptance. A row is never deleted.';
+comment on column analytics.breaks.break_id is 'The number of the break, by which it is accepted.';
 comment on column analytics.breaks.account is 'The account''s name in the configuration.';
 comment on column analytics.breaks.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; empty if the break has no product type.';
 comment on column analytics.breaks.coin is 'The coin of the amounts; empty if the break has no coin.';
@@ -40,10 +40,10 @@ comment on column analytics.breaks.difference is 'Observed minus expected.';
 comment on column analytics.breaks.first_bad_bill is 'The first bill that shows the break.';
 comment on column analytics.breaks.last_good_bill is 'The last bill before that whose balance is right.';
 comment on column analytics.breaks.explanation is 'What the data says about the cause.';
-comment on column analytics.breaks.state is 'open; signed off; or resolved: a later reconcile no longer found it.';
-comment on column analytics.breaks.note is 'The note of the current sign-off.';
-comment on column analytics.breaks.signed_off_by is 'The name that was given at the sign-off.';
-comment on column analytics.breaks.signed_off_at is 'When it was signed off.';
+comment on column analytics.breaks.state is 'open; accepted; or resolved: a later reconcile no longer found it.';
+comment on column analytics.breaks.note is 'The note of the acceptance.';
+comment on column analytics.breaks.accepted_by is 'Who accepted it.';
+comment on column analytics.breaks.accepted_at is 'When it was accepted.';
 comment on column analytics.breaks.resolved_at is 'When a reconcile no longer found it.';
 comment on column analytics.breaks.first_seen_at is 'When reconcile first found it.';
 comment on column analytics.breaks.last_seen_at is 'When reconcile last found it.';

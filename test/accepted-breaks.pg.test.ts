@@ -61,7 +61,7 @@ describe("breaks", () => {
     expect(await numbers()).toEqual(open);
   });
 
-  test("are signed off several at a time, with a name, and it is said", async () => {
+  test("are accepted several at a time, with a name, and it is said", async () => {
     const end = await breaks("accept", "1, 3-4", "#6", "--note", "lost in the move", "--by", "Ann");
     expect(end).toMatchObject({
       code: 0,
@@ -106,35 +106,35 @@ describe("breaks", () => {
     const [, , third] = await listed("--all");
     expect(third).toMatchObject({
       breakId: 3,
-      state: "explained",
+      state: "accepted",
       note: "again",
-      signedOffBy: null,
+      acceptedBy: null,
       decisions: [
-        { decision: "signed off", decidedBy: "Ann", note: "lost in the move" },
+        { decision: "accepted", decidedBy: "Ann", note: "lost in the move" },
         { decision: "reopened", decidedBy: "Bob", note: "found the mail" },
-        { decision: "signed off", decidedBy: null, note: "again" },
+        { decision: "accepted", decidedBy: null, note: "again" },
       ],
     });
   });
 
   test("are views: one of the breaks, one of their history", async () => {
     const { rows } = await db.execute(sql`
-      select breaks.break_id::int, breaks.state, breaks.signed_off_by, count(place)::int as decisions
+      select breaks.break_id::int, breaks.state, breaks.accepted_by, count(place)::int as decisions
       from analytics.breaks
       left join analytics.break_history using (account, break_id)
       where account = 'main'
-      group by breaks.break_id, breaks.state, breaks.signed_off_by
+      group by breaks.break_id, breaks.state, breaks.accepted_by
       order by breaks.break_id`);
     expect(rows.map((row) => Object.values(row))).toEqual([
-      [1, "signed off", "Ann", 1],
+      [1, "accepted", "Ann", 1],
       [2, "open", null, 0],
-      [3, "signed off", null, 3],
-      [4, "signed off", "Ann", 1],
+      [3, "accepted", null, 3],
+      [4, "accepted", "Ann", 1],
       [5, "open", null, 0],
     ]);
   });
 
-  test("of another difference than was signed off are open again, which the history tells", async () => {
+  test("of another difference than was accepted are open again, which the history tells", async () => {
     const account = "other";
     await db.execute(
       sql`delete from bills where account = ${account} and bill_id = ${ledger[2]?.billId}`,
@@ -146,11 +146,11 @@ describe("breaks", () => {
     expect(sixth).toMatchObject({
       difference: "20",
       decisions: [
-        { decision: "signed off", decidedBy: "Ann" },
+        { decision: "accepted", decidedBy: "Ann" },
         {
           decision: "reopened",
           decidedBy: null,
-          note: "its difference was 10 when it was signed off",
+          note: "its difference was 10 when it was accepted",
         },
       ],
     });
@@ -158,7 +158,7 @@ describe("breaks", () => {
 
   test.each<[string, readonly string[], RegExp]>([
     [
-      "a number that no open break has, and none of the others is signed off",
+      "a number that no open break has, and none of the others is accepted",
       ["accept", "2,3,99", "--note", "x"],
       /^3,99: no open break is named so; nothing was changed/m,
     ],
