@@ -113,7 +113,7 @@ export type ExchangeErrorKind =
   | "refused-permission"
   /** Stop: the request is wrong, which is a defect of this program or a change of the API. */
   | "refused-request"
-  /** Ask for a shorter or later stretch of time. */
+  /** Ask for a shorter or later period. */
   | "time-range"
   /** Set the clock by the answer's, then retry. */
   | "clock"

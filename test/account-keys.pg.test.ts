@@ -158,7 +158,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
   expect(await heldAgainstLedger(at.db, at.sandbox, "SUSDT-FUTURES", renamedAt)).toMatchObject(
     exactly,
   );
-  // Covered time is not read again: only the newest stretch was requested.
+  // Covered time is not read again: only the newest period was requested.
   expect(at.requests() - asked).toBeLessThan(6);
   for (const table of [
     "bills",
@@ -177,7 +177,7 @@ test("a renamed account is refused before the exchange is asked; the remedy rena
   }
 });
 
-test("a verification remembers the key that it heals with, and refuses one that is stored under another name", async () => {
+test("a verification remembers the key that it repairs with, and refuses one that is stored under another name", async () => {
   await using at = await house();
   const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
   const verify = ["verify", "--from", day(9), "--to", day(1), "--repair"];

@@ -84,7 +84,7 @@ describe("of a verification and a sync of one account, the second is refused wit
   });
 });
 
-test("names what differs with code 1, heals it with code 0, and says then that all is equal", async () => {
+test("names what differs with code 1, repairs it with code 0, and says then that all is equal", async () => {
   await using at = await house();
   const narrow = ["--product", "USDT-FUTURES"];
   expect((await at.run("sync", "--only", "bills", ...narrow)).code).toBe(0);
@@ -127,9 +127,9 @@ test("names what differs with code 1, heals it with code 0, and says then that a
       },
     ],
   });
-  const healing = await at.run("verify", ...span, ...narrow, "--repair");
-  expect(healing.code).toBe(0);
-  expect(healing.stdout).toMatch(/: equal, after 2 bills were repaired\n$/);
+  const repairing = await at.run("verify", ...span, ...narrow, "--repair");
+  expect(repairing.code).toBe(0);
+  expect(repairing.stdout).toMatch(/: equal, after 2 bills were repaired\n$/);
   const again = await at.run("verify", ...span, ...narrow);
   expect(again.code).toBe(0);
   expect(again.stdout).toMatch(/Z: equal\n$/);

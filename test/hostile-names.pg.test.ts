@@ -138,8 +138,8 @@ describe("names in any shape", () => {
         );
         const status = await readStatus(db, [stream], hourMs);
         expect(status.streams).toMatchObject([{ stream, bills: byId.size, rejected: kept.length }]);
-        const quarantined = (await countRejected(db)).filter((one) => one.account === account);
-        expect(quarantined).toEqual(kept.length === 0 ? [] : [{ ...stream, rows: kept.length }]);
+        const rejectedRows = (await countRejected(db)).filter((one) => one.account === account);
+        expect(rejectedRows).toEqual(kept.length === 0 ? [] : [{ ...stream, rows: kept.length }]);
       }),
       runs,
     );

@@ -12,7 +12,7 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const productType = "USDT-FUTURES";
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
-const heal = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--repair"];
+const repair = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--repair"];
 // Bills of two accounts under one name do not add up: that is not what these tests are about.
 const sync = ["sync", "--only", "bills", "--no-reconcile"];
 
@@ -82,7 +82,7 @@ test("another account's key under a known name writes nothing, by sync or by ver
   await using at = await house();
   expect((await at.run(at.main, sync)).code).toBe(0);
   const before = await at.stored();
-  for (const command of [sync, heal]) {
+  for (const command of [sync, repair]) {
     const [refused, requests] = await at.requestsOf(at.run(at.other, command));
     expect(refused.code, refused.stdout).toBe(2);
     expect(refused.stdout).toMatch(

@@ -133,10 +133,10 @@ test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
   ],
   ["compares a page", "bills", (held) => verifyStore(held).compare(held.stream, [bill])],
   [
-    "heals",
+    "repairs",
     "leases",
     (held) =>
-      verifyStore(held).heal({
+      verifyStore(held).repair({
         stream: held.stream,
         differing: [{ bill, changes: undefined }],
         rejected: [],

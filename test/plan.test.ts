@@ -91,17 +91,17 @@ describe("intervals", () => {
   });
 });
 
-/** A stretch of the last 120 days, so that some lie behind the horizon. */
-const stretch = fc
+/** A period of the last 120 days, so that some lie behind the horizon. */
+const period = fc
   .tuple(fc.integer({ min: 0, max: 120 * 24 * 60 }), fc.integer({ min: 1, max: 20 * 24 * 60 }))
   .map(([agoMinutes, minutes]): Interval => {
     const from = now - agoMinutes * minuteMs;
     return { from: epochMs(from), to: epochMs(Math.min(now, from + minutes * minuteMs)) };
   })
   .filter(({ from, to }) => from < to);
-const stretches = fc.array(stretch, { maxLength: 6 });
+const periods = fc.array(period, { maxLength: 6 });
 const openWalk = fc
-  .tuple(stretch, fc.option(fc.constant("1402"), { nil: undefined }))
+  .tuple(period, fc.option(fc.constant("1402"), { nil: undefined }))
   .map(([{ from, to }, cursor]): Walk => {
     const window = { from, to: epochMs(Math.min(to, from + windowMaxMs)) };
     return cursor === undefined ? { window } : { window, cursor, startedAt: window.to };
@@ -109,7 +109,7 @@ const openWalk = fc
 
 /** Any known time, except that lost time is never also complete. */
 const knownTime = fc
-  .record({ coverage: stretches, lost: stretches, open: fc.array(openWalk, { maxLength: 4 }) })
+  .record({ coverage: periods, lost: periods, open: fc.array(openWalk, { maxLength: 4 }) })
   .map(
     ({ coverage, lost, open }): KnownTime => ({
       coverage: union(coverage),

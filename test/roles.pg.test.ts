@@ -135,15 +135,18 @@ describe("the roles of docs/operations.md", () => {
     const ofSpan = `c_time >= '${from}Z' and c_time < '${to}Z'`;
     const sync = await runCli(["sync"], { env });
     expect(sync).toMatchObject({ code: 0 });
-    // What verify has to heal: one bill is missing, and one was restated.
+    // What verify has to repair: one bill is missing, and one was restated.
     await run(
       urlOf("owner", database),
       `delete from bills where bill_id = (select min(bill_id) from bills where ${ofSpan});
       update bills set amount = amount + 1
       where bill_id = (select max(bill_id) from bills where ${ofSpan})`,
     );
-    const heal = await runCli(["verify", "--from", from, "--to", to, "--repair"], { env });
-    expect(heal).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 bills were repaired/) });
+    const repair = await runCli(["verify", "--from", from, "--to", to, "--repair"], { env });
+    expect(repair).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/2 bills were repaired/),
+    });
     // Both are reported until they are accepted: that a bill was deleted, and the restatement.
     expect((await runCli(["reconcile"], { env })).stdout).toMatch(/^#2 +restatement /m);
     for (const args of [

@@ -50,11 +50,11 @@ async function house(options: Partial<SandboxOptions> = {}) {
 }
 
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
-const heal = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--repair"];
+const repair = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--repair"];
 
-test("a verification that heals and is stopped is logged as stopped", async () => {
+test("a verification that repairs and is stopped is logged as stopped", async () => {
   await using at = await house();
-  await using verify = await at.start(...heal);
+  await using verify = await at.start(...repair);
   await at.untilArrivals(3);
   verify.kill("SIGINT");
   expect((await verify.ended).code).toBe(1);
@@ -67,10 +67,10 @@ test("a verification that could read nothing is logged as failed, and one that m
   await using at = await house({
     alterCredential: (credential) => ({ ...credential, permissions: [] }),
   });
-  expect((await at.run(...heal)).code).toBe(1);
+  expect((await at.run(...repair)).code).toBe(1);
   const { signal } = new AbortController();
   await using lease = await new Leases(at.db).take("main", { signal });
-  expect((await at.run(...heal)).code).toBe(3);
+  expect((await at.run(...repair)).code).toBe(3);
   lease.assertHeld();
   expect(await at.runs()).toEqual([
     { command: "verify", outcome: "failed", finished: true, error: expect.stringMatching(/40014/) },

@@ -124,7 +124,7 @@ describe("a first sync", () => {
   });
 });
 
-const stretch = fc
+const period = fc
   .tuple(fc.integer({ min: -100, max: 0 }), fc.integer({ min: 1, max: 30 }))
   .map(([fromDay, days]): Interval => {
     const from = epochMs(syncedAt + fromDay * dayMs);
@@ -135,9 +135,9 @@ const stretch = fc
 test("the lists share no time, and leave none out between the start of the history and now", () => {
   fc.assert(
     fc.property(
-      fc.array(stretch, { maxLength: 5 }),
-      fc.array(stretch, { maxLength: 3 }),
-      fc.array(stretch, { maxLength: 3 }),
+      fc.array(period, { maxLength: 5 }),
+      fc.array(period, { maxLength: 3 }),
+      fc.array(period, { maxLength: 3 }),
       (covered, windows, began) => {
         // No window is planned over covered time.
         const open = subtract(union(windows), covered);

@@ -62,7 +62,7 @@ const faulty =
   (answer: Answer): Answer =>
     withFaults(answer, decide);
 
-describe("the newest stretch", () => {
+describe("the newest period", () => {
   const restatedAt = (bill: LedgerBill, at: number): LedgerBill => ({
     ...bill,
     restated: { at: epochMs(at), row: { ...(bill.row as WireBill), symbol: "RESTATED" } },

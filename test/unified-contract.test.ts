@@ -146,7 +146,7 @@ describe("a row of a unified account's ledger", () => {
 });
 
 describe("the API of a product type", () => {
-  test("is asked by the names of its own, within its longest stretch and page", () => {
+  test("is asked by the names of its own, within its longest period and page", () => {
     for (const productType of productTypes) {
       const { operation, query, windowMaxMs } = billsApiOf(productType);
       const to = epochMs(1_790_000_000_000);

@@ -36,15 +36,15 @@ async function synced(name: string, seed: number) {
 const span = { from: epochMs(simulationStart - 80 * dayMs), to: epochMs(simulationStart - dayMs) };
 const wanted = { span, productTypes: unifiedProductTypes };
 
-test("a verification of a unified account names what is missing and what differs, and heals it", async () => {
-  await using simulation = await synced("healed", 7);
+test("a verification of a unified account names what is missing and what differs, and repairs it", async () => {
+  await using simulation = await synced("repaired", 7);
   const read = () => verifyIn(tables.db, simulation, wanted);
   const sound = await read();
   expect(sound.findings).toEqual([]);
   expect(sound.streams.map(({ error }) => error)).toEqual(unifiedProductTypes.map(() => undefined));
   expect(sound.streams.every(({ compared }) => compared > 20)).toBe(true);
 
-  const inside = sql`account = 'healed' and c_time between ${new Date(span.from)} and ${new Date(span.to)}`;
+  const inside = sql`account = 'repaired' and c_time between ${new Date(span.from)} and ${new Date(span.to)}`;
   const { rows: gone } = await tables.db.execute<{ bill_id: string }>(sql`
     delete from bills
     where (product_type, bill_id) in (
@@ -62,7 +62,7 @@ test("a verification of a unified account names what is missing and what differs
       and bill_id = (
         select min(bill_id) from bills where ${inside} and product_type = 'UTA-USDT-FUTURES'
       )`);
-  const found = await verifyIn(tables.db, simulation, { ...wanted, heal: true });
+  const found = await verifyIn(tables.db, simulation, { ...wanted, repair: true });
   const missing = found.findings.filter(({ kind }) => kind === "missing");
   expect(missing).toHaveLength(gone.length);
   expect(found.findings.filter(({ kind }) => kind !== "missing")).toMatchObject([

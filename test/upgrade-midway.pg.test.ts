@@ -51,7 +51,7 @@ const upgradedAt = simulationStart + 10 * dayMs;
 /**
  * What was read of each closed stream and what is told as not read are side by side all its time, and
  * every bill of the first is stored. `status` tells the same.
- * @returns how many stretches were read.
+ * @returns how many periods were read.
  */
 async function expectAllTold(at: House, closed: readonly ClosedStream[]): Promise<number> {
   let read = 0;

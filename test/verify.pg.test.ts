@@ -94,10 +94,10 @@ const short = (findings: readonly Finding[]): readonly string[] =>
     .map((finding) => {
       switch (finding.kind) {
         case "missing":
-          return `missing ${finding.billId}${finding.isRepaired ? " healed" : ""}`;
+          return `missing ${finding.billId}${finding.isRepaired ? " repaired" : ""}`;
         case "changed": {
           const fields = finding.fields.map((one) => `${one.field} ${one.stored}>${one.served}`);
-          const remark = finding.isRepaired ? " healed" : "";
+          const remark = finding.isRepaired ? " repaired" : "";
           return `changed ${finding.billId} ${fields.join(" ")}${remark}`;
         }
         case "extra":
@@ -119,7 +119,7 @@ test("finds nothing in what a sync stored, and changes nothing, over 88 days", a
   expect(findings).toEqual([]);
   expect(streams).toMatchObject([{ error: undefined, stream: { account: at.name } }]);
   expect(streams[0]?.compared).toBe(at.bills.length);
-  await at.verify({ heal: true });
+  await at.verify({ repair: true });
   expect(await at.versions()).toEqual(before);
 });
 
@@ -131,7 +131,7 @@ const quirks: readonly Quirks[] = [
 ];
 
 test.each(quirks)(
-  "names exactly what was damaged, heals it, and is then content and rewrites nothing: %j",
+  "names exactly what was damaged, repairs it, and is then content and rewrites nothing: %j",
   async (quirk) => {
     await using at = await synced({ quirks: quirk });
     const { bill, bills } = at;
@@ -161,14 +161,14 @@ test.each(quirks)(
     );
     expect(await at.versions()).toEqual(damaged);
 
-    const healing = await at.verify({ heal: true });
-    expect(short(healing.findings)).toEqual(
-      [extra, `${change} healed`, ...missing.map((id) => `missing ${id} healed`)].toSorted(),
+    const repairing = await at.verify({ repair: true });
+    expect(short(repairing.findings)).toEqual(
+      [extra, `${change} repaired`, ...missing.map((id) => `missing ${id} repaired`)].toSorted(),
     );
-    const healed = await at.versions();
-    const second = await at.verify({ heal: true });
+    const repaired = await at.versions();
+    const second = await at.verify({ repair: true });
     expect(short(second.findings)).toEqual([extra]);
-    expect(await at.versions()).toEqual(healed);
+    expect(await at.versions()).toEqual(repaired);
     const [comparison] = await at.simulation.compare();
     expect(comparison).toMatchObject({ missing: [], different: [], extra: ["999"] });
     const { rows: revisions } = await db.execute(
@@ -214,7 +214,7 @@ test("reads no more than its span: what is wrong outside of it is not named", as
   );
 });
 
-test("finds and heals what appeared, or was restated, later than the settle lag: a sync cannot know of it", async () => {
+test("finds and repairs what appeared, or was restated, later than the settle lag: a sync cannot know of it", async () => {
   await using at = await synced({
     name: "late bills",
     futureDays: 10,
@@ -246,8 +246,8 @@ test("finds and heals what appeared, or was restated, later than the settle lag:
   // The next sync reads bills that are a second late.
   expect([...lateness].toSorted((one, other) => one - other)).toEqual([hourMs, 8 * dayMs]);
   const restated = inside.filter((bill) => bill.restated !== undefined);
-  const named = async (heal: boolean) => {
-    const { findings } = await at.verify({ span, heal });
+  const named = async (repair: boolean) => {
+    const { findings } = await at.verify({ span, repair });
     const of = (kind: Finding["kind"]) =>
       findings.flatMap((one) => (one.kind === kind ? [one.billId] : [])).toSorted();
     return { missing: of("missing"), changed: of("changed") };
@@ -321,7 +321,7 @@ test("says so where part of its span could not be read, or all of it", async () 
   expect(String(partly.streams[0]?.error)).toContain("it broke");
 });
 
-test("lists rows that break the contract, keeps them when it heals, and takes those that were accepted for equal", async () => {
+test("lists rows that break the contract, keeps them when it repairs, and takes those that were accepted for equal", async () => {
   await using at = await synced({
     alterLedger: (ledger) => withBrokenRows(ledger, { seed: "verify", count: 8 }),
   });
@@ -343,8 +343,8 @@ test("lists rows that break the contract, keeps them when it heals, and takes th
   expect(short(first)).toHaveLength(8);
   expect(short(first).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
   expect(await keptRows()).toBe(0);
-  const healing = await rejectedOf({ heal: true });
-  expect(sorted(healing)).toEqual(sorted(first));
+  const repairing = await rejectedOf({ repair: true });
+  expect(sorted(repairing)).toEqual(sorted(first));
   expect(await keptRows()).toBe(8);
   await db.execute(sql`
     update rejected_bills set resolved_at = clock_timestamp() where account = ${at.name}`);
@@ -374,7 +374,7 @@ describe("a repair", () => {
     const { account } = stream;
     const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID());
     const differing = [{ bill: aBill(), changes: undefined }];
-    return { account, heal: () => store.heal({ stream, differing, rejected: [] }) };
+    return { account, repair: () => store.repair({ stream, differing, rejected: [] }) };
   }
 
   const storedOf = async (account: string) => {
@@ -383,22 +383,22 @@ describe("a repair", () => {
   };
 
   test("of a verify that has lost the account writes nothing", async () => {
-    const { account, heal } = await verifiedAccount();
+    const { account, repair } = await verifiedAccount();
     await db.execute(sql`update leases set epoch = 2 where account = ${account}`);
-    await expect(heal()).rejects.toThrow(LeaseLostError);
+    await expect(repair()).rejects.toThrow(LeaseLostError);
     expect(await storedOf(account)).toEqual([]);
     await db.execute(sql`update leases set epoch = 1 where account = ${account}`);
-    await heal();
+    await repair();
     expect(await storedOf(account)).toHaveLength(1);
   });
 });
 
-test("heals a whole ledger that nobody ever synced, at the whole rate limit", async () => {
+test("repairs a whole ledger that nobody ever synced, at the whole rate limit", async () => {
   const name = randomUUID();
   await using simulation = simulate(database.url, { seed: "new", name, density: 0.2 });
   const now = simulation.time.clock.now();
   const span = { from: epochMs(now - historyMs), to: now };
-  const { findings, streams } = await verifyIn(db, simulation, { span, heal: true });
+  const { findings, streams } = await verifyIn(db, simulation, { span, repair: true });
   expect(streams.map(({ error }) => error)).toEqual(streams.map(() => undefined));
   expect(findings.every((one) => one.kind === "missing" && one.isRepaired)).toBe(true);
   for (const comparison of await simulation.compare()) {

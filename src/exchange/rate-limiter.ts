@@ -25,7 +25,7 @@ export type RateLimiter = {
 };
 
 /**
- * At most this many requests may arrive at the exchange in any rolling stretch of `perMs`. The numbers are in
+ * At most this many requests may arrive at the exchange in any rolling period of `perMs`. The numbers are in
  * each operation's `limit` in src/contract. `addressLimit` in address-limits.ts is for all operations together.
  */
 export type RateLimit = { readonly requests: number; readonly perMs: number };

@@ -16,7 +16,7 @@ const request: Refusal = {
 const timeRange: Refusal = {
   kind: "time-range",
   remedy:
-    "the exchange serves bills of the last 90 days in stretches of at most 7 days, those of a " +
+    "the exchange serves bills of the last 90 days in periods of at most 7 days, those of a " +
     "unified account of at most 30",
 };
 const later: Refusal = { kind: "unavailable", remedy: "try again later" };

@@ -34,19 +34,19 @@ export function openVerifyStore(
     );
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
-  let healsSince: string | undefined;
+  let repairedSince: string | undefined;
   return {
     compare: (stream, bills) => read((from) => compareBills(from, stream, bills)),
     whyForeign: (stream, bills, within) =>
-      read((from) => whyForeign(from, stream, bills, within, healsSince)),
+      read((from) => whyForeign(from, stream, bills, within, repairedSince)),
     stored: (stream, window) => storedBills(read, stream, window),
     accepted: (stream, rows) => read((from) => areResolved(from, stream, rows)),
-    heal: (repair) =>
+    repair: (repair) =>
       turns.add(() =>
         transact(async (tx) => {
           await checkLease(tx, lease);
-          healsSince ??= await databaseNow(tx);
-          await heal(tx, repair, runId);
+          repairedSince ??= await databaseNow(tx);
+          await storeRepair(tx, repair, runId);
           lease.assertHeld?.();
         }),
       ),
@@ -83,7 +83,7 @@ async function whyForeign(
   stream: Stream,
   bills: readonly Bill[],
   { from, to }: Interval,
-  healsSince: string | undefined,
+  repairedSince: string | undefined,
 ): Promise<string | undefined> {
   const { account, productType } = stream;
   const { rows } = await db.execute(sql`
@@ -93,7 +93,7 @@ async function whyForeign(
       and product_type = ${productType}
       and c_time >= ${isoTime(from)}
       and c_time < ${isoTime(to)}
-      and ingested_at < ${healsSince ?? "infinity"}::timestamptz
+      and ingested_at < ${repairedSince ?? "infinity"}::timestamptz
     limit 1`);
   if (rows.length > 0) {
     return `none of the ${bills.length} bills that were served is stored, and others of their time are`;
@@ -141,7 +141,7 @@ async function* storedBills(
   }
 }
 
-async function heal(
+async function storeRepair(
   tx: Transaction,
   { stream, differing, rejected }: Repair,
   runId: string,

@@ -49,8 +49,8 @@ export function chart(
     const text = `${daysText(bar)}: balance ${bar.closing === null ? "unknown" : allDigits(bar.closing)}, result ${allDigits(bar.figures.result, "+")} ${coin}${bar.isComplete ? "" : ", not all read"}`;
     return html`<a href="${addressOf(bar)}" aria-label="${text}"><title>${text}</title>${rect("hit", left, right, 0, resultArea.bottom)}${rect(value > zero ? "out" : "in", left + (right - left) * 0.15, right - (right - left) * 0.15, value, zero)}</a>`;
   });
-  const shaded = unread.map((stretch) =>
-    rect("unread", placeOf(stretch.from), endOf(stretch), 0, resultArea.bottom),
+  const shaded = unread.map((period) =>
+    rect("unread", placeOf(period.from), endOf(period), 0, resultArea.bottom),
   );
   const broken = breaks
     .filter((day) => placeOf(day) >= 0 && placeOf(day) < 100)

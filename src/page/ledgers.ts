@@ -15,10 +15,7 @@ export function ledgersSection(overview: Overview): Html {
     ledgers.filter(({ isDemo }) => !isDemo),
     ledgers.filter(({ isDemo }) => isDemo),
   ];
-  const start = Math.min(
-    ...ledgers.flatMap(({ stretches }) => stretches.map(({ from }) => from)),
-    now,
-  );
+  const start = Math.min(...ledgers.flatMap(({ periods }) => periods.map(({ from }) => from)), now);
   const isOne = new Set(ledgers.map(({ account }) => account)).size <= 1;
   const table = (
     rows: readonly Ledger[],
@@ -46,9 +43,9 @@ type Drawing = {
 };
 
 function ledgerRow(ledger: Ledger, { start, now, isOne, isAtWork }: Drawing): Html {
-  const { account, productType, bills, findings, stretches } = ledger;
+  const { account, productType, bills, findings, periods } = ledger;
   const name = isOne ? productType : `${account} ${productType}`;
-  const readTo = stretches.findLast(({ state }) => state === "complete")?.to;
+  const readTo = periods.findLast(({ state }) => state === "complete")?.to;
   const states = [...Map.groupBy(findings, ({ kind }) => kind).values()].flatMap(
     ([one, ...more]) =>
       one === undefined
@@ -59,7 +56,7 @@ function ledgerRow(ledger: Ledger, { start, now, isOne, isAtWork }: Drawing): Ht
     states.length === 0
       ? html`<span class="good">complete</span>`
       : html`<span class="${states[0]?.tone ?? ""}">${states.map(({ text }) => text).join(", ")}</span>`;
-  const isUnread = stretches.some(({ state: one }) => one === "missing");
+  const isUnread = periods.some(({ state: one }) => one === "unread");
   return html`<tr><th scope="row">${name}</th><td class="n">${formatCount(bills)}</td><td class="wide">${strip(ledger, start, now)}</td><td>${timeTag(readTo)}</td><td class="n">${isAtWork && isUnread ? "reading" : state}</td></tr>`;
 }
 
@@ -88,14 +85,14 @@ function stateOf(findings: readonly [Finding, ...Finding[]], now: EpochMs): stri
   }
 }
 
-const strip = ({ stretches }: Ledger, start: number, now: EpochMs): Html => {
+const strip = ({ periods }: Ledger, start: number, now: EpochMs): Html => {
   const placeOf = (time: number) =>
     Math.round(Math.max(0, Math.min(1, (time - start) / Math.max(1, now - start))) * 10_000) / 100;
-  const label = stretches
+  const label = periods
     .map(
       ({ state, from, to }) =>
         `${state} ${isoTime(from).slice(0, 10)} to ${isoTime(to).slice(0, 10)}`,
     )
     .join(", ");
-  return html`<svg class="strip" height="8" role="img" aria-label="${stretches.length > 12 ? `${stretches.length} stretches of time` : label}">${stretches.map(({ state, from, to }) => html`<rect class="${state}" x="${placeOf(from)}%" width="${Math.max(0.4, placeOf(to) - placeOf(from))}%" height="8"/>`)}</svg>`;
+  return html`<svg class="strip" height="8" role="img" aria-label="${periods.length > 12 ? `${periods.length} periods` : label}">${periods.map(({ state, from, to }) => html`<rect class="${state}" x="${placeOf(from)}%" width="${Math.max(0.4, placeOf(to) - placeOf(from))}%" height="8"/>`)}</svg>`;
 };

@@ -24,9 +24,9 @@ export type OverviewDeps = Pick<Scope, "limits"> & {
   readonly variables?: string | undefined;
 };
 
-/** A stretch of a ledger's time. Times are in ms since the Unix epoch. */
-export type Stretch = {
-  readonly state: "complete" | "lost" | "missing";
+/** A period of a ledger's time. Times are in ms since the Unix epoch. */
+export type Period = {
+  readonly state: "complete" | "lost" | "unread";
   readonly from: EpochMs;
   readonly to: EpochMs;
 };
@@ -36,7 +36,7 @@ export type Ledger = {
   readonly productType: string;
   readonly bills: number;
   readonly isDemo: boolean;
-  readonly stretches: readonly Stretch[];
+  readonly periods: readonly Period[];
   readonly findings: readonly Finding[];
 };
 
@@ -182,10 +182,10 @@ async function readLedgers(
   return rows.map(({ bills, ...row }) => ({
     ...row,
     bills: Number(bills),
-    stretches: spans
+    periods: spans
       .filter((span) => span.account === row.account && span.productType === row.productType)
       .map((span) => ({
-        state: span.state === "expired" ? "lost" : (span.state as Stretch["state"]),
+        state: span.state as Period["state"],
         from: timeFrom(span.from),
         to: timeFrom(span.to),
       })),
@@ -216,6 +216,6 @@ export async function readBreakDays(
 }
 
 /** The end of a ledger's newest complete time; undefined where time before it is missing or lost. */
-export function throughOf({ stretches }: Ledger): EpochMs | undefined {
-  return stretches.every(({ state }) => state === "complete") ? stretches.at(-1)?.to : undefined;
+export function throughOf({ periods }: Ledger): EpochMs | undefined {
+  return periods.every(({ state }) => state === "complete") ? periods.at(-1)?.to : undefined;
 }

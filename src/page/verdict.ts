@@ -4,7 +4,7 @@ import { formatCount, formatCounted } from "../output/format.ts";
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block } from "./layout.ts";
-import { type Ledger, type Overview, type Stretch, throughOf } from "./overview.ts";
+import { type Ledger, type Overview, type Period, throughOf } from "./overview.ts";
 
 /** The colour of a severity. */
 export const toneOf = { critical: "bad", warning: "warn", notice: "quiet", good: "good" } as const;
@@ -44,10 +44,10 @@ function completeThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
 }
 
 function progress({ ledgers }: Overview): Html {
-  const all = ledgers.flatMap(({ isDemo, stretches }) => (isDemo ? [] : stretches));
-  const msOfState = (own: readonly Stretch[]) =>
+  const all = ledgers.flatMap(({ isDemo, periods }) => (isDemo ? [] : periods));
+  const msOfState = (own: readonly Period[]) =>
     own.reduce((sum, { from, to }) => sum + to - from, 0);
-  const read = msOfState(all.filter(({ state }) => state !== "missing"));
+  const read = msOfState(all.filter(({ state }) => state !== "unread"));
   const percent = Math.floor((read / Math.max(1, msOfState(all))) * 1_000) / 10;
   return html`<p class="progress"><progress max="100" value="${percent}" aria-label="time that was read"></progress> ${percent.toFixed(1)} % of the time is read</p>`;
 }

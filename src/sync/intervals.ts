@@ -1,6 +1,6 @@
 import { type EpochMs, epochMs } from "../contract/time.ts";
 
-/** A stretch of time, half-open: `from` belongs to it, `to` does not. Never empty. */
+/** A period, half-open: `from` belongs to it, `to` does not. Never empty. */
 export type Interval = { readonly from: EpochMs; readonly to: EpochMs };
 
 /** The interval between two times, or none where it would be empty. */

@@ -223,5 +223,5 @@ export type VerifyStore = {
   /** For each row, whether somebody signed it off. */
   accepted(stream: Stream, rows: readonly RejectedRow[]): Promise<readonly boolean[]>;
   /** Writes the differing bills and the rejected rows. Fails once another run has taken the account. */
-  heal(repair: Repair): Promise<void>;
+  repair(repair: Repair): Promise<void>;
 };

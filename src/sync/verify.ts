@@ -28,7 +28,7 @@ export type VerifyDeps = {
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
   /** Whether to repair differences. */
-  readonly heal: boolean;
+  readonly repair: boolean;
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => void;
   /** Called with every failed request. */
@@ -229,7 +229,7 @@ export class StreamVerify {
   }
 
   async #compare(reading: VerifiedWindow, page: PageCommit): Promise<PageCounts> {
-    const { store, heal, onFinding } = this.#deps;
+    const { store, repair, onFinding } = this.#deps;
     const { stream } = this;
     const { bills, rejected: broken } = reading.take(page);
     const rejected = broken.filter((row) => this.#isNew(row));
@@ -239,8 +239,8 @@ export class StreamVerify {
     if (bills.length > 0 && missing.length === bills.length) {
       await this.#refuseForeign(reading, bills);
     }
-    const isRepaired = heal && differing.length + rejected.length > 0;
-    if (isRepaired) await store.heal({ stream, differing, rejected });
+    const isRepaired = repair && differing.length + rejected.length > 0;
+    if (isRepaired) await store.repair({ stream, differing, rejected });
     for (const { bill, changes } of differing) {
       const { billId, cTime } = bill;
       const difference = { stream, billId, cTime, isRepaired };

@@ -5,7 +5,7 @@ import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
-import type { Healed } from "./verify-process.ts";
+import type { Repaired } from "./verify-process.ts";
 
 /** With which of its two contents a bill was served. */
 export type Version = "original" | "restated";
@@ -87,7 +87,7 @@ export function committedStreams(ledger: SimulatedLedger) {
       return older;
     },
     /** @returns the bills whose newer content was replaced by an older one. */
-    addHealed({ repair, written }: Healed): readonly string[] {
+    addRepaired({ repair, written }: Repaired): readonly string[] {
       const { productType } = repair.stream;
       const { rejected } = streamOf(productType);
       for (const { received } of repair.rejected) rejected.add(JSON.stringify(received));

@@ -7,7 +7,7 @@ import type { ProcessFault, Step } from "./history.ts";
 import { type SimulatedProcess, startProcess } from "./process.ts";
 import type { Run, Verification } from "./run-record.ts";
 import { startSync } from "./sync-process.ts";
-import { checkHealed } from "./verification-checks.ts";
+import { checkRepaired } from "./verification-checks.ts";
 import { startVerify, type VerifyOutcome } from "./verify-process.ts";
 import type { World } from "./world.ts";
 
@@ -120,9 +120,9 @@ export function startVerification(world: World, options: VerificationOptions, on
     faults: [],
     onDatabaseFault: () => undefined,
     span: verification.span,
-    heal: true,
+    repair: true,
     trace: world.trace,
-    onHealed: (healed) => checkHealed(world, verification, healed),
+    onRepaired: (repaired) => checkRepaired(world, verification, repaired),
   });
   const ended = verify.ended.then((outcome) => {
     verification.outcome = outcome;

@@ -5,22 +5,22 @@ import { versionOf } from "./committed.ts";
 import { lostBills } from "./row-checks.ts";
 import type { Verification } from "./run-record.ts";
 import type { StreamTables, Tables } from "./tables.ts";
-import type { Healed, VerifyOutcome } from "./verify-process.ts";
+import type { Repaired, VerifyOutcome } from "./verify-process.ts";
 import type { World } from "./world.ts";
 
 /** What a repair wrote, at the moment of the server's commit. */
-export function checkHealed(
+export function checkRepaired(
   { committed, verdicts, trace, time }: World,
   { name }: Verification,
-  healed: Healed,
+  repaired: Repaired,
 ): void {
   trace(`${time.now()} ${name} commits a repair`);
-  const wanted = new Set(healed.repair.differing.map(({ bill }) => bill.billId));
-  const others = healed.written.filter(({ billId }) => !wanted.has(billId));
-  verdicts.check("verified", healed.written.length, [
+  const wanted = new Set(repaired.repair.differing.map(({ bill }) => bill.billId));
+  const others = repaired.written.filter(({ billId }) => !wanted.has(billId));
+  verdicts.check("verified", repaired.written.length, [
     ...others.map(({ billId }) => `${name} wrote ${billId}, which it had not found to differ`),
     ...committed
-      .addHealed(healed)
+      .addRepaired(repaired)
       .map((billId) => `${name} put an older content of ${billId} in the place of a newer one`),
   ]);
 }
@@ -79,7 +79,7 @@ export function checkFindings(world: World, verification: Verification, before: 
       ...differing("changed", (bill, at) => isRestated(bill, at) && isOriginal(stored, bill)),
       ...told
         .filter((finding) => "isRepaired" in finding && !finding.isRepaired)
-        .map(({ billId }) => `${billId} differs and was not healed`),
+        .map(({ billId }) => `${billId} differs and was not repaired`),
       ...misnamed(
         "extra",
         told,

@@ -16,7 +16,7 @@ import type { WrittenBill } from "./committed.ts";
 import type { ProcessDatabase } from "./database.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";
 
-export type Healed = {
+export type Repaired = {
   readonly repair: Repair;
   /** The rows that the transaction wrote, as the database reports them. */
   readonly written: readonly WrittenBill[];
@@ -24,10 +24,10 @@ export type Healed = {
 
 export type VerifyProcessOptions = OutsideOptions & {
   readonly span: Interval;
-  readonly heal: boolean;
+  readonly repair: boolean;
   readonly trace: (line: string) => void;
   /** Called when the server has committed a repair. */
-  readonly onHealed: (healed: Healed) => void;
+  readonly onRepaired: (repaired: Repaired) => void;
 };
 
 export type VerifyOutcome = {
@@ -44,7 +44,7 @@ export type VerifyProcess = {
 
 /** Starts the real verification of the sandbox's account in a simulated process. */
 export function startVerify(options: VerifyProcessOptions): VerifyProcess {
-  const { process, sandbox, productTypes, span, heal, trace, onHealed } = options;
+  const { process, sandbox, productTypes, span, repair, trace, onRepaired } = options;
   const { account } = sandbox;
   const repairs: Repair[] = [];
   let written: readonly WrittenBill[] = [];
@@ -58,7 +58,7 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
     onCommit() {
       const [repair] = repairs;
       if (repair === undefined) throw new Error("the server committed what nobody wrote");
-      onHealed({ repair, written });
+      onRepaired({ repair, written });
     },
   });
   const verify = async (): Promise<VerifyOutcome> => {
@@ -72,7 +72,7 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         exchangeNow: exchange.exchangeNow,
         assertHeld: lease.assertHeld,
         store: noting(openVerifyStore(db, lease, randomUUID()), repairs),
-        heal,
+        repair,
         signal,
         onFinding: (finding) => findings.push(finding),
         onFailure: () => undefined,
@@ -90,10 +90,10 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
 function noting(store: VerifyStore, repairs: Repair[]): VerifyStore {
   return {
     ...store,
-    async heal(repair) {
+    async repair(repair) {
       repairs.push(repair);
       try {
-        return await store.heal(repair);
+        return await store.repair(repair);
       } finally {
         repairs.splice(repairs.indexOf(repair), 1);
       }

@@ -17,7 +17,7 @@ import { accountOf, type Simulation, transportOf } from "./simulation.ts";
 
 export type VerificationOptions = {
   readonly span: Interval;
-  readonly heal?: boolean;
+  readonly repair?: boolean;
   readonly productTypes?: readonly ProductType[];
   /** The one-way delay, ms. */
   readonly latencyMs?: () => number;
@@ -36,7 +36,7 @@ export async function verifyIn(
   { sandbox, time }: Simulation,
   options: VerificationOptions,
 ): Promise<Verified> {
-  const { span, heal = false, productTypes: wanted = classicProductTypes } = options;
+  const { span, repair = false, productTypes: wanted = classicProductTypes } = options;
   const { wrapStore = (store: VerifyStore) => store } = options;
   const account = accountOf(sandbox, wanted);
   const { signal } = new AbortController();
@@ -58,14 +58,14 @@ export async function verifyIn(
         yield* await time.hold(() => Array.fromAsync(real.stored(...given)));
       },
       accepted: (...given) => time.hold(() => real.accepted(...given)),
-      heal: (...given) => time.hold(() => real.heal(...given)),
+      repair: (...given) => time.hold(() => real.repair(...given)),
     };
     const deps: VerifyDeps = {
       client,
       exchangeNow,
       assertHeld: lease.assertHeld,
       store,
-      heal,
+      repair,
       signal,
       onFinding: (finding) => findings.push(finding),
       onFailure: () => undefined,

@@ -112,8 +112,8 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     const opened = openVerifyStore(db, lease, runId, lockWaits);
     const verifying: VerifyDeps = {
       ...asking,
-      store: { ...opened, heal: (rows) => key.store(pageOf(rows), () => opened.heal(rows)) },
-      heal: repair,
+      store: { ...opened, repair: (rows) => key.store(pageOf(rows), () => opened.repair(rows)) },
+      repair,
       onFinding: (finding) => findings.add(finding),
       onFailure: (stream, { message }) =>
         notice(`${streamName(stream)}: a request failed: ${message}`),

@@ -36,10 +36,10 @@ cross join lateral (
   from (
     select
       chained.*,
-      -- A bill that shows a balance begins a stretch. The bills after it that show none belong to
+      -- A bill that shows a balance begins a period. The bills after it that show none belong to
       -- it.
-      max(balance - moved) over (partition by stretch) as base,
-      min(position) over (partition by stretch) as shown_at
+      max(balance - moved) over (partition by period) as base,
+      min(position) over (partition by period) as shown_at
     from (
       select
         product_type,
@@ -57,7 +57,7 @@ cross join lateral (
         wallet_fee,
         row_number() over chain as position,
         sum(wallet_amount + wallet_fee) over chain as moved,
-        count(balance) over chain as stretch
+        count(balance) over chain as period
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
       where entries.account = known.account

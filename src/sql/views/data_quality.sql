@@ -1,6 +1,6 @@
 create or replace view analytics.data_quality as
 with checks as (
-  select account, product_type, 'quarantined rows' as check, 1 as rows, (rejected_at at time zone 'UTC')::date as day
+  select account, product_type, 'rejected rows' as check, 1 as rows, (rejected_at at time zone 'UTC')::date as day
   from rejected_bills
   where resolved_at is null
   union all
@@ -57,5 +57,5 @@ comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUT
 comment on column analytics.data_quality.is_demo is 'Whether this is demo trading, which is not money.';
 comment on column analytics.data_quality."check" is 'What was found.';
 comment on column analytics.data_quality."rows" is 'How often.';
-comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found, by the exchange''s clock or, for quarantine and restatements, the database''s clock.';
+comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found, by the exchange''s clock or, for rejected rows and restatements, the database''s clock.';
 comment on column analytics.data_quality.last_on is 'The last such day.';
