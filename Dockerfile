@@ -17,5 +17,5 @@ COPY --from=build /build/src/*.js src/
 COPY --from=build /build/dist dist
 # Nothing here is theirs: the program writes to the database of DATABASE_URL alone.
 USER node
-ENTRYPOINT ["node", "--max-semi-space-size=16", "--max-old-space-size=2000", "src/bin.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=2", "--max-old-space-size=2000", "src/bin.js"]
 CMD ["sync"]
