@@ -57,13 +57,12 @@ export const lastRuns = sql`
   )`;
 
 /** How long a run is kept in `sync_runs`. */
-export const keptDays = 400;
+const keptDays = 400;
 /** The same where the table has more than a million runs, which 100,000 accounts add in half a day. */
 const keptDaysOfMany = 7;
 const manyRuns = 1_000_000;
 
-// Runs are deleted in batches, so that no transaction is long. Each batch reads all rejected rows, which have
-// no index on the run, so a batch is large: 100,000 accounts add two million runs a day.
+// Runs are deleted in batches, so that no transaction is long: 100,000 accounts add two million runs a day.
 const batchRuns = 100_000;
 const batchesMax = 100;
 
@@ -88,77 +87,51 @@ export async function forgetOldRuns(
 }
 
 async function forget(db: Database, runId: string, signal: AbortSignal): Promise<number> {
-  const days = await daysToKeep(db, runId);
-  if (days === undefined) return 0;
-  const last = await readLastRuns(db);
+  const end = await readEnd(db, runId);
+  if (end === undefined) return 0;
+  const { rows } = await db.execute<{ run_id: string }>(sql`
+    select distinct run_id
+    from rejected_bills`);
+  const named = textArray(rows.map(({ run_id }) => run_id));
   let deleted = 0;
-  let before: OldRun | undefined;
   for (let batch = 0; batch < batchesMax && !signal.aborted; batch++) {
-    const old = await readOld(db, days, before);
-    before = old.at(-1);
-    if (before === undefined) break;
-    const ids = old.map(({ run_id }) => run_id).filter((runId) => !last.has(runId));
-    const named = await namedRuns(db, ids);
-    const free = ids.filter((runId) => !named.has(runId));
-    await db.execute(sql`delete from sync_runs where run_id = any(${textArray(free)}::uuid[])`);
-    deleted += free.length;
+    const { rowCount } = await db.execute(sql`
+      with recursive ${lastRuns}
+      delete from sync_runs
+      where run_id in (
+        select run_id
+        from sync_runs
+        where started_at < ${end}
+          and run_id <> all(${named}::uuid[])
+          and run_id not in (select run_id from last)
+        limit ${batchRuns}
+      )`);
+    deleted += rowCount ?? 0;
+    if (rowCount !== batchRuns) break;
   }
   return deleted;
 }
 
-/** Undefined where the run is not the first of its day. */
-async function daysToKeep(db: Database, runId: string): Promise<number | undefined> {
-  const { rows } = await db.execute<{ is_first: boolean; runs: number }>(sql`
+/** The time before which runs are too old; undefined where the run is not the first of its day. */
+async function readEnd(db: Database, runId: string): Promise<string | undefined> {
+  const { rows } = await db.execute<{ is_first: boolean; end: string }>(sql`
     with own as (
       select started_at
       from sync_runs
       where run_id = ${runId}
+    ),
+    table_size as (
+      select case when reltuples > ${manyRuns} then ${keptDaysOfMany}::int else ${keptDays} end as days
+      from pg_class
+      where oid = 'sync_runs'::regclass
     )
     select
       run_id = ${runId} as is_first,
-      (select reltuples from pg_class where oid = 'sync_runs'::regclass) as runs
+      ${timeText(sql`(statement_timestamp() - (select days from table_size) * interval '1 day')`)} as end
     from sync_runs
     where started_at >= date_trunc('day', (select started_at from own), 'UTC')
     order by started_at, run_id
     limit 1`);
-  const { is_first, runs } = onlyRow(rows, "the first run of the day");
-  if (!is_first) return undefined;
-  return runs > manyRuns ? keptDaysOfMany : keptDays;
-}
-
-type OldRun = { readonly run_id: string; readonly started_at: string };
-
-/**
- * The next batch of runs that are too old, newest first: those that stay for ever are most of the oldest
- * ones, and must not be all that the batches reach.
- */
-async function readOld(db: Database, days: number, before?: OldRun): Promise<readonly OldRun[]> {
-  const { rows } = await db.execute<OldRun>(sql`
-    select run_id, ${timeText(sql`started_at`)} as started_at
-    from sync_runs
-    where sync_runs.started_at < statement_timestamp() - ${days} * interval '1 day'
-      and (sync_runs.started_at, run_id) < (
-        ${before?.started_at ?? "infinity"}::timestamptz,
-        ${before?.run_id ?? "00000000-0000-0000-0000-000000000000"}::uuid
-      )
-    order by sync_runs.started_at desc, run_id desc
-    limit ${batchRuns}`);
-  return rows;
-}
-
-/** The last run of each command and outcome. */
-async function readLastRuns(db: Database): Promise<ReadonlySet<string>> {
-  const { rows } = await db.execute<{ run_id: string }>(sql`
-    with recursive ${lastRuns}
-    select run_id
-    from last`);
-  return new Set(rows.map(({ run_id }) => run_id));
-}
-
-/** The runs that a rejected row of any account names. */
-async function namedRuns(db: Database, runs: readonly string[]): Promise<ReadonlySet<string>> {
-  const ids = sql`${textArray(runs)}::uuid[]`;
-  const { rows } = await db.execute<{ run_id: string }>(sql`
-    select distinct run_id from rejected_bills where run_id = any(${ids})`);
-  return new Set(rows.map(({ run_id }) => run_id));
+  const { is_first, end } = onlyRow(rows, "the first run of the day");
+  return is_first ? end : undefined;
 }

@@ -2,25 +2,19 @@ import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import pg, { escapeIdentifier } from "pg";
 import { DatabaseError } from "../errors.ts";
-import { onlyRow } from "./sql/only-row.ts";
 
 /**
- * What roles other than this user, superusers and the owners of the database, of its schema public and of its
- * tables have in the schemas that names are looked up in. A function or an operator there runs as this
- * user wherever its types fit an expression better than Postgres's own do.
+ * What lets other roles than this user, superusers and the owners of the database, of its schema public and of
+ * its tables run code as this user. A function or an operator in the schemas that names are looked up in runs
+ * wherever its types fit an expression better than Postgres's own do.
  */
-type Strangers = {
-  /** Schemas in which everybody may create, and the role that may end this. */
-  readonly open: readonly {
-    readonly schema: string;
-    readonly owner: string;
-    readonly isOurs: boolean;
-  }[];
-  readonly objects: readonly {
-    readonly object: string;
-    readonly owner: string;
-    readonly runs: boolean;
-  }[];
+type Stranger = {
+  /** A schema in which everybody may create; else a function, an operator or a trigger. */
+  readonly schema: string | null;
+  readonly object: string;
+  /** Who may end it. */
+  readonly owner: string;
+  readonly isOurs: boolean;
 };
 
 // The place of the answer among those of the statements of the question.
@@ -48,73 +42,50 @@ const question = `
       or oid = (select relowner from pg_class where oid = to_regclass('public.bills'))
   ),
   made as (
-    select 'pg_proc'::regclass as class, oid, pronamespace as schema, proowner as owner, true as runs
+    select 'pg_proc'::regclass as class, oid, pronamespace as schema, proowner as owner
     from pg_proc
     union all
-    select 'pg_operator'::regclass, oid, oprnamespace, oprowner, true
+    select 'pg_operator'::regclass, oid, oprnamespace, oprowner
     from pg_operator
     union all
-    select 'pg_class'::regclass, oid, relnamespace, relowner, false
-    from pg_class
-    where relkind <> 'i'
-    union all
-    select 'pg_type'::regclass, oid, typnamespace, typowner, false
-    from pg_type
-    where typrelid = 0
-      and typelem = 0
-    union all
-    select 'pg_trigger'::regclass, pg_trigger.oid, relnamespace, proowner, true
+    select 'pg_trigger'::regclass, pg_trigger.oid, relnamespace, proowner
     from pg_trigger
     join pg_class on pg_class.oid = tgrelid
     join pg_proc on pg_proc.oid = tgfoid
     where relowner in (select oid from trusted)
   )
   select
-    coalesce(
-      (
-        select json_agg(json_build_object(
-          'schema', nspname,
-          'owner', pg_get_userbyid(nspowner),
-          'isOurs', pg_has_role(nspowner, 'usage')
-        ))
-        from schemas
-        where exists (
-          select
-          from aclexplode(nspacl)
-          where grantee = 0
-            and privilege_type = 'CREATE'
-        )
-      ),
-      '[]'
-    ) as open,
-    coalesce(
-      (
-        select json_agg(json_build_object(
-          'object', pg_describe_object(class, made.oid, 0),
-          'owner', pg_get_userbyid(made.owner),
-          'runs', runs
-        ))
-        from made
-        where schema in (select oid from schemas)
-          and made.owner not in (select oid from trusted)
-          and not exists (
-            select
-            from pg_depend
-            where classid = class
-              and objid = made.oid
-              and deptype = 'e'
-          )
-      ),
-      '[]'
-    ) as objects;
+    nspname as schema,
+    'schema' as object,
+    pg_get_userbyid(nspowner) as owner,
+    pg_has_role(nspowner, 'usage') as "isOurs"
+  from schemas
+  where exists (
+    select
+    from aclexplode(nspacl)
+    where grantee = 0
+      and privilege_type = 'CREATE'
+  )
+  union all
+  select null, pg_describe_object(class, made.oid, 0), pg_get_userbyid(made.owner), false
+  from made
+  where schema in (select oid from schemas)
+    and made.owner not in (select oid from trusted)
+    and not exists (
+      select
+      from pg_depend
+      where classid = class
+        and objid = made.oid
+        and deptype = 'e'
+    );
   commit`;
 
 /** In one round trip. */
-export async function findStrangers(client: pg.ClientBase): Promise<Strangers> {
+async function findStrangers(client: pg.ClientBase): Promise<readonly Stranger[]> {
   // The driver answers a text of several statements by a list, which its types do not know.
-  const answers: unknown = await client.query<Strangers>(question);
+  const answers: unknown = await client.query<Stranger>(question);
   const answer: unknown = Array.isArray(answers) ? answers.at(answered) : undefined;
-  if (answer instanceof pg.Result) return onlyRow<Strangers>(answer.rows, "the strangers' objects");
+  if (answer instanceof pg.Result) return answer.rows;
   throw new Error("defect: the answer is not where it was");
 }
 
@@ -126,8 +97,9 @@ export async function keepStrangersOut(
   client: pg.PoolClient,
   notify: (message: string) => void,
 ): Promise<void> {
-  const { open, objects } = await findStrangers(client);
-  for (const { schema, owner, isOurs } of open) {
+  const strangers = await findStrangers(client);
+  for (const { schema, owner, isOurs } of strangers) {
+    if (schema === null) continue;
     const statement = `revoke create on schema ${escapeIdentifier(schema)} from public`;
     if (!isOurs) {
       throw new DatabaseError(
@@ -141,11 +113,10 @@ export async function keepStrangersOut(
       `users of the database may no longer create in schema ${schema}, where functions and operators of theirs would run as this program's user (${statement})`,
     );
   }
-  const running = objects.filter(({ runs }) => runs);
-  const [first] = running;
+  const [first, ...others] = strangers.filter(({ schema }) => schema === null);
   if (first === undefined) return;
-  const others = running.length > 1 ? ` and ${running.length - 1} more` : "";
+  const more = others.length > 0 ? ` and ${others.length} more` : "";
   throw new DatabaseError(
-    `${first.object} of ${first.owner}${others} would run as this program's user: drop what other users made in schema public, or give bill-sync a database of its own`,
+    `${first.object} of ${first.owner}${more} would run as this program's user: drop what other users made in schema public, or give bill-sync a database of its own`,
   );
 }

@@ -60,7 +60,7 @@ const moves = walletMovesText("bills");
 const sums = walletSumsText("days");
 
 /** The kinds of breaks whose difference is how far one balance is off the bills before it. */
-export const stepKindsText = "('chain', 'balance', 'duplicate', 'fee-sign', 'unread')";
+const stepKindsText = "('chain', 'balance', 'duplicate', 'fee-sign', 'unread')";
 
 /** What the files of views leave open: each stands in one place of src/db/sql. */
 const words: Readonly<Record<string, string>> = {

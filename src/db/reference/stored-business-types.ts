@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
-import { type Database, inTransaction, type Transaction } from "../connect.ts";
+import { type Database, inTransaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 
 /** A business type, and the category that it counts as. */
@@ -14,6 +14,13 @@ export type MappedType = {
   readonly meaning: string;
 };
 
+const columns = sql`
+      code,
+      category,
+      listed_category as "listedCategory",
+      category_by_user as "categoryByUser",
+      meaning`;
+
 /**
  * All types that are listed or were met, by category and code. Types without a category come last. A page that
  * brings an unknown type adds it in its own transaction (upsert-bills.ts).
@@ -21,12 +28,7 @@ export type MappedType = {
 export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<MappedType>(sql`
-      select
-        code,
-        category,
-        listed_category as "listedCategory",
-        category_by_user as "categoryByUser",
-        meaning
+      select ${columns}
       from business_types
       order by category = 'unknown', category, code`);
     return rows;
@@ -44,28 +46,19 @@ export function mapType(
   code: string,
   category: Category | undefined,
 ): Promise<MappedType | undefined> {
-  return withDatabaseErrors(() => inTransaction(db, (tx) => mapWithin(tx, code, category)));
-}
-
-async function mapWithin(
-  tx: Transaction,
-  code: string,
-  category: Category | undefined,
-): Promise<MappedType | undefined> {
-  const { rows } = await tx.execute<MappedType>(sql`
-    update business_types
-    set
-      category_by_user = ${category ?? null},
-      category = coalesce(${category ?? null}, listed_category)
-    where code = ${code}
-    returning
-      code,
-      category,
-      listed_category as "listedCategory",
-      category_by_user as "categoryByUser",
-      meaning`);
-  if (rows.length > 0) {
-    await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
-  }
-  return rows[0];
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      const { rows } = await tx.execute<MappedType>(sql`
+        update business_types
+        set
+          category_by_user = ${category ?? null},
+          category = coalesce(${category ?? null}, listed_category)
+        where code = ${code}
+        returning ${columns}`);
+      if (rows.length > 0) {
+        await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
+      }
+      return rows[0];
+    }),
+  );
 }

@@ -33,7 +33,7 @@ const contracts = {
   settings: recordColumns(schema.contracts, ["productType", ...Object.keys(ownFields)]),
 };
 
-/** Stores the list of all spot pairs: see {@link commitList}. */
+/** Stores the list of all spot pairs: see commitList. */
 export const commitSymbols = (db: Database, list: SymbolList): Promise<SymbolCounts> =>
   commitList(db, pairs, list);
 
@@ -99,7 +99,7 @@ async function readAt(db: Queryable, market: string): Promise<EpochMs | undefine
 }
 
 /** Where a list of settings is kept. */
-export type ListPlace = {
+type ListPlace = {
   /** Its name in `symbol_lists`. */
   readonly market: string;
   /** How error messages name its rows: "pairs". */
@@ -125,7 +125,7 @@ type List = SettingsList<Settings>;
  *
  * @throws UnbelievableListError where the list is too short to be one.
  */
-export function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolCounts> {
+function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolCounts> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       if (!(await isNewest(tx, place, list))) return { ...nothing, isOutdated: true };

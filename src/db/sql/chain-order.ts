@@ -43,10 +43,6 @@ export const chainPlaceText = (bills: string): string =>
 export const chainOrder = (alias: string, direction?: Direction): SQL =>
   sql.raw(chainOrderText(alias, direction));
 
-/** The order for ledgers without learned rows in `bill_order`, which saves the join. */
-export const unlearnedOrder = (alias: string): SQL =>
-  sql.raw([`${alias}.c_time`, ...lastOrderOf(`${alias}.`)].join(", "));
-
 const lastOrderOf = (bills: string) => [
   `length(${bills}bill_id)`,
   `${bills}bill_id`,
