@@ -7,6 +7,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { minuteMs } from "../src/contract/time.ts";
 import {
+  inSnapshot,
   inTransaction,
   inTransactionAfter,
   type OpenDatabase,
@@ -16,7 +17,6 @@ import {
 import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { openCommandDatabase } from "../src/db/open.ts";
-import { inSnapshot } from "../src/db/read-only.ts";
 import { DatabaseError, LeaseLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";

@@ -2,39 +2,7 @@ import { expect, test } from "vitest";
 import { diskCheck, migrationsCheck } from "../src/commands/doctor/database.ts";
 import { clockCheck, keyCheck, type TriedKey } from "../src/commands/doctor/exchange.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
-import { type Pooler, poolerOf, type Sightings } from "../src/db/pooler.ts";
 import { ExchangeError } from "../src/errors.ts";
-
-const sightings: readonly [string, Sightings, Pooler][] = [
-  [
-    "each connection keeps its own process",
-    { announced: 7, first: 7, second: 8, firstAgain: 7 },
-    "none",
-  ],
-  [
-    "the second has the idle first one's process",
-    { announced: 5, first: 7, second: 7 },
-    "transaction",
-  ],
-  [
-    "the first has got another process",
-    { announced: 5, first: 7, second: 8, firstAgain: 9 },
-    "transaction",
-  ],
-  [
-    "and even where the number announced was right",
-    { announced: 7, first: 7, second: 7 },
-    "transaction",
-  ],
-  [
-    "a number was made up, and each keeps its process",
-    { announced: 5, first: 7, second: 8, firstAgain: 7 },
-    "session",
-  ],
-];
-test.each(sightings)("a pooler is told by processes: %s", (_title, seen, expected) => {
-  expect(poolerOf(seen)).toBe(expected);
-});
 
 const gibibyte = 1_024 ** 3;
 

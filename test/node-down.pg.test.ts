@@ -100,8 +100,7 @@ test("a node that hangs holds up its own account: each command does the others, 
     queueAccounts(env),
   ]);
   const key = aMirrorKey("west", { gaps: "allow" });
-  const distributed = { keepsPlans: false };
-  await using mirror = openMirror(database.url, { ...distributed, keys: [key], now: Date.now });
+  await using mirror = openMirror(database.url, { keys: [key], now: Date.now });
   const [metrics, served, ready, mirrored, verified] = await Promise.all([
     run("status", "--format", "prometheus"),
     get("/metrics"),

@@ -2,8 +2,13 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase, urgently } from "../src/db/connect.ts";
-import { readOnly, readOnlyAtOnce } from "../src/db/read-only.ts";
+import {
+  inTransaction,
+  openDatabase,
+  readOnly,
+  readOnlyAtOnce,
+  urgently,
+} from "../src/db/connect.ts";
 import { usualLimits } from "../src/health/select.ts";
 import { createApp } from "../src/serve/app.ts";
 import { listen } from "../src/serve/listen.ts";
@@ -40,7 +45,7 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
     },
 
     readFirst: (work) => urgently(reader.db, work),
-    readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans: false }),
+    readAtOnce: readOnlyAtOnce(reader.db),
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,

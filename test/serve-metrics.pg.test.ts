@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { readOnly, readOnlyAtOnce } from "../src/db/read-only.ts";
+import { inTransaction, readOnly, readOnlyAtOnce } from "../src/db/connect.ts";
 import { ReportableError } from "../src/errors.ts";
 import { usualLimits } from "../src/health/select.ts";
 import type { Log } from "../src/log.ts";
@@ -123,7 +122,7 @@ describe("/metrics", () => {
 const depsOf = () => {
   const take = () => undefined;
   return {
-    readAtOnce: readOnlyAtOnce(tables.db, { keepsPlans: true }),
+    readAtOnce: readOnlyAtOnce(tables.db),
     readFirst: () => Promise.reject(new Error("metrics are not health")),
     readReachable: readWhole,
     keys: () => new Map(),

@@ -1,5 +1,5 @@
+import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { inSnapshot } from "../db/read-only.ts";
 import { ReportableError, UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { jsonInterval, jsonTimeOrNull } from "../output/json-times.ts";

@@ -1,10 +1,8 @@
 import { secondMs } from "../contract/time.ts";
 import { hasNodes, readReachable } from "../db/citus.ts";
-import { openDatabase, urgently } from "../db/connect.ts";
+import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
-import { detectPooler } from "../db/pooler.ts";
-import { readOnly, readOnlyAtOnce } from "../db/read-only.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
@@ -39,17 +37,11 @@ export async function serveCommand(
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
-  // Only a direct connection certainly keeps prepared statements. Detecting a pooler takes a second
-  // connection, which may fail.
-  const pooler = await detectPooler(reader.db).catch(() => undefined);
-  // A plan that is kept knows no account, and so not its node.
-  const isDistributed = await hasNodes(reader.db);
-  const keepsPlans = pooler === "none" && !isDistributed;
   const log = openLog(config.logLevel);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db, { keepsPlans }),
+    readAtOnce: readOnlyAtOnce(reader.db),
     readFirst: (work) => urgently(reader.db, work),
     readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
     keys,
@@ -58,7 +50,7 @@ export async function serveCommand(
     limits: config.healthLimits,
     log,
     readRoster: rosterReader(config),
-    isDistributed,
+    isDistributed: await hasNodes(reader.db),
     pageNames: pageHost.map((name) => name.toLowerCase()),
     ...(variables !== undefined && { variables }),
   });

@@ -2,13 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { getTableName, sql } from "drizzle-orm";
 import { hourMs, secondMs } from "../contract/time.ts";
 import { DatabaseError, messageOf } from "../errors.ts";
-import {
-  type Database,
-  executeAtOnce,
-  inTransaction,
-  type Queryable,
-  type Transaction,
-} from "./connect.ts";
+import { type Database, executeAtOnce, inTransaction, type Queryable } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { tables } from "./schema/tables.ts";
 import { textArray } from "./sql/array-literal.ts";
@@ -291,10 +285,3 @@ async function probe(db: Database, { node, accounts }: Group): Promise<DatabaseE
     );
   }
 }
-
-/**
- * Several connections to a node would each see a moment of its own: a window as read, say, and not yet
- * its bills. Where the database is not distributed, the setting means nothing.
- */
-export const useOneMoment = (tx: Transaction) =>
-  tx.execute(sql`set local citus.max_adaptive_executor_pool_size = 1`);

@@ -1,14 +1,21 @@
-import { hash } from "node:crypto";
 import { setTimeout as delay, setImmediate } from "node:timers/promises";
-import type { Assume, SQL } from "drizzle-orm";
+import { type Assume, type SQL, sql } from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
-import pg from "pg";
-import { minuteMs, secondMs } from "../contract/time.ts";
-import { DatabaseError, messageOf } from "../errors.ts";
-import { Connections, connectMaxMs } from "./connections.ts";
-import { connectionOf } from "./driver.ts";
-import { assertCommitted, isCommit, isRefused, lent, refusingLater } from "./lent-connection.ts";
+import type pg from "pg";
+import { hourMs, minuteMs, secondMs } from "../contract/time.ts";
+import {
+  assertCommitted,
+  Connections,
+  connectionOf,
+  isCommit,
+  isRefused,
+  lent,
+  openPool,
+  type PoolOptions,
+  type StatementLimit,
+  usualStatementMaxMs,
+} from "./connections.ts";
 
 declare const isTransaction: unique symbol;
 
@@ -39,7 +46,6 @@ type Answered<Row> = pg.QueryResult<Assume<Row, pg.QueryResultRow>>;
 /** An open pool. Each statement has a time limit, and so has the wait for a connection. */
 export type OpenDatabase = AsyncDisposable & { readonly db: Database };
 
-const usualStatementMaxMs = 2 * minuteMs;
 // How long closing the pool waits for a statement that hangs.
 const closeTimeoutMs = 2 * secondMs;
 // How long a process that is frozen in a transaction, or whose machine is gone, keeps its locks.
@@ -48,68 +54,15 @@ const transactionIdleMaxMs = 15 * secondMs;
 // Long enough for others to alter a table or build an index. A longer wait is reported.
 const usualLockMaxMs = minuteMs;
 
-/** How long a statement may take. Default two minutes. */
-export type StatementLimit = { readonly statementMaxMs?: number };
-
-type ConnectionOptions = StatementLimit & {
-  /** The name under which pg_stat_activity shows the sessions, up to 63 bytes. */
-  readonly applicationName?: string;
-};
-
-/**
- * Opens a pool. Nothing is sent before the first statement.
- * @throws DatabaseError where the URL cannot be used: it names a certificate file that is missing, say.
- */
-export function openDatabase(
-  url: string,
-  { statementMaxMs = usualStatementMaxMs, applicationName = "bill-sync" }: ConnectionOptions = {},
-): OpenDatabase {
-  const config: pg.PoolConfig = {
-    connectionString: withVerifiedTls(url),
-    // Enforced by the client, because a pooler in transaction mode refuses statement_timeout as a
-    // start-up parameter. Longer than the server's limit in a transaction, which then fires first: where a
-    // transaction raises that limit, it raises this one for as long as it runs.
-    query_timeout: statementMaxMs + connectMaxMs,
-    application_name: applicationName,
-    keepAlive: true,
-    // The URL may override it. PGSSLNEGOTIATION=direct must not, since it rules out sslmode=disable.
-    sslnegotiation: "postgres",
-  };
-  refuseUnusable(config);
-  const pool = new Connections(config);
-  // Not enumerable, so that printing the pool, or an error that holds it, does not print the password.
-  Object.defineProperty(pool.options, "connectionString", { enumerable: false });
-  // Without a listener, a connection that breaks between two statements would end the process.
-  // Ignored here: the next statement gets a new connection, or the error.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => client.on("error", () => undefined));
+/** Opens a pool. Nothing is sent before the first statement. @throws as {@link openPool} does. */
+export function openDatabase(url: string, options?: PoolOptions): OpenDatabase {
+  const pool = openPool(url, options);
   return {
     db: drizzle(pool),
     async [Symbol.asyncDispose]() {
       await Promise.race([pool.end(), delay(closeTimeoutMs, undefined, { ref: false })]);
     },
   };
-}
-
-/** Makes a client and drops it: its constructor reads the URL and the files that the URL names. */
-function refuseUnusable(config: pg.ClientConfig): void {
-  try {
-    new pg.Client(config);
-  } catch (cause) {
-    throw new DatabaseError(`DATABASE_URL cannot be used (${messageOf(cause)}); correct it`, {
-      cause,
-    });
-  }
-}
-
-/**
- * Asks for `verify-full` where the driver takes the URL's mode for it anyway, with a warning on stderr.
- * `sslmode=no-verify` or `uselibpqcompat=true` ask for less.
- */
-function withVerifiedTls(url: string): string {
-  return url.includes("uselibpqcompat=true")
-    ? url
-    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
 /** Limits on the server. The client gives up later than the server does. */
@@ -240,20 +193,15 @@ export function inTwoRoundTrips<T, Read>(
 
 const commitText = { text: "commit" };
 
-/**
- * Settings for a plan that the server keeps and so makes for an account of average size. For a large ledger
- * among small ones, such a plan may sort the whole ledger for each page (255 ms for 100,000 bills). Without
- * sorting and reading whole tables, every plan follows the index (0.5 ms).
- */
-const keptPlan = `;
-  set local plan_cache_mode = force_generic_plan;
-  set local enable_sort = off;
-  set local enable_seqscan = off`;
-
-type AtOnceOptions = Pick<TransactionOptions, "isolation" | "statementMaxMs"> & {
-  /** Whether the server keeps the statement's plan. Only without a pooler, which may change connections. Default false. */
-  readonly keepsPlan?: boolean;
-};
+/** The connection, for as long as statements may be sent: a later one would run outside of its transaction. */
+const refusingLater = (client: pg.PoolClient, isOver: () => boolean): pg.PoolClient =>
+  new Proxy(client, {
+    get: (target, name) => {
+      if (name === "query" && isOver()) throw new Error("defect: a statement came after COMMIT");
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 
 /**
  * Runs one statement in a transaction of its own, sent in one write for one round trip.
@@ -262,16 +210,15 @@ type AtOnceOptions = Pick<TransactionOptions, "isolation" | "statementMaxMs"> & 
 export async function executeAtOnce<Row extends Record<string, unknown>>(
   db: Database,
   statement: SQL,
-  { keepsPlan = false, ...options }: AtOnceOptions,
+  options: Pick<TransactionOptions, "isolation" | "statementMaxMs">,
 ): Promise<Answered<Row>> {
   const { sql: text, params: values } = dialect.sqlToQuery(statement);
-  const name = keepsPlan ? { name: hash("sha256", text, "base64url") } : {};
   return lent(db.$client.connect(), options, async (client) => {
     const { stream } = connectionOf(client);
     stream.cork();
     const answers = [
-      client.query(beginText(options) + (keepsPlan ? keptPlan : "")),
-      client.query<Assume<Row, pg.QueryResultRow>>({ ...name, text, values }),
+      client.query(beginText(options)),
+      client.query<Assume<Row, pg.QueryResultRow>>({ text, values }),
       client.query(commitText),
     ] as const;
     stream.uncork();
@@ -297,3 +244,57 @@ export async function urgently<T>(
   const connecting = pool instanceof Connections ? pool.connectFirst() : pool.connect();
   return lent(connecting, {}, (client) => work(drizzle(client)));
 }
+
+/**
+ * Runs work on the tables as they are at one moment. The work cannot write, whatever it sends. The
+ * transaction is read-only, not the session: behind a pooler, others would inherit a session's setting.
+ */
+export type Read = <T>(
+  work: (tx: Transaction) => Promise<T>,
+  /** How long the work may wait for a client between two statements. Default that of a transaction. */
+  options?: Pick<TransactionOptions, "idleMaxMs">,
+) => Promise<T>;
+
+/** Does the same for one statement, in one round trip. */
+export type ReadAtOnce = Execute;
+
+// The client of the mirror or of the page does not wait longer for an answer.
+const readOnlyIsolation = "repeatable read read only";
+const readOptions = { isolation: readOnlyIsolation, statementMaxMs: 20 * secondMs } as const;
+
+/** The work's first statement is sent together with BEGIN, in one round trip. */
+export const readOnly =
+  (db: Database): Read =>
+  (work, options = {}) =>
+    inTransactionAfter(db, work, (_, read) => Promise.resolve(read), {
+      ...options,
+      ...readOptions,
+    });
+
+export const readOnlyAtOnce =
+  (db: Database): ReadAtOnce =>
+  (statement) =>
+    executeAtOnce(db, statement, readOptions);
+
+/**
+ * Runs work that sees the database as of one moment, and cannot write. In a distributed database the
+ * moments of two nodes may differ, but an account's rows are all on one.
+ */
+export const inSnapshot = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+  inTransaction(
+    db,
+    async (tx) => {
+      await useOneMoment(tx);
+      return work(tx);
+    },
+    // Long, because the reader of the output sets the pace, and may be a person with a pager, and because all
+    // bills of a ledger may be read and sorted before the first one is answered.
+    { isolation: readOnlyIsolation, idleMaxMs: hourMs, statementMaxMs: hourMs },
+  );
+
+/**
+ * Several connections to a node would each see a moment of its own: a window as read, say, and not yet
+ * its bills. Where the database is not distributed, the setting means nothing.
+ */
+export const useOneMoment = (tx: Transaction) =>
+  tx.execute(sql`set local citus.max_adaptive_executor_pool_size = 1`);

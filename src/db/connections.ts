@@ -1,10 +1,10 @@
-import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { TLSSocket } from "node:tls";
+import { DrizzleQueryError } from "drizzle-orm/errors";
 import PQueue from "p-queue";
 import pg from "pg";
-import { secondMs } from "../contract/time.ts";
-import { errorCode } from "../errors.ts";
-import { addressOf, connectionOf, GuardedClient } from "./driver.ts";
+import { minuteMs, secondMs } from "../contract/time.ts";
+import { DatabaseError, messageOf } from "../errors.ts";
 
 /** How long a new connection may take. */
 export const connectMaxMs = 10 * secondMs;
@@ -15,15 +15,29 @@ export const connectMaxMs = 10 * secondMs;
  */
 export const connectionsMax = 10;
 
-// Longer than any page takes. Work that takes longer waits for a lock, or for a machine that hangs and
-// holds the rows of some accounts. Other accounts' work need not wait for it.
-const usualLimits = { stuckAfterMs: 15 * secondMs, connectMaxMs };
-/** How many more connections may be opened in place of stuck ones. */
-export const spareConnections = connectionsMax;
-
 // A connection that was just closed counts at the server until its process has ended.
 const refusedPauseMs = 250;
 const tooManyConnections = "53300";
+const transactionIsAborted = "25P02";
+
+const clearTextRefusal =
+  "the server asks for the password in clear text, and the connection has no TLS";
+
+/**
+ * A client that sends its password in clear text through TLS only. The driver sends it to whoever asks:
+ * without TLS, that may be any program which listens at the address.
+ */
+export class GuardedClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    const connection = connectionOf(this);
+    // Before the client's own listener, which then writes to a closed connection.
+    connection.prependListener("authenticationCleartextPassword", () => {
+      const { stream } = connection;
+      if (!(stream instanceof TLSSocket)) stream.destroy(new Error(clearTextRefusal));
+    });
+  }
+}
 
 type Checkout = (
   error: Error | undefined,
@@ -34,30 +48,17 @@ type Checkout = (
 /**
  * A pool that makes do with the connections it gets. A role, a server or a pooler may refuse another
  * one, and one is enough. Callers queue here without a time limit of their own: each statement ahead
- * of them has one. Where there are two connections or more, one is kept for urgent work. A connection
- * that is stuck is made up for by one more.
+ * of them has one. Where there are two connections or more, one is kept for urgent work.
  */
 export class Connections extends pg.Pool {
   /** Holds one task for each client that is lent out. */
   readonly #lent = new PQueue({ concurrency: connectionsMax - 1 });
   /** Connections at work. The pool's own count includes those that are still being opened. */
   #atWork = 0;
-  #spare = spareConnections;
-  #isMakingDo = false;
-  readonly #stuckAfterMs: number;
 
-  readonly #connectMaxMs: number;
-
-  constructor(config: pg.PoolConfig, limits: Partial<typeof usualLimits> = {}) {
-    const { stuckAfterMs, connectMaxMs } = { ...usualLimits, ...limits };
-    super({
-      ...config,
-      Client: GuardedClient,
-      max: connectionsMax,
-      connectionTimeoutMillis: connectMaxMs,
-    });
-    this.#stuckAfterMs = stuckAfterMs;
-    this.#connectMaxMs = connectMaxMs;
+  constructor(config: pg.PoolConfig) {
+    const limits = { max: connectionsMax, connectionTimeoutMillis: connectMaxMs };
+    super({ ...config, ...limits, Client: GuardedClient });
     this.on("acquire", () => {
       this.#atWork++;
     });
@@ -69,39 +70,10 @@ export class Connections extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: Checkout): void;
   override connect(callback?: Checkout): Promise<pg.PoolClient> {
-    const lent = this.#lend();
-    if (callback !== undefined) {
-      lent.then(
-        (client) => callback(undefined, client, client.release),
-        (error: Error) => callback(error, undefined, () => undefined),
-      );
-    }
-    return lent;
-  }
-
-  /** Lends a client ahead of the queue; where there is only one connection, as the next in it. */
-  async connectFirst(): Promise<pg.PoolClient> {
-    const askedAt = performance.now();
-    for (;;) {
-      try {
-        return await super.connect();
-      } catch (error) {
-        // A connection that is at work will come back, so waiting ends. Where none is at work, the
-        // server is silent, and waiting would never end.
-        if (this.#atWork > 0 && isForWantOfConnections(error)) this.#makeDo();
-        else if (!isOutOfConnections(error) || performance.now() - askedAt > this.#connectMaxMs)
-          throw error;
-      }
-      await delay(refusedPauseMs);
-    }
-  }
-
-  #lend(): Promise<pg.PoolClient> {
     const { promise, resolve, reject } = Promise.withResolvers<pg.PoolClient>();
     void this.#lent.add(async () => {
       try {
         const client = await this.connectFirst();
-        using _ = this.#insteadOfStuck(client);
         const returned = Promise.withResolvers<void>();
         const { release } = client;
         client.release = (end) => {
@@ -114,72 +86,38 @@ export class Connections extends pg.Pool {
         reject(error);
       }
     });
+    if (callback !== undefined) {
+      promise.then(
+        (client) => callback(undefined, client, client.release),
+        (error: Error) => callback(error, undefined, () => undefined),
+      );
+    }
     return promise;
   }
 
-  /**
-   * Allows one more connection from when this one is stuck until it comes back. Ends it where the
-   * server answers no new connection either: its statement would wait for two minutes.
-   */
-  #insteadOfStuck(client: pg.PoolClient): Disposable {
-    let isLent = false;
-    const change = (by: number) => {
-      this.#spare -= by;
-      this.options.max += by;
-      this.#lent.concurrency += by;
-    };
-    let isBack = false;
-    const timer = setInterval(async () => {
-      if (!isLent && this.#spare > 0) {
-        isLent = true;
-        change(1);
+  /** Lends a client ahead of the queue; where there is only one connection, as the next in it. */
+  async connectFirst(): Promise<pg.PoolClient> {
+    const askedAt = performance.now();
+    for (;;) {
+      try {
+        return await super.connect();
+      } catch (error) {
+        // A connection that is at work will come back, so waiting ends. Where none is at work, the
+        // server is silent, and waiting would never end.
+        if (this.#atWork > 0 && isForWantOfConnections(error)) {
+          this.options.max = this.totalCount;
+          this.#lent.concurrency = Math.max(1, this.totalCount - 1);
+        } else if (!isOutOfConnections(error) || performance.now() - askedAt > connectMaxMs) {
+          throw error;
+        }
       }
-      if ((await isAnswering(client, this.#connectMaxMs)) || isBack) return;
-      connectionOf(client).stream.destroy(new Error("connection timeout"));
-    }, this.#stuckAfterMs).unref();
-    return {
-      [Symbol.dispose]: () => {
-        isBack = true;
-        clearInterval(timer);
-        // Once the pool makes do with what the server grants, the extra one no longer counts.
-        if (isLent && !this.#isMakingDo) change(-1);
-      },
-    };
+      await delay(refusedPauseMs);
+    }
   }
-
-  /** Opens no more connections from now on. */
-  #makeDo(): void {
-    this.#isMakingDo = true;
-    this.#spare = 0;
-    this.options.max = this.totalCount;
-    this.#lent.concurrency = Math.max(1, this.totalCount - 1);
-  }
-}
-
-// Every Postgres and every pooler answers this message with one byte, before it knows who asks.
-const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-const unreachableCodes = ["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"];
-
-/** Whether the client's server answers a new connection, or refuses it. */
-async function isAnswering(client: pg.PoolClient, maxMs: number): Promise<boolean> {
-  const { host, port } = addressOf(client);
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = host.startsWith("/")
-    ? connect(`${host}/.s.PGSQL.${port}`)
-    : connect({ host, port });
-  const timer = setTimeout(() => resolve(false), maxMs).unref();
-  socket.once("connect", () => socket.write(sslRequest));
-  socket.once("data", () => resolve(true));
-  socket.once("error", (error) => resolve(!unreachableCodes.includes(errorCode(error) ?? "")));
-  socket.once("close", () => resolve(true));
-  const isAnswered = await promise;
-  clearTimeout(timer);
-  socket.destroy();
-  return isAnswered;
 }
 
 /** Whether the role, the database or the server has reached its limit of connections. */
-export const isOutOfConnections = (error: unknown): boolean =>
+const isOutOfConnections = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === tooManyConnections;
 
 /** A pooler in session mode does not refuse: it keeps the next connection waiting until one ends. */
@@ -187,3 +125,133 @@ const isForWantOfConnections = (error: unknown): boolean =>
   isOutOfConnections(error) ||
   (error instanceof Error &&
     /connection timeout|timeout exceeded when trying to connect/.test(error.message));
+
+export const usualStatementMaxMs = 2 * minuteMs;
+
+/** How long a statement may take. Default two minutes. */
+export type StatementLimit = { readonly statementMaxMs?: number };
+
+export type PoolOptions = StatementLimit & {
+  /** The name under which pg_stat_activity shows the sessions, up to 63 bytes. */
+  readonly applicationName?: string;
+};
+
+/** @throws DatabaseError where the URL cannot be used: it names a certificate file that is missing, say. */
+export function openPool(
+  url: string,
+  { statementMaxMs = usualStatementMaxMs, applicationName = "bill-sync" }: PoolOptions = {},
+): Connections {
+  const config: pg.PoolConfig = {
+    connectionString: withVerifiedTls(url),
+    // Enforced by the client, because a pooler in transaction mode refuses statement_timeout as a
+    // start-up parameter. Longer than the server's limit in a transaction, which then fires first: where a
+    // transaction raises that limit, it raises this one for as long as it runs.
+    query_timeout: statementMaxMs + connectMaxMs,
+    application_name: applicationName,
+    keepAlive: true,
+    // The URL may override it. PGSSLNEGOTIATION=direct must not, since it rules out sslmode=disable.
+    sslnegotiation: "postgres",
+  };
+  try {
+    // Reads the URL and the files that it names.
+    new pg.Client(config);
+  } catch (cause) {
+    throw new DatabaseError(`DATABASE_URL cannot be used (${messageOf(cause)}); correct it`, {
+      cause,
+    });
+  }
+  const pool = new Connections(config);
+  // Not enumerable, so that printing the pool, or an error that holds it, does not print the password.
+  Object.defineProperty(pool.options, "connectionString", { enumerable: false });
+  // Without a listener, a connection that breaks between two statements would end the process.
+  // Ignored here: the next statement gets a new connection, or the error.
+  pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  return pool;
+}
+
+/**
+ * Asks for `verify-full` where the driver takes the URL's mode for it anyway, with a warning on stderr.
+ * `sslmode=no-verify` or `uselibpqcompat=true` ask for less.
+ */
+const withVerifiedTls = (url: string): string =>
+  url.includes("uselibpqcompat=true")
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
+
+type LentOptions = StatementLimit & { readonly isPipelined?: boolean };
+
+/** Lends a connection to the work, and closes it where the work fails. */
+export async function lent<T>(
+  connecting: Promise<pg.PoolClient>,
+  { isPipelined = true, statementMaxMs = 0 }: LentOptions,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connecting;
+  const connection = connectionOf(client);
+  let cause: pg.DatabaseError | undefined;
+  const onFailure = (failure: pg.DatabaseError) => {
+    if (failure.code !== transactionIsAborted) cause = failure;
+  };
+  connection.on("errorMessage", onFailure);
+  pipeline(client, isPipelined);
+  const limits = limitsOf(client);
+  const usual = limits.query_timeout;
+  // Text comes from the URL: a limit of the user's, which stays.
+  if (typeof usual === "number")
+    limits.query_timeout = Math.max(usual, statementMaxMs + connectMaxMs);
+  try {
+    const result = await work(client);
+    pipeline(client, false);
+    limits.query_timeout = usual;
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(true);
+    throw isConsequence(error) ? (cause ?? error) : error;
+  } finally {
+    connection.off("errorMessage", onFailure);
+  }
+}
+
+/**
+ * Whether a statement failed because an earlier one of its transaction had, or because its connection had
+ * ended. A server that ends a connection says why, to no statement where none is under way.
+ */
+function isConsequence(error: unknown): boolean {
+  const cause = error instanceof DrizzleQueryError ? error.cause : error;
+  return cause instanceof pg.DatabaseError
+    ? cause.code === transactionIsAborted
+    : cause instanceof Error && /connection terminated|not queryable/i.test(cause.message);
+}
+
+/** Whether the server itself says that a statement failed, and goes on. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.severity === "ERROR";
+
+export const isCommit = ({ command }: pg.QueryResult): boolean => command === "COMMIT";
+
+/** The server answers ROLLBACK where a statement failed and the work went on regardless. */
+export function assertCommitted(answer: pg.QueryResult): void {
+  if (!isCommit(answer)) throw new Error(`defect: the commit ended in ${answer.command}`);
+}
+
+// What the driver has, and its types lack.
+
+/** Call it while no statement is under way. The driver's types allow it only as an option of the pool. */
+const pipeline = (client: pg.PoolClient, isPipelined: boolean): void =>
+  void Object.assign(client, { pipeline: isPipelined });
+
+/** The driver's connection of a client. Its types have it on a class that they do not export. */
+export function connectionOf(client: pg.ClientBase): pg.Connection {
+  if ("connection" in client && client.connection instanceof pg.Connection)
+    return client.connection;
+  throw new Error("defect: the driver keeps its connection elsewhere");
+}
+
+/** Where the driver looks, with each statement, for how long to wait. Its types do not have it. */
+function limitsOf(client: pg.PoolClient): { query_timeout?: unknown } {
+  if ("connectionParameters" in client && client.connectionParameters instanceof Object)
+    return client.connectionParameters;
+  throw new Error("defect: the driver keeps its limits elsewhere");
+}

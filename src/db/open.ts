@@ -1,5 +1,6 @@
 import { Secret } from "../secret.ts";
-import { type Database, openDatabase, type StatementLimit } from "./connect.ts";
+import { type Database, openDatabase } from "./connect.ts";
+import type { StatementLimit } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { openEmbedded } from "./embedded/embedded.ts";
 import { keepStrangersOut } from "./strangers.ts";

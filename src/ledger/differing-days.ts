@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type Database, inTransaction, type StatementLimit } from "../db/connect.ts";
+import { type Database, inTransaction } from "../db/connect.ts";
+import type { StatementLimit } from "../db/connections.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { pauseHolder } from "../db/lease/lease.ts";
 import { walletText } from "../db/sql/wallet.ts";

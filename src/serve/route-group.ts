@@ -1,7 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { ReadReachable } from "../db/citus.ts";
-import type { Queryable } from "../db/connect.ts";
-import type { Read, ReadAtOnce } from "../db/read-only.ts";
+import type { Queryable, Read, ReadAtOnce } from "../db/connect.ts";
 import type { Limits } from "../health/select.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/http-metrics.ts";

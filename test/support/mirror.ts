@@ -1,7 +1,6 @@
 import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
-import { openDatabase, urgently } from "../../src/db/connect.ts";
-import { readOnly, readOnlyAtOnce } from "../../src/db/read-only.ts";
+import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../../src/db/connect.ts";
 import { usualLimits } from "../../src/health/select.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
@@ -45,13 +44,11 @@ export function openMirror(
     now,
     maxAgeMs = 3 * hourMs,
     settleLagMs = 600_000,
-    keepsPlans = true,
   }: {
     readonly keys: readonly MirrorKey[];
     readonly now: () => number;
     readonly maxAgeMs?: number;
     readonly settleLagMs?: number;
-    readonly keepsPlans?: boolean;
   },
 ): Mirror {
   const database = openDatabase(url);
@@ -68,7 +65,7 @@ export function openMirror(
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
   const app = createApp({
     read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db, { keepsPlans }),
+    readAtOnce: readOnlyAtOnce(database.db),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
     ...{ keys: () => ring, now: clock, settleLagMs, log, limits: { ...usualLimits, maxAgeMs } },

@@ -1,6 +1,6 @@
 import type { Transaction } from "../../db/connect.ts";
+import { inSnapshot } from "../../db/connect.ts";
 import { withDatabaseErrors } from "../../db/database-errors.ts";
-import { inSnapshot } from "../../db/read-only.ts";
 import { ReportableError, UsageError } from "../../errors.ts";
 import { readClosings } from "../../export/closings.ts";
 import type { BillPages } from "../../export/exported-bill.ts";

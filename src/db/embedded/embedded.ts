@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, escapeIdentifier } from "pg";
 import { messageOf } from "../../errors.ts";
-import { GuardedClient } from "../driver.ts";
+import { GuardedClient } from "../connections.ts";
 import {
   type Cluster,
   type Notify,

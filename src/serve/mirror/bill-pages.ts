@@ -7,8 +7,7 @@ import {
   unifiedProductTypes,
 } from "../../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { Execute } from "../../db/connect.ts";
-import type { Read, ReadAtOnce } from "../../db/read-only.ts";
+import type { Execute, Read, ReadAtOnce } from "../../db/connect.ts";
 import { readQuery } from "../../exchange-server/read-query.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import { type BillPage, readBillPage } from "../../ledger/read-bill-page.ts";
