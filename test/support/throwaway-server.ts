@@ -6,9 +6,10 @@ import { join } from "node:path";
 import {
   type Binaries,
   findBinaries,
+  hasCode,
+  run,
   serverAccount,
-} from "../../src/db/embedded/embedded-binaries.ts";
-import { hasCode, run } from "../../src/db/embedded/embedded-tools.ts";
+} from "../../src/db/embedded/binaries.ts";
 import { scratch } from "./scratch.ts";
 
 /** A Postgres of the test's own, which may be stopped, crashed, frozen and limited. */

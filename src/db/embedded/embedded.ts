@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, escapeIdentifier } from "pg";
 import { messageOf } from "../../errors.ts";
 import { GuardedClient } from "../connections.ts";
+import { hasCode, lastLines } from "./binaries.ts";
 import {
   type Cluster,
   type Notify,
@@ -15,8 +16,7 @@ import {
   startFailure,
   startServer,
   stopServer,
-} from "./embedded-cluster.ts";
-import { hasCode, lastLines } from "./embedded-tools.ts";
+} from "./cluster.ts";
 
 export type EmbeddedServer = {
   /**
@@ -71,7 +71,7 @@ export const isEndedEmbedded = (error: unknown): boolean =>
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const notify = options.notify ?? (() => {});
   const { dataDir, durable = true } = options;
-  const cluster = await openCluster({ dataDir, durable }, notify);
+  const cluster = await openCluster(dataDir, durable, notify);
   const password = await readPassword(cluster);
   const keeper = await enter(cluster, password);
   try {

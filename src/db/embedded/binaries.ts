@@ -1,32 +1,63 @@
-import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import {
-  access,
-  chmod,
-  cp,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, cp, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
-import { DatabaseError, messageOf } from "../../errors.ts";
-import { type Account, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
+import { text } from "node:stream/consumers";
+import { DatabaseError, errorCode, messageOf } from "../../errors.ts";
+import { isOutOfFiles } from "../../open-files.ts";
 
-const serverUser = "postgres";
-const accountLookupsMax = 5;
-
+/** The user that the server runs as, where it is not this process's. */
+export type Account = { readonly uid: number; readonly gid: number };
 export type Binaries = { readonly initdb: string; readonly pgCtl: string };
 
-/** Where root copies binaries that the server's account cannot reach: below /root, say. */
-export const sharedDir = "/var/lib/bill-sync";
+/** The remedy where the embedded Postgres cannot be used. */
+export const otherDatabase = "set DATABASE_URL to a Postgres of your own";
+/** Where root keeps what the server's account cannot reach elsewhere: below /root, say. */
+const sharedDir = "/var/lib/bill-sync";
+const serverUser = "postgres";
+const toolLimitMs = 90_000;
+const toolEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", TZ: "UTC" };
 
-const abandonedAfterMs = 10 * 60_000;
+/**
+ * Runs a tool to its end: in a session of its own, so that Ctrl-C does not reach it; from `/`, since the
+ * account may not enter our working directory; and without our environment (PGPORT, LANG).
+ */
+export async function run(
+  command: string,
+  args: readonly string[],
+  account?: Account,
+): Promise<{ readonly ok: boolean; readonly output: string }> {
+  const child = spawn(command, args, {
+    ...account,
+    ...{ cwd: "/", env: toolEnvironment, detached: true, stdio: ["ignore", "pipe", "pipe"] },
+    ...{ timeout: toolLimitMs, killSignal: "SIGKILL" },
+  });
+  try {
+    await once(child, "spawn");
+    const printed = [text(child.stdout), text(child.stderr)];
+    const [[code, signal], ...output] = await Promise.all([once(child, "close"), ...printed]);
+    const end = signal === null ? "" : `\nended by ${signal}`;
+    return { ok: code === 0, output: `${output.join("")}${end}` };
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error;
+    return { ok: false, output: messageOf(error) };
+  }
+}
+
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  codes.includes(errorCode(error) ?? "");
+
+/** A `catch` that lets the named system errors pass and throws all others. */
+export const unless =
+  (...codes: readonly string[]) =>
+  (error: unknown): void => {
+    if (!hasCode(error, ...codes)) throw error;
+  };
+
+export const lastLines = (output: string): string =>
+  output.trim().split("\n").slice(-8).join("\n  ");
 
 /**
  * Postgres refuses to run as root. For root, the account to run it as: the owner of data that
@@ -36,13 +67,12 @@ export async function serverAccount(place: string): Promise<Account | undefined>
   if (process.getuid?.() !== 0) return undefined;
   const owner = await stat(place).catch(() => undefined);
   if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
-  for (let lookup = 0; lookup < accountLookupsMax; lookup++) {
+  const home = ["--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"];
+  for (const isMissing of [false, true]) {
+    if (isMissing) await run("useradd", ["--system", "--user-group", ...home, serverUser]);
     const uid = await run("id", ["-u", serverUser]);
     const gid = await run("id", ["-g", serverUser]);
     if (uid.ok && gid.ok) return { uid: Number(uid.output), gid: Number(gid.output) };
-    const home = ["--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"];
-    const made = await run("useradd", ["--system", "--user-group", ...home, serverUser]);
-    if (!made.ok) await run("adduser", ["-S", "-D", "-H", "-s", "/bin/false", serverUser]);
   }
   throw new DatabaseError(
     `Postgres does not run as root, and the user ${serverUser} neither exists nor can be created: run bill-sync as an ordinary user, or ${otherDatabase}`,
@@ -50,7 +80,8 @@ export async function serverAccount(place: string): Promise<Account | undefined>
 }
 
 /** Asks the system itself, as the account: modes alone do not know of ACLs and mounts. */
-export async function canUse(account: Account, path: string): Promise<boolean> {
+export async function canUse(account: Account | undefined, path: string): Promise<boolean> {
+  if (account === undefined) return true;
   const answer = await run("sh", ["-c", 'test -r "$0" && test -x "$0"', path], account);
   return answer.ok;
 }
@@ -60,9 +91,8 @@ export async function findBinaries(
   account: Account | undefined,
 ): Promise<Binaries & { readonly major: number }> {
   const packageDir = findPackage();
-  await repair(packageDir);
-  const isUsable =
-    account === undefined || (await canUse(account, join(packageDir, "native/bin/postgres")));
+  await complete(packageDir);
+  const isUsable = await canUse(account, join(packageDir, "native/bin/postgres"));
   const dir = join(isUsable ? join(packageDir, "native") : await copyForAccount(packageDir), "bin");
   const initdb = join(dir, "initdb");
   const { ok, output } = await run(initdb, ["--version"], account);
@@ -87,19 +117,19 @@ function findPackage(): string {
 }
 
 /** Does what the package's install script does, which `npm ci --ignore-scripts` left out. */
-async function repair(packageDir: string): Promise<void> {
+async function complete(packageDir: string): Promise<void> {
   try {
     for (const tool of ["initdb", "pg_ctl", "postgres"]) {
       const path = join(packageDir, "native/bin", tool);
-      if (!(await can(path, constants.X_OK))) await chmod(path, 0o755);
+      if (((await stat(path)).mode & 0o111) === 0) await chmod(path, 0o755);
     }
-    const list = await readFile(join(packageDir, "native/pg-symlinks.json"), "utf8").catch(
-      () => "[]",
-    );
-    const links: { source: string; target: string }[] = JSON.parse(list);
+    const list = join(packageDir, "native/pg-symlinks.json");
+    const links: { source: string; target: string }[] = existsSync(list)
+      ? JSON.parse(await readFile(list, "utf8"))
+      : [];
     for (const { source, target } of links) {
       const path = join(packageDir, target);
-      if (await isThere(path)) continue;
+      if (existsSync(path)) continue;
       await symlink(relative(dirname(target), source), path).catch(unless("EEXIST"));
     }
   } catch (cause) {
@@ -111,25 +141,20 @@ async function repair(packageDir: string): Promise<void> {
 }
 
 async function copyForAccount(packageDir: string): Promise<string> {
-  const { version }: { version: string } = JSON.parse(
-    await readFile(join(packageDir, "package.json"), "utf8"),
-  );
-  const copy = join(sharedDir, `binaries-${version}`);
-  await makeSharedDir();
+  const { version } = JSON.parse(await readFile(join(packageDir, "package.json"), "utf8"));
+  const copy = await sharedPlace(`binaries-${version}`);
   await makeOnce(copy, "bin/postgres", async (temporary) => {
-    await cp(join(packageDir, "native"), temporary, {
-      recursive: true,
-      verbatimSymlinks: true,
-      filter: (source) => !source.endsWith(".a"),
-    });
+    const native = join(packageDir, "native");
+    await cp(native, temporary, { recursive: true, verbatimSymlinks: true });
     await run("chmod", ["-R", "a+rX", temporary]);
   });
   return copy;
 }
 
-export async function makeSharedDir(): Promise<void> {
+export async function sharedPlace(name: string): Promise<string> {
   await mkdir(sharedDir, { recursive: true });
   await chmod(sharedDir, 0o755);
+  return join(sharedDir, name);
 }
 
 /**
@@ -141,39 +166,14 @@ export async function makeOnce(
   proof: string,
   make: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  if (await isThere(join(place, proof))) return;
-  const prefix = `${basename(place)}.new-`;
-  await removeAbandoned(dirname(place), prefix);
-  const temporary = join(dirname(place), `${prefix}${randomBytes(8).toString("hex")}`);
+  if (existsSync(join(place, proof))) return;
+  const temporary = `${place}.new-${crypto.randomUUID()}`;
   try {
     await make(temporary);
     await rename(temporary, place).catch(unless("ENOTEMPTY", "EEXIST"));
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
-  if (!(await isThere(join(place, proof)))) {
-    throw new DatabaseError(`${place} has other things in it: move them away, or set DATA_DIR`);
-  }
-}
-
-/** What a killed process left. Making one takes seconds. */
-async function removeAbandoned(parent: string, prefix: string): Promise<void> {
-  for (const name of await readdir(parent)) {
-    if (!name.startsWith(prefix)) continue;
-    const path = join(parent, name);
-    const made = await stat(path).catch(() => undefined);
-    if (made === undefined || Date.now() - made.mtimeMs < abandonedAfterMs) continue;
-    await rm(path, { recursive: true, force: true }).catch(() => undefined);
-  }
-}
-
-async function can(path: string, mode: number): Promise<boolean> {
-  return access(path, mode).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return (await lstat(path).catch(unless("ENOENT"))) !== undefined;
+  if (existsSync(join(place, proof))) return;
+  throw new DatabaseError(`${place} has other things in it: move them away, or set DATA_DIR`);
 }

@@ -6,24 +6,26 @@ import {
   open,
   readFile,
   realpath,
-  rename,
   stat,
   symlink,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseError, messageOf, UsageError } from "../../errors.ts";
-import { openFilesRemedy, saysOutOfFiles } from "../../open-files.ts";
+import { isOutOfFiles, openFilesRemedy, saysOutOfFiles } from "../../open-files.ts";
 import {
+  type Account,
   type Binaries,
   canUse,
   findBinaries,
+  lastLines,
   makeOnce,
-  makeSharedDir,
+  otherDatabase,
+  run,
   serverAccount,
-  sharedDir,
-} from "./embedded-binaries.ts";
-import { type Account, lastLines, otherDatabase, run, unless } from "./embedded-tools.ts";
+  sharedPlace,
+  unless,
+} from "./binaries.ts";
 
 export type Notify = (message: string) => void;
 export type Cluster = {
@@ -43,14 +45,8 @@ export const roleName = "bill_sync";
 export const socketPort = 5432;
 // What an address of a socket may have: 108 bytes on Linux, 104 on macOS, with a zero at the end.
 const socketBytesMax = process.platform === "linux" ? 107 : 103;
-const logBytesMax = 1024 * 1024;
-const startLimitSeconds = 60;
-const stopLimitSeconds = 60;
-
-const settings = ["timezone=UTC", "log_timezone=UTC", "log_checkpoints=off"].flatMap((setting) => [
-  "-c",
-  setting,
-]);
+const limit = ["--silent", "--wait", "--timeout=60"];
+const settings = ["-c", "timezone=UTC", "-c", "log_timezone=UTC", "-c", "log_checkpoints=off"];
 // The socket lies beside the server's data, which is its working directory.
 const reachable = `-p ${socketPort} -c listen_addresses= -c unix_socket_directories=..`;
 const undurable = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off";
@@ -58,38 +54,36 @@ const undurable = "-c fsync=off -c synchronous_commit=off -c full_page_writes=of
 /** What a server that starts prints while another one holds the data, or is just ending. */
 const heldByOthers = /lock file "\S+" (already exists|is empty)|pre-existing shared memory block/;
 
-export type ClusterOptions = {
-  readonly dataDir: string;
-  readonly durable: boolean;
-};
-
 /** Finds the cluster under `dataDir`, or makes it. Throws `DatabaseError` or `UsageError`. */
-export async function openCluster(options: ClusterOptions, notify: Notify): Promise<Cluster> {
+export async function openCluster(
+  dataDir: string,
+  durable: boolean,
+  notify: Notify,
+): Promise<Cluster> {
   try {
-    return await findOrMake(options, notify);
+    await mkdir(dataDir, { recursive: true });
+    const link = join(await realpath(resolve(dataDir)), "postgres");
+    const account = await serverAccount(link);
+    const dir = await choosePlace(link, account, notify);
+    refuseUnfitPath(dir);
+    const { major, ...binaries } = await findBinaries(account);
+    await refuseOtherVersion(dir, major);
+    const cluster = { dir, binaries, account, durable };
+    await makeOnce(dir, "data/PG_VERSION", (temporary) =>
+      initialise({ ...cluster, dir: temporary }),
+    );
+    if (dir !== link) await symlink(dir, link).catch(unless("EEXIST"));
+    await giveTo(account, dir);
+    await chmod(dir, 0o700);
+    return cluster;
   } catch (cause) {
-    if (cause instanceof DatabaseError || cause instanceof UsageError) throw cause;
-    const { dataDir } = options;
+    if (cause instanceof DatabaseError || cause instanceof UsageError || isOutOfFiles(cause))
+      throw cause;
     throw new DatabaseError(
       `a database cannot be kept under ${resolve(dataDir)} (${messageOf(cause)}): remove the cause, run as the user who made it, set DATA_DIR to another directory, or ${otherDatabase}`,
       { cause },
     );
   }
-}
-
-async function findOrMake({ dataDir, durable }: ClusterOptions, notify: Notify): Promise<Cluster> {
-  await mkdir(dataDir, { recursive: true });
-  const link = join(await realpath(resolve(dataDir)), "postgres");
-  const account = await serverAccount(link);
-  const dir = checked(await choosePlace(link, account, notify));
-  const { major, ...binaries } = await findBinaries(account);
-  await refuseOtherVersion(dir, major);
-  const cluster = { dir, binaries, account, durable };
-  await makeOnce(dir, "data/PG_VERSION", (temporary) => initialise({ ...cluster, dir: temporary }));
-  if (dir !== link) await symlink(dir, link).catch(unless("EEXIST"));
-  await giveTo(account, dir);
-  await chmod(dir, 0o700);
-  return cluster;
 }
 
 export const socketOf = ({ dir }: Pick<Cluster, "dir">): string =>
@@ -123,16 +117,14 @@ async function choosePlace(
         `${dir} is of another user (uid ${uid}), who could read and change what is stored there: run as that user, or set DATA_DIR to a directory of your own`,
       );
     }
-    if (account === undefined || (await canUse(account, dirname(dir)))) return dir;
+    if (await canUse(account, dirname(dir))) return dir;
     throw new DatabaseError(
       `Postgres cannot run as root, and its user cannot enter ${dirname(dir)}: run as the owner of ${dir}, or move it to where that user can enter and leave a link`,
     );
   }
   const dataDir = dirname(link);
-  if (account === undefined || (await canUse(account, dataDir))) return link;
-  const name = createHash("sha256").update(dataDir).digest("hex").slice(0, 12);
-  const dir = join(sharedDir, name);
-  await makeSharedDir();
+  if (await canUse(account, dataDir)) return link;
+  const dir = await sharedPlace(createHash("sha256").update(dataDir).digest("hex").slice(0, 12));
   notify(
     `the database is kept in ${dir}, with a link to it at ${link}, because Postgres cannot run as root and its user cannot enter ${dataDir}`,
   );
@@ -140,22 +132,23 @@ async function choosePlace(
 }
 
 /** Refuses paths that a shell would expand, as pg_ctl passes them to one in double quotes, and too long ones. */
-function checked(path: string): string {
+function refuseUnfitPath(path: string): void {
   const excess = Buffer.byteLength(socketOf({ dir: path })) - socketBytesMax;
   if (excess > 0) {
     throw new DatabaseError(
       `Postgres cannot be kept in ${path}: the path is ${excess} bytes too long for its socket; set DATA_DIR to a shorter one (and move there what is stored), or ${otherDatabase}`,
     );
   }
-  if (!/["$`\\\n]/.test(path)) return path;
-  throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
+  if (/["$`\\\n]/.test(path))
+    throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
 }
 
 async function initialise(cluster: Cluster): Promise<void> {
   const { dir, binaries, account, durable } = cluster;
   await mkdir(dir, { mode: 0o700 });
   const password = join(dir, "password");
-  await writeSecret(password, randomBytes(24).toString("base64url"));
+  const secret = randomBytes(24).toString("base64url");
+  await writeFile(password, `${secret}\n`, { mode: 0o600, flush: true });
   await giveTo(account, dir);
   const result = await run(
     binaries.initdb,
@@ -183,10 +176,6 @@ async function giveTo(account: Account | undefined, dir: string): Promise<void> 
   }
 }
 
-async function writeSecret(path: string, text: string): Promise<void> {
-  await writeFile(path, `${text}\n`, { mode: 0o600, flush: true });
-}
-
 /** @throws DatabaseError where this user may not read it. */
 export async function readPassword(cluster: Cluster): Promise<string> {
   const path = join(cluster.dir, "password");
@@ -209,13 +198,12 @@ export async function startServer(cluster: Cluster): Promise<"started" | "busy">
     await disownStranger(lock, join(cluster.dir, "data"));
   }
   const { binaries, account, durable } = cluster;
-  const log = join(cluster.dir, "server.log");
-  const logged = await rotate(log);
+  const logged = (await readLog(cluster)).length;
   const result = await run(
     binaries.pgCtl,
     [
-      ...["start", "--silent", "--wait", `--timeout=${startLimitSeconds}`],
-      ...["-D", join(cluster.dir, "data"), "-l", log],
+      ...["start", ...limit, "-D", join(cluster.dir, "data")],
+      ...["-l", join(cluster.dir, "server.log")],
       ...["-o", durable ? reachable : `${reachable} ${undurable}`],
     ],
     account,
@@ -228,14 +216,9 @@ export async function startServer(cluster: Cluster): Promise<"started" | "busy">
 
 /** Stops the server and ends all its connections. @returns what went wrong, if anything. */
 export async function stopServer(cluster: Cluster): Promise<string | undefined> {
-  const result = await run(
-    cluster.binaries.pgCtl,
-    [
-      ...["stop", "--silent", "--wait", `--timeout=${stopLimitSeconds}`],
-      ...["-D", join(cluster.dir, "data"), "--mode=fast"],
-    ],
-    cluster.account,
-  );
+  const { dir, binaries, account } = cluster;
+  const args = ["stop", ...limit, "-D", join(dir, "data"), "--mode=fast"];
+  const result = await run(binaries.pgCtl, args, account);
   return result.ok ? undefined : lastLines(result.output);
 }
 
@@ -251,16 +234,6 @@ export function startFailure(cluster: Cluster, reason: string, cause?: unknown):
 
 export async function readLog(cluster: Cluster): Promise<string> {
   return readFile(join(cluster.dir, "server.log"), "latin1").catch(() => "");
-}
-
-async function rotate(log: string): Promise<number> {
-  const size = await stat(log).then(
-    (found) => found.size,
-    () => 0,
-  );
-  if (size < logBytesMax) return size;
-  await rename(log, `${log}.1`).catch(unless("ENOENT"));
-  return 0;
 }
 
 // postmaster.pid and the socket's lock are written by the server that holds the data. Both begin with its
