@@ -62,7 +62,7 @@ test("however many works wait, one look at a time is made for who blocks them, b
   };
   const begunAt = performance.now();
   try {
-    const works = Array.from({ length: 40 }, () => waits.limit(() => delay(6 * lookEveryMs)));
+    const works = Array.from({ length: 40 }, () => waits.within(() => delay(6 * lookEveryMs)));
     await Promise.all(works);
   } finally {
     pool.connectFirst = connectFirst;

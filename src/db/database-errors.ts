@@ -125,17 +125,15 @@ function remedyOf(code: string | undefined, message: string): string | undefined
 const firstCode = (error: unknown): string | undefined =>
   error instanceof AggregateError ? firstCode(error.errors[0]) : errorCode(error);
 
-/** Whether the work failed because this user lacks a right, or this server is read-only. */
-export function lacksRight(error: unknown): boolean {
-  const code = error instanceof DatabaseError ? firstCode(error.cause) : undefined;
-  return code === "42501" || code === "25006";
-}
-
-/** Whether the work failed because a statement exceeded its time limit. */
-export const isOverdue = (error: unknown): boolean =>
+/** The SQLSTATE of a failure, as Drizzle or {@link explained} wraps it. */
+export const sqlStateOf = (error: unknown): string | undefined =>
   firstCode(
     error instanceof DrizzleQueryError || error instanceof DatabaseError ? error.cause : error,
-  ) === "57014";
+  );
+
+/** Whether the work failed because this user lacks a right, or this server is read-only. */
+export const lacksRight = (error: unknown): boolean =>
+  ["42501", "25006"].includes(sqlStateOf(error) ?? "");
 
 /** Runs database work, and throws its failures as {@link explained} returns them. */
 export async function withDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,5 @@
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { shareAddress } from "../../db/lease/address-share.ts";
-import { type Egress, holderName } from "../../db/lease/holders.ts";
+import { type Egress, holderName, shareAddress } from "../../db/lease/holders.ts";
 import { Leases } from "../../db/lease/leases.ts";
 import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { migrate } from "../../db/migrate.ts";
