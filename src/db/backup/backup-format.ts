@@ -44,9 +44,8 @@ export const TableEnd = z.object({ table: name, rows: count, sha256: digest });
 export type TableEnd = z.infer<typeof TableEnd>;
 
 export const BackupEnd = z.object({ end: z.literal(formatName), rows: count, sha256: digest });
-export type BackupEnd = z.infer<typeof BackupEnd>;
 
-export const lineOf = (value: BackupHeader | TableEnd | BackupEnd): string =>
+export const lineOf = (value: BackupHeader | TableEnd | z.infer<typeof BackupEnd>): string =>
   `${JSON.stringify(value)}\n`;
 
 export const rowsOfAll = (tables: readonly Pick<BackupTable, "rows">[]): number =>

@@ -10,6 +10,7 @@ import {
   type BackupTable,
   formatName,
   formatVersion,
+  lineOf,
   RowsDigest,
   rowsEnd,
   rowsOfAll,
@@ -27,7 +28,10 @@ export type BackupReading = {
   readonly sha256: string;
 };
 
-type Take = (table: BackupTable, rows: AsyncIterable<Buffer>) => Promise<void>;
+type Take = {
+  readonly begin?: (header: BackupHeader) => Promise<void>;
+  readonly take: (table: BackupTable, rows: AsyncIterable<Buffer>) => Promise<void>;
+};
 
 const chunkBytes = 256 * 1024;
 // Far more than any row needs: it holds one bill, one record of an answer or the counts of one run.
@@ -41,20 +45,14 @@ const newline = 0x0a;
  *
  * @throws UsageError for a file that is not a backup; BackupDamagedError for a damaged one.
  */
-export async function readBackup(
-  path: string,
-  {
-    begin,
-    take,
-  }: { readonly begin?: (header: BackupHeader) => Promise<void>; readonly take: Take },
-): Promise<BackupReading> {
+export async function readBackup(path: string, taker: Take): Promise<BackupReading> {
   const reading = Promise.withResolvers<BackupReading>();
   try {
     await pipeline(
       createReadStream(path),
       createGunzip({ chunkSize: chunkBytes }),
       async (chunks: AsyncIterable<Buffer>) => {
-        reading.resolve(await read(new Lines(path, chunks), path, begin, take));
+        reading.resolve(await read(new Lines(path, chunks), path, taker));
       },
     );
   } catch (error) {
@@ -63,25 +61,19 @@ export async function readBackup(
   return await reading.promise;
 }
 
-async function read(
-  lines: Lines,
-  path: string,
-  begin: ((header: BackupHeader) => Promise<void>) | undefined,
-  take: Take,
-): Promise<BackupReading> {
+async function read(lines: Lines, path: string, { begin, take }: Take): Promise<BackupReading> {
   const header = headerOf(path, await lines.next());
   await begin?.(header);
   const ends: TableEnd[] = [];
   for (const table of header.tables) {
     const digest = new RowsDigest();
-    await take(table, digested(lines.rows(), digest));
-    const found = digest.end(table.name);
+    await take(table, lines.rows(digest));
+    const end = digest.end(table.name);
     const wanted = parsed(path, TableEnd, await lines.next());
-    const isSame = wanted.sha256 === found.sha256 && wanted.table === found.table;
-    if (!isSame || found.rows !== table.rows || wanted.rows !== table.rows) {
+    if (lineOf(end) !== lineOf(wanted) || end.rows !== table.rows) {
       throw damaged(path, `the rows of ${table.name} are not those that were written`);
     }
-    ends.push(found);
+    ends.push(end);
   }
   const sha256 = lines.digest();
   const end = parsed(path, BackupEnd, await lines.next());
@@ -92,16 +84,8 @@ async function read(
   return { header, tables: ends, sha256 };
 }
 
-async function* digested(rows: AsyncIterable<Buffer>, digest: RowsDigest): AsyncGenerator<Buffer> {
-  for await (const chunk of rows) {
-    digest.update(chunk);
-    yield chunk;
-  }
-}
-
 function headerOf(path: string, line: string): BackupHeader {
-  const value = jsonOf(line);
-  const { format, version } = Object(value);
+  const { format, version } = Object(jsonOf(line));
   if (format !== formatName) throw foreign(path);
   if (version !== formatVersion) {
     throw new UsageError(
@@ -167,11 +151,12 @@ class Lines {
   }
 
   /** A table's rows, in pieces of whole lines. Reads past the line that ends them, without returning it. */
-  async *rows(): AsyncGenerator<Buffer> {
+  async *rows(digest: RowsDigest): AsyncGenerator<Buffer> {
     for (;;) {
       const end = this.#rest.lastIndexOf(newline) + 1;
       const stop = endOfRows(this.#rest.subarray(0, end));
       const taken = this.#take(stop ?? end);
+      digest.update(taken);
       if (taken.length > 0) yield taken;
       if (stop !== undefined) {
         this.#take(rowsEnd.length);

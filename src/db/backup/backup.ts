@@ -9,6 +9,7 @@ import { appliedMigrations } from "../migrate.ts";
 import { leases } from "../schema/accounts-schema.ts";
 import { analyticsViews } from "../schema/schema.ts";
 import { tables } from "../schema/tables.ts";
+import { onlyRow } from "../sql/only-row.ts";
 import {
   type BackupHeader,
   type BackupTable,
@@ -52,8 +53,6 @@ export function backUp(
   write: (lines: AsyncIterable<BackupPart>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<BackupHeader> {
-  const isolation = "repeatable read read only";
-  const limits = { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false };
   return inTransaction(
     db,
     async (tx) => {
@@ -61,10 +60,13 @@ export function backUp(
       await usePlainText(tx);
       const kept = await readTables(tx);
       const header = await headerOf(tx, kept);
-      await write(withEnd(header, linesOf(tx, header, kept, signal)));
+      await write(linesOf(tx, header, kept, signal));
       return header;
     },
-    { isolation, ...limits },
+    {
+      isolation: "repeatable read read only",
+      ...{ statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
+    },
   );
 }
 
@@ -84,8 +86,7 @@ async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<Ba
     select
       current_setting('server_version') as postgres,
       to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as taken_at`);
-  const [server] = rows;
-  if (server === undefined) throw new Error("defect: a select without a row");
+  const server = onlyRow(rows, "the server's version");
   return {
     format: formatName,
     version: formatVersion,
@@ -99,24 +100,7 @@ async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<Ba
 
 /** The kept tables with this database's columns: its schema may be older than the program. */
 async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
-  const kept: KeptTable[] = [];
-  for (const table of await readShapes(tx)) {
-    kept.push({ ...table, rows: await countOf(tx, table.name) });
-  }
-  return kept;
-}
-
-/** The columns of each kept table that the database has. */
-export async function readColumns(
-  tx: Transaction,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  return new Map((await readShapes(tx)).map(({ name, columns }) => [name, columns]));
-}
-
-type Shape = { name: string; columns: [string, ...string[]]; key: string[] };
-
-async function readShapes(tx: Transaction): Promise<readonly Shape[]> {
-  const { rows } = await tx.execute<Shape>(sql`
+  const { rows } = await tx.execute<Omit<KeptTable, "rows">>(sql`
     select
       relname as name,
       array(
@@ -142,7 +126,9 @@ async function readShapes(tx: Transaction): Promise<readonly Shape[]> {
       and relkind in ('r', 'p')
       and relname in ${keptTables}
     order by relname collate "C"`);
-  return rows;
+  const kept: KeptTable[] = [];
+  for (const table of rows) kept.push({ ...table, rows: await countOf(tx, table.name) });
+  return kept;
 }
 
 export async function countOf(tx: Transaction, table: string): Promise<number> {
@@ -158,13 +144,18 @@ async function* linesOf(
   kept: readonly KeptTable[],
   signal: AbortSignal,
 ): AsyncGenerator<BackupPart> {
-  yield lineOf(header);
+  const whole = createHash("sha256");
+  const hashed = <Part extends BackupPart>(part: Part): Part => {
+    whole.update(part);
+    return part;
+  };
+  yield hashed(lineOf(header));
   for (const table of kept) {
     const digest = new RowsDigest();
     for await (const chunk of rowsOf(tx, table)) {
       signal.throwIfAborted();
       digest.update(chunk);
-      yield chunk;
+      yield hashed(chunk);
     }
     const end = digest.end(table.name);
     if (end.rows !== table.rows) {
@@ -172,9 +163,9 @@ async function* linesOf(
         `${end.rows} of ${table.rows} rows of ${table.name} were read; run backup again`,
       );
     }
-    yield rowsEnd;
-    yield lineOf(end);
+    yield hashed(rowsEnd + lineOf(end));
   }
+  yield lineOf({ end: formatName, rows: rowsOfAll(header.tables), sha256: whole.digest("hex") });
 }
 
 async function* rowsOf(tx: Transaction, { name, columns, key }: KeptTable): AsyncGenerator<Buffer> {
@@ -186,16 +177,4 @@ async function* rowsOf(tx: Transaction, { name, columns, key }: KeptTable): Asyn
   for await (const chunk of copy) yield chunk;
   // This call stops the driver's timer, which would otherwise report the statement as unanswered.
   copy.callback?.();
-}
-
-async function* withEnd(
-  { tables }: BackupHeader,
-  lines: AsyncGenerator<BackupPart>,
-): AsyncGenerator<BackupPart> {
-  const hash = createHash("sha256");
-  for await (const part of lines) {
-    hash.update(part);
-    yield part;
-  }
-  yield lineOf({ end: formatName, rows: rowsOfAll(tables), sha256: hash.digest("hex") });
 }

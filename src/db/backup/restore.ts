@@ -9,7 +9,8 @@ import { withDatabaseErrors } from "../database-errors.ts";
 import { nameRestored } from "../lease/leased-accounts.ts";
 import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
 import { refuseUnfitServer } from "../server-settings.ts";
-import { countOf, keptTables, readColumns, tableMaxMs, usePlainText } from "./backup.ts";
+import { onlyRow } from "../sql/only-row.ts";
+import { countOf, keptTables, tableMaxMs, usePlainText } from "./backup.ts";
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
 
@@ -45,9 +46,9 @@ export async function restore(
       async (tx) => {
         const loaded = new Map<string, number>();
         const done = await readBackup(path, {
-          begin: (header) => prepare(tx, header, path),
+          begin: (header) => prepare(tx, header),
           take: async ({ name, columns }, rows) => {
-            const copied = load(tx, { name, columns }, untilStopped(rows, signal));
+            const copied = load(tx, { name, columns }, rows, signal);
             loaded.set(name, await copied.catch((error) => Promise.reject(asDamage(path, error))));
           },
         });
@@ -77,23 +78,13 @@ const continueNumbers = (tx: Transaction) =>
     having max(break_id) is not null`);
 
 /** Creates the tables as the backup's database had them, or locks those that exist and are empty. */
-async function prepare(tx: Transaction, header: BackupHeader, path: string): Promise<void> {
+async function prepare(tx: Transaction, header: BackupHeader): Promise<void> {
   await usePlainText(tx);
   await lockMigrations(tx);
   const applied = await appliedMigrations(tx);
   if (applied.length === 0) await migrateTo(tx, header.migrations);
   else await takeTables(tx, header, applied);
   for (const table of seeded) await tx.execute(sql`delete from ${sql.identifier(table)}`);
-  const columns = await readColumns(tx);
-  for (const table of header.tables) {
-    const there = columns.get(table.name) ?? [];
-    const missing = table.columns.find((column) => !there.includes(column));
-    if (missing === undefined) continue;
-    throw new UsageError(
-      `${path} holds the column ${table.name}.${missing}, which was added by hand. Run migrate, add ` +
-        "the column to the new database, and restore again",
-    );
-  }
 }
 
 async function takeTables(
@@ -101,9 +92,8 @@ async function takeTables(
   { migrations }: BackupHeader,
   applied: readonly number[],
 ): Promise<void> {
-  const [{ name = "" } = {}] = (
-    await tx.execute<{ name: string }>(sql`select current_database() as name`)
-  ).rows;
+  const { rows } = await tx.execute<{ name: string }>(sql`select current_database() as name`);
+  const { name } = onlyRow(rows, "the database's name");
   const elsewhere =
     "restore into an empty database: set another name in DATABASE_URL or, for the embedded " +
     "Postgres, another DATA_DIR";
@@ -112,21 +102,20 @@ async function takeTables(
       `the tables of the database ${name} are of another version than the backup's: ${elsewhere}`,
     );
   }
-  const there = [...(await readColumns(tx)).keys()];
-  await lockTables(tx, name, there);
+  await lockTables(tx, name);
   // Bills first: the message names the first table that holds rows.
-  for (const table of ["bills", ...there.filter((table) => !seeded.includes(table))]) {
-    const rows = await countOf(tx, table);
-    if (rows === 0) continue;
+  for (const table of ["bills", ...keptTables.filter((table) => !seeded.includes(table))]) {
+    const count = await countOf(tx, table);
+    if (count === 0) continue;
     throw new UsageError(
-      `the database ${name} is not empty, its table ${table} holds ${rows.toLocaleString("en-US")} ` +
-        `${rows === 1 ? "row" : "rows"}: nothing was restored; ${elsewhere}`,
+      `the database ${name} is not empty, its table ${table} holds ${count.toLocaleString("en-US")} ` +
+        `${count === 1 ? "row" : "rows"}: nothing was restored; ${elsewhere}`,
     );
   }
 }
 
-async function lockTables(tx: Transaction, name: string, tables: readonly string[]): Promise<void> {
-  const all = [...tables, "leases"].map((table) => `public.${quoted(table)}`);
+async function lockTables(tx: Transaction, name: string): Promise<void> {
+  const all = [...keptTables, "leases"].map((table) => `public.${quoted(table)}`);
   await tx.execute(`
     set local lock_timeout = ${lockMaxMs};
     lock table ${all.join(", ")} in exclusive mode`);
@@ -147,6 +136,7 @@ async function load(
   tx: Transaction,
   { name, columns }: Pick<BackupTable, "name" | "columns">,
   rows: AsyncIterable<Buffer>,
+  signal: AbortSignal,
 ): Promise<number> {
   if (!keptTables.includes(name)) {
     throw new DatabaseError(`the backup holds a table ${name}, which this program does not know`);
@@ -157,7 +147,12 @@ async function load(
         "with (format text, encoding 'UTF8')",
     ),
   );
-  await pipeline(rows, copy);
+  try {
+    await pipeline(rows, copy, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
   return copy.rowCount;
 }
 
@@ -175,13 +170,3 @@ const notAllTaken = (table: string, rows: number, taken: number | undefined) =>
     `the server stored ${taken ?? 0} of ${rows} rows of ${table}, so nothing was restored; look for ` +
       "rules and triggers that were added to the table",
   );
-
-async function* untilStopped(
-  lines: AsyncIterable<Buffer>,
-  signal: AbortSignal,
-): AsyncGenerator<Buffer> {
-  for await (const chunk of lines) {
-    signal.throwIfAborted();
-    yield chunk;
-  }
-}
