@@ -13,91 +13,6 @@ import { textArray } from "../sql/array-literal.ts";
 import { onlyRow } from "../sql/only-row.ts";
 import { msOf, timeFrom } from "../sql/time-text.ts";
 
-const { symbol: _pair, ...pairFields } = symbolFields;
-const { symbol: _contract, ...ownFields } = contractFields;
-
-const pairs = {
-  market: "spot",
-  what: "pairs",
-  today: sql`symbols`,
-  versions: sql`symbol_versions`,
-  key: sql`symbol`,
-  settings: recordColumns(schema.symbols, Object.keys(pairFields)),
-  isOwn: () => sql`true`,
-};
-
-const contracts = {
-  today: sql`contracts`,
-  versions: sql`contract_versions`,
-  key: sql`product_type, symbol`,
-  settings: recordColumns(schema.contracts, ["productType", ...Object.keys(ownFields)]),
-};
-
-/** Stores the list of all spot pairs: see commitList. */
-export const commitSymbols = (db: Database, list: SymbolList): Promise<SymbolCounts> =>
-  commitList(db, pairs, list);
-
-/** Stores the list of all contracts of a product type. */
-export const commitContracts = (
-  db: Database,
-  { productType, ...list }: ContractList,
-): Promise<SymbolCounts> =>
-  commitList(
-    db,
-    {
-      ...contracts,
-      market: productType,
-      what: `contracts of ${productType}`,
-      isOwn: (table) => sql`${table}.product_type = ${productType}`,
-    },
-    { ...list, settings: list.settings.map((settings) => ({ ...settings, productType })) },
-  );
-
-/** Settings as they were last served, by their names in the API; null where there is none. */
-export type ListedRow = Readonly<Record<string, string | null>>;
-
-export type ListedRows = {
-  /** When the list was read, the exchange's time; undefined where it never was. */
-  readonly readAt: EpochMs | undefined;
-  /** The rows that were listed then, sorted by symbol. The exchange's own order is not kept. */
-  readonly rows: readonly ListedRow[];
-};
-
-/** The spot pairs, or one of them. */
-export async function readPairs(db: Queryable, symbol: string | undefined): Promise<ListedRows> {
-  const { rows } = await db.execute<ListedRow>(sql`
-    select symbol, ${pairs.settings.asSent}
-    from symbols
-    where gone_at is null
-      and (${symbol ?? null}::text is null or symbol = ${symbol ?? null})
-    order by symbol`);
-  return { readAt: await readAt(db, pairs.market), rows };
-}
-
-/** A product type's contracts, or one of them. */
-export async function readContracts(
-  db: Queryable,
-  productType: ClassicProductType,
-  symbol: string | undefined,
-): Promise<ListedRows> {
-  const { rows } = await db.execute<ListedRow>(sql`
-    select symbol, ${contracts.settings.asSent}
-    from contracts
-    where product_type = ${productType}
-      and gone_at is null
-      and (${symbol ?? null}::text is null or symbol = ${symbol ?? null})
-    order by symbol`);
-  return { readAt: await readAt(db, productType), rows };
-}
-
-async function readAt(db: Queryable, market: string): Promise<EpochMs | undefined> {
-  const { rows } = await db.execute<{ read_at: string }>(sql`
-    select ${msOf(sql`read_at`)} as read_at
-    from symbol_lists
-    where market = ${market}`);
-  return rows[0] && timeFrom(rows[0].read_at);
-}
-
 /** Where a list of settings is kept. */
 type ListPlace = {
   /** Its name in `symbol_lists`. */
@@ -115,6 +30,84 @@ type ListPlace = {
   readonly isOwn: (table: SQL) => SQL;
 };
 
+const { symbol: _pair, ...pairFields } = symbolFields;
+const { symbol: _contract, ...ownFields } = contractFields;
+const contractColumns = recordColumns(schema.contracts, ["productType", ...Object.keys(ownFields)]);
+
+const pairs: ListPlace = {
+  market: "spot",
+  what: "pairs",
+  today: sql`symbols`,
+  versions: sql`symbol_versions`,
+  key: sql`symbol`,
+  settings: recordColumns(schema.symbols, Object.keys(pairFields)),
+  isOwn: () => sql`true`,
+};
+
+const contractsOf = (productType: ClassicProductType): ListPlace => ({
+  market: productType,
+  what: `contracts of ${productType}`,
+  today: sql`contracts`,
+  versions: sql`contract_versions`,
+  key: sql`product_type, symbol`,
+  settings: contractColumns,
+  isOwn: (table) => sql`${table}.product_type = ${productType}`,
+});
+
+/** Stores the list of all spot pairs: see commitList. */
+export const commitSymbols = (db: Database, list: SymbolList): Promise<SymbolCounts> =>
+  commitList(db, pairs, list);
+
+/** Stores the list of all contracts of a product type. */
+export const commitContracts = (
+  db: Database,
+  { productType, ...list }: ContractList,
+): Promise<SymbolCounts> =>
+  commitList(db, contractsOf(productType), {
+    ...list,
+    settings: list.settings.map((settings) => ({ ...settings, productType })),
+  });
+
+/** Settings as they were last served, by their names in the API; null where there is none. */
+export type ListedRow = Readonly<Record<string, string | null>>;
+
+export type ListedRows = {
+  /** When the list was read, the exchange's time; undefined where it never was. */
+  readonly readAt: EpochMs | undefined;
+  /** The rows that were listed then, sorted by symbol. The exchange's own order is not kept. */
+  readonly rows: readonly ListedRow[];
+};
+
+/** The spot pairs, or one of them. */
+export const readPairs = (db: Queryable, symbol: string | undefined): Promise<ListedRows> =>
+  readListed(db, pairs, symbol);
+
+/** A product type's contracts, or one of them. */
+export const readContracts = (
+  db: Queryable,
+  productType: ClassicProductType,
+  symbol: string | undefined,
+): Promise<ListedRows> => readListed(db, contractsOf(productType), symbol);
+
+async function readListed(
+  db: Queryable,
+  { market, today, settings, isOwn }: ListPlace,
+  symbol: string | undefined,
+): Promise<ListedRows> {
+  const { rows } = await db.execute<ListedRow>(sql`
+    select symbol, ${settings.asSent}
+    from ${today}
+    where gone_at is null
+      and ${isOwn(today)}
+      and (${symbol ?? null}::text is null or symbol = ${symbol ?? null})
+    order by symbol`);
+  const { rows: lists } = await db.execute<{ read_at: string }>(sql`
+    select ${msOf(sql`read_at`)} as read_at
+    from symbol_lists
+    where market = ${market}`);
+  return { readAt: lists[0] && timeFrom(lists[0].read_at), rows };
+}
+
 type Settings = { readonly symbol: string };
 type List = SettingsList<Settings>;
 
@@ -129,7 +122,13 @@ function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolC
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       if (!(await isNewest(tx, place, list))) return { ...nothing, isOutdated: true };
-      refuseShortList(list, await countKnown(tx, place), place.what);
+      const { today, isOwn, what } = place;
+      const { rows } = await tx.execute<{ known: number }>(sql`
+        select count(*)::int as known
+        from ${today}
+        where gone_at is null
+          and ${isOwn(today)}`);
+      refuseShortList(list, onlyRow(rows, "the number of symbols").known, what);
       const written = await writeSettings(tx, place, list);
       const gone = list.isWhole ? await markGone(tx, place, list) : 0;
       await writeVersions(tx, place, list);
@@ -139,15 +138,6 @@ function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolC
 }
 
 const nothing = { new: 0, changed: 0, returned: 0, gone: 0 };
-
-async function countKnown(tx: Transaction, { today, isOwn }: ListPlace): Promise<number> {
-  const { rows } = await tx.execute<{ known: number }>(sql`
-    select count(*)::int as known
-    from ${today}
-    where gone_at is null
-      and ${isOwn(today)}`);
-  return onlyRow(rows, "the number of symbols").known;
-}
 
 /**
  * Records when this list was read. Returns false where this list, or a newer one, was stored before.

@@ -9,36 +9,41 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
+import type { z } from "zod";
+import { contractFields } from "../../contract/contracts.ts";
+import {
+  optionalDecimal,
+  optionalEpochMs,
+  optionalEpochMsOrNever,
+  optionalText,
+} from "../../contract/scalars.ts";
+import { symbolFields } from "../../contract/symbols.ts";
 import { allFinite, key, time } from "./columns.ts";
 
-/** A pair's settings, each under the name that it has in the API. */
-const symbolSettings = () => ({
-  baseCoin: text("base_coin"),
-  quoteCoin: text("quote_coin"),
-  minTradeAmount: numeric("min_trade_amount"),
-  maxTradeAmount: numeric("max_trade_amount"),
-  takerFeeRate: numeric("taker_fee_rate"),
-  makerFeeRate: numeric("maker_fee_rate"),
-  pricePrecision: numeric("price_precision"),
-  quantityPrecision: numeric("quantity_precision"),
-  quotePrecision: numeric("quote_precision"),
-  minTradeUSDT: numeric("min_trade_usdt"),
-  status: text("status"),
-  buyLimitPriceRatio: numeric("buy_limit_price_ratio"),
-  sellLimitPriceRatio: numeric("sell_limit_price_ratio"),
-  areaSymbol: text("area_symbol"),
-  orderQuantity: numeric("order_quantity"),
-  openTime: time("open_time"),
-  offTime: time("off_time"),
+const snakeCase = (field: string): string =>
+  field.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`);
+
+/** A column for each field of a record, under the name that the field has in the API, and one for others. */
+const settingsOf = ({ symbol: _, ...fields }: Readonly<Record<string, z.ZodType>>) => ({
+  ...Object.fromEntries(
+    Object.entries(fields).map(([field, type]) => [field, columnOf(snakeCase(field), type)]),
+  ),
   extra: json("extra"),
 });
+
+/** A list of names is JSON. */
+const columnOf = (name: string, type: z.ZodType) => {
+  if (type === optionalDecimal) return numeric(name);
+  if (type === optionalText) return text(name);
+  return type === optionalEpochMs || type === optionalEpochMsOrNever ? time(name) : jsonb(name);
+};
 
 /** A spot pair's settings as last served; `gone_at` if it is no longer listed. Times are the exchange's. */
 export const symbols = pgTable(
   "symbols",
   {
     symbol: key("symbol").primaryKey(),
-    ...symbolSettings(),
+    ...settingsOf(symbolFields),
     firstSeenAt: time("first_seen_at").notNull(),
     /** Since when the settings are known to hold. */
     validFrom: time("valid_from").notNull(),
@@ -59,7 +64,7 @@ export const symbolVersions = pgTable(
     validFrom: time("valid_from").notNull(),
     /** Null while it holds. */
     validTo: time("valid_to"),
-    ...symbolSettings(),
+    ...settingsOf(symbolFields),
   },
   (t) => [
     primaryKey({ columns: [t.symbol, t.validFrom] }),
@@ -69,53 +74,13 @@ export const symbolVersions = pgTable(
   ],
 );
 
-/** A contract's settings, each under the name that it has in the API. */
-const contractSettings = () => ({
-  baseCoin: text("base_coin"),
-  quoteCoin: text("quote_coin"),
-  buyLimitPriceRatio: numeric("buy_limit_price_ratio"),
-  sellLimitPriceRatio: numeric("sell_limit_price_ratio"),
-  feeRateUpRatio: numeric("fee_rate_up_ratio"),
-  makerFeeRate: numeric("maker_fee_rate"),
-  takerFeeRate: numeric("taker_fee_rate"),
-  openCostUpRatio: numeric("open_cost_up_ratio"),
-  /** A list of names. */
-  supportMarginCoins: jsonb("support_margin_coins"),
-  minTradeNum: numeric("min_trade_num"),
-  priceEndStep: numeric("price_end_step"),
-  volumePlace: numeric("volume_place"),
-  pricePlace: numeric("price_place"),
-  sizeMultiplier: numeric("size_multiplier"),
-  symbolType: text("symbol_type"),
-  minTradeUSDT: numeric("min_trade_usdt"),
-  maxSymbolOrderNum: numeric("max_symbol_order_num"),
-  maxProductOrderNum: numeric("max_product_order_num"),
-  maxPositionNum: numeric("max_position_num"),
-  symbolStatus: text("symbol_status"),
-  offTime: time("off_time"),
-  limitOpenTime: time("limit_open_time"),
-  deliveryTime: time("delivery_time"),
-  deliveryStartTime: time("delivery_start_time"),
-  deliveryPeriod: text("delivery_period"),
-  launchTime: time("launch_time"),
-  fundInterval: numeric("fund_interval"),
-  minLever: numeric("min_lever"),
-  maxLever: numeric("max_lever"),
-  posLimit: numeric("pos_limit"),
-  maintainTime: time("maintain_time"),
-  openTime: time("open_time"),
-  maxMarketOrderQty: numeric("max_market_order_qty"),
-  maxOrderQty: numeric("max_order_qty"),
-  extra: json("extra"),
-});
-
 /** A futures contract's settings as last served; `gone_at` if it is no longer listed. Times are the exchange's. */
 export const contracts = pgTable(
   "contracts",
   {
     productType: key("product_type").notNull(),
     symbol: key("symbol").notNull(),
-    ...contractSettings(),
+    ...settingsOf(contractFields),
     firstSeenAt: time("first_seen_at").notNull(),
     /** Since when the settings are known to hold. */
     validFrom: time("valid_from").notNull(),
@@ -134,7 +99,7 @@ export const contractVersions = pgTable(
     validFrom: time("valid_from").notNull(),
     /** Null while it holds. */
     validTo: time("valid_to"),
-    ...contractSettings(),
+    ...settingsOf(contractFields),
   },
   (t) => [
     primaryKey({ columns: [t.productType, t.symbol, t.validFrom] }),
