@@ -193,6 +193,37 @@ describe("a window is read whole", () => {
     }
   });
 
+  test("where some servers do not include the end time, and bills of one millisecond fill pages", async () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const random = seededRandom(`crowd ${seed}`);
+      const crowd = Array.from({ length: 250 }, () => from + dayMs);
+      const ledger = ledgerOf(random, [...drawTimes(random, 60), ...crowd], dayMs);
+      const lie: Lie = (page, _, { endTime }) => {
+        const rows = (page.bills ?? []) as { cTime: string }[];
+        const isBefore = ({ cTime }: { cTime: string }) => Number(cTime) < Number(endTime);
+        return random() < 0.5 ? page : { ...page, bills: rows.filter(isBefore) };
+      };
+      const { missing } = await walked(ledger, { sortedBy: "time" }, { lie });
+      expect([seed, missing]).toEqual([seed, 0]);
+    }
+  });
+
+  test.each([2, 3, 4])(
+    "where pages shrink to %i rows within a crowded millisecond",
+    async (rowsMax) => {
+      const times = [from + 2 * hourMs, ...Array.from({ length: 120 }, () => from + hourMs)];
+      const ledger = ledgerOf(seededRandom("shrunk"), times);
+      const lie: Lie = ({ bills }, asked) => {
+        const rows = (bills ?? []).slice(0, asked === 1 ? 50 : rowsMax);
+        return {
+          bills: rows,
+          endId: (rows.at(-1) as { billId: string } | undefined)?.billId ?? null,
+        };
+      };
+      expect(await walked(ledger, {}, { lie })).toMatchObject({ missing: 0, doubts: [] });
+    },
+  );
+
   test("where a page in the middle is left out", async () => {
     const random = seededRandom("skipped");
     const ledger = ledgerOf(random, drawTimes(random, 700));
@@ -233,21 +264,46 @@ describe("a window is read whole", () => {
   });
 });
 
-test("the oldest millisecond is asked for by ids, unless the walk by ids ended with its lowest bill", () => {
+test.each([
+  [
+    "is not asked for by ids where the walk by ids ended with its only bill",
+    ["7"],
+    true,
+    undefined,
+  ],
+  [
+    "is asked for by ids where another bill may have filled that walk's page",
+    ["7", "8"],
+    true,
+    "7",
+  ],
+  ["is asked for by ids where that walk ended with no bill", ["7", "8"], false, "7"],
+] as const)("the oldest millisecond %s", (_, ids, isEndWitnessed, idLessThan) => {
+  const habits = new PageHabits();
+  habits.look(100);
+  const rows = ids.map((billId) => ({ billId, cTime: from }));
+  const walk = new TimeWalk(to, habits);
+  walk.begin(rows);
+  const later = { billId: "9", cTime: epochMs(from + 1) };
+  const answer = { rows: [later, ...rows], endId: undefined, limit: 99, servedFrom: from };
+  expect(walk.take(answer, { doIdsFollow: true, isEndWitnessed })).toBe(undefined);
+  const endTime = idLessThan === undefined ? from - 1 : from + 1;
+  expect(walk).toMatchObject({ idLessThan, endTime, hasEnded: false });
+});
+
+test("a walk by times goes back for bills of a millisecond that it left to a walk by ids", () => {
   const habits = new PageHabits();
   habits.look(100);
   const rows = ["7", "8"].map((billId) => ({ billId, cTime: from }));
-  for (const isEndWitnessed of [false, true]) {
-    const walk = new TimeWalk(to, habits);
-    walk.begin(rows);
-    const answer = { rows, endId: undefined, limit: 99, servedFrom: from };
-    expect(walk.take(answer, { doIdsFollow: true, isEndWitnessed })).toBe(undefined);
-    const { idLessThan, endTime, hasEnded } = walk;
-    const wanted = isEndWitnessed
-      ? { idLessThan: undefined, endTime: from - 1 }
-      : { idLessThan: "7", endTime: from };
-    expect({ idLessThan, endTime, hasEnded }).toEqual({ ...wanted, hasEnded: false });
-  }
+  const walk = new TimeWalk(to, habits);
+  walk.begin(rows);
+  walk.see([{ billId: "3", cTime: from }]);
+  const answer = { rows, endId: undefined, limit: 99, servedFrom: from };
+  walk.take(answer, { doIdsFollow: true, isEndWitnessed: false });
+  expect(walk.idLessThan).toBe("3");
+  walk.skipNothing();
+  walk.take(answer, { doIdsFollow: false, isEndWitnessed: false });
+  expect(walk.idLessThan).toBe("7");
 });
 
 describe("of questions a window takes", () => {

@@ -18,8 +18,11 @@ import {
 type Step =
   /** Asks for bills that are not newer than the oldest bill, which must be served again. */
   | { readonly kind: "down" }
-  /** Asks for the unread bills of the oldest bill's millisecond: those with ids below this one. */
-  | { readonly kind: "inside"; readonly below: string | undefined }
+  /**
+   * Asks for the unread bills of the oldest bill's millisecond: those with ids below this one. The end time is a
+   * millisecond later, since not all of an exchange's servers may include it, unless bills of that time fill the page.
+   */
+  | { readonly kind: "inside"; readonly below: string | undefined; readonly isNarrow?: true }
   /** Asks for bills that are older than the oldest bill's millisecond. */
   | { readonly kind: "past" }
   /** Asks for the oldest bill by its id, where its time did not find it: {@link TimeWalk} says why. */
@@ -70,7 +73,8 @@ export class TimeWalk {
     if (this.#oldest === undefined || this.#step.kind === "by id") return this.#to;
     // `past` leaves out the oldest bill's own millisecond, and the other steps include it.
     const offsetMs = this.#step.kind === "past" ? 0 : 1;
-    return epochMs(this.#oldest.cTime + offsetMs - Number(this.#isEndIncluded));
+    const isNarrow = this.#step.kind === "inside" ? this.#step.isNarrow : this.#isEndIncluded;
+    return epochMs(this.#oldest.cTime + offsetMs - Number(isNarrow ?? false));
   }
 
   get idLessThan(): string | undefined {
@@ -124,8 +128,7 @@ export class TimeWalk {
       case "down":
         return this.#takeDown(placed, answer, evidence);
       case "inside":
-        if (this.#learnsEnd(placed)) return undefined;
-        return this.#takeInside(placed, this.#step.below);
+        return this.#takeInside(placed, this.#step);
       case "past":
         // Bills that are known already may have filled the page: ask again without them.
         if (this.#learnsEnd(placed)) return undefined;
@@ -156,30 +159,36 @@ export class TimeWalk {
       this.#goTo([this.#known]);
       return undefined;
     }
-    // Bills of the oldest millisecond may have filled the page, since the exchange's pages may be shorter than
+    // Other bills of the oldest millisecond may have filled the page, since the exchange's pages may be shorter than
     // the limit that was asked for.
-    const mayHideOlder = answer.rows.length > 1 || this.#habits.areTiny;
+    const isOther = ({ billId }: RowPlace) => billId !== this.#known?.billId;
+    const mayHideOlder = answer.rows.some(isOther) || this.#habits.areTiny;
     const { doIdsFollow, isEndWitnessed } = evidence;
     if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
-    // The walk by ids has shown that there is no lower id, in this millisecond or elsewhere.
-    if (doIdsFollow && isEndWitnessed) this.#step = { kind: "past" };
+    // The walk by ids has shown that there is no lower id, unless other bills of this millisecond filled its last page.
+    const isAlone = !this.#witnesses.some(isOther);
+    if (doIdsFollow && isEndWitnessed && isAlone) this.#step = { kind: "past" };
     else this.#step = this.#inside(doIdsFollow);
     return undefined;
   }
 
-  #takeInside(placed: readonly PlacedRow[], below: string | undefined): Doubt | undefined {
+  #takeInside(placed: readonly PlacedRow[], step: Step & { kind: "inside" }): Doubt | undefined {
+    const { below, isNarrow } = step;
     const inOldest = placed.filter((row) => this.#isOfOldest(row));
     const above = inOldest.find(({ billId }) => below && compareIds(billId, below) > 0);
     if (above) return `bill ${above.billId} came where ids below ${below} were asked for`;
     const lower = lowestId(inOldest.map(({ billId }) => billId));
-    if (lower !== undefined && below !== undefined) {
-      const isLower = compareIds(lower, below) < 0;
+    if (below !== undefined && lower !== undefined && compareIds(lower, below) < 0) {
+      this.#step = { kind: "inside", below: lower };
+    } else if (!isNarrow && placed.some(({ cTime }) => cTime === this.endTime)) {
+      this.#step = { ...step, isNarrow: true };
+    } else {
       // The cursor's own bill may have filled a tiny page.
-      const beneath = this.#habits.areTiny ? idBeneath(below) : undefined;
-      const next = isLower ? lower : beneath;
+      const isFilled = this.#habits.areTiny && below !== undefined && lower !== undefined;
+      const next = isFilled ? idBeneath(below) : undefined;
       this.#step = next === undefined ? { kind: "past" } : { kind: "inside", below: next };
-    } else this.#step = { kind: "past" };
+    }
     this.see(placed);
     return undefined;
   }
@@ -248,7 +257,10 @@ export class TimeWalk {
   /** If ids follow the times, the walk by ids has read the millisecond down to the lowest known bill. */
   #inside(doIdsFollow: boolean): Step {
     const ids = this.#witnesses.map(({ billId }) => billId);
-    if (doIdsFollow && this.#known && this.#isOfOldest(this.#known)) ids.push(this.#known.billId);
+    if (doIdsFollow && this.#known && this.#isOfOldest(this.#known)) {
+      this.#skipped ??= { oldest: this.#oldest, witnesses: this.#witnesses };
+      ids.push(this.#known.billId);
+    }
     return { kind: "inside", below: lowestId(ids) };
   }
 
