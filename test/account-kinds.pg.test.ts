@@ -235,10 +235,10 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
     liveTypes.map((productType) => ["upgraded", productType]),
   );
   for (const one of closed) {
-    expect(one).toMatchObject({ unread: [], expiresAt: null, behindMs: 0, closedUnread: [{}] });
+    expect(one).toMatchObject({ unread: [{}], expiresAt: null, behindMs: 0 });
     // Exactly from ten minutes before the last run that could read the streams, to the run that found them
     // closed.
-    const [{ fromMs, toMs }] = one["closedUnread"] as [Record<"fromMs" | "toMs", number>];
+    const [{ fromMs, toMs }] = one["unread"] as [Record<"fromMs" | "toMs", number>];
     expect(fromMs).toBeGreaterThanOrEqual(Math.floor(first) - 10 * minuteMs);
     expect(fromMs).toBeLessThanOrEqual(firstEnded - 10 * minuteMs);
     expect(toMs).toBeGreaterThanOrEqual(Math.floor(second));

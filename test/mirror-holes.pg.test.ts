@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { Bill } from "../src/contract/bill.ts";
-import { epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction, type OpenDatabase } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { aBill } from "./support/bills.ts";
@@ -12,8 +12,8 @@ import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { storeOpen, storeTime } from "./support/stored-time.ts";
 
 const start = Date.UTC(2026, 0, 1);
-const at = (hours: number) => epochMs(start + hours * hourMs);
-/** The present, and the hour from which the next sync would read. */
+const at = (days: number) => epochMs(start + days * dayMs);
+/** The present, 90 days after the oldest time that was ever to be read, and the day from which the next sync would read. */
 const [now, readTo] = [at(100), at(99)];
 
 const account = "main";
@@ -29,7 +29,11 @@ let mirror: Mirror;
 beforeAll(async () => {
   const made = await fileDatabase();
   tables = made.tables;
-  mirror = openMirror(made.database.url, { keys: Object.values(keys), now: () => now });
+  mirror = openMirror(made.database.url, {
+    keys: Object.values(keys),
+    now: () => now,
+    maxAgeMs: 3 * dayMs,
+  });
 });
 afterAll(() => mirror[Symbol.asyncDispose]());
 
@@ -40,9 +44,9 @@ type Window = {
   readonly cursor?: string;
 };
 
-/** A bill every few minutes, some of them in one millisecond. */
+/** A bill every few hours, some of them in one millisecond. */
 const ledger: readonly Bill[] = Array.from({ length: 1_000 }, (_, index) => {
-  const cTime = epochMs(start + Math.floor(index / 3) * 18 * minuteMs);
+  const cTime = epochMs(start + Math.floor(index / 3) * 7.2 * hourMs);
   // Within three bills of one millisecond, the ids get one digit more.
   const billId = String(9_501 + index);
   return aBill({ billId, cTime, amount: `${index}.50`, coin: index % 7 === 0 ? "BTC" : "USDT" });
@@ -108,7 +112,7 @@ describe("time that was not read", () => {
     for (const gaps of ["refuse", "trim"] as const) {
       const refused = await ask(gaps, spanOf(45, 60));
       expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
-      expect(refused.body.msg).toMatch(/2026-01-02T21:00\S+ to 2026-01-03T02:00\S+ was lost/);
+      expect(refused.body.msg).toContain(`${isoTime(at(45))} to ${isoTime(at(50))} was lost`);
     }
     const beside = await ask("refuse", spanOf(50, 60));
     expect(beside.status).toBe(200);
@@ -171,6 +175,24 @@ describe("time that was not read", () => {
     expect.unreachable("the walk leapt over lost time");
   });
 
+  test("of a ledger that ended is refused for good, and so is what came after a retired one's", async () => {
+    for (const [field, msgs] of [
+      ["retired_at", ["no sync will", "no sync will"]],
+      ["closed_at", ["no sync will", "success"]],
+    ] as const) {
+      await given([window(10, 40), window(50, 99)]);
+      await tables.db.execute(
+        sql`update streams set ${sql.identifier(field)} = ${isoTime(at(99))}`,
+      );
+      const [inGap, newest] = [await ask("refuse", spanOf(45, 60)), await ask("refuse", {})];
+      for (const [index, { body, status }] of [inGap, newest].entries()) {
+        expect(body.msg).toContain(msgs[index]);
+        expect(status).toBe(msgs[index] === "success" ? 200 : 400);
+      }
+      expect((await ask("refuse", spanOf(60, 98))).status).toBe(200);
+    }
+  });
+
   test("of a row that broke the contract is refused until it is resolved", async () => {
     await given([window(10, 99)]);
     const received = JSON.stringify({ billId: "x1", cTime: String(at(30)), amount: "many" });
@@ -194,12 +216,12 @@ describe("time that was not read", () => {
 });
 
 describe("whatever was read and whatever is asked, an answer is all there is, or a refusal", () => {
-  const hour = fc.integer({ min: 0, max: 99 });
+  const day = fc.integer({ min: 0, max: 99 });
   const state = fc.constantFrom<Window["state"]>("covered", "covered", "covered", "lost", "open");
-  /** Adjacent windows, as runs leave them. The newest one ends up to an hour ago. */
+  /** Adjacent windows, as runs leave them. The newest one ends up to a day ago. */
   const windows = fc
     .tuple(
-      fc.uniqueArray(hour, { minLength: 1, maxLength: 6 }),
+      fc.uniqueArray(day, { minLength: 1, maxLength: 6 }),
       fc.array(state, { minLength: 6, maxLength: 6 }),
     )
     .map(([edges, states]) => {
@@ -210,8 +232,8 @@ describe("whatever was read and whatever is asked, an answer is all there is, or
       });
     });
   const question = fc.record({
-    from: fc.option(hour),
-    to: fc.option(hour),
+    from: fc.option(day),
+    to: fc.option(day),
     limit: fc.integer({ min: 1, max: 400 }),
     coin: fc.constantFrom(undefined, "BTC"),
     pages: fc.integer({ min: 1, max: 4 }),

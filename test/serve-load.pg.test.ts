@@ -49,7 +49,6 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
-    settleLagMs: 600_000,
     limits: usualLimits,
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });

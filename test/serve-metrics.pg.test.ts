@@ -127,7 +127,6 @@ const depsOf = () => {
     readReachable: readWhole,
     keys: () => new Map(),
     now: () => now,
-    settleLagMs: 600_000,
     limits: usualLimits,
     log: { debug: take, info: take, warn: take, error: take } as unknown as Log,
   };

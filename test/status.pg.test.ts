@@ -34,7 +34,6 @@ test.each([
     const told = await at.status();
     const [stream] = told.streams;
     expect(stream).toMatchObject({ unread: [], lost: [], unproven: [], coverageShare: 1 });
-    expect(stream.settlingMs).toBe(10 * minuteMs);
     expect(stream.behindMs).toBeLessThan(minuteMs);
     expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
     const left = Date.parse(stream.expiresAt) - Date.parse(told.asOf);

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { ledgersTable } from "../src/commands/status/ledgers.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import type { StreamStatus } from "../src/health/ledger-status.ts";
-import { coverageShare } from "../src/health/stream-times.ts";
+import { coverageShare, type StreamStatus } from "../src/health/ledger-status.ts";
 import { tableText } from "../src/output/result.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -19,14 +18,12 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   rejected: 0,
   completeThrough: ago(11 * minuteMs),
   coverage: [between(historyMs, 11 * minuteMs)],
-  settling: [between(11 * minuteMs, minuteMs)],
   unproven: [],
   unread: [],
   lost: [],
   behind: [between(minuteMs, 0)],
   retiredAt: undefined,
   closedAt: undefined,
-  closedUnread: [],
   expiresAt: epochMs(now - 11 * minuteMs + historyMs),
   ...changes,
 });
@@ -52,7 +49,6 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     rejected: 2,
     completeThrough: ago(60 * dayMs),
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
-    settling: [],
     unread: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
     lost: [between(95 * dayMs, 89 * dayMs - hourMs)],
     behind: [between(dayMs, 0)],
@@ -63,7 +59,6 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     bills: 0,
     completeThrough: undefined,
     coverage: [],
-    settling: [],
     behind: [],
     unread: [between(historyMs - secondMs, 0)],
     expiresAt: undefined,
@@ -84,13 +79,12 @@ test("the state of ledgers is shown where one of them is not read", () => {
 });
 
 test("coverage is 0 where nothing is known, and a share of what was planned", () => {
-  const nothing = { coverage: [], settling: [], unproven: [], unread: [], lost: [] };
+  const nothing = { coverage: [], unproven: [], unread: [], lost: [] };
   expect(coverageShare(nothing)).toBe(0);
   expect(
     coverageShare({
       coverage: [between(9, 8)],
-      settling: [between(8, 7)],
-      unproven: [between(7, 5)],
+      unproven: [between(8, 5)],
       unread: [between(5, 2)],
       lost: [between(2, 1)],
     }),

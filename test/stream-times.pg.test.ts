@@ -1,13 +1,22 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { type EpochMs, epochMs, minuteMs } from "../src/contract/time.ts";
+import { type EpochMs, epochMs, historyMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
+import { readLedgerTimes } from "../src/health/ledger-status.ts";
 import { readTotals, worstLedgers } from "../src/health/ledgers.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { beginCoverage } from "../src/ledger/record-time.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import { type Interval, intersect, interval, subtract, union } from "../src/sync/intervals.ts";
-import type { Stream, Walk } from "../src/sync/store.ts";
+import {
+  type Interval,
+  intersect,
+  interval,
+  lengthMs,
+  subtract,
+  union,
+} from "../src/sync/intervals.ts";
+import { horizonAt, planStream } from "../src/sync/plan.ts";
+import type { KnownTime, Stream, Walk } from "../src/sync/store.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
@@ -61,6 +70,21 @@ const settledTo = ({ covered, lost, open }: Expected): number | undefined => {
   const hole = subtract(interval(all[0]?.from ?? origin, end), [...covered, ...lost])[0];
   return all.length === 0 ? undefined : (hole?.from ?? end);
 };
+
+/** What is told of a ledger shares no time and leaves none out, and the oldest unread time is what a sync would plan. */
+async function expectSorted(stream: Stream, known: KnownTime): Promise<void> {
+  const now = epochMs(origin + historyMs + 90 * minuteMs);
+  const of = (await readLedgerTimes(db, [stream], now)).of(stream);
+  const lists = [of.coverage, of.unproven, of.unread, of.lost].flat();
+  expect(lengthMs(union(lists))).toBe(lengthMs(lists));
+  if (of.plannedTo === undefined) return expect(of.unread).toEqual(interval(horizonAt(now), now));
+  expect(union(lists)).toHaveLength(1);
+  expect([...union(lists)]).toMatchObject([{ to: of.plannedTo }]);
+  const { walks, lost } = planStream(stream, known, { now, settleLagMs: 0 });
+  const wanted = union([...walks.map(({ window }) => window), ...lost]);
+  const oldest = union([...of.unread, ...of.unproven, ...interval(of.plannedTo, now)]);
+  expect(oldest[0]?.from).toBe(wanted[0]?.from);
+}
 
 /** Plans, cuts, reads, divides and loses time as runs do, in any order. @returns what is expected afterwards. */
 async function live(
@@ -122,7 +146,9 @@ test.each([1, 2, 3])("what is kept of a ledger's time is what runs did, seed %i"
     expected = await live(held, expected, random);
     const kept = await keptTimes(held.stream);
     expect(kept).toEqual({ ...expected, settledTo: settledTo(expected) });
-    const { coverage, lost, open } = await readKnownTime(db, held.stream);
+    const known = await readKnownTime(db, held.stream);
+    await expectSorted(held.stream, known);
+    const { coverage, lost, open } = known;
     expect([coverage, lost]).toEqual([kept.covered, kept.lost]);
     expect(union(open.map(({ window }) => window))).toEqual(kept.open);
     for (const [name, value] of Object.entries(kept))

@@ -46,7 +46,6 @@ export async function serveCommand(
     readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
     keys,
     now: Date.now,
-    settleLagMs: config.settleLagMs,
     limits: config.healthLimits,
     log,
     readRoster: rosterReader(config),

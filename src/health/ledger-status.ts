@@ -1,17 +1,18 @@
-import { sql } from "drizzle-orm";
-import type { EpochMs } from "../contract/time.ts";
+import { type SQL, sql } from "drizzle-orm";
+import { type EpochMs, historyMs } from "../contract/time.ts";
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
-import { readKnownTimes } from "../ledger/known-time.ts";
+import { accountsOf, groupByStream, wantedStreams } from "../ledger/known-time.ts";
+import { ledgerTimes } from "../ledger/ledger-times.ts";
 import type { AccountState } from "../sync/account-state.ts";
-import { closedTime } from "../sync/closed-streams.ts";
-import type { Interval } from "../sync/intervals.ts";
-import type { KnownTime, Stream } from "../sync/store.ts";
-import { readStreamRows } from "./stream-rows.ts";
-import { type StreamTimes, streamTimes } from "./stream-times.ts";
+import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
+import { horizonAt, startSlackMs } from "../sync/plan.ts";
+import type { Stream } from "../sync/store.ts";
+import { timeOf } from "./select.ts";
 
 export type LastRun = {
   readonly command: string;
@@ -21,18 +22,35 @@ export type LastRun = {
   readonly error: string | null;
 };
 
-export type StreamStatus = StreamTimes & {
+/** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
+export type LedgerTimes = {
+  /** Up to when nothing but lost time is missing; undefined before the first complete window. */
+  readonly completeThrough: EpochMs | undefined;
+  /** Proven complete. */
+  readonly coverage: readonly Interval[];
+  /** Read and stored, in windows that were not read to their end: not proven yet; of a closed ledger, unread. */
+  readonly unproven: readonly Interval[];
+  /** Time that was planned, or came before the ledger's closing, and was not read. Of a retired ledger, too. */
+  readonly unread: readonly Interval[];
+  /** Time that a run found lost, and nobody accepted. */
+  readonly lost: readonly Interval[];
+};
+
+export type StreamStatus = LedgerTimes & {
   readonly stream: Stream;
   readonly bills: number;
+  /** Unresolved rejected rows. */
   readonly rejected: number;
-  /** Since when it is retired, and so has no unread time, and nothing of it settles or expires. */
+  /** Since when it is no longer synced. */
   readonly retiredAt: EpochMs | undefined;
   /** Since when its account is paused: it is not synced, but its unread time expires as ever. */
   readonly pausedAt?: EpochMs | undefined;
-  /** Since when its account is in the other mode, so that it cannot be read; otherwise as if retired. */
+  /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly closedAt: EpochMs | undefined;
-  /** The time before its closing that was not read, and cannot be read while it is closed. */
-  readonly closedUnread: readonly Interval[];
+  /** The time after the newest that was read, of a ledger that is to be read. */
+  readonly behind: readonly Interval[];
+  /** When the exchange begins to forget its unread time; undefined where nothing was read, or will be. */
+  readonly expiresAt: EpochMs | undefined;
 };
 
 /** What the exchange told past runs about an account. */
@@ -47,9 +65,9 @@ export type Status = {
 };
 
 /**
- * The state of each stored stream. The number of queries does not grow with that of streams. Sends the
+ * The state of each of these ledgers. The number of queries does not grow with that of ledgers. Sends the
  * exchange no request.
- * @param settleLagMs how much of the newest time a run leaves unsettled, in ms.
+ * @param settleLagMs how much of the newest time a run reads and leaves unsettled, in ms.
  * @param accounts from whose runs to estimate the time; default all.
  */
 export async function readStatus(
@@ -61,62 +79,186 @@ export async function readStatus(
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
     const now = await readExchangeTime(db, accounts);
-    const names = new Set(streams.map(({ account }) => account));
-    const states = await readAccountStates(db, [...names]);
-    const times = await readKnownTimes(db, streams);
-    const rows = await readStreamRows(db, streams);
-    const found = streams.map((stream): StreamStatus => {
-      const known = times.of(stream);
-      const state = states.of(stream.account);
-      const retiredAt = retiredSince(state, stream.productType);
-      const closed = closedStatus(known, stream, state);
-      const isWanted = retiredAt === undefined && closed.closedAt === undefined;
-      const wanted = isWanted ? {} : nothingWanted;
-      const { bills, rejected, reading } = rows.of(stream);
-      const at = { now, settleLagMs };
-      return {
-        ...{ stream, bills, rejected, retiredAt, pausedAt: state.pausedAt },
-        ...streamTimes(known, reading, at),
-        ...wanted,
-        ...closed,
-      };
-    });
-    const told = [...names].map((account) => {
-      const { mode, notAvailable, closed } = states.of(account);
-      return { account, mode, notAvailable, closed };
-    });
-    return { now, lastRun, streams: found, accounts: told };
+    const names = accountsOf(streams);
+    const states = await readAccountStates(db, names);
+    const times = await readLedgerTimes(db, streams, now);
+    return {
+      ...{ now, lastRun },
+      streams: streams.map((stream): StreamStatus => {
+        const { plannedTo, plannedAt, isOpen, expiresAt, ...ledger } = times.of(stream);
+        const state = states.of(stream.account);
+        const retiredAt = retiredSince(state, stream.productType);
+        const closedAt = state.closed.find(
+          ({ productType }) => productType === stream.productType,
+        )?.closedAt;
+        const isRead = retiredAt === undefined && closedAt === undefined;
+        // Where no window is open, the last run has read up to its plan; the newest of it settles.
+        const settlingTo = isOpen ? 0 : Math.min((plannedTo ?? 0) + settleLagMs, plannedAt ?? 0);
+        const isBehind = isRead && plannedTo !== undefined;
+        return {
+          ...{ stream, retiredAt, closedAt, pausedAt: state.pausedAt },
+          ...ledger,
+          unread: retiredAt === undefined ? ledger.unread : [],
+          behind: isBehind ? interval(Math.max(plannedTo, settlingTo), now) : [],
+          expiresAt: isRead ? expiresAt : undefined,
+        };
+      }),
+      accounts: names.map((account) => {
+        const { mode, notAvailable, closed } = states.of(account);
+        return { account, mode, notAvailable, closed };
+      }),
+    };
   });
 }
 
-type ClosedStatus = Pick<StreamStatus, "closedAt" | "closedUnread">;
+export type StoredTimes = LedgerTimes &
+  Pick<StreamStatus, "bills" | "rejected" | "expiresAt"> & {
+    /** The start of its read, lost or accepted time; undefined where nothing of it was read. */
+    readonly beginsAt: EpochMs | undefined;
+    /** The newest time that a run planned to read; undefined before the first plan. */
+    readonly plannedTo: EpochMs | undefined;
+    /** The exchange's time when a run last planned. */
+    readonly plannedAt: EpochMs | undefined;
+    /** Whether a planned window was not read to its end. */
+    readonly isOpen: boolean;
+    /** Undefined before the first plan. */
+    readonly state: "read" | "paused" | "retired" | "closed" | undefined;
+  };
 
-function closedStatus(
-  known: KnownTime,
-  { productType }: Stream,
-  { closed }: AccountState,
-): ClosedStatus & Partial<Pick<StreamStatus, "unproven">> {
-  const closedAt = closed.find((one) => one.productType === productType)?.closedAt;
-  if (closedAt === undefined) return { closedAt, closedUnread: [] };
-  // Bills that are stored but not proven complete count as unread time.
-  return { closedAt, closedUnread: closedTime(known, closedAt).unread, unproven: [] };
+type Spans = readonly (readonly [from: number, to: number])[];
+type Row = Record<"coverage" | "unproven" | "unread" | "lost", Spans | null> &
+  Record<"beginsAt" | "plannedTo" | "plannedAt" | "completeThrough" | "expiresAt", string | null> &
+  Record<"bills" | "rejected", string | null> & {
+    account: string;
+    product_type: string;
+    isOpen: boolean | null;
+    state: StoredTimes["state"] | null;
+  };
+
+const spansOf = (times: SQL): SQL => sql`
+      (
+        select json_agg(array[${msOf(sql`lower(span)`)}::bigint, ${msOf(sql`upper(span)`)}::bigint] order by span)
+        from unnest(${times}) as span
+      )`;
+
+/**
+ * What is stored of these ledgers' time. Windows are read from their newest bill backwards: all bills down to
+ * the cursor's are stored, but for others of its millisecond.
+ * @param now the exchange's time.
+ */
+export async function readLedgerTimes(
+  db: Queryable,
+  streams: readonly Stream[],
+  now: EpochMs,
+): Promise<{ readonly of: (stream: Stream) => StoredTimes }> {
+  const isOne = isOneOf(accountsOf(streams));
+  const { rows } = await db.execute<Row>(sql`
+    select
+      account,
+      product_type,
+      bills,
+      rejected,
+      state,
+      is_open as "isOpen",
+      ${msOf(sql`planned_at`)} as "plannedAt",
+      ${msOf(sql`planned_to`)} as "plannedTo",
+      ${msOf(sql`begins_at`)} as "beginsAt",
+      case when lower(covered) < settled_to and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
+        then ${msOf(sql`settled_to`)} end as "completeThrough",
+      ${msOf(sql`unread_from + ${historyMs} * interval '1 ms'`)} as "expiresAt",
+      ${spansOf(sql`covered`)} as coverage,
+      ${spansOf(sql`lost`)} as lost,
+      ${spansOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unproven, '{}') end`)} as unread,
+      ${spansOf(sql`case when state <> 'closed' then unproven - covered end`)} as unproven
+    from ${wantedStreams(streams)}
+    left join (
+      select account, product_type, bills, planned_at, not isempty(open) as is_open
+      from streams
+      where ${isOne}
+    ) as stored using (account, product_type)
+    left join (
+      select
+        account, ledger as product_type, state, covered, lost, unread, begins_at, planned_to, settled_to, unread_from
+      from ${ledgerTimes({ accounts: accountsOf(streams), now })}
+    ) as times using (account, product_type)
+    left join (
+      select account, product_type, count(*) as rejected
+      from rejected_bills
+      where resolved_at is null
+        and ${isOne}
+      group by account, product_type
+    ) as rejects using (account, product_type)
+    left join (
+      select account, product_type, range_agg(tstzrange(read_from, window_end)) as unproven
+      from (
+        select
+          account,
+          product_type,
+          window_end,
+          greatest(window_start, c_time) + interval '1 ms' as read_from
+        from (
+          select account, product_type, window_start, window_end, cursor as bill_id
+          from windows
+          where ${isOne}
+        ) as begun
+        join (
+          select account, product_type, bill_id, c_time
+          from bills
+          where ${isOne}
+        ) as bills using (account, product_type, bill_id)
+      ) as parts
+      where read_from < window_end
+      group by account, product_type
+    ) as begun using (account, product_type)`);
+  const found = groupByStream(rows);
+  return { of: (stream) => timesFrom(found.of(stream)[0], now) };
 }
 
-const nothingWanted = { settling: [], unread: [], behind: [], expiresAt: undefined };
+function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
+  const spans = (list: Spans | null | undefined) =>
+    (list ?? []).flatMap(([from, to]) => interval(from, to));
+  const isPlanned = row?.plannedTo != null;
+  return {
+    bills: Number(row?.bills ?? 0),
+    rejected: Number(row?.rejected ?? 0),
+    state: row?.state ?? undefined,
+    isOpen: row?.isOpen ?? false,
+    plannedAt: timeFrom(row?.plannedAt ?? null),
+    plannedTo: timeFrom(row?.plannedTo ?? null),
+    beginsAt: timeFrom(row?.beginsAt ?? null),
+    completeThrough: timeFrom(row?.completeThrough ?? null),
+    expiresAt: timeFrom(row?.expiresAt ?? null),
+    coverage: spans(row?.coverage),
+    lost: spans(row?.lost),
+    unproven: spans(row?.unproven),
+    unread: isPlanned ? spans(row.unread) : interval(horizonAt(now), now),
+  };
+}
+
+/** The share, from 0 to 1, of a ledger's wanted time that was read and stored. */
+export function coverageShare({
+  coverage,
+  unproven,
+  unread,
+  lost,
+}: Pick<LedgerTimes, "coverage" | "unproven" | "unread" | "lost">): number {
+  const readMs = lengthMs([...coverage, ...unproven]);
+  const wholeMs = readMs + lengthMs([...unread, ...lost]);
+  return wholeMs === 0 ? 0 : readMs / wholeMs;
+}
 
 /** The last run of a command that may change the ledger. A mere check would hide how the sync ended. */
 async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
-  const { rows } = await db.execute<{
-    command: string;
-    startedAtMs: string;
-    finishedAtMs: string | null;
-    outcome: string;
-    error: string | null;
-  }>(sql`
+  const { rows } = await db.execute<
+    Pick<LastRun, "command" | "outcome" | "error"> & {
+      startedAt: string;
+      finishedAt: string | null;
+    }
+  >(sql`
     select
       command,
-      ${msOf(sql`started_at`)} as "startedAtMs",
-      ${msOf(sql`finished_at`)} as "finishedAtMs",
+      ${msOf(sql`started_at`)} as "startedAt",
+      ${msOf(sql`finished_at`)} as "finishedAt",
       outcome,
       error
     from sync_runs
@@ -124,12 +266,9 @@ async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
       and command <> 'reconcile'
     order by started_at desc
     limit 1`);
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  const { startedAtMs, finishedAtMs, ...run } = row;
-  return {
+  return rows.map(({ startedAt, finishedAt, ...run }) => ({
     ...run,
-    startedAt: timeFrom(startedAtMs),
-    finishedAt: timeFrom(finishedAtMs),
-  };
+    startedAt: timeFrom(startedAt),
+    finishedAt: timeFrom(finishedAt),
+  }))[0];
 }

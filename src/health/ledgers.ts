@@ -1,12 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { accountFlags } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { ledgerTimes } from "../ledger/ledger-times.ts";
 import type { Stream } from "../sync/store.ts";
 
 /**
@@ -28,6 +28,9 @@ export type Totals = {
   readonly pausedSettledTo: EpochMs | undefined;
 };
 
+const states = ["read", "paused", "retired", "closed"] as const;
+type State = (typeof states)[number];
+
 export type LedgerScope = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;
@@ -46,30 +49,45 @@ export function countLedgers(db: Queryable, scope: LedgerScope): Promise<number>
 
 export function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   return withDatabaseErrors(async () => {
+    const count = (state: string) =>
+      sql`count(*) filter (where state = ${state}) as ${sql.identifier(state)}`;
+    const settledTo = (state: string) => msOf(sql`min(settled_to) filter (where state = ${state})`);
     const { rows } = await db.execute<
-      Record<"ledgers" | "read" | "paused" | "retired" | "closed", string> &
+      Record<"accounts" | "ledgers" | "bills" | State, string> &
         Record<"settledTo" | "pausedSettledTo", string | null>
     >(sql`
-      select
-        count(*) as ledgers,
-        count(*) filter (where is_read) as read,
-        count(*) filter (where is_paused) as paused,
-        count(*) filter (where is_retired) as retired,
-        count(*) filter (where is_closed and not is_retired) as closed,
-        ${msOf(sql`min(settled_to) filter (where is_read)`)} as "settledTo",
-        ${msOf(sql`min(settled_to) filter (where is_paused)`)} as "pausedSettledTo"
-      from ${ledgers(scope)}`);
-    const row = onlyRow(rows, "the totals");
+      select *
+      from (
+        select
+          count(*) as ledgers,
+          ${sql.join(states.map(count), sql`, `)},
+          ${settledTo("read")} as "settledTo",
+          ${settledTo("paused")} as "pausedSettledTo"
+        from ${ledgers(scope)}
+      ) as counted
+      -- Beside the other counts, and not among them: distributed Postgres refuses that.
+      cross join (
+        select count(*) as accounts
+        from (
+          select account
+          from streams
+          where ${isInScope(scope)}
+          group by account
+        ) as names
+      ) as named
+      cross join (
+        select coalesce(sum(bills), 0) as bills
+        from streams
+        where ${isOneOf(scope.accounts)}
+          and ${isOneOf(scope.productTypes, "product_type")}
+      ) as stored`);
+    const { settledTo: through, pausedSettledTo, ...counts } = onlyRow(rows, "the totals");
     return {
-      accounts: await countAccounts(db, scope),
-      ledgers: Number(row.ledgers),
-      bills: await countBills(db, scope),
-      read: Number(row.read),
-      paused: Number(row.paused),
-      retired: Number(row.retired),
-      closed: Number(row.closed),
-      settledTo: timeFrom(row.settledTo),
-      pausedSettledTo: timeFrom(row.pausedSettledTo),
+      ...(Object.fromEntries(
+        Object.entries(counts).map(([name, value]) => [name, Number(value)]),
+      ) as Record<keyof typeof counts, number>),
+      settledTo: timeFrom(through),
+      pausedSettledTo: timeFrom(pausedSettledTo),
     };
   });
 }
@@ -83,32 +101,11 @@ export function worstLedgers(
     const { rows } = await db.execute<Stream>(sql`
       select account, product_type as "productType"
       from ${ledgers(scope)}
-      order by not is_read, settled_to, account, product_type
+      order by state <> 'read', settled_to, account, product_type
       limit ${scope.limit}
       offset ${scope.offset ?? 0}`);
     return rows;
   });
-}
-
-async function countAccounts(db: Queryable, scope: LedgerScope): Promise<number> {
-  const { rows } = await db.execute<{ accounts: string }>(sql`
-    select count(*) as accounts
-    from (
-      select account
-      from streams
-      where ${isInScope(scope)}
-      group by account
-    ) as own`);
-  return Number(onlyRow(rows, "a count").accounts);
-}
-
-async function countBills(db: Queryable, { accounts, productTypes }: LedgerScope): Promise<number> {
-  const { rows } = await db.execute<{ bills: string | null }>(sql`
-    select sum(bills) as bills
-    from streams
-    where ${isOneOf(accounts)}
-      and ${isOneOf(productTypes, "product_type")}`);
-  return Number(onlyRow(rows, "a sum").bills ?? 0);
 }
 
 const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
@@ -116,30 +113,13 @@ const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
           and ${isOneOf(accounts)}
           and ${isOneOf(productTypes, "product_type")}`;
 
-/** One row a ledger, with its states and its account's. */
+/** One row a ledger, with whether it is read. */
 const ledgers = (scope: LedgerScope): SQL => sql`
       (
-        select
-          account,
-          product_type,
-          settled_to,
-          is_retired,
-          is_closed,
-          is_paused and not is_retired and not is_closed as is_paused,
-          not (is_retired or is_closed or is_paused) as is_read
+        select account, product_type, settled_to, state
         from (
-          select
-            account,
-            product_type,
-            settled_to,
-            own.retired_at is not null or coalesce(whole.is_retired, false) as is_retired,
-            own.closed_at is not null as is_closed,
-            coalesce(whole.is_paused, false) as is_paused
-          from (
-            select account, product_type, settled_to, retired_at, closed_at
-            from streams
-            where ${isInScope(scope)}
-          ) as own
-          left join ${accountFlags(isOneOf(scope.accounts))} using (account)
-        ) as stated
+          select account, ledger as product_type, settled_to, state
+          from ${ledgerTimes({ accounts: scope.accounts, now: epochMs(0) })}
+        ) as stored
+        where ${isOneOf(scope.productTypes, "product_type")}
       ) as ledgers`;

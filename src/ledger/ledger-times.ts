@@ -5,8 +5,8 @@ import { isOneOf } from "../db/sql/one-of.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
 
 /**
- * A row for each ledger that a run has planned to read: its time that is lost and was not accepted, its unread
- * time up to the newest plan, or to its closing, and where its unread time begins.
+ * A row for each ledger that a run has planned to read: whether it is still read, its time that is lost and was not
+ * accepted, its unread time up to the newest plan, or to its closing, and where its unread time begins.
  */
 export function ledgerTimes({
   accounts,
@@ -24,9 +24,20 @@ export function ledgerTimes({
         account,
         ledger,
         is_demo,
+        -- A paused ledger is to be read again: its unread time is lost after 90 days.
+        case
+          when is_retired then 'retired'
+          when closed_at is not null then 'closed'
+          when is_paused then 'paused'
+          else 'read'
+        end as state,
+        not is_retired and closed_at is null as is_read,
         is_paused,
-        is_closed,
-        not is_retired and not is_closed as is_read,
+        not is_retired and closed_at is not null as is_closed,
+        bills,
+        covered,
+        lower(covered + lost) as begins_at,
+        settled_to,
         planned_to,
         case
           when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)}
@@ -36,32 +47,29 @@ export function ledgerTimes({
         end as unread_from,
         break_ids,
         lost - accepted as lost,
-        case
-          when is_retired then '{}'::tstzmultirange
+        tstzmultirange(tstzrange(
           -- History that begins later than the exchange's was read by a key that counts no more.
-          else tstzmultirange(tstzrange(
-            case when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)} else starts_at end,
-            greatest(starts_at, coalesce(closed_at, planned_to))
-          )) - covered - lost - accepted
-        end as unread
+          case when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)} else starts_at end,
+          greatest(starts_at, coalesce(closed_at, planned_to))
+        )) - covered - lost - accepted as unread
       from (
         select
           account,
           product_type as ledger,
+          bills,
           covered,
           lost,
           settled_to,
           lower(covered + lost + open) as starts_at,
           upper(covered + lost + open) as planned_to,
           closed_at,
-          closed_at is not null and times.retired_at is null and not coalesce(is_retired, false) as is_closed,
           times.retired_at is not null or coalesce(is_retired, false) as is_retired,
           coalesce(is_paused, false) as is_paused,
           ${isDemo("product_type")} as is_demo,
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids
         from (
-          select account, product_type, covered, lost, open, settled_to, retired_at, closed_at
+          select account, product_type, bills, covered, lost, open, settled_to, retired_at, closed_at
           from streams
           where settled_to is not null
             and ${isOne}

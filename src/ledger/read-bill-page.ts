@@ -137,6 +137,11 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
             and kind = 'lost'
             and state = 'accepted'
         ),
-        (select xmin::text from streams where ${isOf})
+        (
+          select concat_ws('/', count(*), max(xmin::text::bigint))
+          from streams
+          where account = ${account}
+            and product_type in ('', ${productType})
+        )
       )`;
 };

@@ -20,8 +20,6 @@ export type ServeDeps = {
   readonly keys: KeyRing;
   /** The machine's time, in ms since the Unix epoch. */
   readonly now: () => number;
-  /** How much of the newest time a sync leaves unsettled, in ms. */
-  readonly settleLagMs: number;
   /** How far behind a ledger may be, and how high a loan to value. */
   readonly limits: Limits;
   readonly log: Log;

@@ -43,12 +43,10 @@ export function openMirror(
     keys,
     now,
     maxAgeMs = 3 * hourMs,
-    settleLagMs = 600_000,
   }: {
     readonly keys: readonly MirrorKey[];
     readonly now: () => number;
     readonly maxAgeMs?: number;
-    readonly settleLagMs?: number;
   },
 ): Mirror {
   const database = openDatabase(url);
@@ -68,7 +66,7 @@ export function openMirror(
     readAtOnce: readOnlyAtOnce(database.db),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
-    ...{ keys: () => ring, now: clock, settleLagMs, log, limits: { ...usualLimits, maxAgeMs } },
+    ...{ keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
   });
   return {
     app,

@@ -30,7 +30,6 @@ export async function openPageServer(
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
-    settleLagMs: 600_000,
     limits: usualLimits,
     log: { debug() {}, info() {}, warn() {}, error: complain },
     ...options,

@@ -1,14 +1,16 @@
 import type { EpochMs } from "../../contract/time.ts";
 import type { FindingCount } from "../../health/findings.ts";
-import type { AccountStatus, StreamStatus } from "../../health/ledger-status.ts";
+import {
+  type AccountStatus,
+  coverageShare,
+  type StreamStatus,
+} from "../../health/ledger-status.ts";
 import type { Totals } from "../../health/ledgers.ts";
-import { coverageShare } from "../../health/stream-times.ts";
 import { formatCount, formatCounted, formatDuration, formatMinute } from "../../output/format.ts";
 import { jsonTime, jsonTimeOrNull } from "../../output/json-times.ts";
 import { type Columns, ledgerColumns, type Table, table } from "../../output/result.ts";
 import { streamName } from "../../output/stream-names.ts";
 import type { RosterLedger } from "../../roster/roster.ts";
-import { behindHorizon } from "../../sync/closed-streams.ts";
 import { lengthMs } from "../../sync/intervals.ts";
 
 /**
@@ -28,19 +30,12 @@ export function ledgersTable(
     retiredAt: { kind: "time", title: "", of: ({ retiredAt }) => retiredAt },
     pausedAt: { kind: "time", title: "", of: ({ pausedAt }) => pausedAt },
     closedAt: { kind: "time", title: "", of: ({ closedAt }) => closedAt },
-    closedUnread: { kind: "spans", title: "", of: ({ closedUnread }) => closedUnread },
-    closedLost: {
-      kind: "spans",
-      title: "",
-      of: ({ closedUnread }) => behindHorizon(closedUnread, now),
-    },
     bills: { kind: "count", of: ({ bills }) => bills },
     rejected: { kind: "count", title: "", of: ({ rejected }) => rejected },
     completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
     coverageShare: { kind: "share", title: "read", of: coverageShare },
     coverage: { kind: "spans", title: "", of: ({ coverage }) => coverage },
-    settlingMs: { kind: "value", of: ({ settling }) => lengthMs(settling) },
     unproven: { kind: "spans", title: "", of: ({ unproven }) => unproven },
     behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
     behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },

@@ -11,16 +11,13 @@ import type { Execute, Read, ReadAtOnce } from "../../db/connect.ts";
 import { readQuery } from "../../exchange-server/read-query.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import { type BillPage, readBillPage } from "../../ledger/read-bill-page.ts";
-import type { Interval } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";
 import { JsonText } from "../send-envelope.ts";
 import type { Query } from "./access.ts";
-import { answeredFrom, type Hole, holesOf, holesWithin } from "./holes.ts";
-import type { KnownLedgers, VersionedTimes } from "./ledger-times.ts";
+import { completenessHeaders, holesOf, holesWithin, refuseHoles } from "./holes.ts";
+import { type KnownLedgers, refuseUnread, type VersionedTimes } from "./ledger-times.ts";
 import { billsQuery, recordsQuery } from "./queries.ts";
-import { completenessHeaders, refuseHoles } from "./refused-holes.ts";
-import { refuseUnread } from "./unread-ledgers.ts";
 import { wireBill, wireRecord, wireRows } from "./wire-bills.ts";
 
 /** A route's answer before it is put into the envelope. */
@@ -122,7 +119,7 @@ async function servePage(deps: BillsDeps, asked: PageAsked): Promise<Page | Serv
     return { data: notOfKey(key, productType) };
   const { times, page } = await readSeen(deps, stream, asked);
   const { json, extras, count, oldest, below } = page;
-  const begin = answeredFrom(times);
+  const begin = times.coverage.length === 0 ? undefined : times.beginsAt;
   if (begin === undefined && key.gaps !== "allow")
     return { data: await deps.read((tx) => refuseUnread(tx, stream)) };
   if (cursor !== undefined && below === undefined) return { data: unknownCursor(productType) };
@@ -134,7 +131,7 @@ async function servePage(deps: BillsDeps, asked: PageAsked): Promise<Page | Serv
     from: from ?? reached ?? epochMs(Number.NEGATIVE_INFINITY),
     to: epochMs(Math.min(to ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY) + 1),
   };
-  const refusal = key.gaps === "allow" ? undefined : refuseHoles(stream, within(holes, span));
+  const refusal = key.gaps === "allow" ? undefined : refuseHoles(stream, holesWithin(holes, span));
   if (refusal !== undefined) return { data: refusal, headers };
   return { json, extras, endId: oldest?.billId ?? "", headers };
 }
@@ -152,11 +149,11 @@ async function readSeen(
     readBillPage(execute, {
       ...{ json: asked.json, limit: asked.limit, onlyFunding: asked.onlyFunding },
       ...{ symbol: asked.symbol, coin: asked.coin, businessType: asked.businessType },
-      ...spanOf(asked, times && answeredFrom(times)),
+      ...spanOf(asked, times?.beginsAt),
       stream,
       below: asked.cursor,
     });
-  const kept = ledgers.kept(stream, asked.now);
+  const kept = ledgers.kept(stream);
   const page = await readPage(readAtOnce, kept);
   if (kept !== undefined && kept.version === page.version) return { times: kept, page };
   return read(async (tx) => {
@@ -164,9 +161,6 @@ async function readSeen(
     return { times, page: await readPage((statement) => tx.execute(statement), times) };
   });
 }
-
-const within = (holes: readonly Hole[], span: Interval): readonly Hole[] =>
-  span.from < span.to ? holesWithin(holes, span) : [];
 
 /**
  * The requested span. A client that loops over a year begins before the ledger does: a key with

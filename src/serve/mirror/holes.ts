@@ -1,98 +1,133 @@
-import { type EpochMs, epochMs } from "../../contract/time.ts";
-import type { StreamTimes } from "../../health/stream-times.ts";
+import { epochMs, isoTime, minuteMs, secondMs } from "../../contract/time.ts";
+import { Refusal } from "../../exchange-server/source.ts";
+import type { StoredTimes } from "../../health/ledger-status.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
+import type { Stream } from "../../sync/store.ts";
 
-/** What the server knows about a ledger's time. Times are the exchange's. */
-export type LedgerTimes = StreamTimes & {
-  /** When the exchange stopped serving the ledger: no bill is newer. */
-  readonly closedAt: EpochMs | undefined;
-  /** The times of rejected rows; undefined for a row whose time cannot be read. */
-  readonly rejected: readonly (EpochMs | undefined)[];
-};
+/** What the judge knows of a ledger's time, with the times of its rejected rows; undefined where a row has none. */
+export type LedgerTimes = StoredTimes & { readonly rejectedTimes: readonly (number | undefined)[] };
 
-/** Why a span of time cannot be answered. */
-export type HoleKind =
-  /** Older than everything that was ever read. */
-  | "before"
+/** Why a span of time cannot be answered, and whether no later run changes it. */
+const kinds = {
+  /** Older than everything that was ever to be read. */
+  before: { isPermanent: true },
   /** The exchange deleted it before it was read. */
-  | "lost"
+  lost: { isPermanent: true },
   /** Not read, or not read to its end; the next sync reads it. */
-  | "unread"
-  /** Not read before the account became of the other kind: no sync can read it. */
-  | "unreadable"
+  unread: { isPermanent: false },
+  /** Not read before the ledger was closed or retired: no sync will. */
+  unreadable: { isPermanent: true },
   /** No sync read it for too long. */
-  | "stale"
+  behind: { isPermanent: false },
   /** A row in it broke the contract, and no answer contains that row. */
-  | "rejected";
+  rejected: { isPermanent: false },
+} as const;
 
-export type Hole = { readonly kind: HoleKind; readonly span: Interval };
+export type Hole = { readonly kind: keyof typeof kinds; readonly span: Interval };
+
+const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 /** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
-  times: LedgerTimes,
-  { now, maxAgeMs }: { readonly now: EpochMs; readonly maxAgeMs: number },
+  { coverage, lost, unproven, unread, beginsAt, state, rejectedTimes }: LedgerTimes,
+  { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
 ): readonly Hole[] {
-  const read = union([...times.coverage, ...times.settling]);
-  const begin = answeredFrom(times);
-  const end = read.at(-1)?.to;
-  const isClosed = times.closedAt !== undefined;
-  const unread = isClosed ? "unreadable" : "unread";
-  const holes = (kind: HoleKind, spans: readonly Interval[]) =>
+  const holes = (kind: Hole["kind"], spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
-  if (begin === undefined || end === undefined) {
-    return holes("unread", interval(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY));
-  }
+  if (beginsAt === undefined) return holes("unread", interval(never, ever));
+  // A walk goes from the newest bill down. Of what lies above its first page nothing is claimed, until it is old.
+  const readTo = union([...coverage, ...lost, ...unproven]).at(-1)?.to ?? beginsAt;
+  const isEnded = state === "retired" || state === "closed";
+  const newest = interval(readTo, ever);
   return [
-    ...holes("before", interval(Number.NEGATIVE_INFINITY, begin)),
-    ...holes("lost", times.lost),
-    ...holes(unread, subtract(interval(begin, end), [...read, ...times.lost])),
-    ...holes(unread, underNewest(times, end)),
-    ...holes(isClosed ? "unreadable" : "stale", staleTail(times, end, now, maxAgeMs)),
-    ...times.rejected.map(
-      (time): Hole => ({
-        kind: "rejected",
-        span:
-          time === undefined
-            ? { from: epochMs(begin), to: epochMs(Math.max(end, now)) }
-            : { from: time, to: epochMs(time + 1) },
-      }),
+    ...holes("before", interval(never, Math.min(beginsAt, unread[0]?.from ?? beginsAt))),
+    ...holes("lost", lost),
+    ...holes(isEnded ? "unreadable" : "unread", isEnded ? unread : subtract(unread, newest)),
+    ...(state === "retired" ? holes("unreadable", newest) : []),
+    ...(!isEnded && now - readTo > maxAgeMs ? holes("behind", newest) : []),
+    ...rejectedTimes.flatMap((time) =>
+      holes(
+        "rejected",
+        time === undefined ? interval(beginsAt, Math.max(readTo, now)) : interval(time, time + 1),
+      ),
     ),
   ];
 }
 
-/**
- * The start of the time that can be answered; undefined if nothing was read. Lost time right before
- * read time counts too: its answer names the loss.
- */
-export const answeredFrom = ({ coverage, lost }: LedgerTimes): EpochMs | undefined =>
-  coverage.length === 0 ? undefined : union([...coverage, ...lost])[0]?.from;
-
-/**
- * The unread time below the newest bills. A walk goes from the newest bill down. While it runs, or
- * where it was cut off, its first pages are stored, and the time between them and older coverage is
- * not read.
- */
-function underNewest({ unproven }: LedgerTimes, end: EpochMs): readonly Interval[] {
-  const newest = subtract(unproven, interval(Number.NEGATIVE_INFINITY, end));
-  const top = newest.at(-1)?.to;
-  return top === undefined ? [] : subtract(interval(end, top), newest);
-}
-
-function staleTail(
-  { closedAt, unproven }: LedgerTimes,
-  end: EpochMs,
-  now: EpochMs,
-  maxAgeMs: number,
-): readonly Interval[] {
-  const readTo = Math.max(end, unproven.at(-1)?.to ?? end);
-  if (closedAt !== undefined) return interval(readTo, closedAt);
-  return now - readTo > maxAgeMs ? interval(readTo, Number.POSITIVE_INFINITY) : [];
-}
-
 /** The parts of holes that lie within a span, oldest first. */
-export const holesWithin = (holes: readonly Hole[], span: Interval): readonly Hole[] =>
+export const holesWithin = (holes: readonly Hole[], { from, to }: Interval): readonly Hole[] =>
   holes
-    .flatMap(({ kind, span: hole }) =>
-      intersect([hole], [span]).map((part): Hole => ({ kind, span: part })),
+    .flatMap(({ kind, span }) =>
+      intersect([span], interval(from, to)).map((part): Hole => ({ kind, span: part })),
     )
     .toSorted((a, b) => a.span.from - b.span.from);
+
+// A running sync passes soon, and the next one comes within the hour.
+const retryAfterSeconds = String(minuteMs / secondMs);
+const listedMax = 10;
+
+/** Refuses a page whose time has holes: for good if a hole is permanent, otherwise for now. */
+export function refuseHoles(stream: Stream, holes: readonly Hole[]): Refusal | undefined {
+  const hole = holes.find(({ kind }) => kinds[kind].isPermanent) ?? holes[0];
+  if (hole === undefined) return undefined;
+  const msg = `${stream.account}/${stream.productType}: ${reasonOf(hole)}`;
+  return kinds[hole.kind].isPermanent
+    ? new Refusal(400, "40704", msg)
+    : new Refusal(503, "40725", msg, { "retry-after": retryAfterSeconds });
+}
+
+const elsewhere = "ask for other time, or use a key that was made with --allow-gaps";
+
+function reasonOf({ kind, span }: Hole): string {
+  const name = nameOf(span);
+  switch (kind) {
+    case "before":
+      return (
+        `nothing was read before ${isoTime(span.to)}; ask for startTime=${span.to} or later, or use a ` +
+        "key that was made with --trim"
+      );
+    case "lost":
+      return `${name} was lost: the exchange had deleted it before it was read; ${elsewhere}`;
+    case "unread":
+      return `${name} is not read yet; a sync reads it, try again after the next`;
+    case "unreadable":
+      return `${name} was not read, and no sync will: the ledger is closed or retired; ${elsewhere}`;
+    case "behind":
+      return `${name} is not read yet, and no sync has run for long; run sync, and try again`;
+    case "rejected":
+      return (
+        `a row of ${name} broke the contract and is not among the bills; the next sync tries it again, and ` +
+        "bill-sync breaks accept accepts it"
+      );
+    default:
+      return kind satisfies never;
+  }
+}
+
+function nameOf({ from, to }: Interval): string {
+  if (Number.isFinite(from))
+    return Number.isFinite(to)
+      ? `${isoTime(from)} to ${isoTime(to)}`
+      : `the time since ${isoTime(from)}`;
+  return Number.isFinite(to) ? `the time before ${isoTime(to)}` : "all of it";
+}
+
+/** Headers that describe how complete a ledger's time is, whatever part of it is served. */
+export function completenessHeaders(
+  { coverage, completeThrough }: LedgerTimes,
+  holes: readonly Hole[],
+): Readonly<Record<string, string>> {
+  const gaps = holes.filter(({ kind }) => kind !== "before" && kind !== "behind");
+  const [first] = coverage;
+  const more = gaps.length - listedMax;
+  const listed = gaps.slice(0, listedMax).map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
+  return {
+    ...(first !== undefined && { "x-complete-from": isoTime(first.from) }),
+    // Up to this time, everything that is missing is among the gaps.
+    ...(completeThrough !== undefined && { "x-complete-through": isoTime(completeThrough) }),
+    "x-gaps": [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join(", "),
+  };
+}
+
+const edge = (time: Interval["from"]): string =>
+  Number.isFinite(time) ? isoTime(epochMs(time)) : "..";

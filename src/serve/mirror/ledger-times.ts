@@ -4,95 +4,47 @@ import { parseExactJson } from "../../contract/json.ts";
 import type { EpochMs } from "../../contract/time.ts";
 import type { Queryable } from "../../db/connect.ts";
 import { onlyRow } from "../../db/sql/only-row.ts";
-import { msOf, timeFrom } from "../../db/sql/time-text.ts";
-import { readReading } from "../../health/stream-rows.ts";
-import { type Reading, streamTimes } from "../../health/stream-times.ts";
-import { readKnownTime } from "../../ledger/known-time.ts";
+import { Refusal } from "../../exchange-server/source.ts";
+import { readLedgerTimes } from "../../health/ledger-status.ts";
 import { ledgerVersion } from "../../ledger/read-bill-page.ts";
-import { subtract, union } from "../../sync/intervals.ts";
-import type { KnownTime, Stream } from "../../sync/store.ts";
+import { type AccountMode, modeOf } from "../../sync/account-state.ts";
+import type { Stream } from "../../sync/store.ts";
 import type { LedgerTimes } from "./holes.ts";
 
 /** What is known about a ledger's time, with the version of the rows that it was read from. */
-type Recorded = {
-  readonly version: string;
-  readonly known: KnownTime;
-  readonly reading: Reading;
-  readonly rejected: LedgerTimes["rejected"];
-  readonly closedAt: EpochMs | undefined;
-};
+export type VersionedTimes = LedgerTimes & { readonly version: string };
 
 /**
  * Keeps what was read about each ledger. It has to be read again once the ledger's version differs.
  */
 export type KnownLedgers = {
   /** The times as last read; undefined if they never were. */
-  kept(stream: Stream, now: EpochMs): VersionedTimes | undefined;
+  kept(stream: Stream): VersionedTimes | undefined;
   /** Reads the times as of the transaction. */
   read(tx: Queryable, stream: Stream, now: EpochMs): Promise<VersionedTimes>;
 };
 
-export type VersionedTimes = LedgerTimes & { readonly version: string };
-
-export function knownLedgers(settleLagMs: number): KnownLedgers {
-  const ledgers = new Map<string, Recorded>();
+export function knownLedgers(): KnownLedgers {
+  const ledgers = new Map<string, VersionedTimes>();
   const nameOf = ({ account, productType }: Stream) => `${account}/${productType}`;
-  const timesOf = ({ known, reading, ...recorded }: Recorded, now: EpochMs): VersionedTimes => ({
-    ...streamTimes(known, reading, { now, settleLagMs }),
-    ...recorded,
-  });
   return {
-    kept(stream, now) {
-      const recorded = ledgers.get(nameOf(stream));
-      return recorded && timesOf(recorded, now);
-    },
+    kept: (stream) => ledgers.get(nameOf(stream)),
     async read(tx, stream, now) {
-      const recorded = await readRecorded(tx, stream);
-      ledgers.set(nameOf(stream), recorded);
-      return timesOf(recorded, now);
+      const times = {
+        ...(await readLedgerTimes(tx, [stream], now)).of(stream),
+        version: await readVersion(tx, stream),
+        rejectedTimes: await readRejectedTimes(tx, stream),
+      };
+      ledgers.set(nameOf(stream), times);
+      return times;
     },
   };
 }
 
-async function readRecorded(tx: Queryable, stream: Stream): Promise<Recorded> {
-  const [states, known, reading, rejected, accepted] = await Promise.all([
-    readVersion(tx, stream),
-    readKnownTime(tx, stream),
-    readReading(tx, stream),
-    readRejectedTimes(tx, stream),
-    readAcceptedLoss(tx, stream),
-  ]);
-  const coverage = union([...known.coverage, ...accepted]);
-  const lost = subtract(known.lost, accepted);
-  return { ...states, known: { ...known, coverage, lost }, reading, rejected };
-}
-
-/** Time whose loss somebody has accepted: it is answered as what was read. */
-async function readAcceptedLoss(tx: Queryable, { account, productType }: Stream) {
-  const { rows } = await tx.execute<{ since: string; until: string }>(sql`
-    select
-      ${msOf(sql`happened_at`)} as since,
-      ${msOf(sql`(happened_at + difference * interval '1 ms')`)} as until
-    from ledger_breaks
-    where account = ${account}
-      and product_type = ${productType}
-      and kind = 'lost'
-      and state = 'accepted'`);
-  return rows.map(({ since, until }) => ({ from: timeFrom(since), to: timeFrom(until) }));
-}
-
-async function readVersion(tx: Queryable, stream: Stream) {
-  const { rows } = await tx.execute<{ version: string; closed_at: string | null }>(sql`
-    select
-      ${ledgerVersion(stream)} as version,
-      (
-        select ${msOf(sql`closed_at`)}
-        from streams
-        where account = ${stream.account}
-          and product_type = ${stream.productType}
-      ) as closed_at`);
-  const { version, closed_at } = onlyRow(rows, "a ledger's version");
-  return { version, closedAt: timeFrom(closed_at) };
+async function readVersion(tx: Queryable, stream: Stream): Promise<string> {
+  const { rows } = await tx.execute<{ version: string }>(sql`
+    select ${ledgerVersion(stream)} as version`);
+  return onlyRow(rows, "a ledger's version").version;
 }
 
 async function readRejectedTimes(tx: Queryable, { account, productType }: Stream) {
@@ -106,3 +58,49 @@ async function readRejectedTimes(tx: Queryable, { account, productType }: Stream
   const { timeOf } = billsApiOf(productType);
   return rows.map(({ received }) => timeOf(parseExactJson(received)));
 }
+
+/**
+ * The mode of the ledgers that are stored of an account; undefined where there are none, or of both modes.
+ */
+export async function storedMode(
+  tx: Queryable,
+  account: string,
+): Promise<AccountMode | "both" | undefined> {
+  const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`
+    select product_type as "productType"
+    from streams
+    where account = ${account}
+      and settled_to is not null`);
+  const modes = new Set(rows.map(({ productType }) => modeOf(productType)));
+  return modes.size > 1 ? "both" : [...modes][0];
+}
+
+/**
+ * The refusal for a ledger of which nothing was read. It uses the exchange's own code and message
+ * where the reason is known.
+ */
+export async function refuseUnread(
+  tx: Queryable,
+  { account, productType }: Stream,
+): Promise<Refusal> {
+  const mode = modeOf(productType);
+  const stored = await storedMode(tx, account);
+  if (stored !== undefined && stored !== "both" && stored !== mode) return refusedMode(mode);
+  return new Refusal(
+    503,
+    "40725",
+    stored === undefined
+      ? `nothing is stored of the account ${account}; let sync read it, or use a key for its new name`
+      : `${account}/${productType}: nothing of it was read to its end yet; let sync read it, and try again`,
+    { "retry-after": "60" },
+  );
+}
+
+export const refusedMode = (mode: AccountMode): Refusal =>
+  mode === "classic"
+    ? new Refusal(400, "40085", "The account is in Unified Account mode: it has no classic bills")
+    : new Refusal(
+        400,
+        "40084",
+        "The account is in Classic Account mode: it has no unified records",
+      );

@@ -25,7 +25,7 @@ export const mirror: RouteGroup = (app, deps) => {
   const { read, keys, now, limits, http } = deps;
   const { maxAgeMs } = limits;
   const access = accessBy(keys, now, http.authFailed);
-  const bills = { ...deps, maxAgeMs, ledgers: knownLedgers(deps.settleLagMs) };
+  const bills = { ...deps, maxAgeMs, ledgers: knownLedgers() };
   // Public lists are limited by address, as at the exchange.
   const asked = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
 
