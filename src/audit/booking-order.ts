@@ -1,6 +1,5 @@
 import { isFar as areFar } from "./decimals.ts";
 import type { ChainBill } from "./order.ts";
-import { type Node, TrailEnds } from "./trail-ends.ts";
 
 /** Bills of one millisecond, or of a few seconds where a bill may be booked after its time. */
 export type Group = {
@@ -118,6 +117,9 @@ export function followingOrder(group: Group): readonly ChainBill[] | undefined {
   return from(start, steps);
 }
 
+/** A balance; or "before" and "after" where the balance before or after the group is not known. */
+type Node = bigint | "before" | "after";
+
 /** Bills that lead from one balance to another. */
 type Edge = { readonly steps: readonly ChainBill[]; readonly from: Node; readonly to: Node };
 type NodeOf = (value: bigint) => bigint;
@@ -143,79 +145,74 @@ function nodes({ steps, start, end, tolerance }: Group): NodeOf {
     value;
 }
 
-// Of up to 12 bills without a balance, all 4,095 combinations are tried; of more, those of at most three bills.
-const exhaustiveBillsMax = 12;
-const combinedBillsMax = 3;
+// Of up to 12 bills without a balance, all 4,095 combinations are tried; of more, those of the fewest bills.
 const combinationsMax = 5_000;
 // For all bridges of a group together. So many take about a second.
 const bridgeTriesMax = 10_000_000;
 
 /**
- * Bills without a balance that together lead from the end of a trail to the beginning of another one, or
- * to a ring that no trail passes. Amounts have so many digits that a sum that fits is hardly ever a
- * coincidence. The search has a limit: beyond it, the bridges found so far are all.
+ * Bills without a balance that together lead from the end of a trail to the beginning of another one. Amounts have
+ * so many digits that a sum that fits is hardly ever a coincidence. The search has a limit: beyond it, the bridges
+ * found so far are all.
  */
 function bridgesOf(
   edges: readonly Edge[],
   unshown: readonly ChainBill[],
   nodeOf: NodeOf,
 ): readonly Edge[] {
-  const movers = unshown.filter(({ moved }) => moved !== 0n);
   const bridges: Edge[] = [];
-  const trailEnds = new TrailEnds(edges);
-  const budget = { tries: bridgeTriesMax };
-  for (let left = movers; left.length > 0; ) {
-    const bridge = nextBridge(trailEnds, left, nodeOf, budget);
-    if (bridge === undefined) break;
+  const surplus = surplusOf(edges);
+  let left = unshown.filter(({ moved }) => moved !== 0n);
+  let tries = bridgeTriesMax;
+  const nextBridge = (): Edge | undefined => {
+    tries -= surplus.size;
+    const ends = [...surplus].flatMap(([node, more]) =>
+      more < 0 && typeof node === "bigint" ? [node] : [],
+    );
+    for (const { steps, moved } of ends.length === 0 ? [] : combinations(left)) {
+      for (const from of ends) {
+        if (tries-- <= 0) return undefined;
+        const to = nodeOf(from + moved);
+        if ((surplus.get(to) ?? 0) > 0) return { steps, from, to };
+      }
+    }
+    return undefined;
+  };
+  for (let bridge = nextBridge(); bridge !== undefined; bridge = nextBridge()) {
+    const { steps } = bridge;
     bridges.push(bridge);
-    trailEnds.add(bridge.from, bridge.to);
-    left = left.filter((step) => !bridge.steps.includes(step));
+    count(surplus, bridge);
+    left = left.filter((step) => !steps.includes(step));
   }
   return bridges;
 }
 
-function nextBridge(
-  trailEnds: TrailEnds,
-  left: readonly ChainBill[],
-  nodeOf: NodeOf,
-  budget: { tries: number },
-): Edge | undefined {
-  const ends = trailEnds.ends();
-  budget.tries -= trailEnds.balances;
-  if (ends.length === 0) return undefined;
-  for (const { steps, moved } of combinations(left)) {
-    for (const from of ends) {
-      if (budget.tries-- <= 0) return undefined;
-      const to = nodeOf(from + moved);
-      if (trailEnds.isOpen(to)) return { steps, from, to };
-    }
-  }
-  return undefined;
+/** For each balance, how many more edges begin there than end there: a trail begins where there are more. */
+function surplusOf(edges: readonly Edge[]): Map<Node, number> {
+  const surplus = new Map<Node, number>();
+  for (const edge of edges) count(surplus, edge);
+  return surplus;
+}
+
+function count(surplus: Map<Node, number>, { from, to }: Edge): void {
+  surplus.set(from, (surplus.get(from) ?? 0) + 1);
+  surplus.set(to, (surplus.get(to) ?? 0) - 1);
 }
 
 type Combination = { readonly steps: readonly ChainBill[]; readonly moved: bigint };
 
-/** All combinations of the bills: those of one bill first, then of two, and so on. */
-function* combinations(steps: readonly ChainBill[]): Generator<Combination> {
-  const most = steps.length <= exhaustiveBillsMax ? steps.length : combinedBillsMax;
+/** Combinations of the bills: those of one bill first, then of two, and so on. */
+function* combinations(bills: readonly ChainBill[]): Generator<Combination> {
   type Grown = Combination & { readonly next: number };
-  let grown: readonly Grown[] = [{ steps: [], moved: 0n, next: 0 }];
-  let count = 0;
-  for (let size = 1; size <= most && grown.length > 0; size++) {
-    const larger: Grown[] = [];
-    for (const combination of grown) {
-      for (const [offset, step] of steps.slice(combination.next).entries()) {
-        if (count++ >= combinationsMax) return;
-        const next = {
-          steps: [...combination.steps, step],
-          moved: combination.moved + step.moved,
-          next: combination.next + offset + 1,
-        };
-        yield next;
-        larger.push(next);
-      }
+  const grown: Grown[] = [{ steps: [], moved: 0n, next: 0 }];
+  for (const { steps, moved, next } of grown) {
+    for (let index = next; index < bills.length; index++) {
+      const bill = bills[index];
+      if (bill === undefined || grown.length > combinationsMax) return;
+      const larger = { steps: [...steps, bill], moved: moved + bill.moved, next: index + 1 };
+      grown.push(larger);
+      yield larger;
     }
-    grown = larger;
   }
 }
 
@@ -230,8 +227,11 @@ function throughAll(
 ): readonly ChainBill[] {
   const open = Map.groupBy(edges.toReversed(), ({ from }) => from);
   // What remains after the trails are rings.
-  const trails = [...new TrailEnds(edges).begins(), rest.to, ...edges.map(({ from }) => from)].map(
-    (from) => trail(open, from),
+  const begins = [...surplusOf(edges)].flatMap(([node, more]) =>
+    Array<Node>(Math.max(0, more)).fill(node),
+  );
+  const trails = [...begins, rest.to, ...edges.map(({ from }) => from)].map((from) =>
+    trail(open, from),
   );
   const isRest = (edge: Edge) => edge === rest;
   const outer = trails.find((edges) => edges.some(isRest)) ?? [];
