@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Chain } from "../src/audit/check-chain.ts";
 import { decimalText, FinerAmount, readNumbers } from "../src/audit/decimals.ts";
 import type { ChainBill } from "../src/audit/order.ts";
-import { candidates, evidenceOf, newTally, type TypeTally } from "../src/audit/tallies.ts";
+import { candidates, newTally, type TypeTally } from "../src/audit/tallies.ts";
 import { amountAndFee, nothing } from "../src/db/sql/expected-rule.ts";
 
 describe("a bill's numbers", () => {
@@ -228,7 +228,7 @@ test("what bills say of rules is what each candidate gives for each of them", ()
         });
         checked(bills);
         const tested = drawnAmounts.slice(1);
-        expect(evidenceOf(type)).toMatchObject({
+        expect(type).toMatchObject({
           tested: tested.length,
           fitting: candidates.map(
             (candidate) =>

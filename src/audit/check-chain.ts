@@ -1,7 +1,7 @@
 import { dayMs } from "../contract/time.ts";
 import { HeldBills } from "./held-bills.ts";
 import type { ChainBill } from "./order.ts";
-import { tallyFitting, tallyOff } from "./tallies.ts";
+import { tallyBill } from "./tallies.ts";
 
 type BillRef = {
   readonly productType: string;
@@ -146,15 +146,12 @@ export class Chain {
     const steps = this.#steps;
     const expected = (base.after ?? 0n) + this.#moved;
     const off = after - expected;
-    if (off === 0n) {
-      if (steps === 1) tallyFitting(bill.type, bill);
-      return true;
-    }
     const facts = this.#held.factsOf(bill);
     if (steps === 1) {
       const isAlone = facts.isAlone && bill.time < settledTo;
-      tallyOff(bill.type, bill, off, { tolerance, isAlone });
+      tallyBill(bill.type, bill, off, { tolerance, isAlone });
     }
+    if (off === 0n) return true;
     const size = off < 0n ? -off : off;
     const isSmall = size <= BigInt(steps) * tolerance;
     if (isSmall) {

@@ -5,12 +5,10 @@ import { expectedRule, type WalletRule } from "../db/sql/expected-rule.ts";
 import {
   candidates,
   effectiveRule,
-  evidenceOf,
   type LearnedRule,
   type RuleEvidence,
   type Rules,
   rulesFor,
-  sum,
   type TypeEvidence,
   type TypeTally,
 } from "./tallies.ts";
@@ -34,7 +32,7 @@ export const learnRules = (tallies: readonly TypeTally[]): readonly LearnedRule[
     .flatMap((types): readonly LearnedRule[] => {
       const [{ productType, category } = { productType: "", category: null }] = types;
       if (category === null) return [];
-      const inferred = inferRules(category, types.map(evidenceOf));
+      const inferred = inferRules(category, types);
       return inferred.map((one) => ({ ...one, productType, category }));
     })
     .toSorted(inNames);
@@ -90,6 +88,8 @@ function mostFitting(evidence: RuleEvidence, expected: WalletRule): WalletRule {
   const isLearned = best > fittingOf(evidence, expected) && best >= evidenceMin;
   return isLearned && learned !== undefined ? learned : expected;
 }
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, some) => total + some, 0);
 
 const sumOf = (types: readonly RuleEvidence[]): RuleEvidence => ({
   tested: sum(types.map(({ tested }) => tested)),

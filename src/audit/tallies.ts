@@ -61,12 +61,10 @@ export type TypeTally = {
   readonly category: string | null;
   readonly rule: WalletRule;
   readonly isTestable: boolean;
-  /** Bills that say something of rules, without those in {@link alike}. */
+  /** Bills that say something of rules. */
   tested: number;
   /** How many of them each candidate fits. */
   readonly fitting: number[];
-  /** Bills that the rule fits and that no coupon paid, by which of their numbers are equal or 0. */
-  readonly alike: number[];
 };
 
 /** The tallies of all types that a check meets. */
@@ -110,7 +108,6 @@ export const newTally = (
   ...type,
   tested: 0,
   fitting: candidates.map(() => 0),
-  alike: likenesses.map(() => 0),
 });
 
 export const rulesFor = (
@@ -136,53 +133,22 @@ export function effectiveRule(
   };
 }
 
-/** An amount and a fee of each likeness: whether a rule moves such bills as another one does, these show. */
-const likenesses: readonly (readonly [amount: bigint, fee: bigint])[] = [
-  [0n, 0n],
-  [0n, 1n],
-  [1n, 0n],
-  [1n, -1n],
-  [1n, 1n],
-  [2n, 3n],
-];
-
-function likenessOf(amount: bigint, fee: bigint): number {
-  if (amount === 0n) return fee === 0n ? 0 : 1;
-  if (fee === 0n) return 2;
-  if (amount === -fee) return 3;
-  return amount === fee ? 4 : 5;
-}
-
-/** Counts a bill that moved its balance exactly as its rule says. Nearly all bills do. */
-export function tallyFitting(tally: TypeTally, bill: Amounts & { readonly moved: bigint }): void {
-  if (bill.coupon === 0n) {
-    const likeness = likenessOf(bill.amount, bill.fee);
-    tally.alike[likeness] = (tally.alike[likeness] ?? 0) + 1;
-    return;
-  }
-  count(tally, (candidate) => movedBy(candidate, bill) === bill.moved);
-}
-
 /**
- * Counts a bill that moved its balance by something else.
+ * Counts a bill whose balance is off by so much under its rule; nearly always by nothing.
  * @param isAlone whether it can contradict a rule, since no bill can have changed places with it.
  */
-export function tallyOff(
+export function tallyBill(
   tally: TypeTally,
   bill: Amounts & { readonly moved: bigint },
   off: bigint,
   { tolerance, isAlone }: { readonly tolerance: bigint; readonly isAlone: boolean },
 ): void {
-  const fits = (candidate: WalletRule) =>
-    !isFar(bill.moved + off, movedBy(candidate, bill), tolerance);
-  if (isAlone || !isFar(off, 0n, tolerance) || candidates.some(fits)) count(tally, fits);
-}
-
-function count(tally: TypeTally, fits: (rule: WalletRule) => boolean): void {
+  const rounding = off === 0n ? 0n : tolerance;
+  const fits = candidates.map((one) => !isFar(bill.moved + off, movedBy(one, bill), rounding));
+  if (!isAlone && isFar(off, 0n, tolerance) && !fits.includes(true)) return;
   tally.tested++;
-  for (const [place, candidate] of candidates.entries()) {
-    if (fits(candidate)) tally.fitting[place] = (tally.fitting[place] ?? 0) + 1;
-  }
+  for (const [place, doesFit] of fits.entries())
+    if (doesFit) tally.fitting[place] = (tally.fitting[place] ?? 0) + 1;
 }
 
 /** How often each candidate fits the bills of a category, or of one of its types. */
@@ -194,28 +160,3 @@ export type RuleEvidence = {
 };
 
 export type TypeEvidence = RuleEvidence & { readonly businessType: string };
-
-export const sum = (counts: readonly number[]): number =>
-  counts.reduce((total, some) => total + some, 0);
-
-/** How many of a type's bills say something of rules, and how many of these each candidate fits. */
-export function evidenceOf({
-  businessType,
-  rule,
-  alike,
-  tested,
-  fitting,
-}: TypeTally): TypeEvidence {
-  const alikeUnder = (candidate: WalletRule) =>
-    likenesses.map(([amount, fee], likeness) => {
-      const amounts = { amount, fee, coupon: 0n };
-      return movedBy(candidate, amounts) === movedBy(rule, amounts) ? (alike[likeness] ?? 0) : 0;
-    });
-  return {
-    businessType,
-    tested: tested + sum(alike),
-    fitting: candidates.map(
-      (candidate, place) => (fitting[place] ?? 0) + sum(alikeUnder(candidate)),
-    ),
-  };
-}
