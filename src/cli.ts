@@ -1,15 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
-import { parseEnv } from "node:util";
-import { exitOfThrown } from "./commands/exit-code.ts";
-import { asksForJson, type ExitCode, type Io, printErrorJson, tell } from "./commands/io.ts";
-import { runProgram } from "./commands/program.ts";
-import { explained } from "./db/database-errors.ts";
-import { firstThrown, messageOf, ReportableError, StoppedError, UsageError } from "./errors.ts";
-import { isOutOfFiles, openFilesRemedy } from "./open-files.ts";
-import type { Environment } from "./roster/settings.ts";
+import { fail, runCommandLine } from "./commands/command-line.ts";
+import { type ExitCode, type Io, tell } from "./commands/io.ts";
+import { messageOf, ReportableError, StoppedError } from "./errors.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
-// What can be typed is in commands/program.ts.
+// What can be typed is in commands/program.ts, what is thrown in commands/command-line.ts.
 const stop = new AbortController();
 const args = process.argv.slice(2);
 let outputError: Error | undefined;
@@ -19,19 +13,6 @@ const lost = (error: NodeJS.ErrnoException): void => {
 };
 const isRunByNpm = process.env["npm_lifecycle_event"] !== undefined;
 const io: Io = { isRunByNpm, out: process.stdout, err: process.stderr, signal: stop.signal, lost };
-
-/** What is set for the process wins over what stands in .env. */
-function readEnvironment(): Environment {
-  return { ...(existsSync(".env") ? parseEnv(readEnvFile()) : {}), ...process.env };
-}
-
-function readEnvFile(): string {
-  try {
-    return readFileSync(".env", "utf8");
-  } catch (error) {
-    throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);
-  }
-}
 
 // npm passes on to us the Ctrl-C that the terminal has sent us already.
 const sameKeyMs = 300;
@@ -49,21 +30,6 @@ function stopOnSignals(): void {
   }
 }
 
-/** One message and an exit code for everything that a command throws. */
-function fail(thrown: unknown): ExitCode {
-  const error = explained(firstThrown(thrown));
-  const isKnown = error instanceof ReportableError;
-  const text = isKnown
-    ? messageOf(error)
-    : isOutOfFiles(error)
-      ? `${messageOf(error)}: ${openFilesRemedy}`
-      : `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
-  tell(io, text);
-  const { exitCode } = exitOfThrown(error);
-  if (asksForJson(args)) printErrorJson(io, error, exitCode);
-  return exitCode;
-}
-
 /** What was lost of a result is told to `lost`; of everything else there is nobody left to tell. */
 function outliveOutput(): void {
   for (const stream of [io.out, io.err]) stream.on("error", () => undefined);
@@ -79,7 +45,8 @@ const flush = (stream: NodeJS.WriteStream): Promise<void> =>
 async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
   await flush(io.out);
   if (outputError === undefined) return exitCode;
-  return fail(new ReportableError(`the output could not be written: ${messageOf(outputError)}`));
+  const text = `the output could not be written: ${messageOf(outputError)}`;
+  return fail(args, io, new ReportableError(text));
 }
 
 /**
@@ -87,7 +54,7 @@ async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
  */
 function watchDefects(): void {
   process.on("uncaughtException", (error) => {
-    const code = fail(error);
+    const code = fail(args, io, error);
     void Promise.all([flush(io.out), flush(io.err)]).then(() => process.exit(code));
   });
 }
@@ -108,9 +75,7 @@ stopOnSignals();
 outliveOutput();
 watchDefects();
 keepTlsVerified();
-const npm = isRunByNpm ? process.env : undefined;
-const deps = { io, npm, readEnvironment };
-const ended = await runProgram(args, deps).catch(fail);
+const ended = await runCommandLine(args, io, process.env);
 const exitCode = await flushOutput(ended);
 await flush(io.err);
 // What is still waiting, the slots of a rate limit for one, is of no use any more.

@@ -11,7 +11,14 @@ const keptCharsMax = 1_024 * 1_024;
  * NDJSON on standard error: standard output is for results. A line that cannot be written (a full
  * disk, a reader that has gone) ends nothing: the work goes on, and its exit code tells of the work.
  */
-export function openLog(level: LogLevel): Log {
+export function openLog(level: LogLevel, { err }: { err: NodeJS.WritableStream }): Log {
+  // Synchronous: the last line before an exit is written too.
+  const to =
+    "fd" in err
+      ? pino
+          .destination({ dest: Number(err.fd), sync: true, maxLength: keptCharsMax })
+          .on("error", () => undefined)
+      : err;
   return pino(
     {
       level,
@@ -19,16 +26,7 @@ export function openLog(level: LogLevel): Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    // Synchronous: the last line before an exit is written too.
-    printed(
-      pino
-        .destination({ dest: 2, sync: true, maxLength: keptCharsMax })
-        .on("error", () => undefined),
-    ),
+    // A log is read on terminals too, and JSON spells out only some of what they act on.
+    { write: (line: string) => to.write(printableJson(line)) },
   );
 }
-
-/** A log is read on terminals too, and JSON spells out only some of what they act on. */
-const printed = (to: pino.DestinationStream): pino.DestinationStream => ({
-  write: (line) => to.write(printableJson(line)),
-});

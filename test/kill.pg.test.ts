@@ -1,8 +1,5 @@
-import { PassThrough } from "node:stream";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import type { Io } from "../src/commands/io.ts";
-import { runProgram } from "../src/commands/program.ts";
 import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
@@ -47,7 +44,7 @@ test(
       const env = { DATABASE_URL: empty.url };
       const first = await runCli(["db", "migrate"], { env: { ...env, ...preload } });
       // migrate looks at every column, so its success proves that the schema is whole.
-      expect(await runHere(["db", "migrate"], env)).toBe(0);
+      expect(await runCli(["db", "migrate"], { env })).toMatchObject({ code: 0 });
       return first;
     };
     const killed = await killAtPoints({ list: migrateEmpty, kill: migrateEmpty });
@@ -77,24 +74,12 @@ async function completeAfterKill(
   const name = `killed at ${point}`;
   await expireLease(database);
   const visibleAt = epochMs(Date.now());
-  expect(await runHere(["sync"], env), name).toBe(0);
+  expect(await runCli(["sync"], { env }), name).toMatchObject({ code: 0 });
   const stored = await readStoredBills(database.db, { account, productType });
   const ledger = sandbox.account.ledger.bills[productType];
   const comparison = compareWithLedger(ledger, stored, { from: epochMs(0), visibleAt });
   expect(comparison.expected).toBeGreaterThan(200);
   expect(comparison, name).toMatchObject({ missing: [], extra: [], different: [] });
-}
-
-/** The program in this process. The second run need not be killed, and starts faster here. */
-function runHere(args: readonly string[], env: CliEnvironment): Promise<number> {
-  const sink = () => Object.assign(new PassThrough().resume(), { isTTY: false });
-  // Without a terminal, the program uses only what every stream has.
-  const io = { out: sink(), err: sink(), signal: new AbortController().signal } as unknown as Io;
-  return runProgram(args, {
-    io,
-    npm: undefined,
-    readEnvironment: () => ({ ...env, LOG_LEVEL: "silent" }),
-  });
 }
 
 /** As if an earlier run had read everything older. */

@@ -43,7 +43,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   clock: ["contract"],
   // The two entries: the process, and the library.
-  cli: ["commands", "roster", "db"],
+  cli: ["commands"],
   index: [...judged, "roster", "commands"],
 };
 /** Files in src itself that every room may import. */

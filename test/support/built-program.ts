@@ -43,7 +43,10 @@ async function digestOfSource(): Promise<string> {
 
 async function build(folder: string): Promise<void> {
   const bundle = await rolldown({
-    input: join(root, "src", "cli.ts"),
+    input: {
+      cli: join(root, "src", "cli.ts"),
+      "command-line": join(root, "src", "commands", "command-line.ts"),
+    },
     cwd: root,
     platform: "node",
     // Not bundled: tests preload code that watches statements in the driver, which the program must

@@ -80,6 +80,8 @@ async function bundled(folder: string): Promise<Opened> {
     synchronous_commit: "off",
     full_page_writes: "off",
     max_wal_size: "128MB",
+    // Eight test files at once, each with pools of its own, reached the usual hundred.
+    max_connections: "400",
     timezone: "UTC",
   };
   try {

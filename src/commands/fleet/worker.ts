@@ -38,7 +38,7 @@ export async function workerCommand(
     ...(name !== undefined && { name }),
   };
   const config = configs.all();
-  const log = openLog(config.logLevel);
+  const log = openLog(config.logLevel, io);
   for (const warning of config.warnings) log.warn(warning);
   const notice = (message: string) => log.info(message);
   const stop = new AbortController();

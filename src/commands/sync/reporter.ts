@@ -29,7 +29,7 @@ export function openReporter(level: LogLevel, io: Io, clock: Clock = systemClock
     const { update, notice, stop } = openProgress(io.err, clock.now);
     return { progress: update, notice, warn: notice, end: stop, [Symbol.dispose]: stop };
   }
-  return logReporter(openLog(level), clock);
+  return logReporter(openLog(level, io), clock);
 }
 
 /** Reports to a log. */
