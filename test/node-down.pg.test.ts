@@ -19,6 +19,32 @@ import { query } from "./support/query.ts";
 const accountNames = ["east", "north", "south", "west"];
 const hanging = "south";
 
+/** The extension's list of nodes: each of four nodes holds two parts of each table. */
+const standIn = `
+  create schema citus;
+  create table citus.pg_dist_placement (shardid bigint, groupid int);
+  insert into citus.pg_dist_placement select part, part / 2 from generate_series(0, 7) as part;
+  create table citus.pg_dist_node (groupid int, nodename text, nodeport int, noderole text);
+  insert into citus.pg_dist_node
+  select node, 'node-' || node, 5432, role
+  from generate_series(0, 3) as node, unnest(array['primary', 'secondary']) as role;
+  create function citus.get_shard_id_for_distribution_column(named regclass, account text)
+    returns bigint language sql as $$
+      select part
+      from generate_series(0, 7) as part
+      where satisfies_hash_partition(named, 8, part, account collate "C")
+    $$;`;
+
+/** The database's address for a program that takes the parts of its tables for nodes. */
+async function standInForNodes(url: string, ...options: readonly string[]): Promise<string> {
+  await divideTables(url);
+  await query(url, standIn);
+  const address = new URL(url);
+  const settings = ["-c search_path=public,citus,pg_catalog", ...options];
+  address.searchParams.set("options", settings.join(" "));
+  return address.href;
+}
+
 /** Locks the parts of all tables that hold the account's rows, as if their node hung. */
 async function hangNode(url: string, account: string) {
   const [place] = await query<{ part: string }>(
@@ -38,7 +64,7 @@ async function hangNode(url: string, account: string) {
 
 test("a node that hangs holds up its own account: each command does the others, names it and ends with 1", async () => {
   await using database = await testDatabase();
-  await divideTables(database.url);
+  const address = await standInForNodes(database.url);
   await using sandbox = await openSandbox({
     seed: "node down",
     accountNames,
@@ -47,7 +73,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   });
   await using folder = await temporaryFolder();
   const env = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: address,
     ...(await accountsEnvironment(folder.path, sandbox, "USDT-FUTURES")),
   };
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
@@ -100,7 +126,7 @@ test("a node that hangs holds up its own account: each command does the others, 
     queueAccounts(env),
   ]);
   const key = aMirrorKey("west", { gaps: "allow" });
-  await using mirror = openMirror(database.url, { keys: [key], now: Date.now });
+  await using mirror = openMirror(address, { keys: [key], now: Date.now });
   const [metrics, served, ready, mirrored, verified] = await Promise.all([
     run("status", "--format", "prometheus"),
     get("/metrics"),
@@ -211,31 +237,12 @@ test("a node that hangs holds up its own account: each command does the others, 
   }
 }, 240_000);
 
-/** The extension's list of nodes: each of four nodes holds two parts of each table. */
-const standIn = `
-  create schema citus;
-  create table citus.pg_dist_placement (shardid bigint, groupid int);
-  insert into citus.pg_dist_placement select part, part / 2 from generate_series(0, 7) as part;
-  create table citus.pg_dist_node (groupid int, nodename text, nodeport int, noderole text);
-  insert into citus.pg_dist_node
-  select node, 'node-' || node, 5432, role
-  from generate_series(0, 3) as node, unnest(array['primary', 'secondary']) as role;
-  create function citus.get_shard_id_for_distribution_column(named regclass, account text)
-    returns bigint language sql as $$
-      select part
-      from generate_series(0, 7) as part
-      where satisfies_hash_partition(named, 8, part, account collate "C")
-    $$;`;
-
 test("of very many accounts each node is asked once, and those of one that is down are left out", async () => {
   await using database = await testDatabase();
-  await divideTables(database.url);
-  await query(database.url, standIn);
-  const names = Array.from({ length: 300 }, (_, index) => `fund-${index}`);
-  const url = new URL(database.url);
   // A statement that waits for the node fails at once.
-  url.searchParams.set("options", "-c search_path=public,citus,pg_catalog -c lock_timeout=100");
-  await using open = openDatabase(url.href);
+  const address = await standInForNodes(database.url, "-c lock_timeout=100");
+  const names = Array.from({ length: 300 }, (_, index) => `fund-${index}`);
+  await using open = openDatabase(address);
   const { db } = open;
   await coverUpTo(db, names, "USDT-FUTURES", Date.now());
   const { rows } = await db.execute<{ account: string }>(sql`
