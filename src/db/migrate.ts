@@ -3,7 +3,6 @@ import { getTableName, sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { hourMs } from "../contract/time.ts";
-import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import { DatabaseError, errorCode, messageOf } from "../errors.ts";
 import {
   type Database,
@@ -13,9 +12,9 @@ import {
   type Transaction,
 } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
+import { seedBusinessTypes } from "./reference/stored-business-types.ts";
 import { tables } from "./schema/tables.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
-import { textArray } from "./sql/array-literal.ts";
 import { areViewsCurrent, makeViews, readViews } from "./views.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
@@ -251,44 +250,3 @@ async function refuseForeignSchema(db: Queryable): Promise<void> {
       "a migration was half applied or a backup half restored; restore the backup whole",
   );
 }
-
-/**
- * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
- * so do a user's mappings.
- */
-async function seedBusinessTypes(db: Database): Promise<void> {
-  // A read comes first: in a distributed database any write of this table fails while one node is down.
-  const { rows: differing } = await db.execute<{ code: string }>(sql`
-    select code
-    from ${asRows(listedBusinessTypes)}
-    left join business_types as known using (code)
-    where (known.listed_category, known.meaning, known.documented)
-      is distinct from (listed.category, listed.meaning, listed.documented)
-      or known.category <> coalesce(known.category_by_user, listed.category)
-    order by code`);
-  if (differing.length === 0) return;
-  const codes = new Set(differing.map(({ code }) => code));
-  const listed = listedBusinessTypes
-    .filter(({ code }) => codes.has(code))
-    .toSorted((a, b) => (a.code < b.code ? -1 : 1));
-  await db.execute(sql`
-    insert into business_types (code, category, listed_category, meaning, documented)
-    select code, category, category, meaning, documented
-    from ${asRows(listed)}
-    on conflict (code) do update
-    set
-      category = coalesce(business_types.category_by_user, excluded.listed_category),
-      listed_category = excluded.listed_category,
-      meaning = excluded.meaning,
-      documented = excluded.documented`);
-}
-
-const asRows = (types: typeof listedBusinessTypes) => {
-  const column = (pick: (type: (typeof types)[number]) => string) => textArray(types.map(pick));
-  return sql`unnest(
-      ${column(({ code }) => code)}::text[],
-      ${column(({ category }) => category)}::text[],
-      ${column(({ meaning }) => meaning)}::text[],
-      ${column(({ documented }) => String(documented))}::boolean[]
-    ) as listed (code, category, meaning, documented)`;
-};

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { DatabaseError } from "../errors.ts";
 import type { Database } from "./connect.ts";
+import { onlyRow } from "./sql/only-row.ts";
 
 export type ServerSettings = {
   /** `server_version_num`: 140012 is 14.12. */
@@ -8,14 +9,16 @@ export type ServerSettings = {
   readonly encoding: string;
   /** The schema in which unqualified names are created; null where there is none. */
   readonly currentSchema: string | null;
-  readonly arrayNulls: string;
 };
 
 const versionMin = 14;
 
 /** Why these settings would fail the program or damage what it stores, with the remedy. */
-export function unfitness(settings: ServerSettings): string | undefined {
-  const { versionNumber, encoding, currentSchema, arrayNulls } = settings;
+export function unfitness({
+  versionNumber,
+  encoding,
+  currentSchema,
+}: ServerSettings): string | undefined {
   const version = Math.floor(versionNumber / 10_000);
   if (version < versionMin) {
     return (
@@ -29,16 +32,10 @@ export function unfitness(settings: ServerSettings): string | undefined {
       "create database NAME encoding 'UTF8' template template0, and name it in DATABASE_URL"
     );
   }
-  if (currentSchema !== "public") {
-    return (
-      `this user's search_path begins with schema ${currentSchema ?? "(none)"}, and the tables ` +
-      "belong in public; alter role NAME set search_path = public, and let the user use public"
-    );
-  }
-  if (arrayNulls !== "on") {
-    return "array_nulls is off, which would turn NULL into text; alter role NAME set array_nulls = on";
-  }
-  return undefined;
+  return currentSchema === "public"
+    ? undefined
+    : `this user's search_path begins with schema ${currentSchema ?? "(none)"}, and the tables ` +
+        "belong in public; alter role NAME set search_path = public, and let the user use public";
 }
 
 /** @throws DatabaseError where the program cannot keep its promises on this server. */
@@ -47,11 +44,9 @@ export async function refuseUnfitServer(db: Database): Promise<void> {
     select
       current_setting('server_version_num')::int as "versionNumber",
       pg_encoding_to_char(encoding) as "encoding",
-      current_schema() as "currentSchema",
-      current_setting('array_nulls') as "arrayNulls"
+      current_schema() as "currentSchema"
     from pg_database
     where datname = current_database()`);
-  const [settings] = rows;
-  const reason = settings === undefined ? undefined : unfitness(settings);
+  const reason = unfitness(onlyRow(rows, "the server's settings"));
   if (reason !== undefined) throw new DatabaseError(reason);
 }

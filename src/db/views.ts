@@ -186,65 +186,52 @@ async function replaceViews(tx: Transaction, views: readonly View[]): Promise<bo
   }
 }
 
+type Access = { name: string; owner: string; revoke: string | null; grant: string | null };
+
 async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Promise<void> {
-  const { rows: before } = await tx.execute<{ name: string; access: string }>(readAccess(views));
+  const { rows: before } = await tx.execute<Access>(readAccess(views));
   await dropViews(tx, views);
   await tx.execute(textOf(views));
   // Default privileges may have granted rights that somebody had revoked.
-  const { rows: revoked } = await tx.execute<{ name: string; revocation: string }>(sql`
-    select
-      relname as name,
-      format(
-        'revoke all on %I.%I from %s',
-        nspname,
-        relname,
-        case grantee when 0 then 'public' else format('%I', pg_get_userbyid(grantee)) end
-      ) as revocation
-    from ${objectsNamedAs(views)}
-    cross join aclexplode(relacl)
-    where grantee <> relowner`);
+  const { rows: after } = await tx.execute<Access>(readAccess(views));
   const known = new Set(before.map(({ name }) => name));
   const statements = [
-    ...revoked.filter(({ name }) => known.has(name)).map(({ revocation }) => revocation),
-    ...before.map(({ access }) => access),
-  ];
-  await tx.execute(sql.raw(statements.join(";\n")));
+    ...after.filter(({ name }) => known.has(name)).map(({ revoke }) => revoke),
+    ...before.flatMap(({ owner, grant }) => [owner, grant]),
+  ].filter((statement) => statement !== null);
+  await tx.execute(sql.raw([...new Set(statements)].join(";\n")));
 }
 
-/** The statements that give a recreated view its owner and grants back. */
+/** The statements that give a view its owner, and one that takes or gives each right. */
 const readAccess = (views: readonly View[]) => sql`
   with existing as (
-    select pg_class.oid, nspname, relname, relowner, relacl
+    select pg_class.oid, format('%I.%I', nspname, relname) as view, relname, relowner, relacl
     from ${objectsNamedAs(views)}
     where relkind = 'v'
   ),
   lists as (
-    select nspname, relname, relowner, relacl as acl, '' as of_column
+    select view, relname, relowner, relacl as acl, '' as of_column
     from existing
     union all
-    select nspname, relname, relowner, attacl, format(' (%I)', attname)
+    select view, relname, relowner, attacl, format(' (%I)', attname)
     from existing
     join pg_attribute on attrelid = existing.oid
+  ),
+  rights as (
+    select
+      lists.*,
+      privilege_type || of_column as privilege,
+      case when is_grantable then ' with grant option' end as option,
+      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as role
+    from lists
+    left join aclexplode(acl) on grantee <> relowner
   )
   select
     relname as name,
-    format('alter view %I.%I owner to %I', nspname, relname, pg_get_userbyid(relowner)) as access
-  from existing
-  union all
-  select
-    relname,
-    format(
-      'grant %s%s on %I.%I to %s%s',
-      privilege_type,
-      of_column,
-      nspname,
-      relname,
-      case grantee when 0 then 'public' else format('%I', pg_get_userbyid(grantee)) end,
-      case when is_grantable then ' with grant option' end
-    )
-  from lists
-  cross join aclexplode(acl)
-  where grantee <> relowner`;
+    format('alter view %s owner to %I', view, pg_get_userbyid(relowner)) as owner,
+    'revoke all on ' || view || ' from ' || role as revoke,
+    'grant ' || privilege || ' on ' || view || ' to ' || role || coalesce(option, '') as grant
+  from rights`;
 
 async function dropViews(tx: Transaction, views: readonly View[]): Promise<void> {
   const names = views.map(

@@ -126,6 +126,7 @@ type Refusal = {
   readonly isTransient: boolean;
 };
 
+/** Connects, and registers this process as a user of the server. */
 async function tryConnect(cluster: Cluster, password: string): Promise<Keeper | Refusal> {
   const socket = new Socket();
   const client = new GuardedClient({
@@ -149,25 +150,18 @@ async function tryConnect(cluster: Cluster, password: string): Promise<Keeper | 
   });
   try {
     await client.connect();
-    const refusal = await joinServer(client);
-    if (refusal === undefined) return keeper;
+    if (await hasLock(client, "select pg_try_advisory_lock_shared($1) as is_had")) return keeper;
     await hangUp(keeper);
-    return refusal;
+    return { reason: "its last user is stopping it", isTransient: true };
   } catch (error) {
     await hangUp(keeper);
-    const reason = error instanceof Error ? error.message : String(error);
-    return { reason, isTransient: hasCode(error, ...passingStates) };
+    return { reason: messageOf(error), isTransient: hasCode(error, ...passingStates) };
   }
 }
 
-/** Registers this process as a user of the server. */
-async function joinServer(client: Client): Promise<Refusal | undefined> {
-  const locked = await client.query<{ is_in: boolean }>(
-    "select pg_try_advisory_lock_shared($1) as is_in",
-    [usersLock],
-  );
-  if (locked.rows[0]?.is_in === true) return undefined;
-  return { reason: "its last user is stopping it", isTransient: true };
+async function hasLock(client: Client, statement: string): Promise<boolean> {
+  const { rows } = await client.query<{ is_had: boolean }>(statement, [usersLock]);
+  return rows[0]?.is_had === true;
 }
 
 async function makeDatabase(client: Client): Promise<void> {
@@ -200,11 +194,7 @@ async function hangUp(keeper: Keeper): Promise<void> {
 async function isLast(client: Client): Promise<boolean> {
   try {
     await client.query("select pg_advisory_unlock_shared($1)", [usersLock]);
-    const alone = await client.query<{ is_alone: boolean }>(
-      "select pg_try_advisory_lock($1) as is_alone",
-      [usersLock],
-    );
-    return alone.rows[0]?.is_alone === true;
+    return await hasLock(client, "select pg_try_advisory_lock($1) as is_had");
   } catch {
     return false;
   }

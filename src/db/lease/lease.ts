@@ -159,11 +159,13 @@ export async function takeFree(
   return held.epoch === null ? {} : { held };
 }
 
-export type HeldId = Pick<Lease, "account" | "epoch">;
+type HeldId = Pick<Lease, "account" | "epoch">;
 
-type Renewal = Pick<LeaseState, "holder" | "epoch"> & {
-  readonly isRenewed: boolean;
-  readonly isCurrent: boolean;
+/** What became of a lease: its row may be another holder's, expired, or locked until the next renewal. */
+type Renewal = {
+  readonly account: string;
+  readonly holder: string;
+  readonly state: "renewed" | "overtaken" | "expired" | "locked";
 };
 
 /**
@@ -175,8 +177,8 @@ export async function renew(
   db: Queryable,
   leases: readonly HeldId[],
   ms: number,
-): Promise<ReadonlyMap<string, Renewal>> {
-  const { rows } = await db.execute<Renewal & { account: string }>(sql`
+): Promise<readonly Renewal[]> {
+  const { rows } = await db.execute<Renewal>(sql`
     with held as (
       select account collate "C" as account, epoch
       from unnest(
@@ -200,14 +202,17 @@ export async function renew(
     )
     select
       account,
-      leases.holder,
-      leases.epoch::text as epoch,
-      leases.expires_at > clock_timestamp() as "isCurrent",
-      renewed.account is not null as "isRenewed"
+      coalesce(leases.holder, '') as holder,
+      case
+        when renewed.account is not null then 'renewed'
+        when leases.epoch is distinct from held.epoch then 'overtaken'
+        when leases.expires_at <= clock_timestamp() then 'expired'
+        else 'locked'
+      end as state
     from held
-    join leases using (account)
+    left join leases using (account)
     left join renewed using (account)`);
-  return new Map(rows.map((row) => [row.account, row]));
+  return rows;
 }
 
 export async function giveBack(

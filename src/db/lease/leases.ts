@@ -9,7 +9,6 @@ import { holderName } from "./holders.ts";
 import {
   aheadMaxMs,
   giveBack,
-  type HeldId,
   isSame,
   type Lease,
   type LeaseState,
@@ -44,7 +43,7 @@ export type LeasesOptions = {
 type HeldLease = Pick<Lease, "account" | "epoch"> & {
   /** By this machine's clock: {@link asleepOrAwake}. */
   usedUntil: number;
-  lost: LeaseLostError | undefined;
+  lost?: LeaseLostError;
 };
 
 /** The leases of one process, which are renewed together: all in one statement. */
@@ -117,17 +116,17 @@ export class Leases {
       const { epoch, held } = await (lockWaits === undefined
         ? takeFree(this.#db, taker)
         : lockWaits.transact((tx) => takeFree(tx, taker)));
-      if (epoch !== undefined) return this.#keep({ account, epoch, askedAt });
+      if (epoch !== undefined) return this.#keep(account, epoch, askedAt);
       if (held !== undefined && held.holder !== "") {
-        // The row changed since it was last read, and was not given back: its holder is alive.
-        if (before !== undefined && !isSame(held, before)) {
-          throw new AccountHeldError(
-            `another run holds ${subjectOf(account)} (${withSince(held)}); wait until it has ended`,
-          );
-        }
+        const holder = withSince(held);
         if (before === undefined) {
           onWait?.(
-            `${withSince(held)} holds ${subjectOf(account)}; waiting to see whether that process is alive`,
+            `${holder} holds ${subjectOf(account)}; waiting to see whether that process is alive`,
+          );
+        } else if (!isSame(held, before)) {
+          // The row changed since it was last read, and was not given back: its holder is alive.
+          throw new AccountHeldError(
+            `another run holds ${subjectOf(account)} (${holder}); wait until it has ended`,
           );
         }
       }
@@ -140,9 +139,8 @@ export class Leases {
     );
   }
 
-  #keep({ account, epoch, askedAt }: HeldId & { readonly askedAt: number }): Lease {
-    const usedUntil = askedAt + usableMs(this.#timing);
-    const held: HeldLease = { account, epoch, usedUntil, lost: undefined };
+  #keep(account: string, epoch: number, askedAt: number): Lease {
+    const held: HeldLease = { account, epoch, usedUntil: askedAt + usableMs(this.#timing) };
     this.#held.add(held);
     if (this.#loop === undefined) {
       this.#loop = new AbortController();
@@ -185,16 +183,17 @@ export class Leases {
     const rows = await urgently(this.#db, (connection) =>
       renew(connection, leases, this.#timing.leaseMs),
     );
+    const ends = new Map(rows.map((row) => [row.account, row]));
     // This machine's clock counts too: a statement that was held up may have read the server's long ago.
     const now = asleepOrAwake(this.#clock);
     for (const lease of leases) {
-      const row = rows.get(lease.account);
-      if (now >= lease.usedUntil) lease.lost ??= ranOut(lease.account);
-      else if (row?.isRenewed) {
-        lease.usedUntil = Math.max(lease.usedUntil, askedAt + usableMs(this.#timing));
-      } else if (row === undefined || Number(row.epoch) !== lease.epoch) {
-        lease.lost ??= overtaken(lease.account, row?.holder ?? "");
-      } else if (!row.isCurrent) lease.lost ??= ranOut(lease.account);
+      const { account, usedUntil } = lease;
+      const { state, holder } = ends.get(account) ?? {};
+      if (now >= usedUntil || state === "expired") lease.lost ??= ranOut(account);
+      else if (state === "overtaken") lease.lost ??= overtaken(account, holder ?? "");
+      else if (state === "renewed") {
+        lease.usedUntil = Math.max(usedUntil, askedAt + usableMs(this.#timing));
+      }
     }
   }
 

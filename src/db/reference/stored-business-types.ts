@@ -1,7 +1,9 @@
 import { sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
+import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { type Database, inTransaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
 
 /** A business type, and the category that it counts as. */
 export type MappedType = {
@@ -61,4 +63,36 @@ export function mapType(
       return rows[0];
     }),
   );
+}
+
+const listed = sql`
+    jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
+      as listed (code text, category text, meaning text, documented boolean)`;
+
+/**
+ * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
+ * so do a user's mappings.
+ */
+export async function seedBusinessTypes(db: Database): Promise<void> {
+  // A read comes first: in a distributed database any write of this table fails while one node is down.
+  const { rows: differing } = await db.execute<{ code: string }>(sql`
+    select listed.code
+    from ${listed}
+    left join business_types as known on known.code = listed.code
+    where (known.listed_category, known.meaning, known.documented)
+      is distinct from (listed.category, listed.meaning, listed.documented)
+      or known.category <> coalesce(known.category_by_user, listed.category)`);
+  if (differing.length === 0) return;
+  await db.execute(sql`
+    insert into business_types (code, category, listed_category, meaning, documented)
+    select code, category, category, meaning, documented
+    from ${listed}
+    where code = any(${textArray(differing.map(({ code }) => code))}::text[])
+    order by code collate "C"
+    on conflict (code) do update
+    set
+      category = coalesce(business_types.category_by_user, excluded.listed_category),
+      listed_category = excluded.listed_category,
+      meaning = excluded.meaning,
+      documented = excluded.documented`);
 }
