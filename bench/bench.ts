@@ -13,18 +13,15 @@ import type { Bench, BenchResult } from "./result.ts";
  * Prints a table for each and writes its figures to bench/results/NAME.json.
  */
 
-/** Each is imported only when it is run: some need packages that others do not. */
 const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> = {
   backfill: () => import("./backfill.ts"),
   distance: () => import("./distance.ts"),
-  peers: () => import("./peers.ts"),
   limiter: () => import("./limiter.ts"),
   reconcile: () => import("./reconcile.ts"),
   changed: () => import("./changed.ts"),
   views: () => import("./views.ts"),
   export: () => import("./export.ts"),
   throughput: () => import("./throughput.ts"),
-  unchanged: () => import("./unchanged.ts"),
   memory: () => import("./memory.ts"),
   growth: () => import("./growth.ts"),
   status: () => import("./status.ts"),

@@ -1,11 +1,10 @@
 import { type Databases, openDatabases } from "./backfill/databases.ts";
 import type { Bench } from "./result.ts";
-import { dayCost } from "./support/day-cost.ts";
 import { DaySubject, type Taken } from "./support/day-subject.ts";
 
 /*
  * How long the views over stored days take: all rows of four ledgers, those of one, and typical
- * queries of a BI tool; how that grows with the years; and what days cost the writers. Each time comes with the server's CPU, and its ratio to a look-up of one bill by its
+ * queries of a BI tool; how that grows with the years. Each time comes with the server's CPU, and its ratio to a look-up of one bill by its
  * key. These two show the cost even if others use the machine.
  */
 
@@ -52,8 +51,6 @@ export const run: Bench = async ({ short }) => {
     ...(await askAsTools(databases, short, rounds)),
   ];
   const growth = await growthOf(databases, short);
-  const writing = short ? { rounds: 1, pages: 20 } : { rounds: 21, pages: 200 };
-  const { pageCpuMs, daysCpuMs, share } = await dayCost(await databases.fresh(), writing);
   const { storedIn } = subject;
   const line = ({ what, ms, cpuMs, goalMs }: Row) => [
     what,
@@ -70,10 +67,9 @@ export const run: Bench = async ({ short }) => {
     notes: [
       "goals are held against the CPU: on an idle machine it is nearly all of the time",
       `CPU of a ledger's last month, with five years of days by with one: ${growth.toFixed(2)} (goal ${goalGrowth})`,
-      `CPU of a page's days: ${daysCpuMs.toFixed(3)} ms of ${pageCpuMs.toFixed(2)} that storing it takes, ${(100 * share).toFixed(1)} % in the middle round`,
       `adding all days up: ${(storedIn.ms / 1_000).toFixed(1)} s, of the server's CPU ${((1_000 * storedIn.cpuMs) / bills).toFixed(1)} µs a bill`,
     ],
-    json: { bills, rows, growth, pageCpuMs, daysCpuMs, share, storedIn },
+    json: { bills, rows, growth, storedIn },
   };
 };
 
