@@ -1,13 +1,13 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { UsageError } from "../../src/errors.ts";
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { messageOf, UsageError } from "../../src/errors.ts";
 import type { History } from "./history.ts";
-import type { Mutant } from "./mutant.ts";
-import { mutants } from "./mutants.ts";
-import { readHistory } from "./read-history.ts";
+import { type Mutant, mutants } from "./mutants.ts";
 import type { Origin } from "./worker.ts";
 
 /** The options of the simulation. */
 export type Wanted =
+  | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "histories"; readonly seeds: readonly number[]; readonly workers: number }
   | { readonly kind: "one"; readonly origin: Origin; readonly isTraced: boolean }
   | Hunt;
@@ -19,7 +19,17 @@ export type Hunt = {
   readonly workers: number;
 };
 
-const about = `
+const help = `npm run simulate -- [options]
+
+  --seeds COUNT    how many histories (1,000; with --mutants 400 each)
+  --from SEED      the first of their seeds (0)
+  --workers COUNT  processes that play side by side (2)
+  --seed SEED      play this one alone, and print its digest
+  --history FILE   play the history in this file alone, likewise
+  --trace          of one history: print what happened, and what is stored
+  --mutants        play with programs that are broken on purpose, until each is caught
+  --only WORD      of these, those with this word in their name
+
 Plays seeded histories: months of an exchange's time, in which syncs run again and again while
 the exchange, the database and the process fail in every way that is known. After each run the
 tables are held against the ledger that the exchange has, and the promises are checked. What
@@ -31,106 +41,68 @@ Simulated: the exchange and the way to it; the time, which costs nothing; the de
 and the sleep of a process; the moment at which a connection to Postgres breaks.
 
 Exit codes: 0 every promise held (with --mutants: every one was caught), 1 otherwise, and where
-it was stopped; 2 wrong usage.`;
+it was stopped; 2 wrong usage.
+`;
+
+const options = {
+  seeds: { type: "string" },
+  from: { type: "string", default: "0" },
+  workers: { type: "string", default: "2" },
+  seed: { type: "string" },
+  history: { type: "string" },
+  trace: { type: "boolean", default: false },
+  mutants: { type: "boolean", default: false },
+  only: { type: "string", default: "" },
+  help: { type: "boolean", default: false },
+} as const;
 
 const seedMax = 999_999_999;
 const historiesMax = 1_000_000;
 // Each worker takes some 400 MB and most of a core.
 const workersMax = 16;
 
-type Typed = {
-  readonly seeds?: number;
-  readonly from: number;
-  readonly workers: number;
-  readonly seed?: number;
-  readonly history?: History;
-  readonly trace?: true;
-  readonly mutants?: true;
-  readonly only?: string;
-};
+/** @throws UsageError of one line that names what was typed. */
+export function wantedBy(args: readonly string[]): Wanted {
+  const { values } = parsed(args);
+  if (values.help) return { kind: "help", text: help };
+  const origin = originOf(values);
+  if (origin !== undefined) return { kind: "one", origin, isTraced: values.trace };
+  if (values.trace) throw new UsageError("--trace needs --seed or --history");
+  const { seeds: count = values.mutants ? "400" : "1000" } = values;
+  const from = integer("from", values.from, 0, seedMax);
+  const seeds = Array.from(
+    { length: integer("seeds", count, 1, historiesMax) },
+    (_, index) => from + index,
+  );
+  const workers = integer("workers", values.workers, 1, workersMax);
+  if (!values.mutants) return { kind: "histories", seeds, workers };
+  const chosen = mutants.filter(({ name }) => name.includes(values.only));
+  if (chosen.length === 0) {
+    throw new UsageError(`--only ${values.only} is in no mutant's name: see mutants.ts`);
+  }
+  return { kind: "mutants", mutants: chosen, seeds, workers };
+}
 
-/**
- * @returns undefined if help was requested; it is passed to `tell`.
- * @throws UsageError of one line that names what was typed.
- */
-export function wantedBy(
-  args: readonly string[],
-  tell: (text: string) => void,
-): Wanted | undefined {
-  const program = programTelling(tell);
+function parsed(args: readonly string[]) {
   try {
-    return wantedOf(program.parse(args, { from: "user" }));
+    return parseArgs({ args: [...args], options });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return undefined;
-    const what = error.message.replace(/^error: /, "").replaceAll("\n", " ");
-    throw new UsageError(`${what.replace(/\.$/, "")} (--help shows what there is)`);
+    throw new UsageError(`${messageOf(error).split("\n")[0]} (--help shows what there is)`);
   }
 }
 
-function wantedOf(program: Command): Wanted {
-  const { from, workers, seed, history, trace, mutants: isHunt, ...typed } = program.opts<Typed>();
-  const isTraced = trace === true;
-  if (seed !== undefined) return { kind: "one", origin: { seed }, isTraced };
-  if (history !== undefined) return { kind: "one", origin: { history }, isTraced };
-  if (isTraced) program.error("--trace needs --seed or --history");
-  const count = typed.seeds ?? (isHunt ? 400 : 1_000);
-  const seeds = Array.from({ length: count }, (_, index) => from + index);
-  if (isHunt) return { kind: "mutants", mutants: mutantsWith(program, typed.only), seeds, workers };
-  if (typed.only !== undefined) program.error(`--only ${typed.only} needs --mutants`);
-  return { kind: "histories", seeds, workers };
+function originOf({ seed, history }: ReturnType<typeof parsed>["values"]): Origin | undefined {
+  if (seed !== undefined) return { seed: integer("seed", seed, 0, seedMax) };
+  if (history === undefined) return undefined;
+  try {
+    return { history: JSON.parse(readFileSync(history, "utf8")) as History };
+  } catch (error) {
+    throw new UsageError(`${history} cannot be read: ${messageOf(error)}`);
+  }
 }
 
-function mutantsWith(program: Command, word = ""): readonly Mutant[] {
-  const named = mutants.filter(({ name }) => name.includes(word));
-  if (named.length === 0) program.error(`--only ${word} is in no mutant's name: see mutants.ts`);
-  return named;
+function integer(name: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value;
+  throw new UsageError(`--${name} ${text} is not a whole number from ${least} to ${most}`);
 }
-
-function programTelling(tell: (text: string) => void): Command {
-  const many = ["seeds", "from", "workers", "mutants", "only"];
-  const seed = integerUpTo(0, seedMax);
-  return new Command("npm run simulate --")
-    .exitOverride()
-    .configureOutput({ writeOut: tell, writeErr: () => undefined })
-    .addOption(
-      new Option(
-        "--seeds <count>",
-        "how many histories (1,000; with --mutants 400 each)",
-      ).argParser(integerUpTo(1, historiesMax)),
-    )
-    .addOption(new Option("--from <seed>", "the first of their seeds").argParser(seed).default(0))
-    .addOption(
-      new Option("--workers <count>", "processes that play side by side")
-        .argParser(integerUpTo(1, workersMax))
-        .default(2),
-    )
-    .addOption(
-      new Option("--seed <seed>", "play this one alone, and print its digest")
-        .argParser(seed)
-        .conflicts([...many, "history"]),
-    )
-    .addOption(
-      new Option("--history <file>", "play the history in this file alone, likewise")
-        .argParser(readHistory)
-        .conflicts(many),
-    )
-    .addOption(new Option("--trace", "of one history: print what happened, and what is stored"))
-    .addOption(
-      new Option(
-        "--mutants",
-        "play with programs that are broken on purpose, until each is caught",
-      ),
-    )
-    .addOption(new Option("--only <word>", "of these, those with this word in their name"))
-    .addHelpText("after", about)
-    .action(() => undefined);
-}
-
-const integerUpTo =
-  (least: number, most: number) =>
-  (text: string): number => {
-    const value = Number(text);
-    if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`);
-  };

@@ -3,8 +3,8 @@ import { StoppedError, UsageError } from "../../src/errors.ts";
 import { printableLine } from "../../src/printable.ts";
 import { type Hunt, wantedBy } from "./command-line.ts";
 import { openDatabases } from "./databases.ts";
-import { saveShrunk } from "./shrunk-file.ts";
 import { Totals } from "./totals.ts";
+import { saveShrunk } from "./trace.ts";
 import type { Broken } from "./verdicts.ts";
 import type { Task } from "./worker.ts";
 import { startWorker, type Worker, workOff } from "./workers.ts";
@@ -12,8 +12,11 @@ import { startWorker, type Worker, workOff } from "./workers.ts";
 const shrunkMax = 3;
 
 async function main(): Promise<number> {
-  const wanted = wantedBy(process.argv.slice(2), (text) => process.stdout.write(text));
-  if (wanted === undefined) return 0;
+  const wanted = wantedBy(process.argv.slice(2));
+  if (wanted.kind === "help") {
+    process.stdout.write(wanted.text);
+    return 0;
+  }
   const stopped = untilStopped();
   await using databases = await openDatabases();
   console.log(`on ${databases.server}`);

@@ -4,8 +4,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { History } from "./history.ts";
-import { mutated } from "./mutant.ts";
-import { mutants } from "./mutants.ts";
+import { mutants, mutated } from "./mutants.ts";
 import type { HistoryResult } from "./play.ts";
 
 /** The history of a seed, or one from a file. */
