@@ -1,32 +1,188 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
+import { exportOptions } from "../src/commands/export/export-options.ts";
+import { planExport } from "../src/commands/export/export-plan.ts";
+import { status } from "../src/commands/status/status.ts";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
+import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
 import { countFindings, readAccepted, readFindings } from "../src/health/findings.ts";
-import { alarms, kinds, sentenceOf } from "../src/health/kinds.ts";
+import {
+  alarms,
+  type Finding,
+  isHole,
+  isOfBills,
+  type Kind,
+  kinds,
+  remedyOf,
+  sentenceOf,
+  severityOf,
+} from "../src/health/kinds.ts";
+import { usualLimits } from "../src/health/select.ts";
 import { verdictOf } from "../src/health/verdict.ts";
+import { readMetrics, registryOf } from "../src/metrics/registry.ts";
+import { asText } from "../src/output/result.ts";
+import { exportFile } from "../src/page/download.ts";
+import { html } from "../src/page/html.ts";
+import { writePage } from "../src/page/page.ts";
+import { readMonthReport } from "../src/report/read-month.ts";
+import type { Account } from "../src/roster/account.ts";
+import { type Config, readConfig } from "../src/roster/config.ts";
+import { everyLedger } from "../src/roster/roster.ts";
 import { testDatabase } from "./support/database.ts";
 import { healthStates, plant } from "./support/health-states.ts";
+import { aMirrorKey, openMirror } from "./support/mirror.ts";
+import { seriesOf } from "./support/promtool.ts";
 import { rosterOfAccounts } from "./support/roster.ts";
 
-const now = epochMs(Date.parse("2026-11-23T12:00:00Z"));
+const now = epochMs(Math.floor(Date.now() / minuteMs) * minuteMs);
 
-describe.concurrent("a database", () => {
+/** A finding's own day; of one without a time, yesterday. */
+function daysOf({ since, until }: Partial<Finding>) {
+  const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
+  const from = since ?? now - dayMs;
+  return { from: dayOf(from), to: dayOf(Math.min(until ?? now, from + dayMs)) };
+}
+
+/** What each output says of a database. */
+function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Account[]) {
+  const roster = rosterOfAccounts(configured);
+  const accountNames = configured.map(({ name }) => name);
+  const config: Config = {
+    ...readConfig({ DATABASE_URL: url }, { credentials: false }),
+    ...{ accounts: configured, accountNames, namesAccounts: true },
+  };
+  return {
+    /** @param limit more ledgers than this are counted, and the worst of them listed. */
+    status: (json: boolean, limit?: number) =>
+      status(db, () => config, { json, selection: everyLedger, isCheck: true, limit }),
+    exported: (day: string) =>
+      inTransaction(db, async (tx) => {
+        const words = { format: "koinly", from: day, to: isoTime(now) };
+        return (await planExport(tx, config, exportOptions(words))).said.join("\n");
+      }),
+    page: () =>
+      inTransaction(db, async (tx) => {
+        const parts: string[] = [];
+        const deps = { readRoster: roster, query: new URLSearchParams() };
+        await writePage(tx, deps, ({ text }) => parts.push(text));
+        return parts.join("");
+      }),
+    metrics: async () => {
+      const read = await readMetrics(db, { readRoster: roster, limits: usualLimits });
+      const series = seriesOf(await registryOf(read).metrics(), "bill_sync_findings");
+      return Object.fromEntries(Object.entries(series).filter(([, count]) => count > 0));
+    },
+    report: (day: string) =>
+      inTransaction(db, async (tx) => {
+        const month = day.slice(0, 7);
+        return (await readMonthReport(tx, await roster(tx), { month, selection: everyLedger }))
+          .lacking;
+      }),
+    exportName: (product: string, days: { readonly from: string; readonly to: string }) =>
+      inTransaction(db, async (tx) => {
+        const of = { account: "a", product, coin: "USDT", ...days };
+        const selection = { ...of, view: "days", isExact: false } as const;
+        return (await exportFile(tx, selection, "csv", now)).name;
+      }),
+    /** What the mirror answers who asks for time of a ledger. */
+    served: async (
+      { account, ledger }: Pick<Finding, "account" | "ledger">,
+      { from, to }: { readonly from: number; readonly to?: number },
+    ) => {
+      const key = aMirrorKey(account);
+      await using mirror = openMirror(url, { keys: [key], now: () => now });
+      const span = { startTime: String(from), ...(to !== undefined && { endTime: String(to) }) };
+      return await mirror.ask(key, accountBills.path, { productType: ledger, ...span });
+    },
+  };
+}
+
+/** How the mirror refuses a hole: for good, or until a sync has read it. */
+const refusals: Partial<Record<Kind, number>> = {
+  ...{ lost: 400, unreadable: 400 },
+  ...{ unread: 503, behind: 503, rejected: 503, "never-read": 503 },
+};
+
+describe.concurrent("every output says of a database", () => {
   test.each(healthStates)("$name", async ({ statements, found, next, title, configured = [] }) => {
     await using database = await testDatabase();
     await using tables = openDatabase(database.url);
     await plant(tables.db, statements, now);
+    // Where the database's clock seems to be set back, the exchange's time stands still.
+    await tables.db.execute(sql`
+      update streams
+      set planned_at = ${isoTime(now)}, planned_clock = ${isoTime(epochMs(now + dayMs))}`);
     const scope = { now, roster: await rosterOfAccounts(configured)(tables.db) };
     const findings = await readFindings(tables.db, scope);
-    expect(findings.map(({ kind, isDemo }) => `${isDemo ? "demo " : ""}${kind}`)).toEqual(found);
+    const namesOf = (all: readonly Pick<Finding, "kind" | "isDemo">[]) =>
+      all.map(({ kind, isDemo }) => `${isDemo ? "demo " : ""}${kind}`);
+    expect(namesOf(findings)).toEqual(found);
     const counts = await countFindings(tables.db, scope);
     expect(counts.reduce((sum, { findings: count }) => sum + count, 0)).toBe(findings.length);
     const verdict = verdictOf(findings, await readAccepted(tables.db, {}));
-    expect(verdict.title).toBe(title);
-    expect(verdict.next[0]).toBe(next);
+    expect([verdict.title, verdict.next[0]]).toEqual([title, next]);
     expect(verdict.severity === "good").toBe(found.every((kind) => kind.startsWith("demo ")));
-    expect(findings.some(alarms)).toBe(["critical", "warning"].includes(verdict.severity));
-    for (const finding of findings) expect(sentenceOf(finding, now)).toMatch(/^\S+ \S/);
+    const alarming = findings.some(alarms);
+    expect(alarming).toBe(["critical", "warning"].includes(verdict.severity));
+
+    const outputs = outputsOf(database.url, tables, configured);
+    const { data, exit } = await outputs.status(true);
+    expect(exit).toBe(alarming ? 1 : 0);
+    const fleet = await outputs.status(false, 0);
+    expect(fleet.exit).toBe(exit);
+    expect(namesOf((data as { readonly findings: readonly Finding[] }).findings)).toEqual(found);
+    const text = asText(await outputs.status(false));
+    const page = await outputs.page();
+    for (const told of [text, asText(fleet)]) expect(told).toContain(title);
+    expect(page).toContain(`<i class="dot"></i>${title}<`);
+    for (const finding of findings) {
+      const sentence = sentenceOf(finding, now);
+      expect(sentence).toMatch(/^\S+ \S/);
+      expect(text).toContain(sentence);
+      expect(page).toContain(html`<span class="what">${sentence}</span>`.text);
+      expect(text).toContain(remedyOf(finding));
+      expect(page).toContain(html`${remedyOf(finding)}`.text);
+    }
+    expect(await outputs.metrics()).toEqual(
+      Object.fromEntries(
+        findings.map((one) => [`kind="${one.kind}",severity="${severityOf(one)}"`, 1]),
+      ),
+    );
+
+    const isStored = findings.every(({ kind }) => kind !== "never-synced");
+    const held = daysOf({ since: epochMs(now - 40 * dayMs) });
+    if (isStored && findings.length === 0) {
+      expect(await outputs.report(held.from)).toEqual([]);
+      expect(await outputs.exportName("USDT-FUTURES", held)).not.toMatch(/not|complete/);
+    }
+    for (const finding of findings.filter(isOfBills)) {
+      const { kind, ledger, since, until, isDemo } = finding;
+      const days = daysOf(finding);
+      if (kind !== "restated" && !isDemo && isStored)
+        expect(await outputs.exported(days.from)).toContain(sentenceOf(finding, now));
+      if (kind !== "restated")
+        expect((await outputs.report(days.from)).join("\n")).toContain(sentenceOf(finding, now));
+      if (kind !== "never-read" && ledger !== "") {
+        const name = await outputs.exportName(ledger, days);
+        if (isHole(finding)) expect(name).toMatch(/not-all-read|complete-through/);
+        if (kind === "broken") expect(name).toContain("does-not-add-up");
+      }
+      if (!isHole(finding)) continue;
+      const span = {
+        from: since === undefined ? now - dayMs : since + minuteMs,
+        ...(until !== undefined && { to: until - 1 }),
+      };
+      const { status: code, body } = await outputs.served(finding, span);
+      // A demo key has a mirror of its own, which serves its ledger as that of any other.
+      if (isDemo && kind === "never-read") continue;
+      expect([kind, code, body.msg]).toEqual([kind, refusals[kind], expect.any(String)]);
+    }
+    const asked = { from: now - 40 * dayMs, to: now - 39 * dayMs };
+    const isFree = isStored && findings.every((one) => !isHole(one) || (one.since ?? 0) > asked.to);
+    const { status: code } = await outputs.served({ account: "a", ledger: "USDT-FUTURES" }, asked);
+    if (isFree) expect(code).toBe(200);
+    if (!isStored) expect(code).toBe(503);
   });
 });
 

@@ -85,7 +85,7 @@ const ofType = (category: string, amount: string) => `
     fee_in, fee_out, coupon, unshown, with_extra, odd_ids, first_at, last_at
   )
   values (
-    'a', 'USDT-FUTURES', 'USDT', '2026-11-20', 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0, '{3 d}', '{3 d}'
+    'a', 'USDT-FUTURES', 'USDT', ('{3 d}'::timestamptz at time zone 'UTC')::date, 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0, '{3 d}', '{3 d}'
   )`;
 const loan = (ltv: string, held: string) => `
   insert into ltv_snapshots (account, risk_unit_id, taken_at, held_until, ltv)
@@ -246,6 +246,18 @@ export const healthStates: readonly HealthState[] = [
   {
     name: "a break whose bills the exchange still serves",
     statements: [...well, aBreak("chain", { bill: true })],
+    found: ["broken"],
+    title: "It does not add up",
+    next: "bill-sync reconcile --repair",
+  },
+  {
+    name: "a break while a sync is at work",
+    statements: [
+      ...well,
+      aBreak("chain", { bill: true }),
+      `insert into sync_runs (run_id, command, started_at, outcome)
+      values (gen_random_uuid(), 'sync', clock_timestamp(), 'running')`,
+    ],
     found: ["broken"],
     title: "It does not add up",
     next: "bill-sync reconcile --repair",
