@@ -193,11 +193,29 @@ describe("a window is read whole", () => {
     }
   });
 
+  test.each([undefined, 10, 3])(
+    "where one answer says falsely that nothing is left, and ids do not follow the times around a crowd: pages of %s",
+    async (pageRows) => {
+      const random = seededRandom("false end in a crowd");
+      const crowd = Array.from({ length: 250 }, () => from + dayMs);
+      const times = [...drawTimes(random, 60), ...crowd.slice(0, 2.5 * (pageRows ?? 100))];
+      const ledger = ledgerOf(random, times, dayMs);
+      const quirks: Quirks = { sortedBy: "time", ...(pageRows !== undefined && { pageRows }) };
+      const sound = await walked(ledger, quirks);
+      for (let lie = 1; lie <= sound.asked.length; lie++) {
+        const lies: Lie = (page, asked) => (asked === lie ? { bills: [], endId: "" } : page);
+        const { missing } = await walked(ledger, quirks, { lie: lies });
+        expect([lie, missing]).toEqual([lie, 0]);
+      }
+    },
+  );
+
   test("where some servers do not include the end time, and bills of one millisecond fill pages", async () => {
     for (let seed = 0; seed < 20; seed++) {
       const random = seededRandom(`crowd ${seed}`);
       const crowd = Array.from({ length: 250 }, () => from + dayMs);
-      const ledger = ledgerOf(random, [...drawTimes(random, 60), ...crowd], dayMs);
+      const others = Array.from({ length: 60 }, (_, hour) => from + hour * hourMs);
+      const ledger = ledgerOf(random, [...others, ...crowd], dayMs);
       const lie: Lie = (page, _, { endTime }) => {
         const rows = (page.bills ?? []) as { cTime: string }[];
         const isBefore = ({ cTime }: { cTime: string }) => Number(cTime) < Number(endTime);
@@ -304,6 +322,22 @@ test("a walk by times goes back for bills of a millisecond that it left to a wal
   walk.skipNothing();
   walk.take(answer, { doIdsFollow: false, isEndWitnessed: false });
   expect(walk.idLessThan).toBe("7");
+});
+
+test("behind a crowd, each question without witnesses is asked again after an empty answer", () => {
+  const habits = new PageHabits();
+  habits.look(8);
+  const rows = Array.from({ length: 8 }, (_, id) => ({ billId: String(id + 1), cTime: from }));
+  const walk = new TimeWalk(to, habits);
+  walk.begin(rows);
+  const asked: number[] = [];
+  for (const some of [rows, [], [], [], []]) {
+    const answer = { rows: some, endId: undefined, limit: 99, servedFrom: from };
+    expect(walk.hasEnded).toBe(false);
+    expect(walk.take(answer, { doIdsFollow: false, isEndWitnessed: false })).toBe(undefined);
+    asked.push(walk.endTime - from);
+  }
+  expect([asked, walk.hasEnded]).toEqual([[1, 1, -1, -1, -1], true]);
 });
 
 describe("of questions a window takes", () => {

@@ -18,10 +18,7 @@ import {
 type Step =
   /** Asks for bills that are not newer than the oldest bill, which must be served again. */
   | { readonly kind: "down" }
-  /**
-   * Asks for the unread bills of the oldest bill's millisecond: those with ids below this one. The end time is a
-   * millisecond later, since not all of an exchange's servers may include it, unless bills of that time fill the page.
-   */
+  /** Asks for the unread bills of its millisecond: those with ids below. The end is later, unless bills there fill pages. */
   | { readonly kind: "inside"; readonly below: string | undefined; readonly isNarrow?: true }
   /** Asks for bills that are older than the oldest bill's millisecond. */
   | { readonly kind: "past" }
@@ -59,6 +56,9 @@ export class TimeWalk {
   #isFoundById = false;
   /** Whether the exchange was seen to find bills by the time of their booking. */
   #isByBooking = false;
+  /** Whether bills of the oldest millisecond may have filled a page, so that it says nothing of what is older. */
+  #isCrowded = false;
+  #emptyStep: Step | undefined;
   /** The walk's place before it skipped time. */
   #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
 
@@ -128,8 +128,9 @@ export class TimeWalk {
       case "down":
         return this.#takeDown(placed, answer, evidence);
       case "inside":
-        return this.#takeInside(placed, this.#step);
+        return this.#isEmptyOnce(answer) ? undefined : this.#takeInside(placed, this.#step);
       case "past":
+        if (this.#isEmptyOnce(answer)) return undefined;
         // Bills that are known already may have filled the page: ask again without them.
         if (this.#learnsEnd(placed)) return undefined;
         return this.#goDown(placed) ? undefined : this.#end(answer);
@@ -166,6 +167,7 @@ export class TimeWalk {
     const { doIdsFollow, isEndWitnessed } = evidence;
     if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
+    this.#isCrowded = !doIdsFollow && this.#habits.mayBeCut(answer.rows.length, answer.limit);
     // The walk by ids has shown that there is no lower id, unless other bills of this millisecond filled its last page.
     const isAlone = !this.#witnesses.some(isOther);
     if (doIdsFollow && isEndWitnessed && isAlone) this.#step = { kind: "past" };
@@ -191,6 +193,13 @@ export class TimeWalk {
     }
     this.see(placed);
     return undefined;
+  }
+
+  /** Whether an empty answer without witnesses is asked for again: behind a crowd, nothing else shows what is older. */
+  #isEmptyOnce({ rows }: Answer): boolean {
+    const isOnce = this.#isCrowded && rows.length === 0 && this.#emptyStep !== this.#step;
+    this.#emptyStep = this.#step;
+    return isOnce;
   }
 
   /** Goes on after an answer by time that should have had the oldest bill. */
