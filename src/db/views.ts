@@ -5,17 +5,12 @@ import { frequentTypes } from "../contract/business-types.ts";
 import { DatabaseError } from "../errors.ts";
 import type { Queryable, Transaction } from "./connect.ts";
 import { textArray } from "./sql/array-literal.ts";
-import { bookedMaxText, chainOrderText, chainPlaceText } from "./sql/chain-order.ts";
+import { bookedMaxOf, chainOrder, chainPlace } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
 import { flagWords } from "./sql/is-demo.ts";
-import { readSqlFile } from "./sql/sql-file.ts";
-import { apartText, productTypesText, unifiedArrayText, walletText } from "./sql/wallet.ts";
-import {
-  feeInsideText,
-  joinRulesText,
-  walletMovesText,
-  walletSumsText,
-} from "./sql/wallet-moves.ts";
+import { readSqlFile, type Words } from "./sql/sql-file.ts";
+import { apart, productTypesOf, unifiedArray, walletOf } from "./sql/wallet.ts";
+import { isFeeInside, joinRules, walletMoves, walletSums } from "./sql/wallet-moves.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
 export const viewNames = [
@@ -55,36 +50,33 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
   hash: createHash("sha256").update(text).digest("hex"),
 });
 
-const moves = walletMovesText("bills");
-
-const sums = walletSumsText("days");
-
-/** The kinds of breaks whose difference is how far one balance is off the bills before it. */
-const stepKindsText = "('chain', 'balance', 'duplicate', 'fee-sign', 'unread')";
+const moves = walletMoves("bills");
+const sums = walletSums("days");
 
 /** What the files of views leave open: each stands in one place of src/db/sql. */
-const words: Readonly<Record<string, string>> = {
-  amount_apart: apartText("amount", "entries.product_type"),
-  bills_wallet: walletText("bills.product_type"),
-  chain_order: chainOrderText(),
-  days_booked_max: bookedMaxText("days.wallet"),
-  days_product_types: productTypesText("days.wallet"),
-  days_wallet: walletText("days.product_type"),
-  entries_place: chainPlaceText("entries"),
-  fee_apart: apartText("fee", "entries.product_type"),
-  frequent_types: `array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`,
-  is_fee_inside: feeInsideText("days"),
-  is_id_odd: isIdOddText("bills"),
-  join_day_rules: joinRulesText("days").trim(),
+const words: Words = {
+  amount_apart: apart("amount", "entries.product_type"),
+  bills_wallet: walletOf("bills.product_type"),
+  chain_order: chainOrder(),
+  days_booked_max: bookedMaxOf("days.wallet"),
+  days_product_types: productTypesOf("days.wallet"),
+  days_wallet: walletOf("days.product_type"),
+  entries_place: chainPlace("entries"),
+  fee_apart: apart("fee", "entries.product_type"),
+  frequent_types: sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`),
+  is_fee_inside: isFeeInside("days"),
+  is_id_odd: sql.raw(isIdOddText("bills")),
+  join_day_rules: joinRules("days"),
   ...flagWords,
-  join_rules: joinRulesText("bills").trim(),
-  step_kinds: stepKindsText,
+  join_rules: joinRules("bills"),
+  // The kinds of breaks whose difference is how far one balance is off the bills before it.
+  step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'unread')`,
   sum_amount_in: sums.amountIn,
   sum_amount_out: sums.amountOut,
   sum_fee_in: sums.feeIn,
   sum_fee_out: sums.feeOut,
-  unified_types: unifiedArrayText,
-  wallet: walletText("product_type"),
+  unified_types: unifiedArray,
+  wallet: walletOf("product_type"),
   wallet_amount: moves.amount,
   wallet_fee: moves.fee,
 };
@@ -111,18 +103,18 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
   { name: "unified_activity", text: readSqlFile("days/wallet_activity", { ...words, ...unified }) },
 ];
 
-const classic = {
-  name: "classic_activity",
-  product_type: "known.wallet",
-  product_types: "known.wallet",
-  of_wallet: "known.wallet <> 'UTA'",
+const classic: Words = {
+  name: sql`classic_activity`,
+  product_type: sql`known.wallet`,
+  product_types: sql`known.wallet`,
+  of_wallet: sql`known.wallet <> 'UTA'`,
 };
 
-const unified = {
-  name: "unified_activity",
-  product_type: "bills.product_type",
-  product_types: `any(${unifiedArrayText})`,
-  of_wallet: "known.wallet = 'UTA'",
+const unified: Words = {
+  name: sql`unified_activity`,
+  product_type: sql`bills.product_type`,
+  product_types: sql`any(${unifiedArray})`,
+  of_wallet: sql`known.wallet = 'UTA'`,
 };
 
 /** The objects that have the name of one of these views. */

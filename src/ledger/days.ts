@@ -3,7 +3,7 @@ import { walletOf } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { productTypesText, walletText } from "../db/sql/wallet.ts";
+import { productTypesOf, walletOf as walletColumn } from "../db/sql/wallet.ts";
 import {
   addSums,
   allBillsOf,
@@ -114,7 +114,7 @@ export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
         from (
           select
             bills.account,
-            ${sql.raw(walletText("bills.product_type"))} as wallet,
+            ${walletColumn("bills.product_type")} as wallet,
             bills.coin,
             ${sql.raw(dayText)} as day,
             greatest(bills.c_time, bill_order.booked_at) as booked_at,
@@ -184,7 +184,7 @@ export async function findEnds(
   const from = sql`${chainDayRows(days)}
           join bills
             on bills.account = ${account}
-            and bills.product_type = any(${sql.raw(productTypesText("ended.wallet"))})
+            and bills.product_type = any(${productTypesOf("ended.wallet")})
             and bills.coin = ended.coin
             and bills.c_time >= ended.day::timestamp at time zone 'UTC'
             and bills.c_time < (ended.day + 1)::timestamp at time zone 'UTC'`;

@@ -3,7 +3,7 @@ import { type Database, inTransaction } from "../db/connect.ts";
 import type { StatementLimit } from "../db/connections.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { pauseHolder } from "../db/lease/lease.ts";
-import { walletText } from "../db/sql/wallet.ts";
+import { walletOf } from "../db/sql/wallet.ts";
 import { addSums, allBillsOf, type SumTable, sumsOf, sumTables, typeDaySums } from "./day-sums.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
 
@@ -63,7 +63,7 @@ function differingSums(table: SumTable, account: string): SQL {
   const isDifferent = [...sumNames.map((sum) => `sum(${sum}) <> 0`), ...isWithin].join(" or ");
   return sql`
       select
-        ${sql.raw(walletText("product_type"))} as wallet,
+        ${walletOf("product_type")} as wallet,
         coin,
         day,
         ${table === typeDaySums ? sql`greatest(sum(bills), 0)` : sql`0`} as excess

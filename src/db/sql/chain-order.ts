@@ -15,8 +15,6 @@ export function joinOrder(alias: string, account?: string): SQL {
         and bill_order.bill_id = ${bills}.bill_id`;
 }
 
-type Direction = "asc" | "desc";
-
 /**
  * The `order by` list that sorts a chain's bills as they moved its balance. This is its only
  * definition, for views, exports and reconcile. It needs `bill_order`, see {@link joinOrder}. A bill is
@@ -25,23 +23,22 @@ type Direction = "asc" | "desc";
  *
  * @param alias of the bills; none where their columns are joined by name.
  */
-export function chainOrderText(alias?: string, direction: Direction = "asc"): string {
+export function chainOrder(alias?: string): SQL {
   const bills = alias === undefined ? "" : `${alias}.`;
-  return [`greatest(${bills}c_time, booked_at)`, "coalesce(place, 0)", ...lastOrderOf(bills)]
-    .map((column) => `${column} ${direction}`)
-    .join(", ");
+  return sql.raw(
+    [`greatest(${bills}c_time, booked_at)`, "coalesce(place, 0)", ...lastOrderOf(bills)].join(", "),
+  );
 }
 
 /** The same as a row to compare with others, of `bills` joined to `bill_order`. */
-export const chainPlaceText = (bills: string): string =>
-  [
-    `greatest(${bills}.c_time, bill_order.booked_at)`,
-    "coalesce(bill_order.place, 0)",
-    ...lastOrderOf(`${bills}.`),
-  ].join(", ");
-
-export const chainOrder = (alias: string, direction?: Direction): SQL =>
-  sql.raw(chainOrderText(alias, direction));
+export const chainPlace = (bills: string): SQL =>
+  sql.raw(
+    [
+      `greatest(${bills}.c_time, bill_order.booked_at)`,
+      "coalesce(bill_order.place, 0)",
+      ...lastOrderOf(`${bills}.`),
+    ].join(", "),
+  );
 
 const lastOrderOf = (bills: string) => [
   `length(${bills}bill_id)`,
@@ -53,7 +50,7 @@ const lastOrderOf = (bills: string) => [
  * How long after its time a bill may be booked, as an interval.
  * @param column a product type, or a wallet.
  */
-export const bookedMaxOf = (column: string): SQL => sql.raw(bookedMaxText(column));
-
-export const bookedMaxText = (column: string): string =>
-  `(case when ${column} like 'UTA%' then interval '${unifiedBookedMaxMs} milliseconds' else interval '0' end)`;
+export const bookedMaxOf = (column: string): SQL =>
+  sql.raw(
+    `(case when ${column} like 'UTA%' then interval '${unifiedBookedMaxMs} milliseconds' else interval '0' end)`,
+  );

@@ -1,3 +1,4 @@
+import { type SQL, sql } from "drizzle-orm";
 import type { Category } from "../../contract/business-types.ts";
 
 /** Which of a bill's numbers its balance moves by. `reconcile` learns it of each category and type. */
@@ -30,14 +31,14 @@ export const expectedRule = (category: string): WalletRule =>
   exceptions.get(category) ?? amountAndFee;
 
 /** The same in SQL, of the category in this column. A coupon is not expected to count. */
-export const expectedRuleText = (category: string) => ({
+export const expectedRuleOf = (category: string) => ({
   countsAmount: isNoneOf(category, ({ countsAmount }) => !countsAmount),
   countsFee: isNoneOf(category, ({ countsFee }) => !countsFee),
-  isAmountAndFee: isNoneOf(category, () => true),
 });
 
 /** @returns SQL that is true of a category that is null. */
-function isNoneOf(column: string, isMeant: (rule: WalletRule) => boolean): string {
+function isNoneOf(column: string, isMeant: (rule: WalletRule) => boolean): SQL {
   const categories = [...exceptions].filter(([, rule]) => isMeant(rule)).map(([name]) => name);
-  return `coalesce(${column} not in (${categories.map((name) => `'${name}'`).join(", ")}), true)`;
+  const list = categories.map((name) => `'${name}'`).join(", ");
+  return sql.raw(`coalesce(${column} not in (${list}), true)`);
 }

@@ -15,27 +15,22 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
           and ${isWanted}
       ) as whole`;
 
-const joinAccountText = `left join (
-  select account, is_demo
-  from streams
-  where product_type = ''
-) as whole using (account)`;
-
 /**
- * Whether a row that is joined with its account is of demo trading, which is no money: its key is, or it is a
- * live account's demo product, as `isDemoProductType` of src/contract/product-types.ts has it.
+ * Whether a row that is joined with its account, by {@link accountFlags} say, is of demo trading, which is no money:
+ * its key is, or it is a live account's demo product, as `isDemoProductType` of src/contract/product-types.ts has it.
  * @param productType a column.
  */
-const isDemoText = (productType: string): string =>
-  `(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`;
-
-/** {@link isDemoText} of a row with {@link accountFlags}. */
-export const isDemo = (productType: string): SQL => sql`${sql.raw(isDemoText(productType))}`;
+export const isDemo = (productType: string): SQL =>
+  sql.raw(`(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`);
 
 /** The same for the files of views: `$join_account` joins the flag of an account's demo key to the rows of a view. */
 export const flagWords = {
-  join_account: joinAccountText,
-  is_demo: isDemoText("product_type"),
-  bills_is_demo: isDemoText("bills.product_type"),
-  wallet_is_demo: isDemoText("wallet"),
+  join_account: sql`left join (
+  select account, is_demo
+  from streams
+  where product_type = ''
+) as whole using (account)`,
+  is_demo: isDemo("product_type"),
+  bills_is_demo: isDemo("bills.product_type"),
+  wallet_is_demo: isDemo("wallet"),
 };

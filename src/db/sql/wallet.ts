@@ -5,27 +5,25 @@ import { unifiedProductTypes } from "../../contract/product-types.ts";
  * `walletOf` of src/contract/product-types.ts in SQL. Returns a wallet unchanged.
  * @param productType a column.
  */
-export const walletOf = (productType: string): SQL => sql.raw(walletText(productType));
-
-export const walletText = (productType: string): string =>
-  `(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`;
+export const walletOf = (productType: string): SQL =>
+  sql.raw(`(case when ${productType} like 'UTA-%' then 'UTA' else ${productType} end)`);
 
 /**
  * A bill's amount or fee in analytics.entries, so that no fee is in both: a unified account's `amount` may
  * contain its fee, and its `wallet_amount` does not.
  */
-export const apartText = (column: "amount" | "fee", productType = "product_type"): string =>
-  `(case when ${productType} like 'UTA-%' then wallet_${column} else ${column} end)`;
+export const apart = (column: "amount" | "fee", productType: string): SQL =>
+  sql.raw(`(case when ${productType} like 'UTA-%' then wallet_${column} else ${column} end)`);
 
 /** The product types that share a unified account's one wallet, as an array. */
-export const unifiedArrayText = `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`;
+export const unifiedArray: SQL = sql.raw(
+  `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`,
+);
 
 /**
  * The product types that share a wallet, as an array. Looks bills up through an index that begins with
  * their product type.
  * @param wallet a column.
  */
-export const productTypesOf = (wallet: string): SQL => sql.raw(productTypesText(wallet));
-
-export const productTypesText = (wallet: string): string =>
-  `(case when ${wallet} = 'UTA' then ${unifiedArrayText} else array[${wallet}] end)`;
+export const productTypesOf = (wallet: string): SQL =>
+  sql`(case when ${sql.raw(wallet)} = 'UTA' then ${unifiedArray} else array[${sql.raw(wallet)}] end)`;
