@@ -108,7 +108,6 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/ledger/bill-counts.ts": 1,
     "src/ledger/upsert-bills.ts": 1,
     "src/ledger/replay-rows.ts": 1,
-    "src/db/lease/lock-waits.ts": 1,
     "src/db/lease/holders.ts": 1,
     "src/db/lease/lease.ts": 9,
     "src/db/backup/restore.ts": 2,

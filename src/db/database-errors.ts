@@ -16,7 +16,9 @@ const embeddedIsGone =
   "postgres/server.log in DATA_DIR for the cause";
 const serverIsSilent = "the server does not answer; check the network and DATABASE_URL";
 const isUnanswered = "a statement was not answered; look for locks on the server";
-const isLocked = "another session holds a lock; let it end, and run again";
+const isLocked =
+  "another session holds a lock; find it by pg_blocking_pids in pg_stat_activity, let it end, and " +
+  "run again";
 const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
