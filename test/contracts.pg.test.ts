@@ -91,28 +91,11 @@ describe("lists of one product type", () => {
     ]);
     expect(await versionsOf(db, coin, "BTCUSDT")).toEqual([[0, null, "0.00020"]]);
     expect(await versionsOf(db, coin, "ETHUSDT")).toEqual([]);
+    await expect(bring(3, [])).rejects.toThrow(/listed 0 contracts of USDT-FUTURES/);
+    await expect(bring(3, [], coin)).rejects.toThrow(UnbelievableListError);
     const { rows } = await db.execute(sql`
       select symbol, gone_at, maker_fee_rate::text as fee from symbols`);
     expect(rows).toEqual([{ symbol: "BTCUSDT", gone_at: null, fee: "0.002" }]);
-  });
-
-  test("that are older than the newest, say nothing new or are too short change nothing", async () => {
-    await using to = await house();
-    await to.bring(1, [btc, eth, { ...btc, symbol: "SOLUSDT" }]);
-    const rowsOf = async () =>
-      (
-        await to.db.execute(sql`
-        select xmin::text, ctid::text, symbol from contracts
-        union all
-        select xmin::text, ctid::text, symbol from contract_versions`)
-      ).rows;
-    const before = await rowsOf();
-    const older = await to.bring(0, [{ ...btc, makerFeeRate: "9" }]);
-    expect(older).toEqual({ ...none, isOutdated: true });
-    expect(await to.bring(2, [eth, btc, { ...btc, symbol: "SOLUSDT" }])).toEqual(none);
-    await expect(to.bring(3, [btc])).rejects.toThrow(UnbelievableListError);
-    await expect(to.bring(3, [], coin)).rejects.toThrow(/listed 0 contracts of COIN-FUTURES/);
-    expect(await rowsOf()).toEqual(before);
   });
 });
 

@@ -5,7 +5,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../src/clock.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { checkLease, leaseTiming, pauseHolder } from "../src/db/lease/lease.ts";
+import { checkLease, pauseHolder } from "../src/db/lease/lease.ts";
 import { readLeasedNames } from "../src/db/lease/leased-accounts.ts";
 import { Leases, type LeasesOptions, type TakeOptions } from "../src/db/lease/leases.ts";
 import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
@@ -95,12 +95,6 @@ describe("an account that nobody holds", () => {
       await expire(account);
     }
   });
-
-  test("does not have to wait for another account's holder", async () => {
-    await using other = await hold(randomUUID());
-    await using lease = await hold(randomUUID());
-    expect([other.epoch, lease.epoch]).toEqual([1, 1]);
-  });
 });
 
 describe("an account whose holder is alive", () => {
@@ -118,14 +112,6 @@ describe("an account whose holder is alive", () => {
     );
     lease.assertHeld();
     expect(await leaseOf(account)).toMatchObject({ epoch: 1 });
-  });
-
-  test("stays held for longer than a lease", async () => {
-    const account = randomUUID();
-    await using lease = await hold(account, { timing: { ...quick, leaseMs: 3_000 } });
-    await sleep(3_200);
-    lease.assertHeld();
-    expect((await leaseOf(account)).left_ms).toBeGreaterThan(0);
   });
 
   test("is had after it is given back and has cooled down, without a word about a holder", async () => {
@@ -191,18 +177,15 @@ describe("an account whose holder is dead", () => {
     ]);
   });
 
-  test.each(["31 s", "2 hours", "1 year"])(
-    "is free where its end is %s ahead: the server's clock was wrong",
-    async (ahead) => {
-      const account = randomUUID();
-      await tables.db.execute(sql`
-        insert into leases (account, holder, epoch, expires_at)
-        values (${account}, 'elsewhere process 7', 41, clock_timestamp() + ${ahead}::interval)`);
-      await using lease = await hold(account);
-      expect(lease.epoch).toBe(42);
-      expect((await leaseOf(account)).left_ms).toBeLessThanOrEqual(quick.leaseMs);
-    },
-  );
+  test("is free where its end is 31 s ahead: the server's clock was wrong", async () => {
+    const account = randomUUID();
+    await tables.db.execute(sql`
+      insert into leases (account, holder, epoch, expires_at)
+      values (${account}, 'elsewhere process 7', 41, clock_timestamp() + interval '31 s')`);
+    await using lease = await hold(account);
+    expect(lease.epoch).toBe(42);
+    expect((await leaseOf(account)).left_ms).toBeLessThanOrEqual(quick.leaseMs);
+  });
 
   test("is waited for no longer than until the run is stopped", async () => {
     const account = randomUUID();
@@ -342,17 +325,6 @@ describe("a server whose clock is set while a holder works", () => {
   });
 });
 
-test("a renewal passes beside a page's transaction", async () => {
-  const account = randomUUID();
-  await using lease = await hold(account);
-  await inTransaction(tables.db, async (tx) => {
-    await checkLease(tx, lease);
-    const { left_ms } = await leaseOf(account);
-    await sleep(100);
-    await until(async () => (await leaseOf(account)).left_ms >= left_ms);
-  });
-});
-
 test("who makes anew what is derived from bills waits for a page, holds up the next, and keeps nobody from renewing", async () => {
   const account = randomUUID();
   await using lease = await hold(account);
@@ -480,9 +452,4 @@ test("a database that hangs does not keep a run from ending", async () => {
   await lease[Symbol.asyncDispose]();
   await remote[Symbol.asyncDispose]();
   expect(isLost(lease)()).toBe(true);
-});
-
-test("a lease outlives three renewals that fail", () => {
-  const { leaseMs, renewMs } = leaseTiming;
-  expect(3 * renewMs).toBeLessThan(leaseMs);
 });

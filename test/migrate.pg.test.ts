@@ -10,7 +10,7 @@ import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { hasSchema, migrate } from "../src/db/migrate.ts";
+import { migrate } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
 import { DatabaseError } from "../src/errors.ts";
@@ -195,16 +195,6 @@ describe("a database is refused, with the remedy, and left as it is", () => {
       /^the database is of an earlier version, .*: run bill-sync db migrate of commit \w+ on it, and then this version again$/,
     ],
     [
-      "whose journal is whole and whose tables are gone",
-      "drop table bills cascade",
-      /and bills\.account, bills\.product_type, bills\.bill_id and \d+ more columns are missing: .*restore the backup whole$/,
-    ],
-    [
-      "that lacks one column",
-      "alter table windows drop column cursor",
-      /and windows\.cursor is missing: .*restore the backup whole$/,
-    ],
-    [
       "whose tables are there and whose journal is not",
       "drop schema drizzle cascade",
       /already exists, 42P07\): the database holds tables .*; use an empty database, or remove them/,
@@ -259,14 +249,6 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     expect(unfitness(fit)).toBeUndefined();
     expect(unfitness({ ...fit, ...but })).toMatch(message);
   });
-});
-
-test("a database has a schema once it was migrated", async () => {
-  await using database = await emptyDatabase();
-  await using tables = openDatabase(database.url);
-  expect(await hasSchema(tables.db)).toBe(false);
-  await migrate(database.url);
-  expect(await hasSchema(tables.db)).toBe(true);
 });
 
 describe("the schema in TypeScript", () => {

@@ -23,7 +23,8 @@ const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
 const isOtherSchema =
-  "its tables are of an older version, or not this program's; run bill-sync db migrate";
+  "its tables are of an older version, not this program's, or half restored; run bill-sync db migrate, " +
+  "or restore a whole backup into an empty database";
 
 /** Failures that are not tried again, since another try would wait as long. */
 const silences = [serverIsSilent, isUnanswered, isLocked];

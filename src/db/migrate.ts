@@ -1,7 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { getTableName, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
-import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { hourMs } from "../contract/time.ts";
 import { DatabaseError, errorCode, messageOf } from "../errors.ts";
 import {
@@ -13,7 +12,6 @@ import {
 } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
 import { seedBusinessTypes } from "./reference/stored-business-types.ts";
-import { tables } from "./schema/tables.ts";
 import { refuseUnfitServer } from "./server-settings.ts";
 import { areViewsCurrent, makeViews, readViews } from "./views.ts";
 
@@ -59,9 +57,8 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder): P
 }
 
 async function isCurrent(db: Database, migrations: readonly MigrationMeta[]): Promise<boolean> {
-  if ((await pendingMigrations(db, migrations)).length > 0) return false;
-  await refuseForeignSchema(db);
-  return areViewsCurrent(db, readViews());
+  const pending = await pendingMigrations(db, migrations);
+  return pending.length === 0 && areViewsCurrent(db, readViews());
 }
 
 /** Whether any migration was ever applied. */
@@ -167,7 +164,6 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
 async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<Migrated> {
   await lockMigrations(tx);
   const applied = await applyTables(tx, migrations);
-  await refuseForeignSchema(tx);
   return { migrations: applied, areViewsNew: await makeViews(tx, readViews()) };
 }
 
@@ -223,30 +219,3 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
       "or let this user create schemas in the database and tables in schema public",
     { cause },
   );
-
-/**
- * Refuses tables that lack columns although the journal says that all is applied: they were dropped, or
- * only half restored.
- */
-async function refuseForeignSchema(db: Queryable): Promise<void> {
-  const wanted = Object.values(tables).flatMap((table: PgTable) =>
-    getTableConfig(table).columns.map((column) => `${getTableName(table)}.${column.name}`),
-  );
-  // Not information_schema, which shows only what this user may use.
-  const { rows } = await db.execute<{ name: string }>(sql`
-    select relname || '.' || attname as name
-    from pg_attribute
-    join pg_class on pg_class.oid = attrelid
-    where relnamespace = 'public'::regnamespace
-      and relkind in ('r', 'p')
-      and attnum > 0
-      and not attisdropped`);
-  const found = new Set(rows.map(({ name }) => name));
-  const missing = wanted.filter((name) => !found.has(name));
-  if (missing.length === 0) return;
-  throw new DatabaseError(
-    `the database's journal says that it is migrated, and ${missing.slice(0, 3).join(", ")}` +
-      `${missing.length > 3 ? ` and ${missing.length - 3} more columns are` : " is"} missing: ` +
-      "a migration was half applied or a backup half restored; restore the backup whole",
-  );
-}

@@ -22,3 +22,9 @@ export const allFinite = (name: string, columns: Readonly<Record<string, PgColum
   const parts = numbers.map((column) => sql`${column} not in ('NaN', 'Infinity', '-Infinity')`);
   return check(name, sql.join(parts, sql` and `));
 };
+
+/** The columns that name a ledger. */
+export const stream = () => ({
+  account: key("account").notNull(),
+  productType: key("product_type").notNull(),
+});

@@ -10,12 +10,7 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import { key, time, times } from "./columns.ts";
-
-const stream = () => ({
-  account: key("account").notNull(),
-  productType: key("product_type").notNull(),
-});
+import { key, stream, time, times } from "./columns.ts";
 
 /**
  * Which of a bill's numbers move the balance, for a category or a type that differs from it. Learned from the ledger, since the exchange's

@@ -14,12 +14,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { categories, frequentTypes } from "../../contract/business-types.ts";
-import { finite, key, time, times } from "./columns.ts";
-
-const stream = () => ({
-  account: key("account").notNull(),
-  productType: key("product_type").notNull(),
-});
+import { finite, key, stream, time, times } from "./columns.ts";
 
 const frequentList = sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`);
 
@@ -61,12 +56,9 @@ export const bills = pgTable(
     // For incremental exports and checks. Rows are stored nearly in this order, so BRIN suffices. A B-tree by
     // account would save a check some 10 ms, and slow inserts by 12 to 19 %.
     index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),
-    finite("bills_amount_finite", t.amount),
-    finite("bills_fee_finite", t.fee),
-    finite("bills_fee_by_coupon_finite", t.feeByCoupon),
-    finite("bills_balance_finite", t.balance),
-    finite("bills_position_amount_finite", t.positionAmount),
-    finite("bills_position_balance_finite", t.positionBalance),
+    ...[t.amount, t.fee, t.feeByCoupon, t.balance, t.positionAmount, t.positionBalance].map(
+      (column) => finite(`bills_${column.name}_finite`, column),
+    ),
   ],
 );
 
