@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { exportNotes } from "../src/commands/export/export-notes.ts";
 import { type ExportWords, exportOptions } from "../src/commands/export/export-options.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { holesIn } from "../src/export/completeness.ts";
 import { dayIn } from "../src/export/time-zone.ts";
 
 const fromOf = (from: string) => exportOptions({ format: "csv", from }).from;
@@ -59,37 +58,6 @@ test("a format and a product type that are none are told with the nearest that i
 describe("what an export may lack", () => {
   const now = epochMs(Date.UTC(2026, 10, 21, 12));
   const ago = (ms: number) => epochMs(now - ms);
-  const between = (fromMs: number, toMs: number) => ({ from: ago(fromMs), to: ago(toMs) });
-  const known = {
-    coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, hourMs)],
-    lost: [between(90 * dayMs, 80 * dayMs)],
-    open: [],
-  };
-
-  test("is what no coverage holds, of the time that was asked for or ever read", () => {
-    expect(holesIn(known, {}, now)).toEqual([
-      between(90 * dayMs, 80 * dayMs),
-      between(60 * dayMs, 50 * dayMs),
-    ]);
-    const asked = { from: ago(70 * dayMs), to: ago(55 * dayMs) };
-    expect(holesIn(known, asked, now)).toEqual([between(60 * dayMs, 55 * dayMs)]);
-    expect(holesIn(known, { from: ago(2 * hourMs), to: now }, now)).toEqual([between(hourMs, 0)]);
-    const covered = { from: ago(40 * dayMs), to: ago(hourMs) };
-    expect(holesIn(known, covered, now)).toEqual([]);
-  });
-
-  test("reaches up to an end that is asked for, and back to a beginning before all that is known", () => {
-    const wide = { from: ago(100 * dayMs), to: epochMs(now + hourMs) };
-    expect(holesIn(known, wide, now)).toEqual([
-      between(100 * dayMs, 80 * dayMs),
-      between(60 * dayMs, 50 * dayMs),
-      between(hourMs, -hourMs),
-    ]);
-    expect(holesIn({ coverage: [], lost: [], open: [] }, {}, now)).toEqual([]);
-    const begun = { coverage: [], lost: [], open: [{ window: between(dayMs, 0) }] };
-    expect(holesIn(begun, {}, now)).toEqual([between(dayMs, 0)]);
-  });
-
   test("is no warning where an end was not asked for: a note says where it ends", () => {
     const notes = (through: readonly number[]) =>
       exportNotes({ leftOut: [], through: through.map(ago), next: undefined });

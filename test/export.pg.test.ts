@@ -8,7 +8,6 @@ import { businessTypes } from "../src/contract/business-types.ts";
 import { epochMs, isoTime } from "../src/contract/time.ts";
 import { inSnapshot, inTransaction } from "../src/db/connect.ts";
 import { bookings, feeBooking } from "../src/export/bookings.ts";
-import { readExportedTimes } from "../src/export/completeness.ts";
 import { formatNames } from "../src/export/formats.ts";
 import { isSelected, readBills } from "../src/export/read-bills.ts";
 import { makeLedger } from "../src/sandbox/ledger.ts";
@@ -490,26 +489,4 @@ test("the times of a bill are exact in every year that a bill can have", async (
   expect((await selected(db, { accounts: ["years"] })).map(({ cTime }) => isoTime(cTime))).toEqual(
     times,
   );
-});
-
-test("the times of any number of ledgers are asked for at once", async () => {
-  const asked = async (names: readonly string[]) => {
-    let statements = 0;
-    await inSnapshot(db, (tx) => {
-      const counting = new Proxy(tx, {
-        get(target, key) {
-          if (key === "execute") statements += 1;
-          return Reflect.get(target, key);
-        },
-      });
-      return readExportedTimes(
-        counting,
-        names.map((name) => streamOf(name)),
-        {},
-        epochMs(0),
-      );
-    });
-    return statements;
-  };
-  expect(await asked(three.accounts)).toBe(await asked(["real"]));
 });

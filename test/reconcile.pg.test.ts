@@ -10,7 +10,7 @@ import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
-import { readUnreconciled } from "../src/export/completeness.ts";
+import { readFindings } from "../src/health/findings.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom, shuffled } from "../src/sandbox/random.ts";
@@ -201,8 +201,10 @@ test("what a check looked at is looked at, judged or not, until a bill or a mapp
   await storeLedgers(db, new Map([[account, without(bills, 5)]]), {
     unread: new Map([[account, [unread, smallLedgerStart + 40 * dayMs]]]),
   });
-  const unreconciled = () =>
-    inTransaction(db, async (tx) => (await readUnreconciled(tx, { accounts: [account] })).length);
+  const unreconciled = async () =>
+    (await readFindings(db, { accounts: [account], now: epochMs(Date.now()) })).filter(
+      ({ kind }) => kind === "unchecked",
+    ).length;
   expect(await unreconciled()).toBe(1);
   await check(account);
   expect(await unreconciled()).toBe(0);

@@ -3,7 +3,6 @@ import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { readUnreconciled } from "../export/completeness.ts";
 import { type Movement, movements } from "../export/movements.ts";
 import { readBills } from "../export/read-bills.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
@@ -30,7 +29,7 @@ export async function readLedgerMonth(
   tx: Transaction,
   known: ReportedWallet,
   span: Interval,
-): Promise<LedgerMonth> {
+): Promise<Omit<LedgerMonth, "isReconciled">> {
   const { account, productTypes, closedAt } = known;
   // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;
@@ -41,7 +40,6 @@ export async function readLedgerMonth(
     wallet,
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
-    isReconciled: (await readUnreconciled(tx, selection)).length === 0,
     rollforward: await readRollforward(tx, wallet, span.from),
     digest: await digestOf(readBills(tx, selection)),
     rejected: await readRejected(tx, wallet),

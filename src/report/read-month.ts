@@ -35,12 +35,21 @@ export async function readMonthReport(
   );
   const span = monthIn(month, "UTC");
   const { generatedAt, ...versions } = await readVersions(tx);
-  const ledgers: LedgerMonth[] = [];
-  for (const wallet of wallets) ledgers.push(await readLedgerMonth(tx, wallet, span));
   const isOver = generatedAt >= isoTime(span.to);
   const now = await readExchangeTime(tx, scope.accounts);
   // Of a month, any unread time is a lack.
   const limits = { ...usualLimits, maxAgeMs: 0 };
+  const findings = await readFindings(tx, { ...scope, span, now, limits });
+  const isUnchecked = ({ account, productType }: LedgerMonth["wallet"]) =>
+    findings.some(
+      (one) => one.kind === "unchecked" && one.account === account && one.ledger === productType,
+    );
+  const ledgers: LedgerMonth[] = [];
+  for (const wallet of wallets)
+    ledgers.push({
+      ...(await readLedgerMonth(tx, wallet, span)),
+      isReconciled: !isUnchecked(wallet),
+    });
   const isRestated = ({ account, ledger }: Finding) =>
     ledgers.some(
       ({ wallet, restatements }) =>
@@ -48,7 +57,6 @@ export async function readMonthReport(
     );
   const isOfMonth = (finding: Finding) =>
     isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
-  const findings = await readFindings(tx, { ...scope, span, now, limits });
   return {
     month,
     span,

@@ -1,16 +1,15 @@
 import { sql } from "drizzle-orm";
-import { systemClock } from "../../clock.ts";
 import { isDemoProductType, isUnified, walletOf } from "../../contract/product-types.ts";
-import { epochMs, isoTime, minuteMs } from "../../contract/time.ts";
+import { type EpochMs, epochMs, isoTime, minuteMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { readExchangeTime } from "../../db/exchange-time.ts";
 import { msOf } from "../../db/sql/time-text.ts";
 import { UsageError } from "../../errors.ts";
-import { type ExportedTime, readExportedTimes } from "../../export/completeness.ts";
 import { isJournal, isPriced, showsWallets } from "../../export/formats.ts";
 import type { BillSelection } from "../../export/read-bills.ts";
 import { readFindings } from "../../health/findings.ts";
 import { isOfBills, sentenceOf } from "../../health/kinds.ts";
+import { readLedgerTimes } from "../../health/ledger-status.ts";
 import { usualLimits } from "../../health/select.ts";
 import { formatCounted } from "../../output/format.ts";
 import type { Config } from "../../roster/config.ts";
@@ -27,19 +26,37 @@ export type ExportPlan = {
   readonly said: readonly string[];
 };
 
+type ExportedTime = {
+  readonly stream: Stream;
+  /**
+   * Up to when the ledger is covered; undefined before its first complete window. For a closed one, when it was
+   * closed, since it gets no more bills.
+   */
+  readonly through: EpochMs | undefined;
+  readonly isClosed: boolean;
+};
+
 export async function planExport(
   tx: Transaction,
   config: Config,
   options: ExportOptions,
 ): Promise<ExportPlan> {
   const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
-  const stored = roster.filter(({ isStored }) => isStored);
+  const storedLedgers = roster.filter(({ isStored }) => isStored);
   const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
-  const chosen = stored.filter((stream) => isSelected(options, stream));
+  const chosen = storedLedgers.filter((stream) => isSelected(options, stream));
   const synced = chosen.filter((stream) => !isLeftOut(stream));
   const leftOut = chosen.filter(isLeftOut);
-  if (isJournal(options.format)) refuseHalfWallets(options, stored);
-  const times = await readExportedTimes(tx, synced, options, systemClock.now());
+  if (isJournal(options.format)) refuseHalfWallets(options, storedLedgers);
+  const now = await readExchangeTime(tx, options.accounts);
+  const stored = await readLedgerTimes(tx, synced, now);
+  const times = synced.map((stream): ExportedTime => {
+    const closedAt = states
+      .of(stream.account)
+      .closed.find(({ productType }) => productType === stream.productType)?.closedAt;
+    const through = closedAt ?? stored.of(stream).coverage.at(-1)?.to;
+    return { stream, through, isClosed: closedAt !== undefined };
+  });
   const isCut = options.to === undefined && options.changedSince === undefined;
   const through = isCut ? endsOf(times) : [];
   const ends = [...through, ...leftOut.map((stream) => ({ ...stream, to: epochMs(0) }))];
@@ -49,7 +66,7 @@ export async function planExport(
     selection,
     before: continues && { ...selection, from: continues.since, to: from },
     said: [
-      ...(await readWarnings(tx, options, { roster, times, isLeftOut })),
+      ...(await readWarnings(tx, options, { roster, times, isLeftOut, now })),
       ...exportNotes({
         leftOut,
         through: through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to])),
@@ -104,15 +121,15 @@ type Exported = {
   readonly roster: readonly RosterLedger[];
   readonly times: readonly ExportedTime[];
   readonly isLeftOut: (stream: Stream) => boolean;
+  readonly now: EpochMs;
 };
 
 /** A line for each finding that concerns what is exported. Of an export, any unread time is one. */
 async function readWarnings(
   tx: Transaction,
   { accounts, productTypes, from, to, format }: ExportOptions,
-  { roster, times, isLeftOut }: Exported,
+  { roster, times, isLeftOut, now }: Exported,
 ): Promise<readonly string[]> {
-  const now = await readExchangeTime(tx, accounts);
   const ends = times.flatMap(({ through }) => through ?? []);
   // Without an end, each ledger ends where it is complete, and nothing newer is lacking.
   const span = { from, to: to ?? (ends.length === 0 ? now : epochMs(Math.max(...ends))) };
