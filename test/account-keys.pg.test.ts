@@ -27,7 +27,11 @@ async function openTables() {
 
 const named = (account: string, key: string): NamedKey => ({ account, key: new Secret(key) });
 
-const nothingElse = { check: () => Promise.resolve(), begin: () => Promise.resolve() };
+const unprovenOnly = {
+  check: () => Promise.resolve(),
+  begin: () => Promise.resolve(),
+  isProven: false,
+};
 
 const rowsOf = async (db: Database) => {
   const { rows } = await db.execute<{ account: string; fingerprint: string }>(
@@ -61,7 +65,7 @@ describe("a key", () => {
         set
           not_available_since = excluded.not_available_since,
           not_available_asked_at = excluded.not_available_asked_at`);
-      await takeKey(at.db, nothingElse, named("a", key), false);
+      await takeKey(at.db, named("a", key), unprovenOnly);
       const states = (await readAccountStates(at.db)).of("a");
       left.push(`${key} ${states.notAvailable.length}`);
     }

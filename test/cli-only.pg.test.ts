@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { keyInfo } from "../src/contract/key-info.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withFaults } from "./faults/network.ts";
@@ -91,26 +92,26 @@ describe.concurrent("sync brings", () => {
       "all four without --only",
       [],
       { bills: someBills, ltv: 1, symbols: 60, contracts: 5 },
-      [accountBills.name, "contracts", "loan-to-value", "symbols"],
+      [accountBills.name, keyInfo.classic.name, "contracts", "loan-to-value", "symbols"],
     ],
     [
       "bills with --only bills",
       ["--only", "bills"],
       { bills: someBills, ltv: 0, symbols: 0, contracts: 0 },
-      [accountBills.name],
+      [accountBills.name, keyInfo.classic.name],
     ],
     [
       "the two that --only ltv,symbols names",
       ["--only", "ltv,symbols"],
       { bills: 0, ltv: 1, symbols: 60, contracts: 0 },
       // Only the account's settings say which of the two APIs serves it.
-      ["account settings", "loan-to-value", "symbols"],
+      [keyInfo.classic.name, "account settings", "loan-to-value", "symbols"],
     ],
     [
       "the two that --only ltv bills names",
       ["--only", "ltv", "bills"],
       { bills: someBills, ltv: 1, symbols: 0, contracts: 0 },
-      [accountBills.name, "loan-to-value"],
+      [accountBills.name, keyInfo.classic.name, "loan-to-value"],
     ],
   ])("%s", async (_, args, rows, asked) => {
     await using at = await house();

@@ -90,6 +90,10 @@ test("the first sync makes the tables, stores the ledger to the last digit and s
   expect(Math.max(...peaks.map((peak) => peak.requests))).toBeLessThanOrEqual(10);
   expect(logOf(first).map(({ msg, productType }) => [msg, productType])).toEqual([
     [expect.stringMatching(/^applied \d+ migrations?$/), undefined],
+    [
+      `main: its key is new: user ${sandbox.account.uid}'s; it may only read; it has no right to tax records; it is bound to no IP address`,
+      undefined,
+    ],
     ["planned", "USDT-FUTURES"],
     ["planned", "SUSDT-FUTURES"],
     ["sync ended: complete", undefined],
@@ -135,7 +139,7 @@ test("--json prints one document and nothing else, --product narrows the run", a
       },
     ],
   });
-  expect(logOf(end)).toHaveLength(2);
+  expect(logOf(end)).toHaveLength(3);
 });
 
 test("plan names windows, requests and time for a database without tables, writes nothing, and asks no bills", async () => {

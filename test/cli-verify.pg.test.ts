@@ -174,5 +174,6 @@ test("says that not all was read where the exchange refuses, with code 1, and as
   expect(end.code).toBe(1);
   expect(end.stdout).toMatch(/USDT-FUTURES: not read to its end: .*40014/);
   expect(end.stdout).toMatch(/NOT everything was read/);
-  expect(at.sandbox.statistics().refusals).toEqual({ 40014: 1 });
+  // Once for the bills, and once for whose key it is.
+  expect(at.sandbox.statistics().refusals).toEqual({ 40014: 2 });
 });

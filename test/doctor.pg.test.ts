@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { keyInfo } from "../src/contract/key-info.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
-import { accountInfo } from "../src/contract/unified-account.ts";
 import { recordKey } from "../src/db/accounts/account-keys.ts";
 import { retire } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
@@ -65,8 +65,8 @@ async function house(given: House = {}) {
 const allTypes =
   "USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, SUSDT-FUTURES, SCOIN-FUTURES and SUSDC-FUTURES";
 
-const notTold =
-  "the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site";
+const mayOnlyRead =
+  "it may only read; it has no right to tax records; it is bound to no IP address";
 
 const linesOf = (stdout: string) => stdout.trimEnd().split("\n");
 
@@ -76,6 +76,7 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
   await using at = await house({ alter: withLtv });
   const end = await at.doctor();
   expect(end).toMatchObject({ code: 0, stderr: "" });
+  const [a, b] = at.sandbox.accounts;
   expect(linesOf(end.stdout)).toEqual([
     "ok    config           2 accounts configured",
     `ok    accounts file    ${at.path} shows no credential to other users`,
@@ -85,36 +86,34 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
     expect.stringMatching(/^ok {4}migrations {7}up to date \(\d+ applied\)$/),
     expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),
     expect.stringMatching(/^ok {4}clock {12}this machine is \d\.\d s \w+( of)? the exchange$/),
-    `ok    account a        a classic account; its key reads bills of ${allTypes}; ${notTold}`,
+    `ok    account a        a classic account; its key reads bills of ${allTypes}; user ${a?.uid}'s; ${mayOnlyRead}`,
     "ok    ltv a            its key reads the loan-to-value record of its own",
-    `ok    account b        a classic account; its key reads bills of ${allTypes}; ${notTold}`,
+    `ok    account b        a classic account; its key reads bills of ${allTypes}; user ${b?.uid}'s; ${mayOnlyRead}`,
     "ok    ltv b            its key reads the loan-to-value record of its own",
   ]);
   const { arrivals, refusals } = at.sandbox.statistics();
-  expect(arrivals).toMatchObject({ [accountBills.name]: 12, [loanToValue.name]: 2 });
-  // What the API of unified accounts answers when a classic account asks for its key's permissions.
-  expect(refusals).toEqual({ "40084": 2 });
+  expect(arrivals).toMatchObject({
+    [accountBills.name]: 12,
+    [loanToValue.name]: 2,
+    [keyInfo.classic.name]: 2,
+  });
+  expect(refusals).toEqual({});
 });
 
-test("a classic account's key that may trade is told so, where the exchange tells what it may do", async () => {
+test("a key that may trade is told so, and that one that only reads is enough", async () => {
   const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) => async (request) =>
-    request.path === accountInfo.path
+    request.path === keyInfo.classic.path
       ? { status: 200, headers: {}, body: JSON.stringify({ code: "00000", data: rightsOfTrader }) }
       : answer(request);
   await using at = await house({ sandbox: { wrapAnswer } });
   const end = await at.doctor("--account", "a");
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
-    /^warn {2}account a .*a classic account; .*; it may do more than read, in trade; it is bound to 1 IP address; make a key that may only read/m,
+    /^warn {2}account a .*a classic account; .*; user 1's; it may do more than read, in trade; .*; it is bound to 1 IP address; make a key that may only read/m,
   );
 });
 
-const rightsOfTrader = {
-  userId: "1",
-  permType: "read_and_write",
-  permissions: ["trade"],
-  ips: "192.0.2.1",
-};
+const rightsOfTrader = { userId: "1", authorities: ["coor", "trade"], ips: "192.0.2.1" };
 
 test("--json gives the same checks to a program; --account takes one account", async () => {
   await using at = await house();
@@ -291,7 +290,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     },
     0,
     [
-      /^ok {4}account a +a classic account; its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES; the exchange did not tell /,
+      /^ok {4}account a +a classic account; its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES; user \d+'s; it may only read; /,
     ],
   ],
   [

@@ -37,7 +37,8 @@ test("product types that are refused alike are named together, and those that ar
     ["SUSDT-FUTURES", gone],
     ["USDC-FUTURES", noRight],
   ]);
-  const tried: TriedKey = { mode: "classic", readsAll: false, read: ["USDT-FUTURES"], refused };
+  const read = ["USDT-FUTURES"] as const;
+  const tried: TriedKey = { mode: "classic", readsAll: false, read, refused, info: noRight };
   expect(keyCheck("a", tried)).toEqual({
     status: "FAIL",
     name: "account a",
@@ -49,41 +50,45 @@ test("product types that are refused alike are named together, and those that ar
     status: "ok",
     name: "account a",
     found:
-      "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product; the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site",
+      "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product; the exchange did not tell whose key it is, nor what it may do: the key of a classic account needs the right to read spot for it",
   });
   expect(keyCheck("a", { ...tried, readsAll: true, read: [] }).status).toBe("FAIL");
 });
 
 test.each([
-  ["read-only", ["uta_mgt"], "ok", "it may only read; it is bound to 2 IP addresses"],
-  ["read_only", [], "ok", "it may only read; it is bound to 2 IP addresses"],
   [
-    "read_and_write",
-    ["uta_trade", "withdraw"],
-    "warn",
-    "it may do more than read, in uta_trade and withdraw; it is bound to 2 IP addresses",
+    { mayOnlyRead: true, rights: ["uta_mgt"], readsTax: true, ips: ["192.0.2.1", "192.0.2.2"] },
+    "ok",
+    "it may only read; it can read tax records; it is bound to 2 IP addresses",
+    undefined,
   ],
-  ["read-and-write", [], "warn", "it may do more than read; it is bound to 2 IP addresses"],
-  [null, ["uta_mgt"], "ok", "it may only read; it is bound to 2 IP addresses"],
   [
-    null,
-    ["withdraw"],
-    "warn",
-    "it may do more than read, in withdraw; it is bound to 2 IP addresses",
+    { mayOnlyRead: true, rights: [], readsTax: false, ips: [] },
+    "ok",
+    "it may only read; it has no right to tax records; it is bound to no IP address",
+    undefined,
   ],
-])("a key of the kind %s with %j is %s", (permType, permissions, status, text) => {
-  const rights = { permType, permissions, ips: ["192.0.2.1", "192.0.2.2"] };
-  const read = ["UTA-SPOT"] as const;
+  [
+    { mayOnlyRead: false, rights: ["coow", "wwow"], readsTax: false, ips: ["192.0.2.1"] },
+    "warn",
+    "it may do more than read, in coow, wwow; it has no right to tax records; it is bound to 1 IP address",
+    "make a key that may only read: bill-sync needs no more",
+  ],
+] as const)("what a key may do is told: %j", (rights, status, text, remedy) => {
+  const refused = new Map();
+  const info = { userId: "12", ...rights };
   const check = keyCheck("a", {
     mode: "unified",
     readsAll: true,
-    read,
-    refused: new Map(),
-    rights,
+    read: ["UTA-SPOT"],
+    refused,
+    info,
   });
-  expect(check).toMatchObject({
+  expect(check).toEqual({
     status,
-    found: `a unified account; its key reads bills of UTA-SPOT; ${text}`,
+    name: "account a",
+    found: `a unified account; its key reads bills of UTA-SPOT; user 12's; ${text}`,
+    ...(remedy && { remedy }),
   });
 });
 

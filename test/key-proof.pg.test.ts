@@ -1,11 +1,12 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { keyInfo } from "../src/contract/key-info.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
-import { openSandbox, type SandboxAccount } from "../src/sandbox/sandbox.ts";
-import { writeAccounts } from "./support/accounts-file.ts";
+import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
@@ -16,11 +17,18 @@ const repair = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--repair"]
 // Bills of two accounts under one name do not add up: that is not what these tests are about.
 const sync = ["sync", "--only", "bills", "--no-reconcile"];
 
-/** An exchange with two accounts, a database, and the program configured for one of them. */
-async function house() {
+/**
+ * An exchange with two accounts, a database, and the program configured for one of them. It tells nobody whose key it is,
+ * unless a test lets it.
+ */
+async function house(options: Partial<SandboxOptions> = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(
-    await openSandbox({ seed: "proof", density: 0.1, accountNames: ["main", "other"] }),
+    await openSandbox({
+      ...{ seed: "proof", density: 0.1, accountNames: ["main", "other"] },
+      alterCredential: (credential) => ({ ...credential, permissions: ["bills"] }),
+      ...options,
+    }),
   );
   const database = stack.use(await testDatabase());
   const { db } = stack.use(openDatabase(database.url));
@@ -263,6 +271,131 @@ test("two keys of one quiet account in one run: one of the names is refused, for
   const counts = Object.values(await at.counts());
   expect(Math.max(...counts)).toBe(90);
   expect(counts.filter((count) => count > 60)).toHaveLength(1);
+});
+
+const telling: Partial<SandboxOptions> = { alterCredential: (credential) => credential };
+
+/** Tells that all keys are of one user, as two keys of one account are. */
+const ofOneUser: Partial<SandboxOptions> = {
+  alterCredential: (credential) => ({ ...credential, info: { userId: "77" } }),
+};
+
+test("another user's key under a known name writes nothing, whatever bills both accounts share, and doctor says so", async () => {
+  await using at = await house(telling);
+  const bills = readable(at.main);
+  for (const account of [at.main, at.other]) serveOnly(account, bills);
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  const before = await at.stored();
+  for (const command of [sync, repair]) {
+    const refused = await at.run(at.other, command);
+    expect(refused.code, refused.stdout).toBe(2);
+    const users = `user ${at.other.uid}'s, and account main is user ${at.main.uid}'s: it belongs to another`;
+    expect(refused.stdout).toContain(`main: this API key is ${users}`);
+    expect(await at.stored()).toEqual(before);
+  }
+  const doctor = await at.run(at.other, ["doctor"]);
+  expect(doctor.stdout).toMatch(/^FAIL {2}account main .*this API key is user \d+'s/m);
+  // A new key of the same user is taken, without a request for bills that are stored.
+  await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
+  const [rotated, requests] = await at.requestsOf(at.run(at.main, sync));
+  const [again, fewer] = await at.requestsOf(at.run(at.main, sync));
+  expect([rotated.code, again.code, requests - fewer]).toEqual([0, 0, 0]);
+  expect(rotated.stderr).toContain(`main: its key is new: user ${at.main.uid}'s; it may only read`);
+  expect(again.stderr).not.toContain("its key is new");
+});
+
+test("two names for one user are one account said twice: the second stores nothing, even while the account is quiet", async () => {
+  await using at = await house(ofOneUser);
+  for (const account of [at.main, at.other]) serveOnly(account, []);
+  expect((await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
+  const refused = await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "second" });
+  expect(refused.code, refused.stdout).toBe(2);
+  expect(refused.stdout).toMatch(/^second: user 77's ledger, .* is stored as account first, and/m);
+  // Other product types are another ledger: these two take turns.
+  const coins = { EXCHANGE_ACCOUNT: "second", PRODUCT_TYPES: "COIN-FUTURES" };
+  expect((await at.run(at.other, sync, coins)).code).toBe(0);
+  const { rows } = await at.db.execute(sql`
+    select user_id, product_type, account from account_users order by account`);
+  expect(rows).toEqual([
+    { user_id: "77", product_type: productType, account: "first" },
+    { user_id: "77", product_type: "COIN-FUTURES", account: "second" },
+  ]);
+});
+
+test("two names for one user in one run: one of them is refused", async () => {
+  await using at = await house(ofOneUser);
+  await using folder = await temporaryFolder();
+  const accounts = {
+    ACCOUNTS_FILE: await writeAccounts(folder.path, at.sandbox.accounts.map(entryOf)),
+    ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
+    EXCHANGE_API_PASSPHRASE: undefined,
+  };
+  for (const account of [at.main, at.other]) serveOnly(account, readable(at.main));
+  for (let run = 0; run < 2; run++) {
+    expect((await at.run(at.main, sync, accounts)).code).not.toBe(0);
+    expect(Object.values(await at.counts())).toEqual([readable(at.main).length]);
+  }
+});
+
+test("a demo key of the same user is another ledger", async () => {
+  await using at = await house({ ...ofOneUser, isDemoKey: (name) => name === "other" });
+  await using folder = await temporaryFolder();
+  const [main, other] = at.sandbox.accounts.map(entryOf);
+  const accounts = {
+    ACCOUNTS_FILE: await writeAccounts(folder.path, [{ ...main }, { ...other, demo: true }]),
+    ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
+    EXCHANGE_API_PASSPHRASE: undefined,
+  };
+  const end = await at.run(at.main, sync, accounts);
+  expect(end.code, end.stdout).toBe(0);
+});
+
+test("a name that was first synced with another user's key, of an empty account, reads all by --new-key, and the wrong key is refused", async () => {
+  await using at = await house(telling);
+  const stranger = readable(at.other);
+  serveOnly(at.other, []);
+  expect((await at.run(at.other, sync)).code).toBe(0);
+  expect((await at.run(at.main, sync)).code).toBe(2);
+  const syncedAt = Date.now();
+  expect((await at.run(at.main, [...sync, "--new-key"])).code).toBe(0);
+  expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(exactly);
+  serveOnly(at.other, stranger);
+  expect((await at.run(at.other, sync)).code).toBe(2);
+  // The wrong key is free for the account that it belongs to.
+  expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "other" })).code).toBe(0);
+});
+
+test("where the exchange no longer tells whose key it is, the key that it told of goes on, and a new one is proven by bills", async () => {
+  const told = { value: true };
+  await using at = await house({
+    wrapAnswer: (answer) => async (request) =>
+      told.value || request.path !== keyInfo.classic.path
+        ? answer(request)
+        : { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' },
+    alterCredential: (credential) => credential,
+  });
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  told.value = false;
+  const [known, requests] = await at.requestsOf(at.run(at.main, sync));
+  expect(known).toMatchObject({ code: 0, stderr: expect.not.stringContaining("key is new") });
+  const refused = await at.run(at.other, sync);
+  expect(refused.stdout).toMatch(/^main: this API key was not used for account main before, /m);
+  await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
+  const [rotated, more] = await at.requestsOf(at.run(at.main, sync));
+  expect(rotated.stderr).toMatch(/main: its key is new: the exchange did not tell whose key it is/);
+  expect([rotated.code, more - requests]).toEqual([0, 1]);
+});
+
+test("a new key waits for the next run where the exchange fails to tell whose it is", async () => {
+  await using at = await house({
+    ...telling,
+    wrapAnswer: (answer) => async (request) =>
+      request.path === keyInfo.classic.path
+        ? { status: 502, headers: { "retry-after": "999" }, body: "" }
+        : answer(request),
+  });
+  expect((await at.run(at.main, sync)).code).toBe(1);
+  expect(await at.counts()).toEqual({});
 });
 
 /** A bill at another time. */

@@ -9,8 +9,8 @@ import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { migrate } from "../src/db/migrate.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { migrate, migrateTo } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { type ServerSettings, unfitness } from "../src/db/server-settings.ts";
 import { DatabaseError } from "../src/errors.ts";
@@ -162,6 +162,20 @@ test("a database that had all the migrations which the first one replaced has th
     "insert into drizzle.__drizzle_migrations (hash, created_at) select 'x', min(created_at) - 1 from drizzle.__drizzle_migrations",
   );
   expect(await migrate(database.url)).toEqual(nothingToDo);
+});
+
+test("a database of the version before goes on, with its rows", async () => {
+  await using database = await emptyDatabase();
+  await using opened = openDatabase(database.url);
+  const [first = { when: 0 }] = journal.entries;
+  await inTransaction(opened.db, (tx) => migrateTo(tx, [first.when]));
+  const streams =
+    "insert into streams (account, product_type, bills) values ('a', 'USDT-FUTURES', 7)";
+  await query(database.url, streams);
+  expect((await migrate(database.url)).migrations).toBe(migrationsCount - 1);
+  expect(
+    await query(database.url, "select account, bills, balances_refused_at from streams"),
+  ).toEqual([{ account: "a", bills: "7", balances_refused_at: null }]);
 });
 
 /** The program's migrations, and one more with these statements. */

@@ -50,6 +50,9 @@ test("each statement that writes touches one account's rows alone, and few that 
     accountNames: ["north", "south", "west"],
     productTypes: ["USDT-FUTURES"],
     density: 0.02,
+    // Where the exchange does not tell whose key it is, other accounts' bills are looked at.
+    alterCredential: (credential) =>
+      credential.name === "west" ? { ...credential, permissions: ["bills"] } : credential,
   });
   await using folder = await temporaryFolder();
   const env = {

@@ -92,9 +92,12 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const keyTables = ["account_keys", "leases", "key_salt"].map((name) => `public.${name}`);
+const keyTables = ["account_keys", "account_users", "leases", "key_salt"].map(
+  (name) => `public.${name}`,
+);
 const onlyAddedTo = [
   "account_keys",
+  "account_users",
   "bill_revisions",
   "break_decisions",
   "key_salt",
@@ -109,6 +112,8 @@ const emptiedByRow = [
   "public.symbol_days",
   "public.day_ends",
   "public.sync_runs",
+  "public.account_keys",
+  "public.account_users",
 ];
 
 describe("the roles of docs/operations.md", () => {

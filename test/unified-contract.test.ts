@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
+import { keyInfo } from "../src/contract/key-info.ts";
 import { productTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
-import { accountInfo, accountSettings } from "../src/contract/unified-account.ts";
+import { accountSettings } from "../src/contract/unified-account.ts";
 
 const readPage = (json: string) => financialRecords.data.safeParse(parseExactJson(json));
 
@@ -170,12 +171,45 @@ describe("the API of a product type", () => {
 test("the settings tell the mode, and the account's info whose the key is and what it may do", () => {
   expect(accountSettings.data.safeParse({ uid: "1" }).success).toBe(false);
   expect(accountSettings.data.parse({ accountMode: "hybrid", uid: 1 }).accountMode).toBe("hybrid");
-  expect(accountInfo.data.parse({})).toMatchObject({ permissions: [], ips: [], permType: null });
-  expect(
-    accountInfo.data.parse({
-      permType: "read-only",
-      permissions: ["uta_mgt"],
-      ips: "1.2.3.4, ::1",
-    }),
-  ).toMatchObject({ permType: "read-only", permissions: ["uta_mgt"], ips: ["1.2.3.4", "::1"] });
+  const { classic, unified } = keyInfo;
+  const nothing = { userId: null, rights: [], ips: [], readsTax: false };
+  expect(unified.data.parse({})).toEqual({ ...nothing, mayOnlyRead: true });
+  expect(classic.data.parse({})).toEqual({ ...nothing, mayOnlyRead: true });
+  const rights = { permType: "read-only", permissions: ["uta_mgt"], ips: "1.2.3.4, ::1" };
+  expect(unified.data.parse({ ...rights, userId: 7 })).toEqual({
+    ...{ userId: "7", mayOnlyRead: true, rights: ["uta_mgt"], readsTax: true },
+    ips: ["1.2.3.4", "::1"],
+  });
 });
+
+test.each([
+  ["read-only", ["uta_mgt"], true],
+  ["read_only", ["uta_mgt"], true],
+  ["read_and_write", ["uta_trade", "withdraw"], false],
+  ["read-and-write", [], false],
+  [null, ["uta_mgt"], true],
+  [null, ["withdraw"], false],
+])(
+  "a unified account's key of the kind %s with %j may only read: %s",
+  (permType, permissions, is) => {
+    expect(keyInfo.unified.data.parse({ permType, permissions }).mayOnlyRead).toBe(is);
+  },
+);
+
+test.each([
+  [["coor", "cpor", "stor", "taxr"], [], true],
+  [["readonly"], [], false],
+  [["coor", "coow", "wwow"], ["coow", "wwow"], false],
+  [["trade"], ["trade"], false],
+  [["a word unheard of", "taxw"], ["a word unheard of", "taxw"], true],
+])(
+  "a classic account's key with %j may do more by %j, and read tax records: %s",
+  (authorities, rights, readsTax) => {
+    const mayOnlyRead = rights.length === 0;
+    expect(keyInfo.classic.data.parse({ authorities })).toMatchObject({
+      mayOnlyRead,
+      rights,
+      readsTax,
+    });
+  },
+);

@@ -2,12 +2,13 @@ import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
+import { keyInfo } from "../src/contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../src/contract/loan-to-value.ts";
 import type { Query } from "../src/contract/operation.ts";
 import { categoryOf, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { signature } from "../src/contract/signature.ts";
 import { dayMs, historyMs, minuteMs, unifiedIntervalMaxMs } from "../src/contract/time.ts";
-import { accountInfo, accountSettings } from "../src/contract/unified-account.ts";
+import { accountSettings } from "../src/contract/unified-account.ts";
 import { readUnifiedBill } from "../src/contract/unified-bill.ts";
 import { type Credential, Refusal } from "../src/exchange-server/source.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
@@ -81,7 +82,7 @@ describe("the mode of an account", () => {
       await askBills(simulated),
       (await askRecords(simulated)).code,
       await codeOf(simulated, accountSettings.path),
-      await codeOf(simulated, accountInfo.path),
+      await codeOf(simulated, keyInfo.unified.path),
     ]).toEqual(codes);
   });
 
@@ -167,9 +168,10 @@ describe("a key of a unified account", () => {
     const simulated = simulation({
       alterCredential: (given) => ({ ...given, permissions: [], info }),
     });
-    const { data } = await ask(simulated, accountInfo.path);
-    expect(accountInfo.data.parse(data)).toMatchObject({
-      ...info,
+    const { data } = await ask(simulated, keyInfo.unified.path);
+    expect(keyInfo.unified.data.parse(data)).toMatchObject({
+      mayOnlyRead: false,
+      rights: info.permissions,
       userId: simulated.sandbox.account.uid,
     });
   });
@@ -177,7 +179,7 @@ describe("a key of a unified account", () => {
   test.each([
     [financialRecords, 20],
     [accountSettings, 20],
-    [accountInfo, 5],
+    [keyInfo.unified, 5],
     [unifiedLoanToValue, 3],
   ] as const)("may ask for $name %i times a second", async ({ path }, most) => {
     const simulated = simulation();

@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
-import { ForeignKeyError } from "../src/errors.ts";
+import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
 import { exchangeOf } from "../src/exchange/session.ts";
-import { proveKey } from "../src/ledger/account-key.ts";
+import { AccountKey } from "../src/ledger/account-key.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
@@ -126,18 +126,16 @@ test("a unified account's new key proves itself by bills that are stored, and an
       account,
       { transport: transportOf(sandbox, time, {}), clock: time.clock, random: () => 0.5 },
     );
-    return proveKey(
-      {
-        db: tables.db,
-        exchange,
-        assertHeld: () => undefined,
-        signal: new AbortController().signal,
-        onFailure: () => undefined,
-      },
-      { account: "proven", key: account.credentials.key },
-      "unified",
-    );
+    const key = new AccountKey(tables.db, { account: "proven", key: account.credentials.key });
+    const asking = {
+      exchange,
+      assertHeld: () => undefined,
+      signal: new AbortController().signal,
+      onFailure: () => undefined,
+    };
+    const info = new ExchangeError("refused-permission", "not told");
+    return key.prove(asking, { mode: "unified", info, productTypes: unifiedProductTypes });
   };
-  expect(await own.time.run(proof(own))).toBe("served");
+  expect((await own.time.run(proof(own))).text).toMatch(/serves bills that are stored/);
   await expect(other.time.run(proof(other))).rejects.toThrow(ForeignKeyError);
 });

@@ -34,12 +34,14 @@ export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
   ltvSnapshots: "account",
   ltvDebts: "account",
   ltvCollateral: "account",
+  walletBalances: "account",
   // Joined to the bills of every account.
   businessTypes: "everywhere",
   // A process renews the leases of all its accounts in one statement, which no hanging node may hold up.
   leases: "coordinator",
-  // The unique key spans accounts: it keeps one API key from two of them.
+  // Their unique keys span accounts: they keep one API key and one user from two of them.
   accountKeys: "coordinator",
+  accountUsers: "coordinator",
   keySalt: "coordinator",
   // Read as a whole.
   addedAccounts: "coordinator",

@@ -6,7 +6,7 @@ import { lockMigrations } from "./migrate.ts";
 import { onlyRow } from "./sql/only-row.ts";
 
 const reader = "bill_sync_reader";
-const ofKeys = ["account_keys", "leases", "key_salt"];
+const ofKeys = ["account_keys", "account_users", "leases", "key_salt"];
 
 // What Postgres lets everybody do, whatever else is granted: fill the disk with large objects, and hold locks
 // that others wait for.

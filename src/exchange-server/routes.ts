@@ -1,6 +1,7 @@
 import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
 import { contracts } from "../contract/contracts.ts";
 import { financialRecords } from "../contract/financial-records.ts";
+import { keyInfo } from "../contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
 import {
@@ -12,7 +13,7 @@ import {
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, epochMs, historyMs, unifiedIntervalMaxMs } from "../contract/time.ts";
-import { accountInfo, accountSettings } from "../contract/unified-account.ts";
+import { accountSettings } from "../contract/unified-account.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
 import { illegalTimeRange, readQuery, unknownProduct } from "./read-query.ts";
 import {
@@ -75,7 +76,8 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   signed(financialRecords, "unified", "uta-mgt", serveRecords),
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
   signed(accountSettings, "unified-mode", "uta-mgt", serveSettings),
-  signed(accountInfo, "unified-mode", undefined, serveInfo),
+  signed(keyInfo.classic, "classic", "spot", serveClassicInfo),
+  signed(keyInfo.unified, "unified-mode", undefined, serveUnifiedInfo),
   [symbols.path, { access: "public", operation: symbols, serve: serveSymbols }],
   [contracts.path, { access: "public", operation: contracts, serve: serveContracts }],
   ...serverTimes.map((operation): [string, Route] => [
@@ -184,17 +186,24 @@ async function serveSettings(context: Context, credential: Credential): Promise<
   };
 }
 
-async function serveInfo(context: Context, credential: Credential): Promise<object | Refusal> {
-  const query = readQuery(accountInfo.query, context.query);
-  if (query instanceof Refusal) return query;
-  return {
-    userId: credential.uid,
-    permType: "read-only",
-    permissions: credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [],
-    ips: "",
-    regisTime: "1700000000000",
-    ...credential.info,
-  };
+async function serveClassicInfo({ query }: Context, credential: Credential) {
+  const authorities = credential.permissions.includes("bills")
+    ? ["coor", "cpor", "stor"]
+    : ["stor"];
+  const info = { userId: credential.uid, ips: "", authorities, regisTime: "1700000000000" };
+  return answerOf(query, { ...info, ...credential.info });
+}
+
+async function serveUnifiedInfo({ query }: Context, credential: Credential) {
+  const permissions = credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [];
+  const info = { userId: credential.uid, permType: "read-only", permissions, ips: "" };
+  return answerOf(query, { ...info, regisTime: "1700000000000", ...credential.info });
+}
+
+/** An answer to a question without parameters. */
+function answerOf(query: Context["query"], data: object): object | Refusal {
+  const read = readQuery(keyInfo.unified.query, query);
+  return read instanceof Refusal ? read : data;
 }
 
 async function serveLoanToValue(

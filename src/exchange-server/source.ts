@@ -13,8 +13,8 @@ export type WireAccountMode =
   | "switching"
   | (string & {});
 
-/** `uta-mgt` is the permission to read a unified account: its settings, records and loans. */
-export type Permission = "bills" | "loan-to-value" | "uta-mgt";
+/** `uta-mgt` is the permission to read a unified account: its settings, records and loans; `spot` tells whose key it is. */
+export type Permission = "bills" | "loan-to-value" | "spot" | "uta-mgt";
 
 /** What the server knows about one API key. */
 export type Credential = {

@@ -1,3 +1,5 @@
+import { type KeyInfo, keyInfo } from "../contract/key-info.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
@@ -11,10 +13,11 @@ import {
   modeOf,
   type Wanted,
 } from "./account-state.ts";
+import { failureScope, isOfProductType } from "./failure-scope.ts";
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
 /** What the account settings of the API of unified accounts tell. */
-export type ModeSettings = { readonly accountMode: string; readonly uid: string | null };
+export type ModeSettings = { readonly accountMode: string };
 
 /** The requests that tell an account's mode. Each throws as the client does. */
 export type ModeQuestions = {
@@ -22,9 +25,6 @@ export type ModeQuestions = {
   readonly classic: () => Promise<void>;
   readonly settings: () => Promise<ModeSettings>;
 };
-
-/** An account's mode, and the exchange's user whose account it is: only a unified account is told so. */
-export type ModeAnswer = { readonly mode: AccountMode; readonly uid: string | undefined };
 
 const unifiedWords: readonly string[] = ["unified", "hybrid"];
 
@@ -40,7 +40,7 @@ export async function askMode(
   ask: ModeQuestions,
   account: string,
   last: AccountMode | undefined,
-): Promise<ModeAnswer> {
+): Promise<AccountMode> {
   const order =
     last === "unified" ? (["unified", "classic"] as const) : (["classic", "unified"] as const);
   for (const mode of order) {
@@ -58,14 +58,14 @@ async function askApi(
   ask: ModeQuestions,
   account: string,
   mode: AccountMode,
-): Promise<ModeAnswer | undefined> {
+): Promise<AccountMode | undefined> {
   try {
     if (mode === "classic") {
       await ask.classic();
-      return { mode, uid: undefined };
+      return mode;
     }
-    const { accountMode, uid } = await ask.settings();
-    if (unifiedWords.includes(accountMode)) return { mode, uid: uid ?? undefined };
+    const { accountMode } = await ask.settings();
+    if (unifiedWords.includes(accountMode)) return mode;
     throw new AccountInTransitError(
       account,
       `the exchange calls its mode "${printableLine(accountMode)}"`,
@@ -86,8 +86,12 @@ export type MeetDeps = {
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
-/** What the exchange told of an account, and the streams that are asked for in its mode. */
-export type MetAccount<Stream> = ModeAnswer & { readonly streams: readonly Stream[] };
+/** What the exchange told of an account and its key, and the streams that are asked for in its mode. */
+export type MetAccount<Stream> = {
+  readonly mode: AccountMode;
+  readonly info: KeyInfo | ExchangeError;
+  readonly streams: readonly Stream[];
+};
 
 /**
  * Finds out an account's mode, and which of its product types are asked for in it. The first signed answer
@@ -108,26 +112,43 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
   const streamsOf = (mode: AccountMode) =>
     askedFor(account, state, mode, deps.exchangeNow()).map(streamOf);
   const classic = streamsOf("classic");
+  const asking = <Op extends Operation>(operation: Op) => {
+    const { client, signal, assertHeld, onFailure } = deps;
+    const onAttempt = (failure: ExchangeError | undefined) => {
+      if (failure !== undefined && !isAnswer(failure)) onFailure(failure);
+    };
+    return client.ask(operation, {}, { signal, beforeSend: assertHeld, onAttempt });
+  };
   const ask = {
     classic: () => probeAccount(classic.map(({ reader }) => reader)),
-    settings: () => askSettings(deps),
+    settings: async () => (await asking(accountSettings)).data,
   };
   // Without product types, the settings alone tell the mode: a classic account is refused them.
-  if (account.productTypes.length === 0) {
-    const answer = await askApi(ask, account.name, "unified");
-    return { ...(answer ?? { mode: "classic", uid: undefined }), streams: [] };
-  }
-  const answer = await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
-  return { ...answer, streams: answer.mode === "classic" ? classic : streamsOf(answer.mode) };
+  const mode =
+    account.productTypes.length === 0
+      ? ((await askApi(ask, account.name, "unified")) ?? "classic")
+      : await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
+  const info = await askKeyInfo(async () => (await asking(keyInfo[mode])).data);
+  return { mode, info, streams: mode === "classic" ? classic : streamsOf(mode) };
 }
 
-async function askSettings(deps: MeetDeps): Promise<ModeSettings> {
-  const { client, signal, assertHeld, onFailure } = deps;
-  const onAttempt = (failure: ExchangeError | undefined) => {
-    if (failure !== undefined && failure.kind !== "other-mode") onFailure(failure);
-  };
-  const options = { signal, beforeSend: assertHeld, onAttempt };
-  return (await client.ask(accountSettings, {}, options)).data;
+/** A refusal of what was asked is an answer: the key lacks a right, or the account is in the other mode. */
+const isAnswer = ({ kind }: ExchangeError): boolean =>
+  kind === "other-mode" || isOfProductType(kind);
+
+/**
+ * Asks whose key it is and what it may do.
+ * @returns the error where the exchange does not tell.
+ * @throws ExchangeError where it refuses the key as such.
+ */
+export async function askKeyInfo(ask: () => Promise<KeyInfo>): Promise<KeyInfo | ExchangeError> {
+  try {
+    return await ask();
+  } catch (error) {
+    const isOfKey = failureScope(error) === "account";
+    if (error instanceof ExchangeError && (!isOfKey || error.kind === "other-mode")) return error;
+    throw error;
+  }
 }
 
 /** @throws ReportableError where product types were named and the account's mode has none of them. */

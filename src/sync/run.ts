@@ -60,9 +60,9 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
       new StreamRun(accountDeps, { account: name, productType }, pageHabits);
     const asking = { ...accountDeps, assertHeld: held.assertHeld };
     const accountAnswer = await meetAccount(asking, account, state, streamOf);
-    const { mode, streams, uid } = accountAnswer;
-    await held.prove?.(mode);
-    await held.recordUser?.(uid);
+    const { mode, info, streams } = accountAnswer;
+    const types = streams.map(({ stream }) => stream.productType);
+    await held.prove?.({ mode, info, productTypes: types });
     report = {
       ...report,
       mode,

@@ -1,10 +1,12 @@
 import type { Bill } from "../contract/bill.ts";
 import type { ContractSettings } from "../contract/contracts.ts";
 import type { RowFault } from "../contract/json.ts";
+import type { KeyInfo } from "../contract/key-info.ts";
 import type { LoanToValue } from "../contract/loan-to-value.ts";
 import type { ContractProductType, ProductType } from "../contract/product-types.ts";
 import type { SymbolSettings } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
+import type { ExchangeError } from "../errors.ts";
 import type { AccountMode, AccountState } from "./account-state.ts";
 import type { Interval } from "./intervals.ts";
 
@@ -179,12 +181,19 @@ export type HeldAccount = {
   /** @throws LeaseLostError where another run may have taken the account. */
   assertHeld(): void;
   /**
-   * Proves that the key reads this account's ledger. Called before anything is written. Default no proof.
+   * Decides whether the key is this account's. Called before anything is written. Default no proof.
    * @throws where the key is another account's.
    */
-  prove?(mode: AccountMode): Promise<void>;
-  /** Records whose account it is: the user id that the exchange told, if it did. Default it is not kept. */
-  recordUser?(uid: string | undefined): Promise<void>;
+  prove?(answer: KeyAnswer): Promise<void>;
+};
+
+/** What the exchange told of an account and its key. */
+export type KeyAnswer = {
+  readonly mode: AccountMode;
+  /** The error where it did not tell. */
+  readonly info: KeyInfo | ExchangeError;
+  /** The product types that are asked for. */
+  readonly productTypes: readonly ProductType[];
 };
 
 /** A field of a bill whose stored value differs from the served one; both as text. */

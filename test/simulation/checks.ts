@@ -1,5 +1,6 @@
 import { drizzle } from "drizzle-orm/node-postgres";
 import { billsOperations } from "../../src/contract/bills-api.ts";
+import { keyInfo } from "../../src/contract/key-info.ts";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import type { Database } from "../../src/db/connect.ts";
@@ -162,7 +163,10 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
   }
   const { peaks, refusals } = sandbox.statistics();
   const most = new Map<string, number>(
-    [...billsOperations, accountSettings].map(({ name, limit }) => [name, limit.requests]),
+    [...billsOperations, accountSettings, ...Object.values(keyInfo)].map(({ name, limit }) => [
+      name,
+      limit.requests,
+    ]),
   );
   verdicts.check("within the limit", requestsForBills(sandbox), [
     ...peaks

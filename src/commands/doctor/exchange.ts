@@ -1,11 +1,11 @@
 import { billsApiOf } from "../../contract/bills-api.ts";
+import { type KeyInfo, keyInfo } from "../../contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
 import type { Operation, Query } from "../../contract/operation.ts";
 import type { ProductType } from "../../contract/product-types.ts";
 import { symbols } from "../../contract/symbols.ts";
 import { secondMs } from "../../contract/time.ts";
-import { accountInfo, accountSettings } from "../../contract/unified-account.ts";
-import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
+import { accountSettings } from "../../contract/unified-account.ts";
 import { noStates, readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { lacksRight } from "../../db/database-errors.ts";
@@ -14,8 +14,9 @@ import { holdAccount, Leases } from "../../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../../errors.ts";
 import { readSideBySide } from "../../exchange/accounts-at-once.ts";
 import type { Client } from "../../exchange/client.ts";
+import { keyRightsText } from "../../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
-import { proofText, proveKey } from "../../ledger/account-key.ts";
+import { AccountKey } from "../../ledger/account-key.ts";
 import { formatDuration } from "../../output/format.ts";
 import { printableLine } from "../../printable.ts";
 import {
@@ -24,7 +25,7 @@ import {
   withCredentials,
 } from "../../roster/account.ts";
 import type { Config } from "../../roster/config.ts";
-import { askMode, refuseNothing } from "../../sync/account-mode.ts";
+import { askKeyInfo, askMode, refuseNothing } from "../../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { isOfProductType } from "../../sync/failure-scope.ts";
 import { type Check, checked, failed, ok, type Tell } from "./check.ts";
@@ -107,8 +108,8 @@ async function checkAccount(
     return withLoanToValue(deps, account, await checked(check, tried));
   }
   try {
-    const named = { account: name, key: credentials.key };
-    await refuseTakenKey(db, named);
+    const accountKey = new AccountKey(db, { account: name, key: credentials.key }, account.demo);
+    await accountKey.refuseTaken();
     const leases = new Leases(db);
     await using lease = await holdAccount({ leases, exchange }, { name, uid }, { signal });
     const { assertHeld } = lease;
@@ -116,8 +117,9 @@ async function checkAccount(
       const tried = await tryKey(deps, account, assertHeld);
       const key = keyCheck(name, tried);
       if (key.status === "FAIL") return key;
-      const proving = { db, exchange, signal, assertHeld, onFailure: () => undefined };
-      const text = proofText(await proveKey(proving, named, tried.mode));
+      const proving = { exchange, signal, assertHeld, onFailure: () => undefined };
+      const answer = { ...tried, productTypes: tried.read };
+      const { text } = await accountKey.prove(proving, answer);
       return text === undefined ? key : { ...key, found: `${key.found}; ${text}` };
     };
     return await withLoanToValue(deps, account, await checked(check, proved));
@@ -156,31 +158,19 @@ async function tryKey(
     settings: async () => (await ask(accountSettings, {})).data,
   };
   const known = typesOf("classic").length === 0 ? "unified" : states.of(name).mode?.is;
-  const { mode, uid } = await askMode(asking, name, known);
+  const mode = await askMode(asking, name, known);
   const productTypes = typesOf(mode);
   await tryTypes(productTypes);
   if (productTypes.length === 0) refuseNothing(account, mode);
-  const rights = await rightsOf(exchange.client, signal);
+  const info = await askKeyInfo(async () => (await ask(keyInfo[mode], {})).data);
   return {
     mode,
     readsAll,
     read: productTypes.filter((type) => tried.get(type) === undefined),
     refused: new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : []))),
-    rights,
-    uid: { configured: account.uid, told: uid ?? rights?.userId ?? undefined },
+    info,
+    uid: account.uid,
   };
-}
-
-/**
- * What the exchange says about the key; undefined if it does not answer that. The classic API has
- * no such request. Whether the unified API answers it for a classic account's key is not known, so
- * it is tried.
- */
-async function rightsOf(client: Client, signal: AbortSignal) {
-  const asked = askOnce(client, signal)(accountInfo, {});
-  const isOfKey = (kind: ExchangeErrorKind) => kind === "refused-credentials" || kind === "banned";
-  const refusal = await refusalOf(asked, (kind) => !isOfKey(kind));
-  return refusal === undefined ? (await asked).data : undefined;
 }
 
 /** The refusal of a request, if it is of an expected kind; undefined if it succeeds. Throws other errors. */
@@ -236,21 +226,15 @@ export type TriedKey = {
   readonly readsAll: boolean;
   readonly read: readonly ProductType[];
   readonly refused: ReadonlyMap<ProductType, ExchangeError>;
-  /** What the exchange says about the key, in its own words; undefined if it says nothing. */
-  readonly rights?: KeyRights | undefined;
-  /** The account's user id, as it is configured and as the exchange tells it. */
-  readonly uid?: { readonly configured: string | undefined; readonly told: string | undefined };
-};
-
-type KeyRights = {
-  readonly permType: string | null;
-  readonly permissions: readonly string[];
-  readonly ips: readonly string[];
+  /** The error where the exchange tells nothing about the key. */
+  readonly info: KeyInfo | ExchangeError;
+  /** The account's user id, as it is configured. */
+  readonly uid?: string | undefined;
 };
 
 /** The check of an account's key. Product types with equal refusals are named together. */
 export function keyCheck(account: string, tried: TriedKey): Check {
-  const { mode, readsAll, read, refused, rights, uid } = tried;
+  const { mode, readsAll, read, refused, info, uid } = tried;
   const name = `account ${account}`;
   const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
   const alike = Map.groupBy(refused, ([, { message }]) => message);
@@ -261,36 +245,17 @@ export function keyCheck(account: string, tried: TriedKey): Check {
   if (refusals.length > 0 && (read.length === 0 || !readsAll))
     return { status: "FAIL", name, found: `${found}; refused: ${refusals.join("; ")}` };
   const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
-  const remedies: string[] = [];
-  if (rights === undefined)
-    parts.push(
-      "the exchange did not tell whether it may do more than read, nor its IP addresses: see the key on its site",
-    );
-  else {
-    const words = rights.permissions.map(printableLine);
-    const more = `it may do more than read${words.length === 0 ? "" : `, in ${listed(words)}`}`;
-    const { length } = rights.ips;
-    parts.push(
-      readsOnly(rights) ? "it may only read" : more,
-      `it is bound to ${length === 0 ? "no IP address" : `${length} IP address${length === 1 ? "" : "es"}`}`,
-    );
-    if (!readsOnly(rights)) remedies.push("make a key that may only read: bill-sync needs no more");
-  }
-  if (uid?.configured !== undefined && uid.told !== undefined && uid.configured !== uid.told) {
-    parts.push(
-      `its uid is configured as ${uid.configured}, and the exchange says ${printableLine(uid.told)}`,
-    );
+  const rights = keyRightsText(info);
+  parts.push(rights.text);
+  const remedies = rights.remedy === undefined ? [] : [rights.remedy];
+  const told = info instanceof Error ? null : info.userId;
+  if (uid !== undefined && told !== null && uid !== told) {
+    parts.push(`its uid is configured as ${uid}, and the exchange says ${printableLine(told)}`);
     remedies.push("correct its uid, by which accounts of one user take turns");
   }
   if (remedies.length === 0) return ok(name, parts.join("; "));
   return { status: "warn", name, found: parts.join("; "), remedy: remedies.join("; ") };
 }
-
-/** `read-only` and `read_and_write` were both seen with either separator. */
-const readsOnly = ({ permType, permissions }: KeyRights): boolean =>
-  permType === null
-    ? !permissions.some((one) => /trade|transfer|withdraw/i.test(one))
-    : /^read[-_ ]?only$/i.test(permType);
 
 const listed = (words: readonly string[]): string =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;

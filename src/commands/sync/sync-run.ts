@@ -1,5 +1,4 @@
 import type { ContractProductType } from "../../contract/product-types.ts";
-import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { recordDemo } from "../../db/accounts/decisions.ts";
 import type { Unreachable } from "../../db/citus.ts";
 import type { Database } from "../../db/connect.ts";
@@ -11,8 +10,9 @@ import type { LockWaits } from "../../db/lease/lock-waits.ts";
 import { commitContracts, commitSymbols } from "../../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../../errors.ts";
 import { readSideBySide } from "../../exchange/accounts-at-once.ts";
+import { rightsLine } from "../../exchange/key-rights.ts";
 import { type AccountExchange, type ExchangeAccess, exchangeOf } from "../../exchange/session.ts";
-import { AccountKey, proofText, proveKey } from "../../ledger/account-key.ts";
+import { AccountKey } from "../../ledger/account-key.ts";
 import { countRejected } from "../../ledger/count-rejected.ts";
 import { openStore } from "../../ledger/ledger-store.ts";
 import { replayRejected } from "../../ledger/replay-rows.ts";
@@ -23,10 +23,9 @@ import {
   withCredentials,
 } from "../../roster/account.ts";
 import type { Config } from "../../roster/config.ts";
-import type { AccountMode } from "../../sync/account-state.ts";
 import { type AccountReport, syncAccount } from "../../sync/run.ts";
 import { syncContracts, syncSymbols } from "../../sync/settings-lists.ts";
-import type { LoanToValueCommit, PageCommit } from "../../sync/store.ts";
+import type { KeyAnswer, LoanToValueCommit, PageCommit } from "../../sync/store.ts";
 import type { LoggedEnd } from "../logged-run.ts";
 import { checkAccounts } from "../reconcile/check-accounts.ts";
 import type { Reporter } from "./reporter.ts";
@@ -165,7 +164,8 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
   const { db, signal, reporter, runId, targets, newKey, leases, users, lockWaits } = deps;
   const { name, credentials } = account;
   const named = { account: name, key: credentials.key };
-  await refuseTakenKey(db, named);
+  const key = new AccountKey(db, named, account.demo);
+  await key.refuseTaken();
   await using stack = new AsyncDisposableStack();
   const lease = stack.use(
     await holdAccount(
@@ -175,7 +175,6 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
     ),
   );
   const store = openStore(db, lease, runId, lockWaits);
-  const key = new AccountKey(db, named);
   const { assertHeld } = lease;
   if (targets.has("bills")) {
     const replayed = await replayRejected(db, lease, name, () => signal.throwIfAborted());
@@ -193,18 +192,17 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
       },
     },
     assertHeld,
-    async prove(mode: AccountMode) {
+    async prove(answer: KeyAnswer) {
       const onFailure = noticeFailure(reporter, name);
-      const proving = { db, exchange, assertHeld, signal, onFailure };
-      const proof = newKey ? "vouched" : await proveKey(proving, named, mode);
-      const text = proofText(proof);
+      const proving = { exchange, assertHeld, signal, onFailure };
+      const { isNew, text } = await key.prove(proving, answer, newKey);
       if (text !== undefined) reporter.notice(`${name}: ${text}`);
-      await key.take((tx) => checkLease(tx, lease), proof);
+      if (isNew) reporter.notice(`${name}: ${rightsLine(answer.info)}`);
+      await key.take((tx) => checkLease(tx, lease));
       await recordDemo(db, name, account.demo ?? false);
-    },
-    async recordUser(userId: string | undefined) {
-      const uid = account.uid ?? userId;
-      await recordUser(db, lease, uid);
+      const shared = await key.sharedUser();
+      const uid = account.uid ?? shared?.uid;
+      await recordUser(db, [name, ...(account.uid ? [] : (shared?.accounts ?? []))], uid);
       if (uid !== undefined) await lease.asUser(uid);
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

@@ -1,5 +1,4 @@
 import type { ProductType } from "../../contract/product-types.ts";
-import { refuseTakenKey } from "../../db/accounts/account-keys.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
 import type { Database } from "../../db/connect.ts";
 import { shareAddress } from "../../db/lease/holders.ts";
@@ -10,7 +9,7 @@ import { LockWaits } from "../../db/lease/lock-waits.ts";
 import { type ExchangeError, firstThrown } from "../../errors.ts";
 import { readSideBySide } from "../../exchange/accounts-at-once.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
-import { AccountKey, proofText, proveKey } from "../../ledger/account-key.ts";
+import { AccountKey } from "../../ledger/account-key.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { streamName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
@@ -95,7 +94,8 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
   try {
     const account = await withCredentials(wanted, signal);
     const named = { account: name, key: account.credentials.key };
-    await refuseTakenKey(db, named);
+    const key = new AccountKey(db, named, account.demo);
+    await key.refuseTaken();
     const exchange = exchangeOf(config, account, access);
     await using lease = await holdAccount(
       { leases, exchange },
@@ -107,7 +107,6 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
-    const key = new AccountKey(db, named);
     const opened = openVerifyStore(db, lease, runId, lockWaits);
     const verifying: VerifyDeps = {
       ...asking,
@@ -118,18 +117,16 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
         notice(`${streamName(stream)}: a request failed: ${message}`),
     };
     const met = await meetStreams(db, { asking, verifying }, account);
-    const uid = account.uid ?? met.uid;
-    if (uid !== undefined) await lease.asUser(uid);
     const apart = notCompared(
       (await readAccountStates(db, name)).of(name).stored,
       account,
       met.mode,
     );
     if (apart !== undefined) notice(apart);
-    const proof = await proveKey({ db, exchange, assertHeld, signal, onFailure }, named, met.mode);
-    const text = proofText(proof);
+    const answer = { ...met, productTypes: met.streams.map(productTypeOf) };
+    const { text } = await key.prove({ exchange, assertHeld, signal, onFailure }, answer);
     if (text !== undefined) notice(`${name}: ${text}`);
-    if (repair) await key.take((tx) => checkLease(tx, lease), proof);
+    if (repair) await key.take((tx) => checkLease(tx, lease));
     streams = await verifyBills(met.streams, span);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];

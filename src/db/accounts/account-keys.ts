@@ -1,15 +1,35 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
+import type { ProductType } from "../../contract/product-types.ts";
 import { KeyTakenError } from "../../errors.ts";
 import { shellWord } from "../../printable.ts";
 import type { Secret } from "../../secret.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
 import { timeText } from "../sql/time-text.ts";
 import { forgetRefusals } from "./account-states.ts";
 
 /** An account's name here, and the API key that is to be used under it. */
 export type NamedKey = { readonly account: string; readonly key: Secret };
+
+/** The exchange's user as {@link accountUsers} names him, and the ledgers of his that are read. */
+export type User = { readonly userId: string; readonly productTypes: readonly ProductType[] };
+
+/** A key that has not served bills of two times, and since when it reads the account. */
+export type UnprovenKey = { readonly fingerprint: string; readonly since: string };
+
+/** What earlier runs have learned about a key and its account. */
+export type KeyState = {
+  /** Undefined where the database has no salt yet. */
+  readonly fingerprint: string | undefined;
+  /** Whether rows of this account were stored with the key. */
+  readonly isRecorded: boolean;
+  /** The key that reads the account and has proven nothing yet: this one or another one. */
+  readonly unproven: UnprovenKey | undefined;
+  /** The user whose account it is; undefined where the exchange never told. */
+  readonly userId: string | undefined;
+};
 
 /**
  * Checks that no rows were stored under another name with this key. Writes nothing.
@@ -20,25 +40,45 @@ export async function refuseTakenKey(db: Database, named: NamedKey): Promise<voi
   if (salt !== undefined) await refuseOther(db, named, fingerprintOf(named.key, salt));
 }
 
-/** What earlier runs have learned about a key. */
-export type KeyState = {
-  /** Undefined where the database has no salt yet. */
-  readonly fingerprint: string | undefined;
-  /** Whether rows of this account were stored with the key. */
-  readonly isRecorded: boolean;
-  /** The key that reads the account and has proven nothing yet: this one or another one. */
-  readonly unproven: UnprovenKey | undefined;
-};
+export const readKeyState = (db: Database, { account, key }: NamedKey): Promise<KeyState> =>
+  withDatabaseErrors(async () => {
+    const salt = await readSalt(db);
+    const fingerprint = salt === undefined ? undefined : fingerprintOf(key, salt);
+    const { rows } = await db.execute<{ userId: string }>(sql`
+      select user_id as "userId" from account_users where account = ${account} limit 1`);
+    return {
+      fingerprint,
+      isRecorded: fingerprint !== undefined && (await accountOf(db, fingerprint)) === account,
+      unproven: await readUnproven(db, account),
+      userId: rows[0]?.userId,
+    };
+  });
 
-/** A key that has not served bills of two times, and since when it reads the account. */
-export type UnprovenKey = { readonly fingerprint: string; readonly since: string };
+/** The accounts under which ledgers of a user are stored. @param productTypes only these; default all. */
+export async function accountsOfUser(
+  db: Queryable,
+  userId: string,
+  productTypes?: readonly ProductType[],
+): Promise<readonly string[]> {
+  const { rows } = await db.execute<{ account: string }>(sql`
+    select distinct account
+    from account_users
+    where user_id = ${userId}
+      and ${productTypes === undefined ? sql`true` : sql`product_type = any(${textArray(productTypes)}::text[])`}
+    order by account`);
+  return rows.map(({ account }) => account);
+}
 
-export async function readKeyState(db: Database, { account, key }: NamedKey): Promise<KeyState> {
-  const salt = await readSalt(db);
-  const unproven = await withDatabaseErrors(() => readUnproven(db, account));
-  if (salt === undefined) return { fingerprint: undefined, isRecorded: false, unproven };
-  const fingerprint = fingerprintOf(key, salt);
-  return { fingerprint, isRecorded: (await accountOf(db, fingerprint)) === account, unproven };
+/** @throws KeyTakenError where one of the user's ledgers is stored under another name. */
+export async function refuseTakenUser(
+  db: Queryable,
+  account: string,
+  { userId, productTypes }: User,
+): Promise<void> {
+  const accounts = await accountsOfUser(db, userId, productTypes);
+  const other = accounts.find((name) => name !== account);
+  if (other !== undefined)
+    throw taken(account, other, `user ${userId}'s ledger, which this API key reads,`);
 }
 
 async function readUnproven(db: Queryable, account: string): Promise<UnprovenKey | undefined> {
@@ -51,47 +91,74 @@ async function readUnproven(db: Queryable, account: string): Promise<UnprovenKey
   return rows[0];
 }
 
-export type TakingSteps = {
+export type Taking = {
+  /** Fails the transaction where another run may hold the account. */
   readonly check: (tx: Transaction) => Promise<unknown>;
+  /** Remembers what is covered, and can make unread what was covered since the last key began. */
   readonly begin: (tx: Transaction, forgets: boolean) => Promise<void>;
+  /** Whether the key needs no proof by the bills that it will serve. */
+  readonly isProven: boolean;
+  /** Undefined where the exchange did not tell. */
+  readonly user?: User | undefined;
 };
 
 /**
- * Makes a key the one that reads an account. What an unproven key before it has read is read again: a key of
- * another, empty account would else hide all that it was not served.
- *
- * @param steps `check` fails the transaction where another run may hold the account; `begin` remembers what
- *   is covered, and can make unread before what the last key has covered.
- * @param isProven whether the key was served bills of the account.
+ * Makes a key the one that reads an account. What an unproven key before it, or another user's, has read is read
+ * again: a key of another, empty account would else hide all that it was not served.
  * @returns the key, if it has proven nothing yet.
+ * @throws KeyTakenError where one of the user's ledgers is stored under another name.
  */
 export async function takeKey(
   db: Database,
-  { check, begin }: TakingSteps,
   { account, key }: NamedKey,
-  isProven: boolean,
+  { check, begin, isProven, user }: Taking,
 ): Promise<UnprovenKey | undefined> {
   const fingerprint = fingerprintOf(key, await makeSalt(db));
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       await check(tx);
       const before = await readUnproven(tx, account);
-      if (before?.fingerprint === fingerprint) return before;
-      await begin(tx, before !== undefined);
-      if (before !== undefined) await forgetKey(tx, account, before.fingerprint);
-      // What the exchange refused to the previous key, it may grant to this one.
-      await forgetRefusals(tx, account);
-      await setUnproven(tx, account, isProven ? null : fingerprint);
+      const isOtherUser = user !== undefined && (await takeUser(tx, account, user));
+      const isRecorded = before === undefined && (await accountOf(tx, fingerprint)) === account;
+      if (isOtherUser || !(isRecorded || before?.fingerprint === fingerprint)) {
+        await begin(tx, isOtherUser || before !== undefined);
+        if (isOtherUser || before !== undefined)
+          await forgetKeys(tx, account, isOtherUser ? undefined : before?.fingerprint);
+        // What the exchange refused to the previous key, it may grant to this one.
+        await forgetRefusals(tx, account);
+        await setUnproven(tx, account, isProven ? null : fingerprint);
+      } else if (user !== undefined && before !== undefined) await setUnproven(tx, account, null);
       return readUnproven(tx, account);
     }),
   );
 }
 
-async function forgetKey(tx: Transaction, account: string, fingerprint: string): Promise<void> {
+/** @returns whether the account was another user's until now. */
+async function takeUser(tx: Transaction, account: string, user: User): Promise<boolean> {
+  const { rows } = await tx.execute<{ userId: string; productType: ProductType }>(sql`
+    select user_id as "userId", product_type as "productType"
+    from account_users
+    where account = ${account}`);
+  const isOther = rows.some(({ userId }) => userId !== user.userId);
+  const before = isOther ? [] : rows.map(({ productType }) => productType);
+  const added = user.productTypes.filter((type) => !before.includes(type)).toSorted();
+  if (isOther) await tx.execute(sql`delete from account_users where account = ${account}`);
+  if (added.length === 0) return isOther;
+  await tx.execute(sql`
+    insert into account_users (user_id, product_type, account, seen_at)
+    select ${user.userId}, product_type, ${account}, statement_timestamp()
+    from unnest(${textArray(added)}::text[]) as added (product_type)
+    on conflict (user_id, product_type) do nothing`);
+  await refuseTakenUser(tx, account, user);
+  return isOther;
+}
+
+/** @param fingerprint only this key; undefined for all of the account's. */
+async function forgetKeys(tx: Transaction, account: string, fingerprint: string | undefined) {
   await tx.execute(sql`
     delete from account_keys
-    where fingerprint = ${fingerprint}
-      and account = ${account}`);
+    where account = ${account}
+      and fingerprint = coalesce(${fingerprint ?? null}, fingerprint)`);
 }
 
 async function setUnproven(tx: Transaction, account: string, fingerprint: string | null) {
@@ -154,20 +221,18 @@ async function readSalt(db: Database): Promise<string | undefined> {
 
 /** The salt, made by whoever needs it first. */
 async function makeSalt(db: Database): Promise<string> {
-  const known = await readSalt(db);
-  if (known !== undefined) return known;
+  const salt = await readSalt(db);
+  if (salt !== undefined) return salt;
   await withDatabaseErrors(() =>
     db.execute(sql`
       insert into key_salt (is_only, salt)
       values (true, ${randomBytes(32).toString("hex")})
       on conflict (is_only) do nothing`),
   );
-  const made = await readSalt(db);
-  if (made === undefined) throw new Error("defect: the salt that was just made is not there");
-  return made;
+  return makeSalt(db);
 }
 
-async function accountOf(db: Database, fingerprint: string): Promise<string | undefined> {
+async function accountOf(db: Queryable, fingerprint: string): Promise<string | undefined> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ account: string }>(sql`
       select account from account_keys where fingerprint = ${fingerprint}`),
@@ -176,11 +241,14 @@ async function accountOf(db: Database, fingerprint: string): Promise<string | un
 }
 
 async function refuseOther(db: Database, { account }: NamedKey, fingerprint: string) {
-  const known = await accountOf(db, fingerprint);
-  if (known === undefined || known === account) return;
-  throw new KeyTakenError(
-    `this API key's ledger is stored as account ${known}, and as ${account} it would be ` +
-      `stored twice; name the account ${known} again, or rename what is stored: ` +
-      `bill-sync accounts rename ${shellWord(known)} ${shellWord(account)}`,
-  );
+  const other = await accountOf(db, fingerprint);
+  if (other !== undefined && other !== account)
+    throw taken(account, other, "this API key's ledger");
 }
+
+const taken = (account: string, other: string, what: string): KeyTakenError =>
+  new KeyTakenError(
+    `${what} is stored as account ${other}, and as ${account} it would be ` +
+      `stored twice; name the account ${other} again, or rename what is stored: ` +
+      `bill-sync accounts rename ${shellWord(other)} ${shellWord(account)}`,
+  );

@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { textArray } from "../sql/array-literal.ts";
 import { isOneOf } from "../sql/one-of.ts";
-import { isUserKey, type LeaseInUse } from "./lease.ts";
+import { isUserKey } from "./lease.ts";
 
 /**
  * Every account that was ever synced or restored: a lease that is given back keeps its row. In a
@@ -29,8 +30,8 @@ export async function nameRestored(db: Queryable): Promise<void> {
 }
 
 /**
- * The exchange's user of each account, by name, as the last sync of it knew. Accounts of one user share
- * the user's rate limit.
+ * The exchange's user of each account, by name, where he is configured or has several accounts here, which share
+ * his rate limit.
  */
 export type Users = ReadonlyMap<string, string>;
 
@@ -46,18 +47,17 @@ export async function readUsers(db: Queryable, accounts?: readonly string[]): Pr
   });
 }
 
-/** Records the user of an account whose lease is held; undefined where the user is not known. */
+/** Records the user of these accounts; undefined where nothing is to be shared. */
 export async function recordUser(
   db: Database,
-  { account, epoch }: Pick<LeaseInUse, "account" | "epoch">,
+  accounts: readonly string[],
   uid: string | undefined,
 ): Promise<void> {
   await withDatabaseErrors(() =>
     db.execute(sql`
       update leases
       set uid = ${uid ?? null}
-      where account = ${account}
-        and epoch = ${epoch}
+      where account = any(${textArray(accounts)}::text[])
         and uid is distinct from ${uid ?? null}`),
   );
 }

@@ -1,5 +1,14 @@
 import { sql } from "drizzle-orm";
-import { bigint, boolean, check, index, pgTable, text, unique } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  pgTable,
+  primaryKey,
+  text,
+  unique,
+} from "drizzle-orm/pg-core";
 import { key, time } from "./columns.ts";
 
 /** An account that was added by command, without its credentials. */
@@ -49,6 +58,25 @@ export const accountKeys = pgTable("account_keys", {
   account: key("account").notNull(),
   seenAt: time("seen_at").notNull(),
 });
+
+/**
+ * The exchange's user whose ledger it is, and the account under which it is stored. The primary key does not contain the
+ * account, so that the server itself refuses one user's ledger under two names.
+ */
+export const accountUsers = pgTable(
+  "account_users",
+  {
+    /** The user's id; `demo ` before it for a key of demo trading. */
+    userId: key("user_id").notNull(),
+    productType: key("product_type").notNull(),
+    account: key("account").notNull(),
+    seenAt: time("seen_at").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.userId, t.productType] }),
+    index("account_users_account").on(t.account),
+  ],
+);
 
 /**
  * The one salt of the database's fingerprints. With a salt for each key, one key under two names would go

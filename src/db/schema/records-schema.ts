@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import {
+  boolean,
   check,
   json,
   jsonb,
@@ -174,5 +175,31 @@ export const ltvCollateral = pgTable(
   (t) => [
     primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt, t.coin] }),
     allFinite("ltv_collateral_finite", t),
+  ],
+);
+
+/**
+ * What the exchange said that a wallet holds of a coin, while no bill came: the same from `taken_at` to `held_until`. The
+ * check compares it with the bills up to `held_until`.
+ */
+export const walletBalances = pgTable(
+  "wallet_balances",
+  {
+    account: key("account").notNull(),
+    /** The wallet; "UTA" in a unified account. */
+    productType: key("product_type").notNull(),
+    coin: key("coin").notNull(),
+    takenAt: time("taken_at").notNull(),
+    heldUntil: time("held_until").notNull(),
+    balance: numeric("balance").notNull(),
+    /** Whether it is only supposed that bills' balances are of this kind: in union mode, and in a unified account. */
+    isSupposed: boolean("is_supposed").notNull(),
+    /** The balance that follows from the bills, as the last check found; null before one, or where none follows. */
+    expected: numeric("expected"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.coin, t.takenAt] }),
+    check("wallet_balances_time", sql`${t.takenAt} <= ${t.heldUntil}`),
+    allFinite("wallet_balances_finite", t),
   ],
 );

@@ -155,6 +155,8 @@ export const streams = pgTable(
      */
     unprovenKey: text("unproven_key"),
     unprovenSince: time("unproven_since"),
+    /** When the exchange last refused the account's balances to its key; null where it does not. */
+    balancesRefusedAt: time("balances_refused_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType] }),
