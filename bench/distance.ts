@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { messageOf } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "../test/support/accounts-file.ts";
-import { distantServer, type Link } from "../test/support/distant-server.ts";
+import { distantServer, type Link } from "../test/support/tcp-proxy.ts";
 import { openDatabases, query } from "./backfill/databases.ts";
 import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";

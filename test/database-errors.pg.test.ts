@@ -35,8 +35,7 @@ import {
   timesOf,
   untilBlocked,
 } from "./support/held-store.ts";
-import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
-import { tlsProxyTo } from "./support/tls-proxy.ts";
+import { type Fate, proxyTo, tlsProxyTo } from "./support/tcp-proxy.ts";
 
 const password = "hunter2-and-more";
 const window = minutes(0, 10);

@@ -5,8 +5,8 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { distantServer, type Link } from "./support/distant-server.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+import { distantServer, type Link } from "./support/tcp-proxy.ts";
 
 const productType = "USDT-FUTURES";
 // Some 20 s where nothing else is at work.
