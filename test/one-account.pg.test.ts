@@ -25,6 +25,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     "what is retired or refused, of the accounts of a command",
   ],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
+  [/ distinct run_id from rejected_bills/, "which old runs are kept: those of rejected rows"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ from streams where planned_at /, "what time it is at the exchange"],
   [/^select count\(\*\) as ledgers from streams /, "status: how many ledgers there are"],
