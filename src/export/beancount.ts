@@ -2,59 +2,43 @@ import { dayMs, epochMs, isoTime } from "../contract/time.ts";
 import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import { add, type Decimal, decimalText, hasAtMostDigits, zero } from "./decimal.ts";
-import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import type { ExportedBill, Format } from "./exported-bill.ts";
+import type { Posting } from "./journal.ts";
 import {
-  type Adjustment,
-  closingText,
-  type JournalEntry,
-  type Posting,
-  printJournal,
-  type TimeOf,
-  timeIn,
-} from "./journal.ts";
-import { endsLikeFingerprint, fingerprint, joinParts, namesBy, spellParts } from "./names.ts";
-
-const heading = `; an exchange's bills: export --format beancount
-`;
-const title = `option "title" "bill-sync"
-`;
+  type Dialect,
+  endsLikeFingerprint,
+  fingerprint,
+  joinParts,
+  spellParts,
+  writeJournal,
+} from "./journal-text.ts";
 
 // All accounts open on this day: ledgers are written one after another, and may share an account.
 const openedOn = "1970-01-01";
 
 /** A journal that `bean-check` accepts. Every balance is asserted with no tolerance at all. */
-export async function* toBeancount(pages: BillPages, options: FormatOptions = {}): Chunks {
-  yield options.before === undefined ? heading + title : heading;
-  yield* printJournal(pages, options, openPrinter(timeIn(options.zone)));
-}
+export const toBeancount: Format = (pages, options = {}) =>
+  writeJournal(pages, options, beancount(options.before === undefined));
 
-function openPrinter(timeOf: TimeOf): (entry: JournalEntry) => string {
-  const accountName = namesBy(spellAccount, { tool: "beancount", what: "account" });
-  const commodity = namesBy(commodityName, { tool: "beancount", what: "commodity" });
-  const declared = new Set<string>();
-  const refuseInexact = openSums();
-  const declare = (line: string, details = ""): string => {
-    if (declared.has(line)) return "";
-    declared.add(line);
-    return `\n${openedOn} ${line}\n${details}`;
-  };
-  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(joinParts(account));
-  const declarations = (posting: Posting) =>
-    declare(`commodity ${commodity(posting.coin)}`, `  name: ${quoted(posting.coin)}\n`) +
-    declare(`open ${accountOf(posting)}`);
-  const postingLine = (posting: Posting) =>
-    `  ${accountOf(posting)}  ${decimalText(posting.amount)} ${commodity(posting.coin)}\n`;
-  return (entry) => {
-    if (entry.kind === "balance") {
-      const { day, coin, balance } = entry;
-      return `\n${dayAfter(day)} balance ${accountOf(entry)}  ${decimalText(balance)} ~ 0 ${commodity(coin)}\n`;
-    }
-    const { bill, postings, day } = entry;
-    for (const posting of postings) refuseInexact(bill, posting);
-    const head = headOf(entry, timeOf);
-    return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
-  };
-}
+/** @param isFirst whether it continues no other journal, which has the title. */
+const beancount = (isFirst: boolean): Dialect => ({
+  tool: "beancount",
+  heading: `; an exchange's bills: export --format beancount\n${isFirst ? 'option "title" "bill-sync"\n' : ""}`,
+  spellAccount,
+  spellCoin: commodityName,
+  declareCoin: (spelled, coin) => `\n${openedOn} commodity ${spelled}\n  name: ${quoted(coin)}\n`,
+  declareAccount: (spelled) => `\n${openedOn} open ${spelled}\n`,
+  indent: "  ",
+  balance: (day, account, balance, coin) =>
+    `\n${dayAfter(day)} balance ${account}  ${balance} ~ 0 ${coin}\n`,
+  head(title, tags) {
+    const [payee, narration] =
+      "why" in title ? [title.kind, title.why] : [title.businessType, title.symbol ?? ""];
+    const metadata = tags.map(([name, value]) => `  ${name}: ${quoted(value)}\n`).join("");
+    return `${quoted(payee)} ${quoted(narration)}\n${metadata}`;
+  },
+  refuseInexact: openSums(),
+});
 
 // Beancount computes with Python's decimals, at their default of 28 digits. It has no option for more.
 const digitsMax = 28;
@@ -78,41 +62,6 @@ function openSums(): (bill: ExportedBill, posting: Posting) => void {
 
 /** Beancount checks an assertion at the beginning of its day, so a day's closing balance is dated the next day. */
 const dayAfter = (day: string): string => isoTime(epochMs(Date.parse(day) + dayMs)).slice(0, 10);
-
-function headOf(entry: Exclude<JournalEntry, { kind: "balance" }>, timeOf: TimeOf): string {
-  const { kind, bill } = entry;
-  if (kind === "bill") return billHead(bill, timeOf(bill.cTime));
-  if (kind === "closing") {
-    const metadata = [
-      ["time", timeOf(entry.at)],
-      ["category", kind],
-    ];
-    return `${quoted(kind)} ${quoted(closingText)}\n${metadataLines(metadata)}`;
-  }
-  return adjustmentHead(bill, kind, timeOf(bill.cTime));
-}
-
-function billHead(bill: ExportedBill, time: string): string {
-  const { billId, businessType, symbol, category, feeByCoupon, amount } = bill;
-  const metadata = [
-    ["bill_id", billId],
-    ["time", time],
-    ["category", category],
-    ...(symbol === null ? [] : [["symbol", symbol]]),
-    ...(feeByCoupon === null ? [] : [["fee_by_coupon", feeByCoupon]]),
-    ...(category === "margin" ? [["margin_moved", amount]] : []),
-  ];
-  return `${quoted(businessType)} ${quoted(symbol ?? "")}\n${metadataLines(metadata)}`;
-}
-
-const adjustmentHead = (bill: ExportedBill, kind: Adjustment, time: string): string =>
-  `${quoted(kind)} ${quoted(`as the balance of bill ${bill.billId} shows`)}\n${metadataLines([
-    ["time", time],
-    ["category", kind],
-  ])}`;
-
-const metadataLines = (metadata: readonly (readonly string[])[]): string =>
-  metadata.map(([key, value = ""]) => `  ${key}: ${quoted(value)}\n`).join("");
 
 const spellAccount = (name: string): string =>
   spellParts(name, (part, place, parts) => {

@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import { ReportableError } from "../errors.ts";
+import { printableLine } from "../printable.ts";
+import { decimalText } from "./decimal.ts";
+import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import { closingText, type JournalEntry, type Posting, printJournal, timeIn } from "./journal.ts";
+
+/** How a journal of one tool is written. */
+export type Dialect = {
+  readonly tool: string;
+  readonly heading: string;
+  /** How an account, whose parts are joined, and a coin are spelled. */
+  readonly spellAccount: (name: string) => string;
+  readonly spellCoin: (coin: string) => string;
+  /** What declares a commodity, and an account. */
+  readonly declareCoin: (spelled: string, coin: string) => string;
+  readonly declareAccount: (spelled: string) => string;
+  readonly indent: string;
+  /** The assertion of a day's closing balance. */
+  readonly balance: (day: string, account: string, balance: string, coin: string) => string;
+  /** The lines of an entry before its postings, but for its day. `tags` are names and values. */
+  readonly head: (title: Title, tags: readonly (readonly [string, string])[]) => string;
+  /** @throws ReportableError for an amount that the tool would not read exactly. */
+  readonly refuseInexact: (bill: ExportedBill, posting: Posting) => void;
+};
+
+/** What an entry is about: a bill, or the kind of what stands for none, and why. */
+export type Title = ExportedBill | { readonly kind: string; readonly why: string };
+
+/** Writes a journal in a dialect. Every account and commodity is declared before its first use. */
+export async function* writeJournal(
+  pages: BillPages,
+  options: FormatOptions,
+  dialect: Dialect,
+): Chunks {
+  yield dialect.heading;
+  yield* printJournal(pages, options, openPrinter(dialect, options.zone));
+}
+
+function openPrinter(dialect: Dialect, zone: string | undefined): (entry: JournalEntry) => string {
+  const { tool, indent } = dialect;
+  const timeOf = timeIn(zone);
+  const accountName = namesBy(dialect.spellAccount, { tool, what: "account" });
+  const coinName = namesBy(dialect.spellCoin, { tool, what: "commodity" });
+  const declared = new Set<string>();
+  const once = (declaration: string): string => {
+    if (declared.has(declaration)) return "";
+    declared.add(declaration);
+    return declaration;
+  };
+  const accountOf = ({ account }: Pick<Posting, "account">) => accountName(joinParts(account));
+  const declarations = (posting: Posting) =>
+    once(dialect.declareCoin(coinName(posting.coin), posting.coin)) +
+    once(dialect.declareAccount(accountOf(posting)));
+  const postingLine = (posting: Posting) =>
+    `${indent}${accountOf(posting)}  ${decimalText(posting.amount)} ${coinName(posting.coin)}\n`;
+  return (entry) => {
+    const { day } = entry;
+    if (entry.kind === "balance") {
+      const balance = decimalText(entry.balance);
+      return dialect.balance(day, accountOf(entry), balance, coinName(entry.coin));
+    }
+    const { bill, postings, kind } = entry;
+    for (const posting of postings) dialect.refuseInexact(bill, posting);
+    const why = kind === "closing" ? closingText : `as the balance of bill ${bill.billId} shows`;
+    const tags: readonly (readonly [string, string])[] =
+      kind === "bill"
+        ? tagsOf(bill, timeOf(bill.cTime))
+        : [
+            ["time", timeOf(kind === "closing" ? entry.at : bill.cTime)],
+            ["category", kind],
+          ];
+    const head = dialect.head(kind === "bill" ? bill : { kind, why }, tags);
+    return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
+  };
+}
+
+const tagsOf = (
+  { billId, category, symbol, feeByCoupon, amount }: ExportedBill,
+  time: string,
+): readonly (readonly [string, string])[] => [
+  ["bill_id", billId],
+  ["time", time],
+  ["category", category],
+  ...(symbol === null ? [] : [["symbol", symbol] as const]),
+  ...(feeByCoupon === null ? [] : [["fee_by_coupon", feeByCoupon] as const]),
+  ...(category === "margin" ? [["margin_moved", amount] as const] : []),
+];
+
+/**
+ * Spells names as a journal allows them, and remembers each. Two names that would be spelled alike are
+ * refused, since their sums would be merged.
+ */
+export function namesBy(
+  spell: (name: string) => string,
+  { tool, what }: { readonly tool: string; readonly what: string },
+): (name: string) => string {
+  const spelled = new Map<string, string>();
+  const taken = new Map<string, string>();
+  return (name) => {
+    const known = spelled.get(name);
+    if (known !== undefined) return known;
+    const made = spell(name);
+    const other = taken.get(made);
+    if (other !== undefined) {
+      throw new ReportableError(
+        `"${shown(other)}" and "${shown(name)}" are both ${made} as ${what} of ${tool}; export them apart, ` +
+          "by --account or --product, or in another format",
+      );
+    }
+    spelled.set(name, made);
+    taken.set(made, name);
+    return made;
+  };
+}
+
+// No text in Postgres can hold this character.
+const separator = "\0";
+
+/** A name of several parts as one text, to be made by {@link spellParts}. */
+export const joinParts = (parts: readonly string[]): string => parts.join(separator);
+
+export const spellParts = (
+  name: string,
+  spell: (part: string, place: number, parts: readonly string[]) => string,
+): string => name.split(separator).map(spell).join(":");
+
+const shown = (name: string): string => printableLine(name.replaceAll(separator, ":"));
+
+/** Six hexadecimal digits that tell apart names that are spelled alike. */
+export const fingerprint = (name: string): string =>
+  createHash("sha256").update(name).digest("hex").slice(0, 6).toUpperCase();
+
+/** Whether a name could be taken for another one with its {@link fingerprint}. */
+export const endsLikeFingerprint = (name: string): boolean => /[-_][0-9A-F]{6}$/.test(name);
