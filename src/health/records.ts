@@ -43,76 +43,61 @@ export async function readRecords(
   db: Queryable,
   accounts?: readonly string[],
 ): Promise<RecordsStatus> {
-  return withDatabaseErrors(async () => ({
-    symbols: await readSymbols(db),
-    contracts: await readContracts(db),
-    loanToValue: await readLoanToValue(db, accounts),
-  }));
+  return withDatabaseErrors(async () => {
+    const lists = await readLists(db);
+    const [symbols] = lists.filter(({ productType }) => productType === "spot");
+    const { productType: _, ...pairs } = symbols ?? {};
+    return {
+      symbols: symbols && (pairs as SymbolsStatus),
+      contracts: lists.filter(({ productType }) => productType !== "spot"),
+      loanToValue: await readLoanToValue(db, accounts),
+    };
+  });
 }
 
-async function readSymbols(db: Queryable): Promise<SymbolsStatus | undefined> {
-  const { rows } = await db.execute<{ pairs: number; gone: number; read_at: string }>(sql`
+/** The stored lists, that of the pairs under the name `spot`. */
+async function readLists(db: Queryable): Promise<readonly ContractsStatus[]> {
+  const { rows } = await db.execute<
+    Omit<ContractsStatus, "readAt"> & { readonly readAt: string }
+  >(sql`
     select
-      (select count(*)::int from symbols) as pairs,
-      (select count(*)::int from symbols where gone_at is not null) as gone,
-      ${msOf(sql`read_at`)} as read_at
-    from symbol_lists
-    where market = 'spot'`);
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  return { pairs: row.pairs, gone: row.gone, readAt: timeFrom(row.read_at) };
-}
-
-async function readContracts(db: Queryable): Promise<readonly ContractsStatus[]> {
-  const { rows } = await db.execute<{
-    market: string;
-    pairs: number;
-    gone: number;
-    read_at: string;
-  }>(sql`
-    select
-      market,
-      count(symbol)::int as pairs,
+      market as "productType",
+      count(listed)::int as pairs,
       count(gone_at)::int as gone,
-      ${msOf(sql`read_at`)} as read_at
+      ${msOf(sql`read_at`)} as "readAt"
     from symbol_lists
-    left join contracts on product_type = market
-    where market <> 'spot'
+    left join (
+      select 'spot' as market, symbol as listed, gone_at
+      from symbols
+      union all
+      select product_type, symbol, gone_at
+      from contracts
+    ) as stored using (market)
     group by market
     order by market`);
-  return rows.map(({ market, pairs, gone, read_at }) => ({
-    productType: market,
-    pairs,
-    gone,
-    readAt: timeFrom(read_at),
-  }));
+  return rows.map((row) => ({ ...row, readAt: timeFrom(row.readAt) }));
 }
 
 async function readLoanToValue(
   db: Queryable,
   accounts: readonly string[] | undefined,
 ): Promise<readonly LoanToValueStatus[]> {
-  const { rows } = await db.execute<{
-    account: string;
-    risk_unit_id: string;
-    ltv: string | null;
-    taken_at: string;
-    held_until: string;
-  }>(sql`
+  const { rows } = await db.execute<
+    Record<"account" | "riskUnitId" | "takenAt" | "heldUntil", string> & { ltv: string | null }
+  >(sql`
     select distinct on (account, risk_unit_id)
       account,
-      risk_unit_id,
+      risk_unit_id as "riskUnitId",
       ltv::text,
-      ${msOf(sql`taken_at`)} as taken_at,
-      ${msOf(sql`held_until`)} as held_until
+      ${msOf(sql`taken_at`)} as "takenAt",
+      ${msOf(sql`held_until`)} as "heldUntil"
     from ltv_snapshots
     where ${isOneOf(accounts)}
     order by account, risk_unit_id, taken_at desc`);
-  return rows.map((row) => ({
-    account: row.account,
-    riskUnitId: row.risk_unit_id === "" ? undefined : row.risk_unit_id,
-    ltv: row.ltv,
-    takenAt: timeFrom(row.taken_at),
-    heldUntil: timeFrom(row.held_until),
+  return rows.map(({ riskUnitId, takenAt, heldUntil, ...row }) => ({
+    ...row,
+    riskUnitId: riskUnitId === "" ? undefined : riskUnitId,
+    takenAt: timeFrom(takenAt),
+    heldUntil: timeFrom(heldUntil),
   }));
 }
