@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import LongestFirst from "./test/support/longest-first.ts";
 
 const postgresTests = "test/**/*.pg.test.ts";
-const programSetup = "test/support/program-setup.ts";
+const programSetup = "test/support/built-program.ts";
 
 export default defineConfig({
   test: {

@@ -4,7 +4,7 @@ import { readdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { Client } from "pg";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
 import { openSandbox, sandboxEnvironment } from "../src/sandbox/sandbox.ts";
 import { temporaryFolder } from "./support/cli.ts";
@@ -29,8 +29,11 @@ const blocks = [...page.matchAll(/(?:<!-- not run: ([^\n]+) -->\n)?```sh\n(.*?)`
 /** A folder for the program's commands, with a .env and a database of its own. */
 async function installation(env: string) {
   const folder = await temporaryFolder();
-  for (const name of ["package.json", "src", "migrations", "node_modules"]) {
+  for (const name of ["package.json", "migrations", "node_modules"]) {
     await symlink(resolve(name), join(folder.path, name));
+  }
+  for (const name of ["src", "dist"]) {
+    await symlink(resolve(inject("program"), "../..", name), join(folder.path, name));
   }
   await writeFile(join(folder.path, ".env"), env, { mode: 0o600 });
   const type = async (commands: string) => {

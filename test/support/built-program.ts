@@ -3,6 +3,18 @@ import { copyFile, glob, mkdir, mkdtemp, readFile, rename, rm, stat } from "node
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Plugin, rolldown } from "rolldown";
+import type { TestProject } from "vitest/node";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The path of a built bin.js, to be run by Node. */
+    program: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<void> {
+  project.provide("program", await builtProgram());
+}
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const cache = join(root, "node_modules", ".cache", "bill-sync-tests");
@@ -16,7 +28,7 @@ const keptMs = 24 * 60 * 60_000;
  * from the source with its three hundred modules.
  * @returns the path of its bin.js.
  */
-export async function builtProgram(): Promise<string> {
+async function builtProgram(): Promise<string> {
   const built = join(cache, await digestOfSource());
   const bin = join(built, "src", "bin.js");
   if (await isThere(bin)) return bin;
