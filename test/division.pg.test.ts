@@ -4,6 +4,7 @@ import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { lengthMs, union } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { Store } from "../src/sync/store.ts";
+import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import { type SimulationOptions, simulate } from "./support/simulation.ts";
 
@@ -101,12 +102,12 @@ describe("a week with most of the bills", () => {
       const divisions = { count: 0 };
       await using simulation = heavyWeek({
         seed,
-        quirks: {
+        wrapSource: quirky({
           bounds: pick(random, ["both", "start", "end", "neither"] as const),
           lastPage: pick(random, ["empty-string", "null-id", "no-id", "null-bills"] as const),
           pageOrder: pick(random, ["newest-first", "oldest-first", "shuffled"] as const),
           shortPages: random() < 0.3,
-        },
+        }),
         wrapStore: watched(divisions),
       });
       expect(await simulation.sync()).toSatisfy(isComplete);

@@ -23,9 +23,10 @@ import {
   type SandboxOptions,
   sandboxEnvironment,
 } from "../src/sandbox/sandbox.ts";
-import { type Quirks, servedBills } from "../src/sandbox/source.ts";
+import { servedBills } from "../src/sandbox/source.ts";
 import { sendDelivered } from "./faults/delivery.ts";
 import { withRefusedProducts } from "./faults/network.ts";
+import { type Quirks, quirky } from "./faults/quirks.ts";
 
 const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
 
@@ -305,7 +306,7 @@ describe("a walk by idLessThan", () => {
   test.each(quirks)(
     "reads each bill of a week once: $pageOrder, $lastPage, $shortLastPage",
     async (quirk) => {
-      const simulated = simulation({ quirks: quirk, density: 1 });
+      const simulated = simulation({ wrapSource: quirky(quirk), density: 1 });
       const week = start - 5 * intervalMaxMs;
       const span = { from: week, to: week + intervalMaxMs + 1, now: start };
       const expected = servedBills(simulated.sandbox.account.ledger, "USDT-FUTURES", span);
@@ -327,7 +328,7 @@ describe("a walk by idLessThan", () => {
   test.each(bounds)(
     "with bounds that include %s reads %i of three bills on an edge",
     async (kind, count) => {
-      const simulated = simulation({ quirks: { bounds: kind } });
+      const simulated = simulation({ wrapSource: quirky({ bounds: kind }) });
       const edge = start - historyMs + 5 * intervalMaxMs;
       const query = { startTime: String(edge - 1), endTime: String(edge + 1) };
       expect(await walk(simulated, query)).toHaveLength(count);

@@ -5,7 +5,6 @@ import { historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ExchangeError } from "../src/errors.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import type { Quirks } from "../src/sandbox/source.ts";
 import { isComplete } from "../src/sync/run.ts";
 import { drawFaultSchedule } from "./faults/draw.ts";
 import {
@@ -15,6 +14,7 @@ import {
   type ScheduledFault,
 } from "./faults/kinds.ts";
 import { withLateBills } from "./faults/ledger.ts";
+import { type Quirks, quirky } from "./faults/quirks.ts";
 import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
@@ -41,7 +41,7 @@ function faultySimulation(
     name,
     productTypes: wanted,
     density: 0.5,
-    quirks,
+    wrapSource: quirky(quirks),
     edges,
     faults: faultyExchange({
       schedule,

@@ -8,6 +8,7 @@ import { classicProductTypes, unifiedProductTypes } from "../src/contract/produc
 import { signature } from "../src/contract/signature.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import type { Sandbox } from "../src/sandbox/sandbox.ts";
+import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { type Simulation, simulate } from "./support/simulation.ts";
@@ -27,7 +28,7 @@ beforeAll(async () => {
       density: 0.5,
       productTypes: unifiedProductTypes,
       modes: [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }],
-      quirks: { sortedBy: "time" },
+      wrapSource: quirky({ sortedBy: "time" }),
     }),
   };
   for (const simulation of Object.values(house)) {

@@ -13,7 +13,8 @@ import { readUnifiedBill } from "../src/contract/unified-bill.ts";
 import { type Credential, Refusal } from "../src/exchange-server/source.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { type Quirks, servedBills } from "../src/sandbox/source.ts";
+import { servedBills } from "../src/sandbox/source.ts";
+import { type Quirks, quirky } from "./faults/quirks.ts";
 
 const start = Date.UTC(2026, 3, 30, 23, 59, 58, 765);
 const always = (mode: string): readonly ModeChange[] => [{ at: Number.NEGATIVE_INFINITY, mode }];
@@ -272,7 +273,7 @@ describe("every way in which the answers may be", () => {
     ["rows in any order", { pageOrder: "shuffled" }, {}],
   ];
   test.each(quirks)("%s: a walk finds all", async (_title, given, options) => {
-    const simulated = simulation({ quirks: given, ...options });
+    const simulated = simulation({ wrapSource: quirky(given), ...options });
     const query = {
       category: "USDT-FUTURES",
       startTime: String(start - 29 * dayMs),
@@ -291,7 +292,7 @@ describe("every way in which the answers may be", () => {
   });
 
   test("an empty page was seen as null and null", async () => {
-    const simulated = simulation({ quirks: { lastPage: "null-bills" } });
+    const simulated = simulation({ wrapSource: quirky({ lastPage: "null-bills" }) });
     const long = { startTime: String(start + dayMs), endTime: String(start + 2 * dayMs) };
     const { data } = await askRecords(simulated, long);
     expect(data).toEqual({ list: null, cursor: null });

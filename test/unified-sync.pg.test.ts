@@ -4,6 +4,7 @@ import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, hourMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { quirky } from "./faults/quirks.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
@@ -12,23 +13,31 @@ const unified = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
 
 /** What nobody knows of the real exchange, with each possibility at least once. */
 const kinds: readonly (readonly [string, Partial<SandboxOptions>])[] = [
-  ["sorted by id, with the ends that were seen", { quirks: { lastPage: "null-bills" } }],
+  [
+    "sorted by id, with the ends that were seen",
+    { wrapSource: quirky({ lastPage: "null-bills" }) },
+  ],
   [
     "sorted by time, where the rows of funding have later ids",
-    { quirks: { sortedBy: "time", lastPage: "same-id", bounds: "neither" } },
+    { wrapSource: quirky({ sortedBy: "time", lastPage: "same-id", bounds: "neither" }) },
   ],
   [
     "with cursors that are numbers and include their row, and rows in any order",
     {
       numericCursor: true,
       pastHorizon: "refuse",
-      quirks: { inclusiveCursor: true, pageOrder: "shuffled", lastPage: "no-id", bounds: "end" },
+      wrapSource: quirky({
+        inclusiveCursor: true,
+        pageOrder: "shuffled",
+        lastPage: "no-id",
+        bounds: "end",
+      }),
     },
   ],
   [
     "with short pages, ids that categories share, fees inside of futures' amounts, and position fields that came later",
     {
-      quirks: { shortPages: true, lastPage: "empty-string", bounds: "start" },
+      wrapSource: quirky({ shortPages: true, lastPage: "empty-string", bounds: "start" }),
       unified: {
         areIdsReused: true,
         isFuturesFeeInside: true,

@@ -8,6 +8,7 @@ import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
 import { exchangeOf } from "../src/exchange/session.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
+import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 import { accountOf, simulate, simulationStart, transportOf } from "./support/simulation.ts";
@@ -26,7 +27,7 @@ async function synced(name: string, seed: number) {
     modes: unified,
     productTypes: unifiedProductTypes,
     // No real unified account is like this: it makes the walk use both of its methods.
-    quirks: { sortedBy: "time", shortPages: true },
+    wrapSource: quirky({ sortedBy: "time", shortPages: true }),
   });
   const report = await simulation.sync();
   expect(report.error ?? report.streams.find(({ error }) => error)?.error).toBeUndefined();

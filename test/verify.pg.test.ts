@@ -13,7 +13,6 @@ import {
 import { LeaseLostError } from "../src/errors.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
-import type { Quirks } from "../src/sandbox/source.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { VerifyStore } from "../src/sync/store.ts";
 import type { Finding } from "../src/sync/verify.ts";
@@ -23,6 +22,7 @@ import {
   withOddDecimals,
   withRestatements,
 } from "./faults/ledger.ts";
+import { type Quirks, quirky } from "./faults/quirks.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { holdStream } from "./support/held-store.ts";
@@ -133,7 +133,7 @@ const quirks: readonly Quirks[] = [
 test.each(quirks)(
   "names exactly what was damaged, repairs it, and is then content and rewrites nothing: %j",
   async (quirk) => {
-    await using at = await synced({ quirks: quirk });
+    await using at = await synced({ wrapSource: quirky(quirk) });
     const { bill, bills } = at;
     const [gone, altered] = [bill(3).billId, bill(40).billId];
     const day = { from: bill(-1).cTime - 3 * dayMs, to: bill(-1).cTime - 2 * dayMs };

@@ -6,10 +6,11 @@ import type { Ledger } from "../src/sandbox/ledger.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
-import { type Quirks, sandboxSource } from "../src/sandbox/source.ts";
+import { sandboxSource } from "../src/sandbox/source.ts";
 import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
 import { type Question, WindowQuestions } from "../src/sync/walk/questions.ts";
 import { TimeWalk } from "../src/sync/walk/time-walk.ts";
+import { type Quirks, quirky } from "./faults/quirks.ts";
 
 const productType = "USDT-FUTURES";
 const to = epochMs(Date.UTC(2026, 4, 8));
@@ -54,12 +55,12 @@ async function walked(
 ) {
   const { lie = (page: WirePage) => page, cursor, habits = new PageHabits() } = options;
   const sources = [quirks, options.other ?? quirks].map((quirks) =>
-    sandboxSource({
-      accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
-      symbols: () => [],
-      random: seededRandom("answers"),
-      quirks,
-    }),
+    quirky(quirks)(
+      sandboxSource({
+        accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
+        symbols: () => [],
+      }),
+    ),
   );
   const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), habits });
   const served = new Set<string>();

@@ -59,6 +59,11 @@ export type BillsRequest = {
   /** The oldest time of which bills may be served. Undefined where all history is served. */
   readonly horizon: EpochMs | undefined;
   readonly limit: number;
+  /**
+   * What decides which bills are on a page. Default the source's own: it makes no difference where ids rise with
+   * times.
+   */
+  readonly sortedBy?: "time" | "id" | undefined;
 };
 
 export type LoanToValueRequest = {

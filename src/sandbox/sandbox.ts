@@ -9,7 +9,7 @@ import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
 import { alwaysClassic, type ModeChange, modeAt } from "./modes.ts";
 import { seededRandom } from "./random.ts";
 import { makeLoanToValue, makeSymbols } from "./records.ts";
-import { type Quirks, type SandboxSourceOptions, sandboxSource } from "./source.ts";
+import { type SandboxSourceOptions, sandboxSource } from "./source.ts";
 
 /** An account of the sandbox: what its owner knows, and what the exchange knows about it. */
 export type SandboxAccount = {
@@ -31,7 +31,8 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly modesOf?: (name: string) => readonly ModeChange[];
   /** Whether an account's keys are for demo trading. Default none are. */
   readonly isDemoKey?: (name: string) => boolean;
-  readonly quirks?: Quirks;
+  /** Changes how pages are served, where nobody knows what the real exchange does. */
+  readonly wrapSource?: (source: Source) => Source;
   readonly pastHorizon?: PastHorizon;
   /** For v3: see api.ts. */
   readonly longSpans?: LongSpans;
@@ -74,7 +75,7 @@ export type OpenSandbox = Sandbox & AsyncDisposable & { readonly url: string };
 
 /** A sandbox exchange without a network. The seed and the clock determine everything in it. */
 export function createSandbox(options: SandboxOptions): Sandbox {
-  const { seed, now = machineClock, accountNames = ["main"], quirks, symbols, contracts } = options;
+  const { seed, now = machineClock, accountNames = ["main"], symbols, contracts } = options;
   const openedAt = Math.floor(now());
   const [first, ...others] = accountNames.map((name, index) =>
     makeAccount({ ...options, account: index }, name, openedAt),
@@ -86,12 +87,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     accounts: new Map(accounts.map((account) => [account.uid, accountData(options, account)])),
     symbols: symbols ?? (() => pairs),
     contracts: contracts ?? ((productType) => makeContracts(productType, openedAt)),
-    random: seededRandom(`${seed}/answers`),
-    ...(quirks && { quirks }),
   });
   const { clock = now, wrapSource = asItIs, wrapAnswer = asItIs } = options.faults?.(now) ?? {};
   const api = createApi({
-    source: wrapSource(source),
+    source: wrapSource(options.wrapSource?.(source) ?? source),
     credentials: new Map(accounts.map((account) => [account.apiKey, credential(options, account)])),
     now,
     clock,

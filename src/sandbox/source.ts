@@ -10,30 +10,6 @@ import {
 } from "../exchange-server/source.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerBill } from "./ledger-bill.ts";
-import { integer, type Random, shuffled } from "./random.ts";
-
-/** Behaviours that the API's documentation leaves open. The real exchange may show any of them. */
-export type Quirks = {
-  /** Which of startTime and endTime include their own millisecond. Default both. */
-  readonly bounds?: "both" | "start" | "end" | "neither";
-  /** The form of an empty page. Default `{"bills":[],"endId":""}`. */
-  readonly lastPage?: "empty-string" | "null-id" | "no-id" | "null-bills" | "same-id";
-  /** Whether the last page with bills lacks an endId. Default false. */
-  readonly shortLastPage?: boolean;
-  /** Whether any page may have fewer bills than requested. Default false. */
-  readonly shortPages?: boolean;
-  /** The most bills on a page, whatever is requested. Default as many as requested. */
-  readonly pageRows?: number;
-  /**
-   * What decides which bills are on a page. It makes no difference where ids rise with times.
-   * Default time; id in a unified account, whose ids do not rise with its times.
-   */
-  readonly sortedBy?: "time" | "id";
-  /** Whether idLessThan, or the cursor of v3, includes the bill of that id. Default false. */
-  readonly inclusiveCursor?: boolean;
-  /** The order inside a page. endId is the oldest row's in any order. Default newest-first. */
-  readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
-};
 
 /** One account's data. */
 export type AccountData = {
@@ -53,13 +29,11 @@ export type SandboxSourceOptions = {
   readonly symbols: () => Listed;
   /** Called for each request. Default none. */
   readonly contracts?: (productType: ClassicProductType) => Listed;
-  readonly random: Random;
-  readonly quirks?: Quirks;
 };
 
 /** Answers from the accounts' ledgers. */
 export function sandboxSource(options: SandboxSourceOptions): Source {
-  const { symbols, contracts = () => [], random, quirks = {} } = options;
+  const { symbols, contracts = () => [] } = options;
   const accountOf = (uid: string): AccountData => {
     const account = options.accounts.get(uid);
     if (account === undefined) throw new Error(`no account of the sandbox has the user ID ${uid}`);
@@ -67,7 +41,7 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
   };
   return {
     async bills(request) {
-      return page(accountOf(request.caller.uid).ledger, request, quirks, random);
+      return page(accountOf(request.caller.uid).ledger, request);
     },
     async loanToValue({ caller, riskUnitId }) {
       const { riskUnits, isParent = false } = accountOf(caller.uid);
@@ -93,87 +67,26 @@ function named(list: Listed, symbol: string | undefined): Listed | Refusal {
   return found.length > 0 ? found : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
 }
 
-function page(
-  ledger: Ledger,
-  request: BillsRequest,
-  quirks: Quirks,
-  random: Random,
-): WirePage | Refusal {
+function page(ledger: Ledger, request: BillsRequest): WirePage | Refusal {
   if (request.idLessThan !== undefined && !/^\d{1,20}$/.test(request.idLessThan))
     return new Refusal(400, "40020", "Parameter idLessThan error");
-  const most = Math.min(request.limit, quirks.pageRows ?? request.limit);
-  const size = quirks.shortPages ? integer(random, Math.ceil(most / 4), most) : most;
-  // One more than fits: it shows whether there is a next page.
-  const found = newestFirst(ledger.bills[request.productType], request, quirks, size + 1);
-  const bills = found.slice(0, size);
-  const oldest = bills.at(-1);
-  if (oldest === undefined) return lastPage([], quirks, request.idLessThan);
-  const rows = bills.map((bill) => currentRow(bill, request.now));
-  const ordered = inOrder(rows, quirks, random);
-  if (quirks.shortLastPage && found.length === bills.length)
-    return lastPage(ordered, quirks, undefined);
-  return { bills: ordered, endId: oldest.billId };
+  const bills = newestFirst(ledger.bills[request.productType], request);
+  return {
+    bills: bills.map((bill) => currentRow(bill, request.now)),
+    endId: bills.at(-1)?.billId ?? "",
+  };
 }
 
 const currentRow = ({ row, restated }: LedgerBill, now: EpochMs): unknown =>
   restated !== undefined && restated.at <= now ? restated.row : row;
 
-function inOrder(rows: readonly unknown[], { pageOrder }: Quirks, random: Random) {
-  switch (pageOrder) {
-    case undefined:
-    case "newest-first":
-      return rows;
-    case "oldest-first":
-      return rows.toReversed();
-    case "shuffled":
-      return shuffled(random, rows);
-    default:
-      return pageOrder satisfies never;
-  }
-}
-
-function lastPage(
-  bills: readonly unknown[],
-  { lastPage: shape }: Quirks,
-  cursor: string | undefined,
-): WirePage {
-  switch (shape) {
-    case undefined:
-    case "empty-string":
-      return { bills, endId: "" };
-    case "null-id":
-      return { bills, endId: null };
-    case "no-id":
-      return { bills };
-    case "same-id":
-      return { bills, endId: cursor ?? "" };
-    case "null-bills":
-      return { bills: bills.length === 0 ? null : bills, endId: null };
-    default:
-      return shape satisfies never;
-  }
-}
-
-/** The matching bills, at most `most`, newest first or by descending id. */
-function newestFirst(
-  ledger: readonly LedgerBill[],
-  request: BillsRequest,
-  quirks: Quirks,
-  most: number,
-): LedgerBill[] {
-  const { bounds = "both", inclusiveCursor = false } = quirks;
-  const { sortedBy = isUnified(request.productType) ? "id" : "time" } = quirks;
-  const { startTime = 0, endTime = Number.POSITIVE_INFINITY, horizon = 0 } = request;
-  const least = Math.max(
-    bounds === "both" || bounds === "start" ? startTime : startTime + 1,
-    horizon,
-  );
-  const includesEnd = bounds === "both" || bounds === "end";
-  const isTooNew = ({ cTime }: LedgerBill) => (includesEnd ? cTime > endTime : cTime >= endTime);
-  const cursor =
-    request.idLessThan === undefined
-      ? undefined
-      : BigInt(request.idLessThan) + (inclusiveCursor ? 1n : 0n);
+/** The matching bills of a page, newest first or by descending id. */
+function newestFirst(ledger: readonly LedgerBill[], request: BillsRequest): LedgerBill[] {
+  const { startTime = 0, endTime = Number.POSITIVE_INFINITY, horizon = 0, limit } = request;
+  const { sortedBy = isUnified(request.productType) ? "id" : "time" } = request;
+  const least = Math.max(startTime, horizon);
+  const cursor = request.idLessThan === undefined ? undefined : BigInt(request.idLessThan);
+  const isTooNew = ({ cTime }: LedgerBill) => cTime > endTime;
   const isTooHigh = ({ billId }: LedgerBill) => cursor !== undefined && BigInt(billId) >= cursor;
   const { bills, isOrdered } = sorted(ledger, sortedBy);
   const end = firstIndex(bills, (bill) =>
@@ -182,7 +95,7 @@ function newestFirst(
       : (sortedBy === "id" ? isTooHigh : isTooNew)(bill),
   );
   const found: LedgerBill[] = [];
-  for (let index = end - 1; index >= 0 && found.length < most; index--) {
+  for (let index = end - 1; index >= 0 && found.length < limit; index--) {
     const bill = bills[index];
     if (bill === undefined || (bill.cTime < least && (isOrdered || sortedBy === "time"))) break;
     if (bill.cTime < least || isTooNew(bill) || isTooHigh(bill)) continue;

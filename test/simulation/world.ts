@@ -5,6 +5,7 @@ import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/ti
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
+import { quirky } from "../faults/quirks.ts";
 import { faultyExchange } from "../faults/schedule.ts";
 import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
 import { type SimulatedAccount, simulatedAccount } from "./account.ts";
@@ -92,7 +93,7 @@ export function openWorld(
     days: 92,
     edges: burstMoments(bursts, historyStart),
     now: time.now,
-    quirks: exchange.quirks,
+    wrapSource: quirky(exchange.quirks, seededRandom(`${seed}/answers`)),
     pastHorizon: exchange.pastHorizon,
     alterLedger: ledger.alter,
     faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
