@@ -341,6 +341,26 @@ test("behind a crowd, each question without witnesses is asked again after an em
   expect([asked, walk.hasEnded]).toEqual([[1, 1, -1, -1, -1], true]);
 });
 
+test("an exchange that rounds times up is not believed where a crowd hides what is older", async () => {
+  // Newer bills have lower ids, so that the walk by ids finds nothing below the first page.
+  const crowd = Array.from({ length: 250 }, () => from + dayMs + 500);
+  const others = Array.from({ length: 60 }, (_, hour) => from + hour * hourMs);
+  const rows = [...crowd, ...others]
+    .toSorted((a, b) => a - b)
+    .map((time, place) => ({ billId: String(9_000 - place), cTime: String(time) }));
+  const lie: Lie = (_, __, { idLessThan, endTime = to, limit }) => {
+    const end = Math.ceil(endTime / secondMs) * secondMs;
+    const below = Number(idLessThan ?? Number.POSITIVE_INFINITY);
+    const bills = rows
+      .filter(({ billId, cTime }) => Number(cTime) <= end && Number(billId) < below)
+      .toSorted((a, b) => Number(b.cTime) - Number(a.cTime) || Number(b.billId) - Number(a.billId))
+      .slice(0, limit);
+    return { bills, endId: bills.at(-1)?.billId ?? null };
+  };
+  const ledger = ledgerOf(seededRandom("rounded"), []);
+  await expect(walked(ledger, {}, { lie })).rejects.toThrow("no end");
+});
+
 describe("of questions a window takes", () => {
   const minute = 60 * secondMs;
   const everyMinute = (count: number) =>

@@ -28,6 +28,16 @@ export const idBeneath = (id: string): string | undefined =>
 export const idAbove = (id: string): string | undefined =>
   /^\d+$/.test(id) ? String(BigInt(id) + 1n) : undefined;
 
+/** The oldest row; of one millisecond, that with the lowest id. */
+export const oldestRow = (rows: readonly PlacedRow[]): PlacedRow | undefined =>
+  rows.reduce<PlacedRow | undefined>(
+    (oldest, row) => (oldest === undefined || isBefore(row, oldest) ? row : oldest),
+    undefined,
+  );
+
+const isBefore = (row: PlacedRow, other: PlacedRow): boolean =>
+  row.cTime === other.cTime ? compareIds(row.billId, other.billId) < 0 : row.cTime < other.cTime;
+
 export type Answer = {
   readonly rows: readonly RowPlace[];
   readonly endId: string | undefined;

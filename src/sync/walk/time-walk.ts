@@ -8,6 +8,7 @@ import {
   isPlaced,
   lowestId,
   missing,
+  oldestRow,
   type PageHabits,
   type PlacedRow,
   type RowPlace,
@@ -18,7 +19,7 @@ import {
 type Step =
   /** Asks for bills that are not newer than the oldest bill, which must be served again. */
   | { readonly kind: "down" }
-  /** Asks for the unread bills of its millisecond: those with ids below. The end is later, unless bills there fill pages. */
+  /** Asks for the rest of its millisecond: ids below this one. It ends a millisecond later, which not all servers may include. */
   | { readonly kind: "inside"; readonly below: string | undefined; readonly isNarrow?: true }
   /** Asks for bills that are older than the oldest bill's millisecond. */
   | { readonly kind: "past" }
@@ -95,7 +96,7 @@ export class TimeWalk {
 
   /** Takes note of rows from another question. */
   see(rows: readonly RowPlace[]): void {
-    this.#known = oldestOf([...rows.filter(isPlaced), ...(this.#known ? [this.#known] : [])]);
+    this.#known = oldestRow([...rows.filter(isPlaced), ...(this.#known ? [this.#known] : [])]);
     if (this.#known && this.#isOlder(this.#known)) this.#hasEnded = false;
   }
 
@@ -132,8 +133,8 @@ export class TimeWalk {
       case "past":
         if (this.#isEmptyOnce(answer)) return undefined;
         // Bills that are known already may have filled the page: ask again without them.
-        if (this.#learnsEnd(placed)) return undefined;
-        return this.#goDown(placed) ? undefined : this.#end(answer);
+        if (this.#learnsEnd(placed) || this.#goDown(placed)) return undefined;
+        return this.#refilled(answer) ?? this.#end(answer);
       case "by id":
         return this.#takeById(placed, answer);
       default:
@@ -202,6 +203,14 @@ export class TimeWalk {
     return isOnce;
   }
 
+  /** The doubt about a page that a crowd fills though older bills were asked for: an exchange may round times. */
+  #refilled({ rows, limit }: Answer): Doubt | undefined {
+    const isFull =
+      this.#isCrowded && !this.#habits.areTiny && this.#habits.mayBeCut(rows.length, limit);
+    const newer = rows.filter(isPlaced).find(({ cTime }) => isFull && cTime > this.endTime);
+    return newer && `bill ${newer.billId} came where only older ones were asked for`;
+  }
+
   /** Goes on after an answer by time that should have had the oldest bill. */
   #seekById(doubt: Doubt): Doubt | undefined {
     if (this.#isFoundById) {
@@ -224,7 +233,7 @@ export class TimeWalk {
   /** @returns whether the rows had an older bill. */
   #goDown(placed: readonly PlacedRow[]): boolean {
     this.see(placed);
-    const oldest = oldestOf(placed);
+    const oldest = oldestRow(placed);
     if (oldest === undefined || !this.#isOlder(oldest)) return false;
     this.#goTo(placed);
     return true;
@@ -282,19 +291,10 @@ export class TimeWalk {
   }
 
   #goTo(rows: readonly PlacedRow[]): void {
-    this.#oldest = oldestOf(rows);
+    this.#oldest = oldestRow(rows);
     this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
     this.#step = { kind: "down" };
     this.#isFoundById = false;
     this.#isEndIncluded = this.#habits.isEndIncluded;
   }
 }
-
-const oldestOf = (rows: readonly PlacedRow[]): PlacedRow | undefined =>
-  rows.reduce<PlacedRow | undefined>(
-    (oldest, row) => (oldest === undefined || isBefore(row, oldest) ? row : oldest),
-    undefined,
-  );
-
-const isBefore = (row: PlacedRow, other: PlacedRow): boolean =>
-  row.cTime === other.cTime ? compareIds(row.billId, other.billId) < 0 : row.cTime < other.cTime;
