@@ -153,13 +153,10 @@ async function storeReadable(
     )),
   ]);
   const current = rows.filter(({ digest }) => !outdated.has(digest));
-  const began = await tx.execute<{ at: string }>(
-    sql`select ${timeText(sql`clock_timestamp()::timestamptz(3)`)} as at`,
-  );
   // Oldest first: of two rows of one bill the later one wins.
   const bills = current.map(({ bill }) => bill);
   const [counts] = await upsertBills(tx, [{ stream, bills }]);
-  await resolve(tx, stream, rows, outdated, began.rows[0]?.at ?? "infinity");
+  await resolve(tx, stream, rows, outdated);
   return { new: 0, unchanged: 0, restated: 0, ...counts, outdated: outdated.size };
 }
 
@@ -172,28 +169,17 @@ const tried = (rows: readonly ReadableRow[]) => sql`
       ) as tried (digest, bill_id, rejected_at)`;
 
 /**
- * The rows that were served before the bill that is stored under their id. Where a replay stored that
- * bill, the time of its rejected row counts and not `ingested_at`. Such a row is found by its
- * `resolved_at`, which is equal to the bill's `ingested_at`.
+ * The rows that were served before the bill that is stored under their id. Where a replay stored that bill, the
+ * time of its rejected row counts and not `ingested_at`: see {@link resolve}.
  */
 async function outdatedOf(
   tx: Transaction,
-  stream: Stream,
+  { account, productType }: Stream,
   rows: readonly ReadableRow[],
-): Promise<ReadonlySet<string>> {
-  if (rows.length === 0) return new Set();
-  const { account, productType } = stream;
-  const { rows: newer } = await tx.execute<{
-    digest: string;
-    bill_id: string;
-    origin: string | null;
-    is_origin_older: boolean | null;
-  }>(sql`
-    select
-      tried.digest,
-      tried.bill_id,
-      origin.received as origin,
-      origin.rejected_at <= tried.rejected_at as is_origin_older
+): Promise<readonly string[]> {
+  if (rows.length === 0) return [];
+  const { rows: outdated } = await tx.execute<{ digest: string }>(sql`
+    select tried.digest
     from ${tried(rows)}
     join bills
       on bills.account = ${account}
@@ -202,41 +188,31 @@ async function outdatedOf(
     left join rejected_bills as origin
       on origin.account = ${account}
       and origin.product_type = ${productType}
+      and origin.bill_id = tried.bill_id
       and origin.resolved_at = bills.ingested_at
-      and strpos(origin.received, tried.bill_id) > 0
     where bills.ingested_at > tried.rejected_at
-    order by origin.rejected_at`);
-  const outdated = new Set(newer.map(({ digest }) => digest));
-  // In the order of time, so that the latest origin decides.
-  for (const { digest, bill_id, origin, is_origin_older } of newer) {
-    if (origin === null || billOf(stream, origin)?.billId !== bill_id) continue;
-    if (is_origin_older) outdated.delete(digest);
-    else outdated.add(digest);
-  }
-  return outdated;
+    group by tried.digest, tried.rejected_at
+    having coalesce(max(origin.rejected_at) > tried.rejected_at, true)`);
+  return outdated.map(({ digest }) => digest);
 }
 
-function billOf(stream: Stream, received: string): Bill | undefined {
-  const reading = readAgain(stream, received);
-  return "bill" in reading ? reading.bill : undefined;
-}
-
-/** Resolves the rows. A row gets the same time as the bill that it stored: see {@link outdatedOf}. */
+/** Resolves the rows under the ids that they have. A row gets the same time as the bill that it stored. */
 async function resolve(
   tx: Transaction,
   { account, productType }: Stream,
   rows: readonly ReadableRow[],
   outdated: ReadonlySet<string>,
-  began: string,
 ): Promise<void> {
   await tx.execute(sql`
     update rejected_bills
-    set resolved_at = case
-      when bills.ingested_at >= ${began}
-        and tried.digest <> all (${textArray([...outdated])}::text[])
-      then bills.ingested_at
-      else statement_timestamp()
-    end
+    set
+      bill_id = tried.bill_id,
+      resolved_at = case
+        when bills.ingested_at >= transaction_timestamp()::timestamptz(3)
+          and tried.digest <> all (${textArray([...outdated])}::text[])
+        then bills.ingested_at
+        else statement_timestamp()
+      end
     from ${tried(rows)}
     left join bills
       on bills.account = ${account}
