@@ -248,8 +248,8 @@ test("changes by hand are found, and adding the days up anew ends them", async (
   await db.execute(sql`delete from bills where account = 'ordered' and bill_id = '102'`);
   await db.execute(sql`update bills set amount = 5 where account = 'ordered' and bill_id = '100'`);
   expect(await findDifferingDays(db, "ordered")).toEqual([
-    { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-01", excess: 0 },
-    { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-02", excess: 1 },
+    { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-01" },
+    { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-02" },
   ]);
   await rebuildDays(db, "ordered");
   expect(await findDifferingDays(db, "ordered")).toEqual([]);

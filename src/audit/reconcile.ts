@@ -4,7 +4,7 @@ import { type ProductType, walletOf } from "../contract/product-types.ts";
 import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type BillCount, readCountedStreams, recountBills } from "../ledger/bill-counts.ts";
+import { type BillCount, readLedgers, recount } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
 import { type Break, readBreaks, type Scope, withWholeWallets } from "./breaks.ts";
 import {
@@ -121,31 +121,13 @@ export async function reconcileAccount(
   );
   if (!checked.isWhole) return { ...checked, recounted: [], wrongDays: [] };
   const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
-  const recounted = await recount(db, account, wrongDays);
+  const recounted = await recount(db, await readLedgers(db, account));
   if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
   const breaks =
     recounted.length === 0 && wrongDays.length === 0
       ? checked.breaks
       : await readBreaks(db, { accounts: [account], productTypes: undefined });
   return { ...checked, breaks, recounted, wrongDays };
-}
-
-/**
- * Corrects the kept counts of the scope's streams, and stores a break where rows disappeared.
- * @returns the counts that were wrong.
- */
-async function recount(
-  db: Database,
-  account: string,
-  wrongDays: readonly DifferingDay[],
-): Promise<readonly BillCount[]> {
-  const above = new Set(wrongDays.flatMap(({ wallet, excess }) => (excess > 0 ? [wallet] : [])));
-  const counts: BillCount[] = [];
-  for (const stream of await readCountedStreams(db, [account])) {
-    const areDaysAbove = above.has(walletOf(stream.productType));
-    counts.push(await recountBills(db, stream, { areDaysAbove }));
-  }
-  return counts.filter(({ counted, stored }) => counted !== stored);
 }
 
 /**

@@ -83,9 +83,15 @@ const words: Words = {
 
 /** The views of `analytics`. After the first, which they read, come the views that put days together. */
 export function readViews(): readonly View[] {
-  const [entries, ...others] = viewNames.map((name) =>
-    viewOf("analytics", name, readSqlFile(`views/${name}`, words)),
-  );
+  const [entries, ...others] = viewNames.map((name) => {
+    const shared = readSqlFile("shared-columns", { view: sql.raw(name) });
+    const text = readSqlFile(`views/${name}`, words);
+    return viewOf(
+      "analytics",
+      name,
+      text.replace(/(?=^comment on view)/m, () => shared),
+    );
+  });
   const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
   return [...(entries === undefined ? [] : [entries]), ...days, ...others];
 }

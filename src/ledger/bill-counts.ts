@@ -1,13 +1,13 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { isLedger } from "../db/sql/is-ledger.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import type { PageCounts, Stream } from "../sync/store.ts";
+import { makeDays } from "./differing-days.ts";
 
 /** How many bills of a stream are stored by the kept count, and by counting them. */
 export type BillCount = Stream & { readonly counted: number; readonly stored: number };
@@ -16,49 +16,54 @@ export type BillCount = Stream & { readonly counted: number; readonly stored: nu
 const statementMaxMs = hourMs;
 
 /**
- * Counts a stream's bills and corrects the kept count, which is wrong where rows were deleted by hand or
- * stored by a version that did not count. Writes nothing where the count is right. Where rows disappeared,
- * it also stores a break of the kind `deleted`: no check resolves it, only somebody who accepts it.
- * @param options.areDaysAbove whether stored days show more bills of a type than there are. Then rows
- *   disappeared even where the count is right, since others were added.
- *
- * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the
- * count, which stays right whatever a writer adds to it meanwhile.
+ * Counts these streams' bills and corrects the kept counts, which are wrong where rows were deleted by hand or stored
+ * by a version that did not count. Writes nothing where a count is right.
+ * @returns the counts that were wrong.
  */
-export function recountBills(
+export async function recount(
   db: Database,
-  stream: Stream,
-  { areDaysAbove = false }: { readonly areDaysAbove?: boolean } = {},
-): Promise<BillCount> {
-  return withDatabaseErrors(() =>
-    inTransaction(
-      db,
-      async (tx) => {
-        // One at a time: two recounts at once would both add the difference.
-        await tx.execute(sql`
-          select pg_advisory_xact_lock(
-            hashtextextended(${`streams ${stream.account}/${stream.productType}`}, 0)
-          )`);
-        const count = countOf(
-          stream,
-          await tx.execute<Counts>(sql`
-            with ${found(stream)} select counted, stored from found`),
-        );
-        if (count.stored !== count.counted) {
-          await tx.execute(sql`
-            insert into streams (account, product_type, bills)
-            values (${stream.account}, ${stream.productType}, ${count.stored - count.counted})
-            on conflict (account, product_type) do update
-            set bills = streams.bills + excluded.bills`);
-        }
-        const isBelow = count.stored < count.counted;
-        const days = isBelow || areDaysAbove ? await deletedDays(tx, stream) : [];
-        if (isBelow || days.length > 0) await recordDeleted(tx, count, days);
-        return count;
-      },
-      { statementMaxMs },
-    ),
-  );
+  streams: readonly Stream[],
+): Promise<readonly BillCount[]> {
+  const counts: BillCount[] = [];
+  for (const stream of streams) counts.push(await recountBills(db, stream));
+  return counts.filter(({ counted, stored }) => counted !== stored);
+}
+
+/**
+ * Recounts one stream. Where rows disappeared, by the count or by the stored days, it also stores a break of the kind
+ * `deleted`, which no check resolves, only somebody who accepts it, and adds the account's days up anew.
+ *
+ * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the count, which
+ * stays right whatever a writer adds to it meanwhile.
+ */
+export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
+  const { account, productType } = stream;
+  const isOf = sql`account = ${account} and product_type = ${productType}`;
+  const work = async (tx: Transaction) => {
+    // One at a time: two recounts at once would both add the difference.
+    await tx.execute(sql`
+      select pg_advisory_xact_lock(
+        hashtextextended(${`streams ${account}/${productType}`}, 0)
+      )`);
+    const { rows } = await tx.execute<{ counted: string; stored: string }>(sql`
+      select
+        coalesce((select bills from streams where ${isOf}), 0) as counted,
+        (select count(*) from bills where ${isOf}) as stored`);
+    const { counted, stored } = onlyRow(rows, "a count");
+    const count = { ...stream, counted: Number(counted), stored: Number(stored) };
+    const days = await deletedDays(tx, stream);
+    if (days.length > 0) await makeDays(tx, account);
+    if (count.stored !== count.counted) {
+      await tx.execute(sql`
+        insert into streams (account, product_type, bills)
+        values (${account}, ${productType}, ${count.stored - count.counted})
+        on conflict (account, product_type) do update
+        set bills = streams.bills + excluded.bills`);
+    }
+    if (count.stored < count.counted || days.length > 0) await recordDeleted(tx, count, days);
+    return count;
+  };
+  return withDatabaseErrors(() => inTransaction(db, work, { statementMaxMs }));
 }
 
 // A break names so many days at most.
@@ -157,46 +162,15 @@ export async function noteStored(
       stored_at = excluded.stored_at`);
 }
 
-type Counts = { counted: string; stored: string };
-
-const found = ({ account, productType }: Stream): SQL => sql`
-            found as (
-              select
-                coalesce(
-                  (
-                    select bills
-                    from streams
-                    where account = ${account}
-                      and product_type = ${productType}
-                  ),
-                  0
-                ) as counted,
-                (
-                  select count(*)
-                  from bills
-                  where account = ${account}
-                    and product_type = ${productType}
-                ) as stored
-            )`;
-
-function countOf(stream: Stream, { rows }: { readonly rows: readonly Counts[] }): BillCount {
-  const row = onlyRow(rows, "a count");
-  return { ...stream, counted: Number(row.counted), stored: Number(row.stored) };
-}
-
-/** The ledgers of these accounts, or of all. */
-export async function readCountedStreams(
-  db: Queryable,
-  accounts?: readonly string[],
-): Promise<readonly Stream[]> {
-  if (accounts?.length === 0) return [];
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ account: string; product_type: Stream["productType"] }>(sql`
-      select account, product_type
+/** The ledgers of an account. */
+export async function readLedgers(db: Queryable, account: string): Promise<readonly Stream[]> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<Stream>(sql`
+      select account, product_type as "productType"
       from streams
       where ${isLedger}
-        and ${isOneOf(accounts)}
-      order by account, product_type`);
-    return rows.map((row) => ({ account: row.account, productType: row.product_type }));
-  });
+        and account = ${account}
+      order by product_type`),
+  );
+  return rows;
 }

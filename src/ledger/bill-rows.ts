@@ -70,9 +70,12 @@ export const isSame = (one: BillText, other: BillText): boolean =>
   contents.every(({ field }) => one[field] === other[field]);
 
 /** Content as the rows of a table, beside columns of the caller's. */
-export const unnested = (rows: readonly { readonly bill: BillText }[]): SQL =>
+export const unnested = (
+  rows: readonly { readonly bill: BillText }[],
+  columns: typeof contents = contents,
+): SQL =>
   sql.join(
-    contents.map(({ field, type }) => {
+    columns.map(({ field, type }) => {
       const values = rows.map(({ bill }) =>
         field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field],
       );

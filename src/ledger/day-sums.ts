@@ -1,10 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Bill } from "../contract/bill.ts";
-import type { ProductType } from "../contract/product-types.ts";
-import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import { isIdOddText } from "../db/sql/id-time.ts";
+import { type BillKey, type BillRow, contents, keyArrays, unnested } from "./bill-rows.ts";
 
 /*
  * The only definition of the rows of type_days, symbol_days and day_ends, as queries over bills.
@@ -40,7 +37,7 @@ const sums: readonly Column[] = [
   ["coupon", "coalesce(sum(bills.fee_by_coupon), 0)"],
 ];
 
-export const typeDaySums: SumTable = {
+const typeDaySums: SumTable = {
   name: "type_days",
   keys: [
     ["product_type", "bills.product_type"],
@@ -60,7 +57,7 @@ export const typeDaySums: SumTable = {
   ],
 };
 
-export const symbolDaySums: SumTable = {
+const symbolDaySums: SumTable = {
   name: "symbol_days",
   keys: [
     ["product_type", "bills.product_type"],
@@ -129,67 +126,37 @@ export async function addSums(
       set ${sql.raw(changes.join(", "))}`);
 }
 
-/** What days need of a bill that is written or overwritten. */
-export type DayBill = Pick<
-  Bill,
-  | "billId"
-  | "symbol"
-  | "amount"
-  | "fee"
-  | "feeByCoupon"
-  | "businessType"
-  | "coin"
-  | "balance"
-  | "cTime"
-> & { readonly productType: ProductType; readonly hasExtra: boolean };
+/** What days need of a bill: not its position, and of its other fields only whether there are any. */
+const dayContents = contents.filter(({ name }) => !name.startsWith("position_"));
+const dayNames = dayContents.map(({ name }) => name).join(", ");
 
 /** Bills that the program has, as rows. Reading them back took a plan that depends on statistics. */
-export function rowsOf(account: string, bills: readonly DayBill[]): Bills {
-  const column = (pick: (bill: DayBill) => string | null) => textArray(bills.map(pick));
+export function rowsOf(account: string, rows: readonly BillRow[]): Bills {
+  const given = rows.map(({ productType, bill }) => ({
+    productType,
+    billId: bill.billId,
+    bill: { ...bill, extra: bill.extra === null ? null : "{}" },
+  }));
+  const collated = dayContents.map(({ name, type }) =>
+    type === "text" ? `${name} collate "C" as ${name}` : name,
+  );
   return {
     from: sql`(
         select
           ${account}::text collate "C" as account,
           product_type collate "C" as product_type,
           bill_id collate "C" as bill_id,
-          symbol,
-          amount,
-          fee,
-          fee_by_coupon,
-          business_type collate "C" as business_type,
-          coin collate "C" as coin,
-          balance,
-          c_time,
-          extra
-        from unnest(
-          ${column(({ productType }) => productType)}::text[],
-          ${column(({ billId }) => billId)}::text[],
-          ${column(({ symbol }) => symbol)}::text[],
-          ${column(({ amount }) => amount)}::numeric[],
-          ${column(({ fee }) => fee)}::numeric[],
-          ${column(({ feeByCoupon }) => feeByCoupon)}::numeric[],
-          ${column(({ businessType }) => businessType)}::text[],
-          ${column(({ coin }) => coin)}::text[],
-          ${column(({ balance }) => balance)}::numeric[],
-          ${column(({ cTime }) => isoTime(cTime))}::timestamptz[],
-          ${column(({ hasExtra }) => (hasExtra ? "" : null))}::text[]
-        ) as given (
-          product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin, balance,
-          c_time, extra
-        )
+          ${sql.raw(collated.join(", "))}
+        from unnest(${keyArrays(given)}, ${unnested(given, dayContents)})
+          as given (product_type, bill_id, ${sql.raw(dayNames)})
       ) as bills`,
     where: sql`true`,
   };
 }
 
-export type BillKey = { readonly productType: ProductType; readonly billId: string };
-
 /** Stored bills, by their keys. */
 export const storedBills = (account: string, bills: readonly BillKey[]): Bills => ({
-  from: sql`unnest(
-          ${textArray(bills.map(({ productType }) => productType))}::text[],
-          ${textArray(bills.map(({ billId }) => billId))}::text[]
-        ) as named (product_type, bill_id)
+  from: sql`unnest(${keyArrays(bills)}) as named (product_type, bill_id)
         join bills
           on bills.account = ${account}
           and bills.product_type = named.product_type

@@ -1,15 +1,15 @@
 import { type SQL, sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
-import { isoTime } from "../contract/time.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
+import { timeFrom } from "../db/sql/time-text.ts";
 import { productTypesOf, walletOf as walletColumn } from "../db/sql/wallet.ts";
+import { type BillKey, type BillRow, keyArrays } from "./bill-rows.ts";
 import {
   addSums,
   allBillsOf,
-  type BillKey,
   type Bills,
-  type DayBill,
   dayText,
   rowsOf,
   storedBills,
@@ -29,13 +29,13 @@ import {
 export async function takeOutOfDays(
   tx: Transaction,
   account: string,
-  replaced: readonly DayBill[],
+  replaced: readonly BillRow[],
 ): Promise<void> {
   if (replaced.length === 0) return;
   const bills = rowsOf(account, replaced);
   await Promise.all([
     ...sumTables.map((table) => addSums(tx, table, bills, "-")),
-    forgetEnds(tx, account, replaced),
+    forgetEnds(tx, account, replaced.map(placed)),
   ]);
 }
 
@@ -47,19 +47,26 @@ export async function takeOutOfDays(
 export async function putIntoDays(
   tx: Transaction,
   account: string,
-  written: readonly DayBill[],
-  replaced: readonly DayBill[],
+  written: readonly BillRow[],
+  replaced: readonly BillRow[],
 ): Promise<void> {
   if (written.length === 0) return;
   const bills = rowsOf(account, written);
   await Promise.all([
     ...sumTables.map((table) => addSums(tx, table, bills)),
-    ...(replaced.length === 0 ? [] : [findEnds(tx, account, replaced.map(chainDayOf))]),
+    ...(replaced.length === 0 ? [] : [findEnds(tx, account, replaced.map(placed))]),
     moveEnds(tx, account, bills),
   ]);
 }
 
-type PlacedBill = Pick<DayBill, "productType" | "billId" | "coin" | "cTime">;
+type PlacedBill = BillKey & { readonly coin: string; readonly cTime: EpochMs };
+
+const placed = ({ productType, bill }: BillRow): PlacedBill => ({
+  productType,
+  billId: bill.billId,
+  coin: bill.coin,
+  cTime: timeFrom(bill.cTimeMs),
+});
 
 /** Runs after these bills were given other places in `bill_order`: one may be its day's first or last now. */
 export async function reorderInDays(
@@ -70,29 +77,13 @@ export async function reorderInDays(
   if (bills.length === 0) return;
   await Promise.all([
     forgetEnds(tx, account, bills),
-    findEnds(tx, account, bills.map(chainDayOf)),
+    findEnds(tx, account, bills),
     moveEnds(tx, account, storedBills(account, bills)),
   ]);
 }
 
-const chainDayOf = ({ productType, coin, cTime }: PlacedBill): ChainDay => ({
-  wallet: walletOf(productType),
-  coin,
-  day: isoTime(cTime).slice(0, 10),
-});
-
 /** A day of a chain; `day` as YYYY-MM-DD. */
 export type ChainDay = { readonly wallet: string; readonly coin: string; readonly day: string };
-
-const chainDayRows = (days: readonly ChainDay[]): SQL => sql`
-      (
-        select distinct wallet, coin, day
-        from unnest(
-          ${textArray(days.map(({ wallet }) => wallet))}::text[],
-          ${textArray(days.map(({ coin }) => coin))}::text[],
-          ${textArray(days.map(({ day }) => day))}::date[]
-        ) as ended (wallet, coin, day)
-      ) as ended`;
 
 export const endColumns = [
   ...["account", "wallet", "coin", "day", "is_last", "booked_at", "place", "product_type"],
@@ -141,7 +132,7 @@ const addedEnds = (account: string, bills: Bills): SQL => sql`
       order by wallet, coin, day, is_last`;
 
 /** Moves the ends of days to those bills that come before or after them. */
-export async function moveEnds(tx: Transaction, account: string, bills: Bills): Promise<void> {
+async function moveEnds(tx: Transaction, account: string, bills: Bills): Promise<void> {
   const changed = endColumns.slice(5).map((column) => `${column} = excluded.${column}`);
   const isAfter = `(${endPlace("excluded.")}) > (${endPlace("day_ends.")})`;
   const isBefore = `(${endPlace("excluded.")}) < (${endPlace("day_ends.")})`;
@@ -153,7 +144,7 @@ export async function moveEnds(tx: Transaction, account: string, bills: Bills): 
 }
 
 /** Forgets the ends of the days that begin or end with one of these bills. */
-export async function forgetEnds(
+async function forgetEnds(
   tx: Transaction,
   account: string,
   bills: readonly BillKey[],
@@ -167,21 +158,25 @@ export async function forgetEnds(
           where account = ${account}
             and (product_type, bill_id) in (
               select product_type, bill_id
-              from unnest(
-                ${textArray(bills.map(({ productType }) => productType))}::text[],
-                ${textArray(bills.map(({ billId }) => billId))}::text[]
-              ) as taken (product_type, bill_id)
+              from unnest(${keyArrays(bills)}) as taken (product_type, bill_id)
             )
         )`);
 }
 
-/** Reads the ends of those days that have none. */
-export async function findEnds(
+/** Reads the ends of these bills' days that have none. */
+async function findEnds(
   tx: Transaction,
   account: string,
-  days: readonly ChainDay[],
+  days: readonly PlacedBill[],
 ): Promise<void> {
-  const from = sql`${chainDayRows(days)}
+  const from = sql`(
+        select distinct wallet, coin, day
+        from unnest(
+          ${textArray(days.map(({ productType }) => walletOf(productType)))}::text[],
+          ${textArray(days.map(({ coin }) => coin))}::text[],
+          ${textArray(days.map(({ cTime }) => isoTime(cTime).slice(0, 10)))}::date[]
+        ) as ended (wallet, coin, day)
+      ) as ended
           join bills
             on bills.account = ${account}
             and bills.product_type = any(${productTypesOf("ended.wallet")})

@@ -1,21 +1,14 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type Database, inTransaction } from "../db/connect.ts";
+import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import type { StatementLimit } from "../db/connections.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { pauseHolder } from "../db/lease/lease.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { addSums, allBillsOf, type SumTable, sumsOf, sumTables, typeDaySums } from "./day-sums.ts";
+import { addSums, allBillsOf, type SumTable, sumsOf, sumTables } from "./day-sums.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
 
 /** A chain's day whose stored rows are not what its bills say. */
-export type DifferingDay = ChainDay & {
-  readonly account: string;
-  /**
-   * How many bills of some type the day has more than are stored: above zero where rows of bills
-   * disappeared, even if others were added.
-   */
-  readonly excess: number;
-};
+export type DifferingDay = ChainDay & { readonly account: string };
 
 /**
  * Compares an account's stored days with its bills, by one query a table. All of it sees one moment, so a
@@ -36,12 +29,12 @@ export function findDifferingDays(
       db,
       async (tx) => {
         await tx.execute(sql`set local jit = off`);
-        const { rows } = await tx.execute<ChainDay & { excess: string }>(sql`
-          select wallet, coin, to_char(day, 'YYYY-MM-DD') as day, sum(excess) as excess
+        const { rows } = await tx.execute<DifferingDay>(sql`
+          select ${account} as account, wallet, coin, to_char(day, 'YYYY-MM-DD') as day
           from (${differing}) as differing
           group by wallet, coin, differing.day
           order by differing.day, wallet, coin`);
-        return rows.map((row) => ({ ...row, account, excess: Number(row.excess) }));
+        return rows;
       },
       limit,
     ),
@@ -65,8 +58,7 @@ function differingSums(table: SumTable, account: string): SQL {
       select
         ${walletOf("product_type")} as wallet,
         coin,
-        day,
-        ${table === typeDaySums ? sql`greatest(sum(bills), 0)` : sql`0`} as excess
+        day
       from (
         select ${sql.raw(stored)}, true as is_stored
         from ${sql.identifier(name)}
@@ -83,7 +75,7 @@ function differingSums(table: SumTable, account: string): SQL {
 function differingEnds(account: string): SQL {
   const columns = sql.raw(endColumns.join(", "));
   return sql`
-      select wallet, coin, day, 0
+      select wallet, coin, day
       from (
         select ${columns}, true as is_stored
         from day_ends
@@ -102,18 +94,14 @@ export function rebuildDays(
   account: string,
   limit: StatementLimit = {},
 ): Promise<void> {
-  return withDatabaseErrors(() =>
-    inTransaction(
-      db,
-      async (tx) => {
-        await pauseHolder(tx, account);
-        for (const name of [...sumTables.map((table) => table.name), "day_ends"]) {
-          await tx.execute(sql`delete from ${sql.identifier(name)} where account = ${account}`);
-        }
-        for (const table of sumTables) await addSums(tx, table, allBillsOf(account));
-        await findAllEnds(tx, account);
-      },
-      limit,
-    ),
-  );
+  return withDatabaseErrors(() => inTransaction(db, (tx) => makeDays(tx, account), limit));
+}
+
+/** The same in a transaction that has written nothing yet that a page's transaction writes. */
+export async function makeDays(tx: Transaction, account: string): Promise<void> {
+  await pauseHolder(tx, account);
+  for (const name of [...sumTables.map((table) => table.name), "day_ends"])
+    await tx.execute(sql`delete from ${sql.identifier(name)} where account = ${account}`);
+  for (const table of sumTables) await addSums(tx, table, allBillsOf(account));
+  await findAllEnds(tx, account);
 }

@@ -11,7 +11,7 @@ import {
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
-import type { LockWaits } from "../db/lease/lock-waits.ts";
+import { LockWaits } from "../db/lease/lock-waits.ts";
 import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
 import { DatabaseSilentError } from "../errors.ts";
 import type { Store } from "../sync/store.ts";
@@ -26,13 +26,13 @@ import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
  * kept a lock too long, all further work fails at once: each page would wait as long again. So it does after
  * a commit without an answer, on which the server may still be at work.
  *
- * @param lockWaits the whole run's limits. Default a limit for each transaction.
+ * @param lockWaits the whole run's limits.
  */
 export function openStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  lockWaits?: LockWaits,
+  lockWaits = new LockWaits(db),
 ): Store {
   // One transaction at a time: two at once would both count what both store. Waiting here, and not in
   // the database, keeps no connection busy.
@@ -50,7 +50,7 @@ export function openStore(
     }
   };
   const withLimits = <T>(run: (limits: TransactionOptions) => Promise<T>): Promise<T> =>
-    unlessSilent(() => (lockWaits === undefined ? run({}) : lockWaits.within(run)));
+    unlessSilent(() => lockWaits.within(run));
   const checkAndLook = async <Read>(
     tx: Transaction,
     look: (tx: Transaction) => Promise<Read>,
@@ -74,12 +74,8 @@ export function openStore(
     );
   };
   const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
-    unlessSilent(() =>
-      lockWaits === undefined
-        ? look(db)
-        : lockWaits.within((limits) =>
-            inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits),
-          ),
+    withLimits((limits) =>
+      inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits),
     );
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => transact(() => Promise.resolve(), work));
@@ -96,8 +92,8 @@ export function openStore(
         rejected: await readUnkept(from, stream, rejected),
       })),
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan)),
-    commitPage: batchCommits(turns, async (pages, onUnanswered) => {
-      const counts = await withLimits((limits) =>
+    commitPage: batchCommits(turns, (pages, onUnanswered) =>
+      withLimits((limits) =>
         inTwoRoundTrips(
           db,
           {
@@ -114,9 +110,8 @@ export function openStore(
           },
           limits,
         ),
-      );
-      return counts;
-    }),
+      ),
+    ),
     divideWindow: (stream, window, cuts) => write((tx) => divideWindow(tx, stream, window, cuts)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
   };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { billsApiOf } from "../contract/bills-api.ts";
 import { unstorable } from "../contract/json.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
@@ -134,40 +134,41 @@ async function supersede(
       and superseded_at is null`);
 }
 
-/** For each of the rows, whether it is kept and resolved: accepted, or stored by a replay. */
+/** For each of the rows, whether it is kept and resolved: signed off, or stored by a replay. */
 export async function areResolved(
   db: Queryable,
-  { account, productType }: Stream,
+  stream: Stream,
   rows: readonly RejectedRow[],
 ): Promise<readonly boolean[]> {
-  if (rows.length === 0) return [];
-  const digests = rows.map(digestOf);
-  const { rows: resolved } = await db.execute<{ digest: string }>(sql`
-    select digest
-    from rejected_bills
-    where account = ${account}
-      and product_type = ${productType}
-      and digest = any (${textArray(digests)}::text[])
-      and resolved_at is not null`);
-  const known = new Set(resolved.map(({ digest }) => digest));
-  return digests.map((digest) => known.has(digest));
+  const resolved = await keptDigests(db, stream, rows, sql`resolved_at is not null`);
+  return rows.map((row) => resolved.has(digestOf(row)));
 }
 
 /** The rows among these that are not kept. */
 export async function readUnkept(
   db: Queryable,
-  { account, productType }: Stream,
+  stream: Stream,
   rows: readonly RejectedRow[],
 ): Promise<readonly RejectedRow[]> {
-  if (rows.length === 0) return [];
+  const kept = await keptDigests(db, stream, rows, sql`true`);
+  return rows.filter((row) => !kept.has(digestOf(row)));
+}
+
+async function keptDigests(
+  db: Queryable,
+  { account, productType }: Stream,
+  rows: readonly RejectedRow[],
+  condition: SQL,
+): Promise<ReadonlySet<string>> {
+  if (rows.length === 0) return new Set();
   const { rows: kept } = await db.execute<{ digest: string }>(sql`
     select digest
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
-      and digest = any (${textArray(rows.map(digestOf))}::text[])`);
-  const digests = new Set(kept.map(({ digest }) => digest));
-  return rows.filter((row) => !digests.has(digestOf(row)));
+      and digest = any (${textArray(rows.map(digestOf))}::text[])
+      and ${condition}`);
+  return new Set(kept.map(({ digest }) => digest));
 }
 
 // The digest of the row's content, whose spelling may differ from one answer to the next.
@@ -255,4 +256,27 @@ export async function decideOnRejected(
       return [];
     }),
   );
+}
+
+/** How many unresolved rejected rows a stream has. */
+export type RejectedCount = Stream & { readonly rows: number };
+
+/**
+ * Counts unresolved rows that broke the contract, in this run or an earlier one.
+ * @param accounts default all.
+ */
+export async function countRejected(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly RejectedCount[]> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<RejectedCount>(sql`
+      select account, product_type as "productType", count(*)::int as rows
+      from rejected_bills
+      where resolved_at is null
+        and ${isOneOf(accounts)}
+      group by account, product_type
+      order by account, product_type`),
+  );
+  return rows;
 }

@@ -20,7 +20,6 @@ import {
   textOf,
   unnested,
 } from "./bill-rows.ts";
-import type { DayBill } from "./day-sums.ts";
 import { putIntoDays, takeOutOfDays } from "./days.ts";
 
 /*
@@ -164,26 +163,19 @@ export async function writeBills(
   const { account, counts, written, replaced } = changes;
   if (written.length === 0) return;
   const keys = new Set(written.map(({ productType, bill }) => keyOf(productType, bill.billId)));
-  const rewritten = stored
-    .filter(({ productType, bill }) => keys.has(keyOf(productType, bill.billId)))
-    .map(dayBill);
+  const rewritten = stored.filter(({ productType, bill }) =>
+    keys.has(keyOf(productType, bill.billId)),
+  );
   // In this order: the days lose a bill's content before it is overwritten.
   await Promise.all([
     ...(replaced.length === 0 ? [] : [keepReplaced(tx, changes, now)]),
     takeOutOfDays(tx, account, rewritten),
     upsert(tx, changes, now),
-    putIntoDays(tx, account, written.map(dayBill), rewritten),
+    putIntoDays(tx, account, written, rewritten),
     noteStored(tx, pages, counts, now),
     meetTypes(tx, unmetTypes),
   ]);
 }
-
-const dayBill = ({ productType, bill: { cTimeMs, extra, ...bill } }: BillRow): DayBill => ({
-  ...bill,
-  productType,
-  cTime: timeFrom(cTimeMs),
-  hasExtra: extra !== null,
-});
 
 const key = [bills.account, bills.productType, bills.billId];
 const excluded = Object.fromEntries(

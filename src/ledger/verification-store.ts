@@ -3,10 +3,10 @@ import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { accountWithAll } from "../db/accounts/proof-store.ts";
-import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
+import type { Database, Queryable, Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
-import type { LockWaits } from "../db/lease/lock-waits.ts";
+import { LockWaits } from "../db/lease/lock-waits.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -23,24 +23,20 @@ export function openVerifyStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  /** The whole run's limits. Default a limit for each statement and transaction. */
-  lockWaits?: LockWaits,
+  /** The whole run's limits. */
+  lockWaits = new LockWaits(db),
 ): VerifyStore {
-  const read: Read = (work) =>
-    withDatabaseErrors(() => (lockWaits === undefined ? work(db) : lockWaits.transact(work)));
   const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    withDatabaseErrors(() =>
-      lockWaits === undefined ? inTransaction(db, work) : lockWaits.transact(work),
-    );
+    withDatabaseErrors(() => lockWaits.transact(work));
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
   let repairedSince: string | undefined;
   return {
-    compare: (stream, bills) => read((from) => compareBills(from, stream, bills)),
+    compare: (stream, bills) => transact((from) => compareBills(from, stream, bills)),
     whyForeign: (stream, bills, within) =>
-      read((from) => whyForeign(from, stream, bills, within, repairedSince)),
-    stored: (stream, window) => storedBills(read, stream, window),
-    accepted: (stream, rows) => read((from) => areResolved(from, stream, rows)),
+      transact((from) => whyForeign(from, stream, bills, within, repairedSince)),
+    stored: (stream, window) => storedBills(transact, stream, window),
+    accepted: (stream, rows) => transact((from) => areResolved(from, stream, rows)),
     repair: (repair) =>
       turns.add(() =>
         transact(async (tx) => {

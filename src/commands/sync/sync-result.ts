@@ -1,5 +1,5 @@
 import type { Break } from "../../audit/breaks.ts";
-import type { RejectedCount } from "../../ledger/count-rejected.ts";
+import type { RejectedCount } from "../../ledger/rejected-bills.ts";
 import { type AccountReport, isComplete } from "../../sync/run.ts";
 import type { ContractsReport, SymbolsReport } from "../../sync/settings-lists.ts";
 import { exitOf, type RunExit } from "../exit-code.ts";

@@ -13,8 +13,8 @@ import { readSideBySide } from "../../exchange/accounts-at-once.ts";
 import { rightsLine } from "../../exchange/key-rights.ts";
 import { type AccountExchange, type ExchangeAccess, exchangeOf } from "../../exchange/session.ts";
 import { AccountKey } from "../../ledger/account-key.ts";
-import { countRejected } from "../../ledger/count-rejected.ts";
 import { openStore } from "../../ledger/ledger-store.ts";
+import { countRejected } from "../../ledger/rejected-bills.ts";
 import { replayRejected } from "../../ledger/replay-rows.ts";
 import { formatCounted } from "../../output/format.ts";
 import {

@@ -1,7 +1,7 @@
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Outcome } from "../../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../../errors.ts";
-import type { RejectedCount } from "../../ledger/count-rejected.ts";
+import type { RejectedCount } from "../../ledger/rejected-bills.ts";
 import { closedLines, notAvailableLines } from "../../output/account-remarks.ts";
 import { formatCount, formatCounted, formatDuration, formatInterval } from "../../output/format.ts";
 import { jsonInterval, jsonTime, jsonTimeOrNull } from "../../output/json-times.ts";

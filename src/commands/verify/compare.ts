@@ -10,6 +10,7 @@ import { type ExchangeError, firstThrown } from "../../errors.ts";
 import { readSideBySide } from "../../exchange/accounts-at-once.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../../exchange/session.ts";
 import { AccountKey } from "../../ledger/account-key.ts";
+import { recount } from "../../ledger/bill-counts.ts";
 import { openVerifyStore } from "../../ledger/verification-store.ts";
 import { streamName } from "../../output/stream-names.ts";
 import { printableLine } from "../../printable.ts";
@@ -33,7 +34,6 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../sync/verify.ts";
-import { recount } from "../reconcile/recount.ts";
 import { type AccountVerification, Findings, type Verification } from "./verify-result.ts";
 
 export type CompareDeps = Pick<

@@ -55,20 +55,9 @@ from unified_activity;
 
 comment on view analytics.activity is
   'One row for each bill, in the order in which the balance moved: by time and id, unless the balances show another order.';
-comment on column analytics.activity.account is 'The account''s name in the configuration.';
 comment on column analytics.activity.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; in a unified account UTA-SPOT, UTA-MARGIN, UTA-USDT-FUTURES, UTA-COIN-FUTURES, UTA-USDC-FUTURES or UTA-OTHER.';
-comment on column analytics.activity.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
-comment on column analytics.activity.is_demo is 'Whether this is demo trading, which is not money.';
 comment on column analytics.activity."position" is 'The bill''s place in the chain of its account, wallet and coin, from 1.';
-comment on column analytics.activity.bill_id is 'The exchange''s id of the bill: text, since it does not fit a floating-point number.';
-comment on column analytics.activity.c_time is 'When the exchange made the bill, to the millisecond.';
-comment on column analytics.activity.day is 'The UTC day.';
-comment on column analytics.activity.symbol is 'The contract, as the exchange names it; empty if the bill has none.';
-comment on column analytics.activity.business_type is 'The business type of the bill, as the exchange names it.';
-comment on column analytics.activity.category is 'The category of the bill: trade, funding, transfer and so on; unknown if nobody mapped its type.';
 comment on column analytics.activity.amount is 'The bill''s amount as it was served, signed, without the fee.';
-comment on column analytics.activity.fee is 'The bill''s fee as it was served, signed: negative is paid.';
-comment on column analytics.activity.fee_by_coupon is 'The part of the fee that a coupon paid.';
 comment on column analytics.activity.wallet_amount is 'The part of the amount that moves the balance: all of it or nothing, by the rule of its category.';
 comment on column analytics.activity.wallet_fee is 'The part of fee and coupon that moves the balance.';
 comment on column analytics.activity.net is 'By how much the bill moves the balance: wallet_amount plus wallet_fee.';
@@ -78,4 +67,3 @@ comment on column analytics.activity.running_balance is 'The balance after the b
 comment on column analytics.activity.rounding is 'The difference of the served balance that is due to rounding: at most one unit in the eighth decimal place for each bill.';
 comment on column analytics.activity.difference is 'The served balance minus the balance before, the net and the rounding. Zero if the ledger adds up here; not meaningful yet if is_settled is false.';
 comment on column analytics.activity.is_settled is 'Whether the last reconcile has judged the bill. False if the bill is newer than that reconcile, or newer than the time that was read completely.';
-comment on column analytics.activity.wallet is 'The wallet whose balance the bill moves: UTA for all categories of a unified account, else the product type.';

@@ -13,7 +13,6 @@ from break_decisions;
 comment on view analytics.break_history is
   'Every acceptance and reopening of a break. Rows are only added.';
 comment on column analytics.break_history.break_id is 'The break''s number.';
-comment on column analytics.break_history.account is 'The account''s name in the configuration.';
 comment on column analytics.break_history.place is 'The number of the decision, from 1 for each break.';
 comment on column analytics.break_history.decision is 'accepted or reopened.';
 comment on column analytics.break_history.decided_at is 'When it was decided.';

@@ -27,10 +27,8 @@ $join_account;
 comment on view analytics.breaks is
   'The places where the ledger does not add up, as of the last reconcile, with notes of acceptance. A row is never deleted.';
 comment on column analytics.breaks.break_id is 'The number of the break, by which it is accepted.';
-comment on column analytics.breaks.account is 'The account''s name in the configuration.';
 comment on column analytics.breaks.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; empty if the break has no product type.';
 comment on column analytics.breaks.coin is 'The coin of the amounts; empty if the break has no coin.';
-comment on column analytics.breaks.is_demo is 'Whether this is demo trading, which is not money.';
 comment on column analytics.breaks.kind is 'What is wrong: chain, balance, duplicate, fee-sign, rounding, unread, lost, transfer, deleted, restatement, or one of loan-to-value.';
 comment on column analytics.breaks.anchor is 'Where the break is: a bill''s id, a day, or a snapshot''s time.';
 comment on column analytics.breaks.happened_at is 'When it happened, by the exchange''s clock.';

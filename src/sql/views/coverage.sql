@@ -24,8 +24,6 @@ from (
 
 comment on view analytics.coverage is
   'Which time of a product type was read: one row for each period. No two periods overlap.';
-comment on column analytics.coverage.account is 'The account''s name in the configuration.';
-comment on column analytics.coverage.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.';
 comment on column analytics.coverage.state is 'complete: proven to be read. lost: older than the exchange''s 90 days before it was read. unread: not read yet.';
 comment on column analytics.coverage.covered_from is 'The start of the period, inclusive.';
 comment on column analytics.coverage.covered_to is 'The end of the period, exclusive.';

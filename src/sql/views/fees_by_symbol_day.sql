@@ -18,14 +18,7 @@ having sum(fee_bills) > 0;
 
 comment on view analytics.fees_by_symbol_day is
   'Trading fees, by contract and day.';
-comment on column analytics.fees_by_symbol_day.account is 'The account''s name in the configuration.';
-comment on column analytics.fees_by_symbol_day.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.';
-comment on column analytics.fees_by_symbol_day.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
-comment on column analytics.fees_by_symbol_day.is_demo is 'Whether this is demo trading, which is not money.';
-comment on column analytics.fees_by_symbol_day.day is 'The UTC day.';
-comment on column analytics.fees_by_symbol_day.symbol is 'The contract, as the exchange names it; empty if the bill has none.';
 comment on column analytics.fees_by_symbol_day.fees is 'Fees paid, negative.';
 comment on column analytics.fees_by_symbol_day.rebates is 'Fees received as a maker, positive.';
 comment on column analytics.fees_by_symbol_day.paid_by_coupon is 'The fees that coupons paid.';
 comment on column analytics.fees_by_symbol_day.net is 'The sum of fees and rebates, without coupons.';
-comment on column analytics.fees_by_symbol_day.bills is 'How many bills the sums of the row have.';

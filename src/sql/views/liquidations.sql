@@ -141,11 +141,6 @@ group by account, product_type, coin, is_demo, event;
 
 comment on view analytics.liquidations is
   'Liquidations. One row has the bills of one contract within ten seconds of each other, and the sweeps by the insurance fund, for this contract or for none, within ten seconds after one of them. Sweeps that follow no such bill have a row of their own. Every bill of the category is in exactly one row.';
-comment on column analytics.liquidations.account is 'The account''s name in the configuration.';
-comment on column analytics.liquidations.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.';
-comment on column analytics.liquidations.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
-comment on column analytics.liquidations.is_demo is 'Whether this is demo trading, which is not money.';
-comment on column analytics.liquidations.symbol is 'The contract, as the exchange names it; empty if the bill has none.';
 comment on column analytics.liquidations.started_at is 'The time of the first bill, or of the first sweep if there are only sweeps.';
 comment on column analytics.liquidations.ended_at is 'The time of the last bill, or of the last sweep if there are only sweeps.';
 comment on column analytics.liquidations.amount is 'Profit and loss of its bills, without the sweeps.';

@@ -49,14 +49,12 @@ left join (
 
 comment on view analytics.ltv_history is
   'Institutional loans: one row for each snapshot and coin; the rows of a snapshot repeat its totals.';
-comment on column analytics.ltv_history.account is 'The account''s name in the configuration.';
 comment on column analytics.ltv_history.risk_unit_id is 'The requested risk unit; empty for the account''s own.';
 comment on column analytics.ltv_history.taken_at is 'When this record was first seen.';
 comment on column analytics.ltv_history.held_until is 'When this record was last seen unchanged.';
 comment on column analytics.ltv_history.ltv is 'The loan-to-value ratio as it was served.';
 comment on column analytics.ltv_history.usdt_balance is 'Total assets in USDT, as served.';
 comment on column analytics.ltv_history.unpaid_usdt_amount is 'Total debt in USDT, as served.';
-comment on column analytics.ltv_history.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
 comment on column analytics.ltv_history.price is 'The collateral coin''s price in USDT.';
 comment on column analytics.ltv_history.amount is 'The amount of the collateral coin.';
 comment on column analytics.ltv_history.converted_usdt_amount is 'Its value as collateral, in USDT.';

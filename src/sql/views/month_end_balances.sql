@@ -13,12 +13,6 @@ from analytics.monthly_rollforward;
 
 comment on view analytics.month_end_balances is
   'The balance at the end of each month.';
-comment on column analytics.month_end_balances.account is 'The account''s name in the configuration.';
 comment on column analytics.month_end_balances.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; UTA for the one wallet of a unified account.';
-comment on column analytics.month_end_balances.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
-comment on column analytics.month_end_balances.is_demo is 'Whether this is demo trading, which is not money.';
-comment on column analytics.month_end_balances.month is 'The first UTC day of the month.';
 comment on column analytics.month_end_balances.month_end is 'The last UTC day of the month.';
 comment on column analytics.month_end_balances.balance is 'The balance after the month''s last bill.';
-comment on column analytics.month_end_balances.bills is 'How many bills the sums of the row have.';
-comment on column analytics.month_end_balances.is_complete is 'Whether all of the time is proven to be read. Until then the numbers may still change.';

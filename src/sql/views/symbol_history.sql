@@ -38,23 +38,13 @@ from (
 comment on view analytics.symbol_history is
   'Every version of a spot pair''s settings, with the changes from the version before. Futures contracts, which bills name, are not included: they have other fee rates, in contract_history.';
 comment on column analytics.symbol_history.symbol is 'The spot pair. A futures contract may have the same name and other settings.';
-comment on column analytics.symbol_history.valid_from is 'When the version was first seen.';
-comment on column analytics.symbol_history.valid_to is 'When another version was first seen; null while it is valid.';
-comment on column analytics.symbol_history.changed is 'The columns that changed from the version before; empty for the first.';
-comment on column analytics.symbol_history.base_coin is 'The coin that is traded.';
-comment on column analytics.symbol_history.quote_coin is 'The coin that prices are in.';
 comment on column analytics.symbol_history.status is 'The trading status of the pair, as served.';
 comment on column analytics.symbol_history.maker_fee_rate is 'The rate of the spot pair, as a share: 0.001 is 0.1 %. A futures contract of that name has another rate: see bill_contracts.';
 comment on column analytics.symbol_history.taker_fee_rate is 'The rate of the spot pair, as a share: 0.001 is 0.1 %. A futures contract of that name has another rate: see bill_contracts.';
 comment on column analytics.symbol_history.min_trade_amount is 'The smallest trade, in the base coin.';
 comment on column analytics.symbol_history.max_trade_amount is 'The largest trade, in the base coin.';
-comment on column analytics.symbol_history.min_trade_usdt is 'The smallest trade, in USDT.';
 comment on column analytics.symbol_history.price_precision is 'Decimals of a price.';
 comment on column analytics.symbol_history.quantity_precision is 'Decimals of a quantity in the base coin.';
 comment on column analytics.symbol_history.quote_precision is 'Decimals of a quantity in the quote coin.';
-comment on column analytics.symbol_history.buy_limit_price_ratio is 'How far the price of a buy may be from the market''s, as a share.';
-comment on column analytics.symbol_history.sell_limit_price_ratio is 'How far the price of a sell may be from the market''s, as a share.';
 comment on column analytics.symbol_history.area_symbol is 'Whether the pair is in the exchange''s special zone, as served.';
 comment on column analytics.symbol_history.order_quantity is 'How many orders may be open.';
-comment on column analytics.symbol_history.open_time is 'When trading began or will begin.';
-comment on column analytics.symbol_history.off_time is 'When trading ends; null if no end is set.';

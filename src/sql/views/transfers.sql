@@ -90,15 +90,7 @@ where best_of_leg = 1;
 
 comment on view analytics.transfers is
   'Each leg of a transfer, with its other leg if that is in another product type of the same account.';
-comment on column analytics.transfers.account is 'The account''s name in the configuration.';
-comment on column analytics.transfers.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.';
-comment on column analytics.transfers.coin is 'The coin of all amounts of the row. Amounts of different coins are never added up.';
-comment on column analytics.transfers.is_demo is 'Whether this is demo trading, which is not money.';
-comment on column analytics.transfers.bill_id is 'The exchange''s id of the bill: text, since it does not fit a floating-point number.';
-comment on column analytics.transfers.c_time is 'When the exchange made the bill, to the millisecond.';
-comment on column analytics.transfers.business_type is 'The business type of the bill, as the exchange names it.';
 comment on column analytics.transfers.direction is 'in or out, seen from this product type.';
-comment on column analytics.transfers.amount is 'The amount, signed.';
 comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. one_sided: the other leg is not in this database.';
 comment on column analytics.transfers.counter_product_type is 'The product type of the other leg.';
 comment on column analytics.transfers.counter_bill_id is 'The bill of the other leg.';

@@ -1,0 +1,72 @@
+-- What a column says that several views have. A view whose column says something else has a comment of its own.
+do $$
+declare
+  statement text;
+begin
+  for statement in
+    select format('comment on column %s.%I is %L', attrelid::regclass, attname, comment)
+    from (
+      values
+      ('account', 'The account''s name in the configuration.'),
+      ('amount', 'The amount, signed.'),
+      ('base_coin', 'The coin that is traded.'),
+      ('bill_id', 'The exchange''s id of the bill: text, since it does not fit a floating-point number.'),
+      ('bills', 'How many bills the sums of the row have.'),
+      ('bonus', 'Bonuses, coupons and grants: issued, taken back, expired.'),
+      ('business_type', 'The business type of the bill, as the exchange names it.'),
+      ('buy_limit_price_ratio', 'How far the price of a buy may be from the market''s, as a share.'),
+      ('c_time', 'When the exchange made the bill, to the millisecond.'),
+      ('category', 'The category of the bill: trade, funding, transfer and so on; unknown if nobody mapped its type.'),
+      ('changed', 'The columns that changed from the version before; empty for the first.'),
+      ('coin', 'The coin of all amounts of the row. Amounts of different coins are never added up.'),
+      ('computed_closing', 'The sum of opening, all categories and rounding.'),
+      ('conversion', 'Coins bought or sold by conversion.'),
+      ('copy', 'Copy trading: paid, cashed back, and earned as the copied trader.'),
+      ('day', 'The UTC day.'),
+      ('delivery', 'Settlement of delivery contracts.'),
+      ('difference', 'The exchange''s balance minus the sum of the bills. Equal to unsettled, and mostly zero, unless a bill is missing or wrong.'),
+      ('fee', 'The bill''s fee as it was served, signed: negative is paid.'),
+      ('fee_by_coupon', 'The part of the fee that a coupon paid.'),
+      ('fee_rebates', 'Fees received as a maker, positive.'),
+      ('fees', 'Fees in separate bills, which have no other amount.'),
+      ('fund_interval', 'Hours between two settlements of funding.'),
+      ('funding_paid', 'Funding fees paid, negative.'),
+      ('funding_received', 'Funding fees received, positive.'),
+      ('interest', 'Interest settled.'),
+      ('is_complete', 'Whether all of the time is proven to be read. Until then the numbers may still change.'),
+      ('is_demo', 'Whether this is demo trading, which is not money.'),
+      ('liquidation', 'Profit and loss of liquidations and auto-deleveraging, and what the insurance fund took or gave.'),
+      ('loan', 'Principal borrowed, positive, and repaid, negative.'),
+      ('maker_fee_rate', 'The default rate, as a share: 0.0002 is 0.02 %. An account may have another rate.'),
+      ('margin', 'Margin moved into or out of positions, if it moves the balance; mostly it does not.'),
+      ('min_trade_usdt', 'The smallest trade, in USDT.'),
+      ('month', 'The first UTC day of the month.'),
+      ('off_time', 'When trading ends; null if no end is set.'),
+      ('open_time', 'When trading began or will begin.'),
+      ('opening', 'The balance before the first bill. Null if no bill of the ledger has a balance.'),
+      ('product_type', 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.'),
+      ('quote_coin', 'The coin that prices are in.'),
+      ('realised_pnl', 'Profit and loss of closed positions, fees not included.'),
+      ('reported_closing', 'The last balance that the exchange served, plus what later bills without a balance moved.'),
+      ('rounding', 'What the balance is off by rounding: on a day at most one unit in the eighth decimal place for each of its bills.'),
+      ('sell_limit_price_ratio', 'How far the price of a sell may be from the market''s, as a share.'),
+      ('spot', 'Coins bought and sold on the spot market of a unified account: principal, not profit.'),
+      ('symbol', 'The contract, as the exchange names it; empty if the bill has none.'),
+      ('symbol_type', 'perpetual or delivery.'),
+      ('taker_fee_rate', 'The default rate, as a share. An account may have another rate.'),
+      ('trading_fees', 'Fees paid, negative.'),
+      ('transfers_in', 'Transfers into this product type, positive.'),
+      ('transfers_out', 'Transfers out of it, negative.'),
+      ('unmapped', 'Bills of a type that nobody mapped to a category.'),
+      ('unsettled', 'The part of the difference that reconcile has not judged yet. It comes from bills that are newer than the last reconcile, or newer than the time that was read completely: more bills may appear between them.'),
+      ('valid_from', 'When the version was first seen.'),
+      ('valid_to', 'When another version was first seen; null while it is valid.'),
+      ('wallet', 'The wallet whose balance the bill moves: UTA for all categories of a unified account, else the product type.')
+    ) as shared (name, comment)
+    join pg_attribute on attname = name
+    where attrelid = 'analytics.$view'::regclass
+  loop
+    execute statement;
+  end loop;
+end
+$$;
