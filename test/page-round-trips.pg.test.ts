@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type Database, inTwoRoundTrips, openDatabase } from "../src/db/connect.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
+import { inTwoRoundTrips } from "../src/db/two-round-trips.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { bills } from "./support/bills.ts";
 import { testDatabase } from "./support/database.ts";

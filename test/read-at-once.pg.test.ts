@@ -6,7 +6,8 @@ import { wireBill } from "../src/serve/mirror/wire-bills.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();
-const read = readOnlyAtOnce(tables.db);
+const read = readOnlyAtOnce(tables.db, false);
+const readKept = readOnlyAtOnce(tables.db, true);
 
 test("a statement that is read at once writes nothing, and is ended by the server in time", async () => {
   const bounds = await read(sql`
@@ -39,7 +40,7 @@ test("a statement that fails at once leaves no transaction behind, and no settin
   expect(after.rows).toEqual([{ read_only: "off", statement_timeout: "0" }]);
 });
 
-test("a page follows the index in an account that is a thousand times as large as most", async () => {
+test("a page's plan is kept for all accounts, and follows the index in one that is a thousand times as large as most", async () => {
   const [large, small] = [20_000, 20];
   await tables.db.execute(sql`
     insert into bills (
@@ -52,7 +53,7 @@ test("a page follows the index in an account that is a thousand times as large a
     from generate_series(1, 2 * ${large}::int) as n`);
   await tables.db.execute(sql`analyze bills`);
   const ask = (account: string, below: string | undefined) =>
-    readBillPage(read, {
+    readBillPage(readKept, {
       stream: { account, productType: "USDT-FUTURES" },
       ...{ json: wireBill, limit: 100, onlyFunding: false, below },
       ...{ from: undefined, to: undefined, symbol: undefined, coin: undefined },
@@ -80,4 +81,10 @@ test("a page follows the index in an account that is a thousand times as large a
     { timeout: 20_000, interval: 100 },
   );
   expect(fetched / pages).toBeLessThan(200);
+  const { rows } = await readKept<{ texts: number; plans: number }>(sql`
+    select count(*)::int as texts, sum(generic_plans)::int as plans
+    from pg_prepared_statements
+    where statement like '%) as page'`);
+  expect(rows).toEqual([{ texts: 2, plans: expect.any(Number) }]);
+  expect(rows[0]?.plans).toBeGreaterThan(2);
 });

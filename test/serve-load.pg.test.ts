@@ -45,7 +45,7 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
     },
 
     readFirst: (work) => urgently(reader.db, work),
-    readAtOnce: readOnlyAtOnce(reader.db),
+    readAtOnce: readOnlyAtOnce(reader.db, false),
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,

@@ -122,7 +122,7 @@ describe("/metrics", () => {
 const depsOf = () => {
   const take = () => undefined;
   return {
-    readAtOnce: readOnlyAtOnce(tables.db),
+    readAtOnce: readOnlyAtOnce(tables.db, true),
     readFirst: () => Promise.reject(new Error("metrics are not health")),
     readReachable: readWhole,
     keys: () => new Map(),

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
+import { isDirect } from "../src/db/connections.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { withLatency } from "./faults/network.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
@@ -73,6 +74,7 @@ describe.concurrent("behind a pooler in transaction mode", { timeout: maxMs }, (
     await at.expectExact(syncedAt);
     await at.expectNothingLeft();
     expect(at.turns).toHaveLength(1);
+    expect(await isDirect(at.db.$client)).toBe(false);
   });
 
   test("two migrations at once are both well, and of two syncs at once one ends with code 3", async () => {

@@ -1,6 +1,7 @@
 import { secondMs } from "../contract/time.ts";
 import { hasNodes, readReachable } from "../db/citus.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.ts";
+import { isDirect } from "../db/connections.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
@@ -37,11 +38,14 @@ export async function serveCommand(
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
+  const isDistributed = await hasNodes(reader.db);
+  // A plan that is kept knows no account, and so not its node.
+  const keepsPlans = !isDistributed && (await isDirect(reader.db.$client));
   const log = openLog(config.logLevel, io);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db),
+    readAtOnce: readOnlyAtOnce(reader.db, keepsPlans),
     readFirst: (work) => urgently(reader.db, work),
     readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
     keys,
@@ -49,7 +53,7 @@ export async function serveCommand(
     limits: config.healthLimits,
     log,
     readRoster: rosterReader(config),
-    isDistributed: await hasNodes(reader.db),
+    isDistributed,
     pageNames: pageHost.map((name) => name.toLowerCase()),
     ...(variables !== undefined && { variables }),
   });

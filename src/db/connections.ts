@@ -236,6 +236,17 @@ export function assertCommitted(answer: pg.QueryResult): void {
   if (!isCommit(answer)) throw new Error(`defect: the commit ended in ${answer.command}`);
 }
 
+/** Whether connections lead straight to the server, and keep their process: a pooler announces one of its own. */
+export async function isDirect(pool: pg.Pool): Promise<boolean> {
+  const client = await pool.connect();
+  try {
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+    return "processID" in client && client.processID === rows[0]?.pid;
+  } finally {
+    client.release();
+  }
+}
+
 // What the driver has, and its types lack.
 
 /** Call it while no statement is under way. The driver's types allow it only as an option of the pool. */

@@ -4,7 +4,6 @@ import { closeStreamsOfOtherMode } from "../db/accounts/close-streams.ts";
 import {
   type Database,
   inTransactionAfter,
-  inTwoRoundTrips,
   type Queryable,
   type Transaction,
   type TransactionOptions,
@@ -13,6 +12,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { LockWaits } from "../db/lease/lock-waits.ts";
 import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
+import { inTwoRoundTrips } from "../db/two-round-trips.ts";
 import { DatabaseSilentError } from "../errors.ts";
 import type { Store } from "../sync/store.ts";
 import { readUnstored } from "./bill-rows.ts";

@@ -63,7 +63,7 @@ export function openMirror(
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
   const app = createApp({
     read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db),
+    readAtOnce: readOnlyAtOnce(database.db, true),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
     ...{ keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
