@@ -4,7 +4,6 @@ import { billsApiOf } from "../src/contract/bills-api.ts";
 import { secondMs } from "../src/contract/time.ts";
 import { type Databases, openDatabases, query } from "./backfill/databases.ts";
 import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
-import { backfillInVirtualTime, type VirtualBackfill } from "./backfill/in-virtual-time.ts";
 import type { Kind } from "./backfill/ledger.ts";
 import { runProgram } from "./backfill/run-program.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
@@ -13,7 +12,7 @@ import type { BenchOptions, BenchResult } from "./result.ts";
  * First syncs at the exchange's rate limit: 10 requests a second for a classic account, 20 for a
  * unified one, at several round trips. Each runs the real program, from start to end, on a real
  * Postgres. Utilisation is the shortest time that the necessary requests can take, as a share of
- * the measured time. The same sync in virtual time shows how much of the rest is the machine's work.
+ * the measured time.
  */
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
@@ -58,12 +57,10 @@ export const billsOf = ({ short }: BenchOptions, kind: Kind = "classic"): number
 
 export async function run(options: BenchOptions): Promise<BenchResult> {
   await using databases = await openDatabases();
-  const figures: (ExchangeOptions & Backfill & { readonly virtual: VirtualBackfill })[] = [];
+  const figures: (ExchangeOptions & Backfill)[] = [];
   for (const each of cases) {
     const given = { ...each, bills: billsOf(options, each.kind) };
-    const figure = await backfill(given, databases);
-    const virtual = await backfillInVirtualTime(given);
-    figures.push({ ...given, ...figure, virtual });
+    figures.push({ ...given, ...(await backfill(given, databases)) });
   }
   return {
     name: "backfill",
@@ -82,7 +79,6 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         "asking",
         "of that",
         "load",
-        "virtual",
       ],
       ...figures.map(({ kind, shape, meanMs, spreadMs, ...figure }) => [
         `${kind}, ${shape}, ${meanMs} ± ${spreadMs} ms`,
@@ -95,7 +91,6 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         figure.askingSeconds.toFixed(1),
         (leastSeconds(kind, figure.necessary) / figure.askingSeconds).toFixed(3),
         figure.load?.toFixed(1) ?? "",
-        (leastSeconds(kind, figure.virtual.necessary) / figure.virtual.seconds).toFixed(3),
       ]),
     ],
     notes: [
@@ -105,7 +100,6 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
       "asking: the seconds from the first request to the last answer, without starting and ending,",
       "and the utilisation of those",
       `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,
-      "virtual: the utilisation of the same sync in virtual time, where no processor and no database takes any",
     ],
     json: figures,
   };

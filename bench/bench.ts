@@ -24,7 +24,6 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   throughput: () => import("./throughput.ts"),
   memory: () => import("./memory.ts"),
   growth: () => import("./growth.ts"),
-  status: () => import("./status.ts"),
   start: () => import("./start.ts"),
   page: () => import("./page.ts"),
   serve: () => import("./serve.ts"),
