@@ -377,12 +377,8 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
     expect(lines.filter((line) => !/^(ok|warn|FAIL) +\S/.test(line))).toEqual([]);
   });
 
-  test("a database that is newer than the program, or was made in part", async () => {
+  test("a database that is newer than the program", async () => {
     await using at = await house();
-    await at.db.execute(sql`alter table bills drop column extra cascade`);
-    expect((await at.doctor()).stdout).toMatch(
-      /^FAIL {2}migrations .*bills\.extra is missing.*restore the backup whole$/m,
-    );
     await at.db.execute(
       sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)`,
     );

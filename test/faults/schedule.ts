@@ -30,7 +30,8 @@ export const faultyExchange =
 
     function meet(path: string): Meeting {
       if (!billsOperations.some((operation) => operation.path === path))
-        return { request: requests, faults: [] };
+        // Only a fault from before the first request strikes others than those for bills.
+        return { request: requests, faults: schedule.filter(({ atRequest }) => atRequest === 0) };
       requests += 1;
       const faults = schedule.filter(
         ({ atRequest, times = 1 }) => requests >= atRequest && requests < atRequest + times,
