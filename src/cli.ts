@@ -1,9 +1,9 @@
-import { fail, runCommandLine } from "./commands/command-line.ts";
-import { type ExitCode, type Io, tell } from "./commands/io.ts";
+import { runCommandLine } from "./commands/command-line.ts";
+import { type ExitCode, fail, type Io, tell } from "./commands/io.ts";
 import { messageOf, ReportableError, StoppedError } from "./errors.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
-// What can be typed is in commands/program.ts, what is thrown in commands/command-line.ts.
+// What can be typed is in commands/program.ts.
 const stop = new AbortController();
 const args = process.argv.slice(2);
 let outputError: Error | undefined;
@@ -11,8 +11,15 @@ let outputError: Error | undefined;
 const lost = (error: NodeJS.ErrnoException): void => {
   if (error.code !== "EPIPE") outputError = error;
 };
-const isRunByNpm = process.env["npm_lifecycle_event"] !== undefined;
-const io: Io = { isRunByNpm, out: process.stdout, err: process.stderr, signal: stop.signal, lost };
+const npm = process.env["npm_lifecycle_event"] === undefined ? undefined : process.env;
+const io: Io = {
+  isJson: args.includes("--json"),
+  npm,
+  out: process.stdout,
+  err: process.stderr,
+  signal: stop.signal,
+  lost,
+};
 
 // npm passes on to us the Ctrl-C that the terminal has sent us already.
 const sameKeyMs = 300;
@@ -45,8 +52,10 @@ const flush = (stream: NodeJS.WriteStream): Promise<void> =>
 async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
   await flush(io.out);
   if (outputError === undefined) return exitCode;
-  const text = `the output could not be written: ${messageOf(outputError)}`;
-  return fail(args, io, new ReportableError(text));
+  return fail(
+    io,
+    new ReportableError(`the output could not be written: ${messageOf(outputError)}`),
+  );
 }
 
 /**
@@ -54,7 +63,7 @@ async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
  */
 function watchDefects(): void {
   process.on("uncaughtException", (error) => {
-    const code = fail(args, io, error);
+    const code = fail(io, error);
     void Promise.all([flush(io.out), flush(io.err)]).then(() => process.exit(code));
   });
 }

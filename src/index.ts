@@ -1,19 +1,19 @@
 import { listed, readRoster, type Selection } from "./roster/roster.ts";
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import { type Reconciliation, reconcile } from "./audit/reconcile.ts";
 import { systemClock } from "./clock.ts";
-import { runSync } from "./commands/sync/sync.ts";
-import type { SyncResult } from "./commands/sync/sync-result.ts";
+import { type Checked, check } from "./commands/reconcile.ts";
+import { runSync } from "./commands/sync.ts";
+import type { SyncResult } from "./commands/sync-result.ts";
 import {
   contractTypesOf,
   forTargets,
   needsCredentials,
   type Target,
   targetsOf,
-} from "./commands/sync/targets.ts";
-import { readSpan, runVerification } from "./commands/verify/verify.ts";
-import { endOfVerification, type Verification } from "./commands/verify/verify-result.ts";
+} from "./commands/sync-targets.ts";
+import { readSpan, runVerification } from "./commands/verify.ts";
+import { endOfVerification, type Verification } from "./commands/verify-result.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { inSnapshot } from "./db/connect.ts";
@@ -40,8 +40,8 @@ export {
 export type { Settings } from "./roster/settings.ts";
 export type {
   BillsProgress,
+  Checked as Reconciliation,
   ExportedBill,
-  Reconciliation,
   Status,
   SyncResult,
   Target,
@@ -101,7 +101,7 @@ export type Ledger = AsyncDisposable & {
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
   /** Holds the ledger against itself; `breaks` are what does not add up. */
-  reconcile(options?: Which & { readonly isFull?: boolean }): Promise<Reconciliation>;
+  reconcile(options?: Which & { readonly isFull?: boolean }): Promise<Checked>;
   /**
    * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
    * database has them, to the last digit; times are milliseconds since the Unix epoch.
@@ -133,7 +133,7 @@ export async function openLedger(
     verify: (options) => verify(at, options),
     reconcile: async ({ isFull = false, ...which } = {}) => {
       await streamsOf(at, which);
-      return reconcile(database.db, selectionOf(which), { isFull });
+      return check(database.db, selectionOf(which), isFull);
     },
     bills: (options = {}) => bills(at, options),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Check } from "../src/commands/doctor/check.ts";
-import { checkExchange } from "../src/commands/doctor/exchange.ts";
+import type { Check } from "../src/commands/doctor-database.ts";
+import { checkExchange } from "../src/commands/doctor-exchange.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { classicProductTypes } from "../src/contract/product-types.ts";

@@ -209,11 +209,10 @@ test("an account that is added is read with credentials that a command tells, an
   const paged = JSON.parse((await run("status", "--json", "--limit", "2", "--check")).stdout);
   expect(paged).toMatchObject({
     totals: { accounts: 2, ledgers: 3, read: 2, paused: 1 },
-    page: { limit: 2, offset: 0, ledgers: 3 },
     streams: [{ account: "first" }, { account: "first" }],
   });
-  const rest = await run("status", "--limit", "2", "--offset", "2");
-  expect(rest.stdout).toContain("the worst 1 of 3 ledgers after the first 2:\n");
+  const rest = await run("status", "--limit", "1");
+  expect(rest.stdout).toContain("the worst 1 of 3 ledgers:\n");
   expect(rest.stdout).toMatch(/^1 ledger is paused\npaused ledgers are complete through 20/m);
   // The mirror's keys lie beside the accounts file, and are renamed too.
   const keysPath = join(folder.path, "mirror-keys.json");

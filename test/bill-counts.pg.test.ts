@@ -141,7 +141,7 @@ test("rows that disappeared are a break with its days, which stays until somebod
     productType: "USDT-FUTURES",
     difference: "-40",
     happenedAt: `${days[0]}T00:00:00Z`,
-    explanation: expect.stringContaining(days[0] ?? "no day"),
+    because: expect.stringContaining(days[0] ?? "no day"),
   };
   const found = await breaksOf("--full");
   expect(found).toMatchObject({ code: 1, breaks: [deleted] });

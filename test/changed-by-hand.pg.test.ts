@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { checkAccounts } from "../src/commands/reconcile/check-accounts.ts";
+import { checkAccounts } from "../src/commands/check-accounts.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";

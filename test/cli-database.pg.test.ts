@@ -50,7 +50,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
   const [, url = ""] = await db.seen("stdout", /^(postgresql:\S+)\n/);
   const sync = await runCli(["sync", "--json"], { cwd, env });
   expect(sync.code).toBe(0);
-  const stored = JSON.parse(sync.stdout).accounts[0].streams[0].new;
+  const stored = JSON.parse(sync.stdout).streams[0].new;
   {
     await using database = openDatabase(url);
     const { rows } = await database.db.execute(sql`select count(*)::integer as bills from bills`);

@@ -179,7 +179,7 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
 });
 
 test.each([
-  [["--format", "cvs"], /^--format "cvs" is not a format, did you mean csv\?\n$/],
+  [["--format", "cvs"], /argument 'cvs' is invalid. Allowed choices are csv, parquet, hledger, /],
   [[], /^error: required option '--format <format>' not specified\n/],
   [
     ["--format", "csv", "--account", "wid"],
@@ -300,9 +300,10 @@ describe("demo trading", () => {
       const plain = await of();
       expect(plain.coins).toEqual(["MAINUSDT"]);
       expect(plain.stderr).toContain(
-        "left out because it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --demo includes it\n",
+        "left out because it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --account or --product with its name includes it\n",
       );
-      const all = await of("--demo");
+      const named = ["--account", "main", "paper", "--product", "USDT-FUTURES", "SCOIN-FUTURES"];
+      const all = await of(...named);
       expect(all.coins).toEqual(["MAINUSDT", "MAINSCOIN", "PAPERUSDT"]);
       expect(all.stderr).not.toContain("demo");
       expect((await of("--product", "SCOIN-FUTURES")).coins).toEqual(["MAINSCOIN"]);

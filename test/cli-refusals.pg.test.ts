@@ -201,8 +201,8 @@ describe.concurrent("a machine whose clock is off", () => {
       expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
         exactly,
       );
-      const [account] = JSON.parse(end.stdout).accounts;
-      const settledTo = Date.parse(account.streams[0].completeThrough) + 10 * minuteMs;
+      const [stream] = JSON.parse(end.stdout).streams;
+      const settledTo = Date.parse(stream.completeThrough) + 10 * minuteMs;
       expect(Math.abs(settledTo - syncedAt)).toBeLessThan(minuteMs);
     },
   );

@@ -72,10 +72,13 @@ test("docs/how-it-works.md says what each folder of src has", () => {
 
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
-const program = await programOf(
-  { io, npm: undefined, readEnvironment: () => ({}) },
-  () => () => Promise.reject(new Error("nothing is run here")),
-);
+const nothing = () => {
+  throw new Error("nothing is run here");
+};
+const program = await programOf({
+  ...{ io, readEnvironment: nothing, config: nothing },
+  runs: () => nothing,
+});
 const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };
 const commandNamed = (within: Command, name: string | undefined): Command | undefined =>
   within.commands.find((command) => command.name() === name);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { exportNotes } from "../src/commands/export/export-notes.ts";
-import { type ExportWords, exportOptions } from "../src/commands/export/export-options.ts";
+import { type ExportWords, exportOptions } from "../src/commands/export-options.ts";
+import { endNote } from "../src/commands/export-plan.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { dayIn } from "../src/export/time-zone.ts";
 
@@ -43,13 +43,7 @@ describe("a time", () => {
   });
 });
 
-test("a format and a product type that are none are told with the nearest that is one", () => {
-  expect(() => exportOptions({ format: "parket" })).toThrow(
-    '--format "parket" is not a format, did you mean parquet?',
-  );
-  expect(() => exportOptions({ format: "sqlite" })).toThrow(
-    "(there are csv, parquet, hledger, beancount, ccxt, koinly)",
-  );
+test("a product type that is none is told with the nearest that is one", () => {
   expect(() => exportOptions({ format: "csv", product: ["USDT-FUTURES,COIN-FUTURE"] })).toThrow(
     '--product "COIN-FUTURE" is not a product type, did you mean COIN-FUTURES?',
   );
@@ -59,8 +53,7 @@ describe("what an export may lack", () => {
   const now = epochMs(Date.UTC(2026, 10, 21, 12));
   const ago = (ms: number) => epochMs(now - ms);
   test("is no warning where an end was not asked for: a note says where it ends", () => {
-    const notes = (through: readonly number[]) =>
-      exportNotes({ leftOut: [], through: through.map(ago), next: undefined });
+    const notes = (through: readonly number[]) => endNote(through.map(ago));
     expect(notes([hourMs, hourMs])).toEqual([
       "ends at 2026-11-21 11:00Z, up to which everything was read; --to includes newer bills",
     ]);

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { exportOptions } from "../src/commands/export/export-options.ts";
-import { planExport } from "../src/commands/export/export-plan.ts";
-import { status } from "../src/commands/status/status.ts";
+import { exportOptions } from "../src/commands/export-options.ts";
+import { planExport } from "../src/commands/export-plan.ts";
+import { status } from "../src/commands/status.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
@@ -54,11 +54,11 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
   };
   return {
     /** @param limit more ledgers than this are counted, and the worst of them listed. */
-    status: (json: boolean, limit?: number) =>
-      status(db, () => config, { json, selection: everyLedger, isCheck: true, limit }),
+    status: (isJson: boolean, limit = 100) =>
+      status(db, () => config, { isJson, selection: everyLedger, check: true, limit }),
     exported: (day: string) =>
       inTransaction(db, async (tx) => {
-        const words = { format: "koinly", from: day, to: isoTime(now) };
+        const words = { format: "koinly" as const, from: day, to: isoTime(now) };
         return (await planExport(tx, config, exportOptions(words))).said.join("\n");
       }),
     page: () =>

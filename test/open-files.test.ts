@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { openFilesCheck } from "../src/commands/doctor/doctor.ts";
+import { openFilesCheck } from "../src/commands/doctor.ts";
 import { isOutOfFiles, openFilesMax } from "../src/open-files.ts";
 import { temporaryFolder } from "./support/cli.ts";
 

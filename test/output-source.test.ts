@@ -13,14 +13,14 @@ test("what goes to a terminal goes through print and tell, which spell out what 
     "src/cli.ts",
     // Asks whether the output is a terminal.
     "src/commands/demo.ts",
-    // Writes an export, byte for byte where the output is not a terminal.
-    "src/commands/export/export-output.ts",
     // Asks whether the output is a terminal.
-    "src/commands/export/export.ts",
+    "src/commands/export.ts",
     // Defines print, tell and the like.
     "src/commands/io.ts",
+    // Writes an export, byte for byte where the output is not a terminal.
+    "src/commands/output-file.ts",
     // Draws the progress display, in which names are escaped.
-    "src/commands/sync/reporter.ts",
+    "src/commands/sync-reporter.ts",
     // Writes only this program's own text.
     "src/node-24.js",
   ]);

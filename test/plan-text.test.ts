@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { planCost, planResult } from "../src/commands/sync/plan.ts";
+import { planCost, planResult } from "../src/commands/sync-plan.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
@@ -47,39 +47,14 @@ test("the plan names each product type's windows, and the least that they cost",
   ]);
 });
 
-test("symbols, contracts and loan-to-value are counted, and named beside the bills", () => {
-  const plans = [plan("main", "USDT-FUTURES", 1)];
-  const records = { symbols: 1, contracts: 3, loanToValue: new Map([["main", 2]]) };
-  // 3 requests for bills at 10 a second, after 2 for loan-to-value at 5 a second.
-  expect(planCost(plans, records)).toEqual({ windows: 1, requestsMin: 9, durationMs: 700 });
-  expect(linesOf(plans, records).slice(3)).toEqual([
-    "1 request for symbols, 3 requests for contracts, 2 requests for loan-to-value",
-    "1 window, 9 requests at least, 0.7 s at the exchange's limits",
-    "plus a request for every page of up to 100 bills",
-  ]);
-});
-
-test("a unified account's bills and loan-to-value take the time that its own limits give them", () => {
-  const plans = [plan("main", "UTA-SPOT", 3), plan("main", "UTA-OTHER", 3)];
-  const records = { symbols: 0, contracts: 0, loanToValue: new Map([["main", 3]]) };
-  // 13 requests for bills at 20 a second, after 3 for loan-to-value at 3 a second.
-  expect(planCost(plans, records)).toEqual({ windows: 6, requestsMin: 16, durationMs: 1_650 });
-});
-
-test("a plan of symbols alone has no table, and one of loan-to-value alone its requests", () => {
-  expect(linesOf([], { symbols: 1, contracts: 0, loanToValue: new Map() })).toEqual([
-    "1 request for symbols",
-    "0 windows, 1 request at least, 0.1 s at the exchange's limits",
-  ]);
-  const ltv = new Map([
-    ["main", 3],
-    ["desk", 1],
-  ]);
-  expect(planCost([], { symbols: 0, contracts: 0, loanToValue: ltv })).toEqual({
-    windows: 0,
-    requestsMin: 4,
-    durationMs: 600,
+test("requests for anything else are counted with those for bills", () => {
+  expect(planCost([plan("main", "USDT-FUTURES", 1)], 6)).toEqual({
+    ...{ windows: 1, requestsMin: 9, durationMs: 300 },
   });
+  // 13 requests for a unified account's bills, at 20 a second.
+  const plans = [plan("main", "UTA-SPOT", 3), plan("main", "UTA-OTHER", 3)];
+  expect(planCost(plans)).toEqual({ windows: 6, requestsMin: 13, durationMs: 650 });
+  expect(linesOf([], 1)).toEqual(["0 windows, 1 request at least, 0.0 s at the exchange's limits"]);
 });
 
 test("accounts are synced side by side: the longest decides the time, all of them the requests", () => {

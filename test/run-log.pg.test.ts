@@ -127,8 +127,8 @@ test("a sync that could not look for rejected rows is not complete, and says why
   expect(JSON.parse(end.stdout)).toMatchObject({
     outcome: "incomplete",
     rejected: null,
-    error: expect.stringMatching(/rejected_bills/),
-    accounts: [{ streams: [{ windows: { planned: 13, walked: 13 } }] }],
+    errors: [expect.stringMatching(/rejected_bills/)],
+    streams: [{ windows: { planned: 13, walked: 13 } }],
   });
   expect(await at.runs()).toEqual([
     {

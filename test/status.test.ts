@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ledgersTable } from "../src/commands/status/ledgers.ts";
+import { ledgersTable, recordsTable } from "../src/commands/status-parts.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { coverageShare, type StreamStatus } from "../src/health/ledger-status.ts";
 import { tableText } from "../src/output/result.ts";
@@ -89,4 +89,32 @@ test("coverage is 0 where nothing is known, and a share of what was planned", ()
       lost: [between(2, 1)],
     }),
   ).toBe(0.5);
+});
+
+test("the records' rows say how old lists and loans are, and which loans that are wanted are not there", () => {
+  const read = ago(2 * hourMs);
+  const lists = { pairs: 3_204, gone: 2, readAt: read };
+  const records = {
+    symbols: lists,
+    contracts: [{ ...lists, productType: "COIN-FUTURES" as const, pairs: 40 }],
+    loanToValue: [
+      { account: "main", riskUnitId: "12", ltv: "0.4321", takenAt: ago(dayMs), heldUntil: read },
+    ],
+  };
+  const wanted = [
+    { name: "main", ltv: true, riskUnitIds: ["12", "13"] },
+    { name: "desk", ltv: true },
+    { name: "spare", ltv: false, riskUnitIds: ["14"] },
+  ];
+  const rows = recordsTable(records, wanted, now);
+  expect(tableText(rows).split("\n")).toEqual([
+    "records                    kept                               read  age",
+    "symbols                    3,204 pairs, 2 gone   2026-11-21 10:00Z  2 h",
+    "contracts of COIN-FUTURES  40 contracts, 2 gone  2026-11-21 10:00Z  2 h",
+    "main/loan-to-value/12      ltv 0.4321            2026-11-21 10:00Z  2 h",
+    "main/loan-to-value/13      -                                     -    -",
+    "desk/loan-to-value         -                                     -    -",
+  ]);
+  const at = { takenAt: "2026-11-20T12:00:00Z", readAt: "2026-11-21T10:00:00Z" };
+  expect(rows.json[2]).toEqual({ name: "main/loan-to-value/12", kept: "ltv 0.4321", ...at });
 });

@@ -1,61 +1,70 @@
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
-import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync/sync-result.ts";
-import { countsOf, resultOf } from "../src/commands/sync/sync-summary.ts";
+import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
+import { resultOf } from "../src/commands/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
 import { asJson, asText } from "../src/output/result.ts";
 import type { AccountReport } from "../src/sync/run.ts";
+import type { ContractsReport, ListReport } from "../src/sync/settings-lists.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
+import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
 
 const stream = (changes: Partial<StreamReport> = {}): StreamReport => ({
   stream: { account: "main", productType: "USDT-FUTURES" },
-  new: 1_003,
-  unchanged: 20,
-  restated: 1,
-  rejected: 0,
-  pages: 24,
-  requests: 25,
+  ...{ new: 1_003, unchanged: 20, restated: 1, rejected: 0, pages: 24, requests: 25 },
   windows: { planned: 13, walked: 13 },
   completeThrough: at,
   lost: [],
   error: undefined,
   ...changes,
 });
-
 const coin = (changes: Partial<StreamReport> = {}) =>
   stream({ stream: { account: "main", productType: "COIN-FUTURES" }, ...changes });
 
 const account = (streams: readonly StreamReport[], error?: unknown): AccountReport => ({
-  account: "main",
-  loanToValue: [],
-  streams,
-  error,
+  ...{ account: "main", loanToValue: [], streams, error },
 });
+const desk = (report: AccountReport): AccountReport => ({ ...report, account: "desk" });
 
-const rejectedCount = { account: "main", productType: "USDT-FUTURES", rows: 3 } as const;
+const stored = {
+  ...{ new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false, pairs: 3_204, readAt: at },
+};
+const list = (changes: Partial<ListReport> = {}): ListReport => ({
+  ...{ requests: 1, stored, broken: [], error: undefined, ...changes },
+});
+const record = {
+  ...{ ltv: "0.4321", subAccountUids: ["1"], usdtBalance: "1000.50", unpaidUsdtAmount: "432.32" },
+  ...{ extra: null, debts: [], collateral: [] },
+};
+const unit = (changes: Partial<LoanToValueReport> = {}): LoanToValueReport => ({
+  ...{ account: "main", riskUnitId: undefined, error: undefined },
+  stored: { record, takenAt: at, change: "unchanged" },
+  ...changes,
+});
+const loans = (...loanToValue: readonly LoanToValueReport[]): AccountReport => ({
+  ...account([]),
+  loanToValue,
+});
 
 const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
   syncResult({
-    runId: "run",
-    symbols: undefined,
-    contracts: undefined,
-    reports,
-    rejected: [],
+    ...{ runId: "run", symbols: undefined, contracts: undefined, reports, rejected: [] },
     elapsedMs: 5_234,
     ...changes,
   });
-
-const linesOf = (...given: Parameters<typeof result>) =>
-  asText(resultOf(result(...given))).split("\n");
+const linesOf = (...run: Parameters<typeof result>) => asText(resultOf(result(...run))).split("\n");
 
 const refused = new ExchangeError("refused-credentials", "there is no such API key");
 const unpermitted = new ExchangeError("refused-permission", "the API key lacks a permission");
 const held = new AccountHeldError("another run holds account main");
 const misnamed = new UsageError("this API key is not the account's");
 const stopped = new StoppedError("stopped on request");
+const suppressed = new SuppressedError(new Error("and closing failed"), stopped);
+const fault = { path: "takerFeeRate", reason: "is not a decimal number" };
+const failed = { stored: undefined, error: unpermitted };
 
 test("the summary counts each product type and all of them, complete through the earliest", () => {
   const earlier = coin({ new: 5, completeThrough: epochMs(at - dayMs) });
@@ -67,34 +76,20 @@ test("the summary counts each product type and all of them, complete through the
     "",
     "complete, after 5.2 s",
   ]);
-});
-
-test("of several accounts, the last line says how many are complete, unless all are", () => {
-  const well = account([stream()]);
-  const other = { account: "desk", loanToValue: [], streams: [], error: refused };
-  expect(linesOf([well, other]).slice(-2)).toEqual([
-    "desk: there is no such API key",
-    "NOT complete (1 of 2 accounts are complete), after 5.2 s",
-  ]);
-  expect(linesOf([well, well]).at(-1)).toBe("complete, after 5.2 s");
+  const never = linesOf([account([stream(), coin({ completeThrough: undefined })])]);
+  expect(never[3]).toMatch(/^all .* -$/);
 });
 
 test("a million bills of one account fit on 80 columns", () => {
-  const demo = (changes: Partial<StreamReport>) =>
-    stream({ stream: { account: "main", productType: "SUSDC-FUTURES" }, ...changes });
   const busy = { new: 1_234_567, unchanged: 999_999, requests: 123_456 };
-  const lines = linesOf([account([stream(busy), demo(busy)])]);
+  const demo = stream({ ...busy, stream: { account: "main", productType: "SUSDC-FUTURES" } });
+  const lines = linesOf([account([stream(busy), demo])]);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
-});
-
-test("all are complete through no time where one of them is not", () => {
-  const lines = linesOf([account([stream(), coin({ completeThrough: undefined })])]);
-  expect(lines[3]).toMatch(/^all .* -$/);
 });
 
 describe("below its table, the summary says", () => {
   const unfinished = { windows: { planned: 13, walked: 10 } };
-  const said: readonly [string, AccountReport, readonly string[]][] = [
+  test.each<[string, AccountReport, readonly string[]]>([
     ["why an account was refused", account([], refused), ["main: there is no such API key"]],
     [
       "an error once, with all that it ended",
@@ -117,139 +112,128 @@ describe("below its table, the summary says", () => {
           "read: 2026-11-20 03:24:59Z to 2026-11-21 03:24:59Z",
       ],
     ],
-  ];
-  test.each(said)("%s", (_title, report, expected) => {
+  ])("%s", (_title, report, expected) => {
     const lines = linesOf([report]);
     expect(lines.slice(lines.indexOf("") + 1, -1)).toEqual(expected);
   });
 
   test("how many rows are rejected, of this run or an earlier one", () => {
-    const rows = (count: number) =>
-      linesOf([account([stream()])], { rejected: [{ ...rejectedCount, rows: count }] }).at(-2);
+    const rows = (count: number) => {
+      const rejected = [{ account: "main", productType: "USDT-FUTURES" as const, rows: count }];
+      return linesOf([account([stream()])], { rejected }).at(-2);
+    };
     expect(rows(1)).toMatch(/^main\/USDT-FUTURES: 1 row is in rejected_bills and not among/);
     expect(rows(1_234)).toMatch(/^main\/USDT-FUTURES: 1,234 rows are in rejected_bills/);
   });
+
+  test("what changed in lists and loans, what failed of them, and which rows were broken", () => {
+    const empty = { ...record, ltv: null, usdtBalance: null, unpaidUsdtAmount: null };
+    const broken = Array.from({ length: 8 }, (_, index) => ({ name: `PAIR${index}`, fault }));
+    const contracts: readonly ContractsReport[] = [
+      { productType: "USDT-FUTURES", ...list(failed) },
+      { productType: "COIN-FUTURES", ...list({ broken }) },
+      { productType: "USDC-FUTURES", ...list({ stored: { ...stored, isOutdated: true } }) },
+    ];
+    const first = { record, takenAt: at, change: "first" } as const;
+    const changed = { record: empty, takenAt: at, change: "changed" } as const;
+    const reports = [
+      loans(
+        unit(),
+        unit({ riskUnitId: "12", stored: first }),
+        unit({ ...failed, riskUnitId: "7" }),
+      ),
+      loans(unit({ account: "desk", stored: changed })),
+    ];
+    const run = { symbols: list(), contracts };
+    expect(linesOf(reports, run)).toEqual([
+      "list                       entries  new  changed  returned  gone  stored",
+      "symbols                      3,204    2        1         0     3  yes",
+      "contracts of COIN-FUTURES    3,204    2        1         0     3  yes",
+      "contracts of USDC-FUTURES    3,204    2        1         0     3  no: another run has stored a newer list",
+      "",
+      "risk unit                 ltv  assets USDT  unpaid USDT  record",
+      "main/loan-to-value/12  0.4321      1000.50       432.32  first",
+      "desk/loan-to-value          -            -            -  changed",
+      "",
+      ...[0, 1, 2, 3, 4].map(
+        (index) =>
+          `contracts of COIN-FUTURES: PAIR${index} was not stored: it broke the API's contract: ` +
+          "takerFeeRate is not a decimal number",
+      ),
+      "contracts of COIN-FUTURES: and 3 more rows like these",
+      "contracts of USDT-FUTURES, main/loan-to-value/7: the API key lacks a permission",
+      "NOT complete (1 of 2 accounts are complete), after 5.2 s",
+    ]);
+  });
+
+  test("nothing of lists and loans that are as they were", () => {
+    const same = list({ stored: { ...stored, new: 0, changed: 0, gone: 0 } });
+    const run = { symbols: same, contracts: [{ productType: "USDT-FUTURES" as const, ...same }] };
+    expect(linesOf([loans(unit())], run)).toEqual(["complete, after 5.2 s"]);
+  });
 });
 
-const other = (report: AccountReport): AccountReport => ({ ...report, account: "desk" });
-const suppressed = new SuppressedError(new Error("and closing failed"), stopped);
-const outcomes: readonly [string, readonly AccountReport[], Partial<SyncRun>, string, number][] = [
-  ["all that was planned was walked", [account([stream()])], {}, "complete", 0],
-  [
-    "time was found lost",
-    [account([stream({ lost: [{ from: at, to: epochMs(at + 1) }] })])],
-    {},
-    "incomplete",
-    1,
-  ],
-  [
-    "a window is left",
-    [account([stream({ windows: { planned: 2, walked: 1 } })])],
-    {},
-    "incomplete",
-    1,
-  ],
-  [
-    "a product type failed",
-    [account([stream(), coin({ error: unpermitted })])],
-    {},
-    "incomplete",
-    1,
-  ],
-  ["a row was rejected", [account([stream({ rejected: 1 })])], {}, "incomplete", 1],
-  [
-    "rows of earlier runs are rejected",
-    [account([stream()])],
-    { rejected: [rejectedCount] },
-    "incomplete",
-    1,
-  ],
-  [
-    "rows of another stream are rejected",
-    [account([coin()])],
-    { rejected: [rejectedCount] },
-    "complete",
-    0,
-  ],
+const well = account([stream()]);
+const open = account([stream({ rejected: 1 })]);
+const rejected = [{ account: "main", productType: "USDT-FUTURES", rows: 3 }] as const;
+const lost = stream({ lost: [{ from: at, to: epochMs(at + 1) }] });
+const short = stream({ windows: { planned: 2, walked: 1 } });
+const unlookable = { rejected: { error: refused } };
+const down = { symbols: list(failed) };
+test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>([
+  ["all that was planned was walked", [well], {}, "complete", 0],
+  ["time was found lost", [account([lost])], {}, "incomplete", 1],
+  ["a window is left", [account([short])], {}, "incomplete", 1],
+  ["a type failed", [account([stream(), coin({ error: unpermitted })])], {}, "incomplete", 1],
+  ["a row was rejected", [open], {}, "incomplete", 1],
+  ["rows of earlier runs are rejected", [well], { rejected }, "incomplete", 1],
+  ["rows of another stream are rejected", [account([coin()])], { rejected }, "complete", 0],
   ["the account was refused", [account([], refused)], {}, "failed", 1],
-  [
-    "one account was refused",
-    [account([], refused), other(account([stream()]))],
-    {},
-    "incomplete",
-    1,
-  ],
+  ["one account was refused", [account([], refused), desk(well)], {}, "incomplete", 1],
   ["it was stopped", [account([stream({ error: stopped })])], {}, "stopped", 1],
   ["it was stopped, and closing failed", [account([], suppressed)], {}, "stopped", 1],
   ["another run holds the account", [account([], held)], {}, "held", 3],
+  ["another run holds one account", [account([], held), desk(well)], {}, "incomplete", 3],
+  ["nobody could look for rejected rows", [well], unlookable, "incomplete", 1],
+  ["one is held, none looked", [account([], held), desk(well)], unlookable, "incomplete", 1],
+  ["its key is another account's", [account([], misnamed)], {}, "failed", 2],
+  ["so is one, another is held", [account([], misnamed), desk(account([], held))], {}, "failed", 2],
+  ["so is one, another is open", [account([], misnamed), desk(open)], {}, "incomplete", 1],
+  ["one is held and one refused", [account([], held), account([], refused)], {}, "failed", 1],
+  ["one is held, rows are rejected", [account([], held), well], { rejected }, "incomplete", 1],
+  ["symbols alone", [], { symbols: list() }, "complete", 0],
+  ["symbols alone failed", [], down, "failed", 1],
+  ["a pair was broken", [], { symbols: list({ broken: [{ name: "X", fault }] }) }, "incomplete", 1],
+  ["symbols failed beside an account", [loans(unit())], down, "incomplete", 1],
+  ["a risk unit failed", [loans(unit(), unit(failed))], {}, "incomplete", 1],
   [
-    "another run holds one account",
-    [account([], held), other(account([stream()]))],
-    {},
-    "incomplete",
-    3,
-  ],
-  [
-    "nobody could look whether rows are rejected",
-    [account([stream()])],
-    { rejected: { error: refused } },
-    "incomplete",
+    "symbols stopped",
+    [loans(unit())],
+    { symbols: list({ ...failed, error: stopped }) },
+    "stopped",
     1,
   ],
-  [
-    "another run holds one account, and nobody could look for rejected rows",
-    [account([], held), other(account([stream()]))],
-    { rejected: { error: refused } },
-    "incomplete",
-    1,
-  ],
-  ["its key is of the wrong account", [account([], misnamed)], {}, "failed", 2],
-  [
-    "one key is of the wrong account, and another account is held",
-    [account([], misnamed), other(account([], held))],
-    {},
-    "failed",
-    2,
-  ],
-  [
-    "one key is of the wrong account, and another account not complete",
-    [account([], misnamed), other(account([stream({ rejected: 1 })]))],
-    {},
-    "incomplete",
-    1,
-  ],
-  [
-    "one is held and one refused",
-    [account([], held), other(account([], refused))],
-    {},
-    "failed",
-    1,
-  ],
-  [
-    "one is held, and rows of another are rejected",
-    [account([], held), account([stream()])],
-    { rejected: [rejectedCount] },
-    "incomplete",
-    1,
-  ],
-];
-
-test.each(outcomes)("where %s: %#", (_title, reports, changes, outcome, exitCode) => {
+  ["the account is held, symbols stored", [account([], held)], { symbols: list() }, "held", 3],
+  ["the account is held, symbols failed", [account([], held)], down, "failed", 1],
+])("the outcome where %s", (_title, reports, changes, outcome, exitCode) => {
   const ended = result(reports, changes);
   expect([ended.outcome, ended.exitCode]).toEqual([outcome, exitCode]);
 });
 
-test("the last line says whether the ledger is complete", () => {
+test("the last line says whether the ledger is complete, and how many accounts are", () => {
   const last = (...reports: readonly AccountReport[]) => linesOf(reports).at(-1);
-  const lost = stream({ lost: [{ from: at, to: epochMs(at + 1) }] });
   expect([
-    last(account([stream()])),
+    last(well),
+    last(well, well),
+    last(well, desk(account([], refused))),
     last(account([lost])),
-    last(account([stream({ rejected: 1 })])),
+    last(open),
     last(account([stream({ error: stopped })])),
     last(account([], refused)),
   ]).toEqual([
     "complete, after 5.2 s",
+    "complete, after 5.2 s",
+    "NOT complete (1 of 2 accounts are complete), after 5.2 s",
     "NOT complete; the exchange no longer serves the lost time, after 5.2 s",
     "NOT complete, after 5.2 s",
     "stopped before the end; run sync again to go on, after 5.2 s",
@@ -259,77 +243,46 @@ test("the last line says whether the ledger is complete", () => {
 
 test("the run log has each message once, and none for a stop", () => {
   const textOf = (...reports: readonly AccountReport[]) => errorText(errorsOf(result(reports)));
-  expect(textOf(account([stream({ error: unpermitted }), coin({ error: unpermitted })]))).toBe(
-    "the API key lacks a permission",
-  );
-  expect(textOf(account([], refused), other(account([stream({ error: unpermitted })])))).toBe(
+  const both = account([stream({ error: unpermitted }), coin({ error: unpermitted })]);
+  expect(textOf(both)).toBe("the API key lacks a permission");
+  expect(textOf(account([], refused), desk(both))).toBe(
     "there is no such API key; the API key lacks a permission",
   );
   expect(textOf(account([stream({ error: stopped })]))).toBeNull();
-  expect(textOf(account([stream()]))).toBeNull();
+  expect(textOf(well)).toBeNull();
 });
 
 test("programs get the same as JSON, times as ISO 8601 and errors as their messages", () => {
-  const lost = [{ from: epochMs(at - 1), to: at }];
-  const report = account([
-    stream({ lost, error: unpermitted }),
-    coin({ completeThrough: undefined }),
-  ]);
-  expect(JSON.parse(JSON.stringify(asJson(resultOf(result([report])))))).toEqual({
-    runId: "run",
-    outcome: "incomplete",
-    rejected: [],
-    reconciled: null,
-    symbols: null,
-    contracts: null,
-    accounts: [
+  const report = {
+    ...loans(unit(failed)),
+    streams: [stream({ lost: [{ from: epochMs(at - 1), to: at }], error: unpermitted })],
+  };
+  const run = result([report], { symbols: list({ broken: [{ name: "X", fault }] }) });
+  const time = "2026-11-21T03:24:59Z";
+  const error = "the API key lacks a permission";
+  expect(JSON.parse(JSON.stringify(asJson(resultOf(run))))).toEqual({
+    ...{ runId: "run", outcome: "incomplete", rejected: [], openBreaks: null, errors: [error] },
+    accounts: [{ account: "main", mode: null, notAvailable: [], closed: [], error: null }],
+    streams: [
       {
-        account: "main",
-        mode: null,
-        notAvailable: [],
-        closed: [],
-        loanToValue: [],
-        streams: [
-          {
-            productType: "USDT-FUTURES",
-            new: 1_003,
-            unchanged: 20,
-            restated: 1,
-            rejected: 0,
-            pages: 24,
-            requests: 25,
-            windows: { planned: 13, walked: 13 },
-            completeThrough: "2026-11-21T03:24:59Z",
-            completeThroughMs: at,
-            lost: [
-              {
-                from: "2026-11-21T03:24:58Z",
-                to: "2026-11-21T03:24:59Z",
-                fromMs: at - 1,
-                toMs: at,
-              },
-            ],
-            error: "the API key lacks a permission",
-          },
-          expect.objectContaining({ productType: "COIN-FUTURES", completeThrough: null }),
-        ],
+        ...{ account: "main", productType: "USDT-FUTURES", new: 1_003, unchanged: 20 },
+        ...{ restated: 1, rejected: 0, pages: 24, requests: 25 },
+        windows: { planned: 13, walked: 13 },
+        ...{ completeThrough: time, completeThroughMs: at, error },
+        lost: [{ from: "2026-11-21T03:24:58Z", to: time, fromMs: at - 1, toMs: at }],
       },
     ],
-  });
-  expect(
-    countsOf({ symbols: undefined, contracts: undefined, reports: [account([], refused)] }),
-  ).toEqual({
-    symbols: null,
-    contracts: null,
-    accounts: [
+    lists: [
       {
-        account: "main",
-        mode: null,
-        notAvailable: [],
-        closed: [],
-        error: "there is no such API key",
-        loanToValue: [],
-        streams: [],
+        ...{ name: "symbols", entries: 3_204, new: 2, changed: 1, returned: 0, gone: 3 },
+        ...{ stored: "yes", readAt: time, requests: 1, broken: [{ name: "X", ...fault }] },
+        error: null,
+      },
+    ],
+    loanToValue: [
+      {
+        ...{ account: "main", riskUnitId: null, ltv: null, assets: null, unpaid: null },
+        ...{ takenAt: null, record: null, error },
       },
     ],
   });

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { chmod, lstat, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { fileOutput } from "../src/commands/export/export-output.ts";
+import { fileOutput } from "../src/commands/output-file.ts";
 import { makeWholeFile } from "../src/whole-file.ts";
 import { scratch } from "./support/scratch.ts";
 

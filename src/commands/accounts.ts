@@ -3,22 +3,94 @@ import { readAccountStates } from "../db/accounts/account-states.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
 import { pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
-import type { Database, Transaction } from "../db/connect.ts";
-import { migrate } from "../db/migrate.ts";
-import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { renameJobs } from "../fleet/tasks.ts";
+import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
+import { becameText } from "../output/account-remarks.ts";
+import { formatCounted, formatMinute } from "../output/format.ts";
+import { type Columns, type Result, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
-import { type Config, readConfig } from "../roster/config.ts";
-import { readRoster } from "../roster/roster.ts";
+import type { Config } from "../roster/config.ts";
+import { readSelected } from "../roster/reachable.ts";
+import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
-import { type ListOptions, listAccounts } from "./accounts-list.ts";
 import { type ExitCode, type Io, print, tell } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
-import { type Define, jsonOption, offsetOf, pageOf, productOption } from "./options.ts";
+import { type Define, jsonOption, productOption } from "./options.ts";
+import { openMigrated, readStored, withUnreachable } from "./stored.ts";
+
+type Ledger = StreamStatus & Pick<RosterLedger, "state" | "isConfigured">;
+
+const columns: Columns<Ledger> = {
+  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
+  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
+  ledger: {
+    kind: "text",
+    title: "account/product type",
+    isForPeople: true,
+    of: ({ stream }) => streamName(stream),
+  },
+  configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
+  retiredAt: { kind: "time", title: "", of: ({ retiredAt }) => retiredAt },
+  pausedAt: { kind: "time", title: "", of: ({ pausedAt }) => pausedAt },
+  closedAt: { kind: "time", title: "", of: ({ closedAt }) => closedAt },
+  bills: { kind: "count", of: ({ bills }) => bills },
+  completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+  completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
+  state: { kind: "text", title: "", of: ({ state }) => state },
+  stateSince: { kind: "text", title: "state", isForPeople: true, of: stateText },
+};
+
+function stateText({ stream, state, retiredAt, closedAt, pausedAt }: Ledger): string {
+  const since = { retired: retiredAt, closed: closedAt, paused: pausedAt }[state as "retired"];
+  const why = state === "closed" ? `: ${becameText(stream)}` : "";
+  return since === undefined ? state : `${state} ${formatMinute(since)}${why}`;
+}
+
+/** No program reads more accounts at once. */
+const listedMax = 10_000;
+
+/** How many accounts are read at once. All windows of each are read. */
+const readAtOnce = 1_000;
+
+/** `accounts list`: every ledger that is configured or stored, and whether it is read. */
+const listAccounts = (config: Config, io: Io): Promise<Result> =>
+  readStored(config, io, { accounts: 0, streams: [], unreachable: [] }, async (db) => {
+    const { result, unreachable } = await readSelected(db, config, everyLedger, async (among) => {
+      const roster = listed(await readRoster(db, config, everyLedger, among));
+      const byAccount = [...Map.groupBy(roster, ({ account }) => account).values()];
+      const ledgers: Ledger[] = [];
+      for (let at = 0; at < Math.min(byAccount.length, listedMax); at += readAtOnce)
+        ledgers.push(
+          ...(await readLedgers(db, config, byAccount.slice(at, at + readAtOnce).flat())),
+        );
+      return { ledgers, accounts: byAccount.length };
+    });
+    const { ledgers, accounts } = result;
+    const rest = `the first ${formatCounted(listedMax, "account")} of ${formatCounted(accounts, "account")}`;
+    const parts = [table("streams", columns, ledgers), ...(accounts > listedMax ? [rest] : [])];
+    return withUnreachable({ data: { accounts }, parts, exit: 0 }, unreachable);
+  });
+
+async function readLedgers(
+  db: Database,
+  { settleLagMs }: Config,
+  roster: readonly RosterLedger[],
+): Promise<readonly Ledger[]> {
+  const streams = roster.map(({ account, productType }) => ({ account, productType }));
+  const names = [...new Set(roster.map(({ account }) => account))];
+  const status = await readStatus(db, streams, settleLagMs, names);
+  return status.streams.flatMap((one, at) => {
+    const { state, isConfigured } = roster[at] ?? {};
+    return state === undefined || isConfigured === undefined ? [] : { ...one, state, isConfigured };
+  });
+}
+
+const done = (text: string): Result => ({ data: {}, parts: [text], exit: 0 });
 
 /** The options of `accounts add`. */
-type AddOptions = {
+type AddWords = {
   readonly product?: readonly string[];
   readonly demo: boolean;
   readonly ltv: boolean;
@@ -28,12 +100,12 @@ type AddOptions = {
 /**
  * `accounts add`: syncs read the account from the next one on. No secret is asked for or stored.
  */
-async function addAccountCommand(
+async function addCommand(
   config: Config,
   io: Io,
   name: string,
-  { product, demo, ltv, riskUnit = [] }: AddOptions,
-): Promise<ExitCode> {
+  { product, demo, ltv, riskUnit = [] }: AddWords,
+): Promise<Result> {
   const { pattern, form } = accountName;
   if (!pattern.test(name)) throw new UsageError(`"${name}" is not a name: ${form}`);
   const wrong = riskUnit.find((id) => !riskUnitId.pattern.test(id));
@@ -49,23 +121,14 @@ async function addAccountCommand(
   if (!(await addAccount(database.db, account))) {
     throw new UsageError(`account ${name} was added before; bill-sync accounts list shows all`);
   }
-  if (config.added !== undefined) print(io, `account ${name} is added: the next sync reads it`);
-  else {
-    print(io, `account ${name} is added, and no sync reads it yet`);
-    tell(
-      io,
-      "nothing says yet how to look up the credentials of added accounts: set ACCOUNTS_FILE " +
-        'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}; where it names a ' +
-        "directory, an account is added by its file there",
-    );
-  }
-  return 0;
-}
-
-async function openMigrated(config: Config, io: Io): Promise<CommandDatabase> {
-  const database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  await migrate(database.url.reveal());
-  return database;
+  if (config.added !== undefined) return done(`account ${name} is added: the next sync reads it`);
+  tell(
+    io,
+    "no credential source of added accounts is configured: set ACCOUNTS_FILE " +
+      'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}; where it names a ' +
+      "directory, an account is added by its file there",
+  );
+  return done(`account ${name} is added, and no sync reads it yet`);
 }
 
 type Named = { readonly name: string; readonly product: ProductType | undefined };
@@ -132,46 +195,47 @@ const decisions: Readonly<Record<string, Decision>> = {
 };
 
 /** @throws UsageError for a name that is neither configured nor stored. */
-async function decide(config: Config, io: Io, { make }: Decision, named: Named): Promise<ExitCode> {
-  const { name, product } = named;
+async function decide(
+  config: Config,
+  io: Io,
+  { make }: Decision,
+  name: string,
+  word?: string,
+): Promise<Result> {
+  const product = word === undefined ? undefined : productTypeOf(word);
   await using database = await openMigrated(config, io);
   const productTypes = product === undefined ? undefined : [product];
   await readRoster(database.db, config, { accounts: [name], productTypes });
-  print(io, await make(database.db, named));
-  return 0;
+  return done(await make(database.db, { name, product }));
 }
 
 /** `accounts rename`: renames in all tables at once, then in the mirror keys of this machine. */
-async function renameStored(
-  config: Config,
-  io: Io,
-  { from, to }: { readonly from: string; readonly to: string },
-): Promise<ExitCode> {
+async function renameCommand(config: Config, io: Io, from: string, to: string): Promise<ExitCode> {
   if (!accountName.pattern.test(to))
     throw new UsageError(`"${to}" is not a name: ${accountName.form}`);
   await using database = await openMigrated(config, io);
-  const onWait = (message: string) => tell(io, message);
-  const besides = (tx: Transaction) => renameJobs(tx, { from, to });
-  await renameAccount(database.db, { from, to }, { onWait, signal: io.signal, besides });
-  const isConfigured = config.accounts.some(({ name }) => name === to);
-  print(
-    io,
-    `account ${from} is now stored as ${to}` +
-      (isConfigured ? "" : `; name it ${to} in the configuration, too, before the next sync`),
+  await renameAccount(
+    database.db,
+    { from, to },
+    {
+      onWait: (message) => tell(io, message),
+      signal: io.signal,
+      besides: (tx) => renameJobs(tx, { from, to }),
+    },
   );
+  const isConfigured = config.accounts.some(({ name }) => name === to);
+  const rest = `; name it ${to} in the configuration, too, before the next sync`;
+  print(io, `account ${from} is now stored as ${to}${isConfigured ? "" : rest}`);
   await renameInKeys(config, { from, to });
   return 0;
 }
 
-export const define: Define = (accounts, { io, readEnvironment }, exitWith) => {
-  const configOf = () => readConfig(readEnvironment(), { credentials: false });
+export const define: Define = (accounts, { io, config, runs }) => {
   accounts
     .command("list")
     .description("list every account and product type that is configured or stored")
-    .addOption(jsonOption("a table"))
-    .option("--limit <number>", "show at most this many accounts", pageOf)
-    .option("--offset <number>", "skip this many", offsetOf)
-    .action(exitWith((options: ListOptions) => listAccounts(configOf(), io, options)));
+    .addOption(jsonOption())
+    .action(runs(() => listAccounts(config(), io)));
   accounts
     .command("add <name>")
     .description(
@@ -181,25 +245,18 @@ export const define: Define = (accounts, { io, readEnvironment }, exitWith) => {
     .option("--demo", "its key is for demo trading", false)
     .option("--ltv", "read its loan-to-value", false)
     .option("--risk-unit <id...>", "the risk units of a parent account")
-    .action(
-      exitWith((name: string, options: AddOptions) =>
-        addAccountCommand(configOf(), io, name, options),
-      ),
-    );
+    .action(runs((name: string, words: AddWords) => addCommand(config(), io, name, words)));
   for (const [word, decision] of Object.entries(decisions)) {
     const command = accounts.command(`${word} <name>`).description(decision.about);
     if (decision.isOfProducts) command.option("--product <type>", "this product type only");
     command.action(
-      exitWith((name: string, { product }: { readonly product?: string }) =>
-        decide(configOf(), io, decision, {
-          name,
-          product: product === undefined ? undefined : productTypeOf(product),
-        }),
+      runs((name: string, { product }: { readonly product?: string }) =>
+        decide(config(), io, decision, name, product),
       ),
     );
   }
   accounts
     .command("rename <old> <new>")
     .description("rename an account in all tables")
-    .action(exitWith((from: string, to: string) => renameStored(configOf(), io, { from, to })));
+    .action(runs((from: string, to: string) => renameCommand(config(), io, from, to)));
 };

@@ -1,84 +1,65 @@
-import { type Command, Option } from "commander";
 import { readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
-import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
-import { openCommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
-import { type Columns, type Result, table } from "../output/result.ts";
+import { type Columns, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
-import { unreachableJson, unreachableLines } from "../output/unreachable-text.ts";
-import { type Config, readConfig } from "../roster/config.ts";
+import type { Config } from "../roster/config.ts";
 import { notFoundAmong, reachableSelection } from "../roster/reachable.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
-import { type ExitCode, type Io, print, tell } from "./io.ts";
-import { answer, type Define, type Reporting, reporting } from "./options.ts";
-import { breakJson, breaksTable, decidedTable, markRetired } from "./reconcile/break-rows.ts";
-import { noResult, openStored } from "./stored.ts";
+import { breaksTable, decidedTable, markRetired } from "./break-rows.ts";
+import { type ExitCode, type Io, print } from "./io.ts";
+import { type Define, reporting, type Which } from "./options.ts";
+import { openWritable, readStored, withUnreachable } from "./stored.ts";
 
-type ListOptions = { readonly all: boolean; readonly json: boolean; readonly selection: Selection };
+type ListWords = Which & { readonly all: boolean };
 
 /** How many rejected rows a person is shown. JSON has all. */
 const rowsShownMax = 100;
 
 /** `breaks list`: what does not add up, as the last check found it, and rows that could not be read. */
-async function listCommand(config: Config, io: Io, options: ListOptions): Promise<ExitCode> {
-  await using stored = await openStored(config, io);
-  const { db } = stored;
-  const nothing = { breaks: [], rejected: [], ...unreachableJson([]) };
-  const result = db === undefined ? noResult(config, nothing) : await list(db, config, options);
-  return answer(io, options.json, result);
-}
-
-async function list(
-  db: Database,
-  config: Config,
-  { all: isAll, selection: asked }: ListOptions,
-): Promise<Result> {
-  const { selection, unreachable } = await reachableSelection(db, config, asked);
-  const listed = await readBreaks(db, selection, { isAll });
-  const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
-  const rejected = await listRejected(db, selection);
-  const isOpen = rejected.length > 0 || breaks.some(({ state }) => state === "open");
-  const more = rejected.length - rowsShownMax;
-  const nothing = isAll
-    ? "no break was ever found"
-    : "nothing is open; --all lists what is accepted or resolved";
-  return {
-    data: { breaks: breaks.map(breakJson), rejected, ...unreachableJson(unreachable) },
-    parts: [
-      ...(breaks.length + rejected.length === 0 ? [nothing] : []),
-      breaksTable(breaks),
+const listCommand = (config: Config, io: Io, { all: isAll, ...which }: ListWords) => {
+  const asked = selectionOf(which);
+  const nothing = { breaks: [], rejected: [], unreachable: [] };
+  return readStored(config, io, nothing, async (db) => {
+    const { selection, unreachable } = await reachableSelection(db, config, asked);
+    const listed = await readBreaks(db, selection, { isAll });
+    const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
+    const rejected = await listRejected(db, selection);
+    const isOpen = rejected.length > 0 || breaks.some(({ state }) => state === "open");
+    const more = rejected.length - rowsShownMax;
+    const none = isAll
+      ? "no break was ever found"
+      : "nothing is open; --all lists what is accepted or resolved";
+    const parts = [
+      ...(breaks.length + rejected.length === 0 ? [none] : []),
+      breaksTable("breaks", breaks),
       ...(isAll ? [decidedTable(breaks)] : []),
       table("", rejectedColumns, rejected.slice(0, rowsShownMax)),
       ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
-      ...unreachableLines(unreachable),
-    ],
-    exit: unreachable.length > 0 || isOpen ? 1 : 0,
-  };
-}
+    ];
+    return withUnreachable({ data: { rejected }, parts, exit: isOpen ? 1 : 0 }, unreachable);
+  });
+};
 
-export const rejectedColumns: Columns<RejectedBill> = {
+const rejectedColumns: Columns<RejectedBill> = {
   ledger: { kind: "text", of: (row) => streamName(row) },
   row: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
   fault: { kind: "text", of: ({ path, reason }) => `${path === "" ? "" : `${path}: `}${reason}` },
 };
 
-type DecideWords = {
-  readonly account?: readonly string[];
-  readonly product?: readonly string[];
-  readonly note?: string;
-  readonly by?: string;
-};
+type DecideWords = { readonly note?: string; readonly by?: string };
 
 /** `breaks accept` and `breaks reopen`. Either all that are named are changed, or none. */
 async function decideCommand(
   config: Config,
   io: Io,
-  { ids, isAccept, words }: { ids: readonly string[]; isAccept: boolean; words: DecideWords },
+  isAccept: boolean,
+  ids: readonly string[],
+  words: DecideWords,
 ): Promise<ExitCode> {
   const { breakIds, digests } = namedBy(ids);
   const note = words.note?.trim() || undefined;
@@ -86,26 +67,23 @@ async function decideCommand(
   if (isAccept && note === undefined)
     throw new UsageError('accepting needs --note "why it is accepted"');
   if (words.by !== undefined && by === undefined) throw new UsageError("--by needs a name");
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  await using database = await openWritable(config, io);
   const { db } = database;
-  const verb = isAccept ? "accepted" : "reopened";
+  const [verb, from] = isAccept ? ["accepted", "open"] : ["reopened", "accepted"];
   const end = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
   if (breakIds.length > 0) {
-    const what = isAccept ? "open break" : "accepted break";
-    await change(db, config, everyLedger, what, (among) =>
-      decideOnBreaks(
-        db,
-        { breakIds, isAccept, note: note ?? null, by: by ?? null },
-        among.accounts,
-      ),
+    const decision = { breakIds, isAccept, note: note ?? null, by: by ?? null };
+    await change(db, config, `${from} break`, ({ accounts }) =>
+      decideOnBreaks(db, decision, accounts),
     );
     const names = breakIds.map((id) => `#${id}`).join(", ");
     print(io, `${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);
   }
   if (digests.length > 0) {
-    const what = isAccept ? "unresolved row of rejected_bills" : "accepted row of rejected_bills";
-    await change(db, config, selectionOf(words), what, (among) =>
-      decideOnRejected(db, { digests, note: isAccept ? note : undefined }, among),
+    const decision = { digests, note: isAccept ? note : undefined };
+    const state = isAccept ? "unresolved" : "accepted";
+    await change(db, config, `${state} row of rejected_bills`, (among) =>
+      decideOnRejected(db, decision, among),
     );
     print(io, `${verb} ${formatCounted(digests.length, "rejected row")}${end}`);
   }
@@ -119,22 +97,14 @@ async function decideCommand(
 async function change(
   db: Database,
   config: Config,
-  asked: Selection,
   what: string,
   make: (among: Selection) => Promise<readonly (number | string)[]>,
 ): Promise<void> {
-  const { selection, unreachable } = await reachableSelection(db, config, asked);
+  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
   const missing = await make(selection);
-  if (missing.length > 0) throw notFound(missing, what, unreachable);
-}
-
-function notFound(
-  missing: readonly (number | string)[],
-  what: string,
-  unreachable: readonly Unreachable[],
-): Error {
+  if (missing.length === 0) return;
   const none = `${missing.join(",")}: no ${what} is named so`;
-  return unreachable.length > 0
+  throw unreachable.length > 0
     ? notFoundAmong(none, unreachable)
     : new UsageError(`${none}; nothing was changed. bill-sync breaks list --all shows all`);
 }
@@ -164,33 +134,27 @@ function namedBy(words: readonly string[]) {
   return { breakIds: [...breakIds], digests: [...digests] };
 }
 
-export const define: Define = (breaks, { io, readEnvironment }, exitWith) => {
-  const configOf = () => readConfig(readEnvironment(), { credentials: false });
-  const decide =
-    (isAccept: boolean) =>
-    (ids: readonly string[], words: DecideWords): Promise<ExitCode> =>
-      decideCommand(configOf(), io, { ids, isAccept, words });
+export const define: Define = (breaks, { io, config, runs }) => {
   reporting(breaks.command("list"))
     .description("list what does not add up, as the last check found it, and rejected rows")
     .option("--all", "include breaks that are accepted or resolved", false)
-    .action(
-      exitWith((options: Reporting & { readonly all: boolean }) =>
-        listCommand(configOf(), io, { ...options, selection: selectionOf(options) }),
-      ),
+    .action(runs((words: ListWords) => listCommand(config(), io, words)));
+  const decide = (isAccept: boolean) =>
+    runs((ids: readonly string[], words: DecideWords) =>
+      decideCommand(config(), io, isAccept, ids, words),
     );
-  const narrowed = (command: Command) =>
-    command
-      .argument("<id...>", "numbers of breaks, as 3 or 3,4,7-9; digests of rejected rows")
-      .addOption(new Option("--account <name...>", "rejected rows of these accounts only"))
-      .addOption(new Option("--product <type...>", "rejected rows of these product types only"));
-  narrowed(breaks.command("accept"))
+  breaks
+    .command("accept")
+    .argument("<id...>", "numbers of breaks, as 3 or 3,4,7-9; digests of rejected rows")
     .description("accept breaks or rejected rows for good; they stay on record")
     .requiredOption("--note <text>", "why they are accepted")
     .option("--by <name>", "who accepts them")
-    .action(exitWith(decide(true)));
-  narrowed(breaks.command("reopen"))
+    .action(decide(true));
+  breaks
+    .command("reopen")
+    .argument("<id...>", "as for accept")
     .description("take this back")
     .option("--note <text>", "why they are reopened")
     .option("--by <name>", "who reopens them")
-    .action(exitWith(decide(false)));
+    .action(decide(false));
 };

@@ -16,23 +16,23 @@ import {
 } from "../db/citus.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { migrate } from "../db/migrate.ts";
-import { openCommandDatabase } from "../db/open.ts";
 import { addReader } from "../db/reader-role.ts";
 import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
-import { type Config, readConfig } from "../roster/config.ts";
-import { fileOutput, refuseTakenOutput } from "./export/export-output.ts";
+import type { Result } from "../output/result.ts";
+import type { Config } from "../roster/config.ts";
 import { type ExitCode, type Io, print, printSummary, stopped, tell } from "./io.ts";
-import { migratedText } from "./migrated-text.ts";
-import { answer, type Define, jsonOption } from "./options.ts";
+import { type Define, jsonOption } from "./options.ts";
+import { fileOutput, refuseTakenOutput } from "./output-file.ts";
+import { migratedText, openMigrated, openWritable } from "./stored.ts";
+
+const done = (text: string, data: object = {}): Result => ({ data, parts: [text], exit: 0 });
 
 /** `db migrate`: brings the database to this program's schema. */
 async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  printSummary(
-    io,
-    migratedText(await migrate(database.url.reveal())) ?? "the schema is up to date",
-  );
+  await using database = await openWritable(config, io);
+  const text = migratedText(await migrate(database.url.reveal()));
+  printSummary(io, text ?? "the schema is up to date");
   return 0;
 }
 
@@ -43,20 +43,22 @@ async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
  * @param write whether to print an address of the embedded Postgres that may change everything,
  *   instead of one that only reads.
  */
-async function urlCommand(config: Config, io: Io, { write }: UrlOptions): Promise<ExitCode> {
-  if (write && "url" in config.database) {
+async function urlCommand(
+  config: Config,
+  io: Io,
+  { write }: { readonly write: boolean },
+): Promise<ExitCode> {
+  const isServer = "url" in config.database;
+  if (write && isServer)
     throw new UsageError(
       "--write is for the embedded Postgres; with DATABASE_URL, connect as the user that it names",
     );
-  }
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  await using database = await openMigrated(config, io);
   const url = database.url.reveal();
-  await migrate(url);
-  if ("url" in config.database) {
-    print(io, withKnownScheme(withoutPassword(url)));
-    return 0;
-  }
-  print(io, withKnownScheme(write ? url : await addReader(database.db, url)));
+  const address = isServer ? withoutPassword(url) : write ? url : await addReader(database.db, url);
+  // SQLAlchemy refuses `postgres:`, which libpq takes as well.
+  print(io, address.replace(/^postgres:/, "postgresql:"));
+  if (isServer) return 0;
   const rights = write
     ? "may change everything"
     : "only reads (--write prints one that may also write)";
@@ -64,9 +66,6 @@ async function urlCommand(config: Config, io: Io, { write }: UrlOptions): Promis
   await stopped(io.signal);
   return 0;
 }
-
-/** SQLAlchemy refuses `postgres:`, which libpq takes as well. */
-const withKnownScheme = (url: string): string => url.replace(/^postgres:/, "postgresql:");
 
 /** The driver also takes a password from the query. */
 function withoutPassword(address: string): string {
@@ -76,26 +75,21 @@ function withoutPassword(address: string): string {
   return url.href;
 }
 
-type UrlOptions = { readonly write: boolean };
-type BackupOptions = { readonly force: boolean; readonly json: boolean };
-
 // A backup is as private as its database.
 const ownerOnly = 0o600;
 const chunkBytes = 256 * 1024;
 
+type BackupWords = { readonly check: boolean; readonly force: boolean };
+
 /** `db backup FILE`: writes all that is stored, as of one moment, to a file. */
 async function backupCommand(
   config: Config,
-  path: string,
   io: Io,
-  { force, json }: BackupOptions,
-): Promise<ExitCode> {
+  path: string,
+  { force }: BackupWords,
+): Promise<Result> {
   await refuseTakenOutput(path, force, path);
-  await using database = await openCommandDatabase(
-    config.database,
-    (message) => tell(io, message),
-    { statementMaxMs: tableMaxMs },
-  );
+  await using database = await openWritable(config, io, { statementMaxMs: tableMaxMs });
   await using output = await fileOutput(path, { shown: path, mode: ownerOnly });
   const header = await withDatabaseErrors(() =>
     backUp(
@@ -109,64 +103,41 @@ async function backupCommand(
   );
   await output.commit();
   const { size } = await stat(path);
-  return answer(io, json, {
-    data: { file: path, bytes: size, ...contentOf(header) },
-    parts: [`wrote ${path}: ${describe(header)}, in ${formatCount(size)} bytes`],
-    exit: 0,
+  return done(`wrote ${path}: ${contentOf(header)}, in ${formatCount(size)} bytes`, {
+    ...{ file: path, bytes: size, ...factsOf(header) },
   });
 }
 
 /** `db backup --check FILE`: reads a backup to its end and compares its rows with its digests. */
-async function checkCommand(
-  path: string,
-  io: Io,
-  { json }: { readonly json: boolean },
-): Promise<ExitCode> {
+async function checkCommand(io: Io, path: string): Promise<Result> {
   const { header, tables, sha256 } = await readBackup(path, {
     take: async (_table, rows) => {
       for await (const _ of rows) io.signal.throwIfAborted();
     },
   });
-  return answer(io, json, {
-    data: { file: path, ...contentOf(header), tables, sha256 },
-    parts: [`${path} is intact: ${describe(header)}`],
-    exit: 0,
+  return done(`${path} is intact: ${contentOf(header)}`, {
+    ...{ ...factsOf(header), tables, sha256 },
   });
 }
 
 /** `db restore FILE`: puts a backup into an empty database. */
-async function restoreCommand(
-  config: Config,
-  path: string,
-  io: Io,
-  { json }: { readonly json: boolean },
-): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  const { header, tables, sha256, migrated } = await restore(
-    database.url.reveal(),
-    path,
-    io.signal,
-  );
-  return answer(io, json, {
-    data: { file: path, ...contentOf(header), tables, sha256, migrated },
-    parts: [
-      `restored ${path}: ${describe(header)}`,
-      ...(migrated > 0 ? [`applied ${formatCounted(migrated, "migration")}`] : []),
-    ],
-    exit: 0,
+async function restoreCommand(config: Config, io: Io, path: string): Promise<Result> {
+  await using database = await openWritable(config, io);
+  const restored = await restore(database.url.reveal(), path, io.signal);
+  const { header, tables, sha256, migrated } = restored;
+  const applied = migrated > 0 ? `\napplied ${formatCounted(migrated, "migration")}` : "";
+  return done(`restored ${path}: ${contentOf(header)}${applied}`, {
+    ...{ ...factsOf(header), tables, sha256, migrated },
   });
 }
 
-const contentOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
-  takenAt,
-  program,
-  postgres,
+const factsOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
+  ...{ takenAt, program, postgres, rows: rowsOfAll(tables) },
   tables: tables.map(({ name, rows }) => ({ table: name, rows })),
-  rows: rowsOfAll(tables),
 });
 
 /** "3,542 bills, 4,032 rows of 17 tables, taken 2026-11-21 14:02Z from PostgreSQL 18.4" */
-function describe({ takenAt, postgres, program, tables }: BackupHeader): string {
+function contentOf({ takenAt, postgres, program, tables }: BackupHeader): string {
   const bills = tables.find(({ name }) => name === "bills")?.rows ?? 0;
   const all = `${formatCounted(rowsOfAll(tables), "row")} of ${formatCounted(tables.length, "table")}`;
   const at = `${takenAt.slice(0, 16).replace("T", " ")}Z`;
@@ -181,25 +152,20 @@ function describe({ takenAt, postgres, program, tables }: BackupHeader): string 
 async function distributeCommand(
   config: Config,
   io: Io,
-  { dryRun: isDryRun }: { readonly dryRun: boolean },
-): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  isDryRun: boolean,
+): Promise<Result | ExitCode> {
+  await using database = await openWritable(config, io);
   const { db } = database;
   const known = await readDistribution(db);
   if (known === undefined && !isDryRun) throw extensionMissing();
   const steps = distributionSteps(known ?? []);
-  if (isDryRun) {
-    print(io, steps.map(stepText).join("\n"));
-    return 0;
-  }
+  if (isDryRun) return done(steps.map(stepText).join("\n"));
   await migrate(database.url.reveal());
   for (const step of steps) {
     io.signal.throwIfAborted();
     await takeStep(db, step);
-    print(
-      io,
-      `${step.table} ${step.statements.length === 0 ? "is" : "is now"} ${where[step.placement]}`,
-    );
+    const verb = step.statements.length === 0 ? "is" : "is now";
+    print(io, `${step.table} ${verb} ${where[step.placement]}`);
   }
   return 0;
 }
@@ -239,44 +205,37 @@ coordinator. Tables that are distributed already stay as they are. Run it again
 after an update, which may bring new tables. Stop syncs and workers first: a
 table that holds rows is locked while they are sent.`;
 
-export const define: Define = (db, { io, readEnvironment }, exitWith) => {
-  const configOf = () => readConfig(readEnvironment(), { credentials: false });
-  const backup = (
-    path: string,
-    { check, ...options }: BackupOptions & { readonly check: boolean },
-  ) => (check ? checkCommand(path, io, options) : backupCommand(configOf(), path, io, options));
+export const define: Define = (db, { io, config, runs }) => {
   db.command("migrate")
     .description("create or update the tables; sync does it too")
-    .action(exitWith(() => migrateCommand(configOf(), io)));
+    .action(runs(() => migrateCommand(config(), io)));
   db.command("url")
     .description("print the database's address and keep the embedded Postgres running until Ctrl-C")
     .option("--write", "an address that may also write, not only read", false)
-    .action(exitWith((options: UrlOptions) => urlCommand(configOf(), io, options)));
+    .action(runs((words: { readonly write: boolean }) => urlCommand(config(), io, words)));
   db.command("backup")
     .argument("<file>", "the file to write")
     .description("write the whole ledger to one file, from any Postgres")
     .option("--check", "read an existing file instead, and compare its digests", false)
     .option("--force", "replace the file if it exists", false)
-    .addOption(jsonOption("a line"))
+    .addOption(jsonOption())
     .addHelpText("after", backupHelp)
-    .action(exitWith(backup));
+    .action(
+      runs((path: string, words: BackupWords) =>
+        words.check ? checkCommand(io, path) : backupCommand(config(), io, path, words),
+      ),
+    );
   db.command("restore")
     .argument("<file>", "a file that db backup wrote")
     .description("restore such a file into an empty database of any Postgres")
-    .addOption(jsonOption("a line"))
+    .addOption(jsonOption())
     .addHelpText("after", restoreHelp)
-    .action(
-      exitWith((path: string, options: { readonly json: boolean }) =>
-        restoreCommand(configOf(), path, io, options),
-      ),
-    );
+    .action(runs((path: string) => restoreCommand(config(), io, path)));
   db.command("distribute")
     .description("put each account's rows on one node of a database that has Citus")
     .option("--dry-run", "print the statements without running them", false)
     .addHelpText("after", distributeHelp)
     .action(
-      exitWith((options: { readonly dryRun: boolean }) =>
-        distributeCommand(configOf(), io, options),
-      ),
+      runs(({ dryRun }: { readonly dryRun: boolean }) => distributeCommand(config(), io, dryRun)),
     );
 };

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { Option } from "commander";
+import { parseEnv } from "node:util";
 import { sql } from "drizzle-orm";
 import { productTypes } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
@@ -15,15 +15,16 @@ import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { type ExitCode, type Io, print } from "./io.ts";
+import { answer, type ExitCode, type Io, print } from "./io.ts";
 import type { Define } from "./options.ts";
-import { reconcileCommand } from "./reconcile/reconcile.ts";
-import { statusCommand } from "./status/status.ts";
-import { syncCommand } from "./sync/sync.ts";
+import { reconcileCommand } from "./reconcile.ts";
+import { always, modeOption } from "./sandbox.ts";
+import { statusCommand } from "./status.ts";
+import { syncCommand } from "./sync.ts";
 
-export type DemoOptions = {
+type DemoWords = {
   /** Whether to serve the page even without a terminal. */
-  readonly isOpen: boolean;
+  readonly open?: boolean;
   /** The kind of the sandbox's account. */
   readonly mode: AccountMode;
 };
@@ -32,22 +33,21 @@ export type DemoOptions = {
  * `demo`: runs the real sync of a sandbox exchange into an embedded Postgres of its own. Then
  * compares what is stored with the sandbox's ledger, and serves the page until Ctrl-C.
  */
-export async function demoCommand(
+async function demoCommand(
   environment: Environment,
   io: Io,
-  { isOpen, mode }: DemoOptions,
+  { open = io.out.isTTY, mode }: DemoWords,
 ): Promise<ExitCode> {
-  const modes = [{ at: Number.NEGATIVE_INFINITY, mode }];
-  await using sandbox = await openSandbox({ seed: "demo", isClassified: true, modes });
-  const { account } = sandbox;
+  await using sandbox = await openSandbox({
+    seed: "demo",
+    isClassified: true,
+    modes: always(mode),
+  });
+  const variables = `EXCHANGE_ACCOUNT=demo\n${sandboxEnvironment(sandbox)}`;
   const config = readConfig(
     {
+      ...parseEnv(variables),
       DATA_DIR: demoDir(environment),
-      EXCHANGE_BASE_URL: sandbox.url,
-      EXCHANGE_ACCOUNT: "demo",
-      EXCHANGE_API_KEY: account.apiKey,
-      EXCHANGE_API_SECRET: account.apiSecret,
-      EXCHANGE_API_PASSPHRASE: account.apiPassphrase,
       SYNC_LTV: "true",
       LOG_LEVEL: environment["LOG_LEVEL"],
     },
@@ -64,28 +64,24 @@ export async function demoCommand(
   );
   await empty(database.db);
   const startedAt = epochMs(Date.now());
-  const synced = await syncCommand(config, io, { json: false });
+  const synced = await syncCommand(config, io);
   if (io.signal.aborted) return 1;
   print(io, "\n$ bill-sync status");
-  await statusCommand(() => config, io, { json: false, selection: everyLedger, isCheck: false });
+  answer(io, await statusCommand(() => config, io, {}));
   print(io, "\n$ bill-sync reconcile --full");
-  const reconciled = await reconcileCommand(config, io, {
-    json: false,
-    full: true,
-    repair: false,
-    selection: everyLedger,
-  });
+  const whole = { full: true, repair: false, selection: everyLedger };
+  const reconciled = await reconcileCommand(config, io, whole);
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
   const exitCode = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
-  if ((isOpen || io.out.isTTY) && !io.signal.aborted) {
+  if (open && !io.signal.aborted) {
     print(io, "\n$ bill-sync serve     the page of it, in a browser:");
     const { serveCommand } = await import("./serve.ts");
     const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
     const quiet = { ...config, healthLimits, logLevel: "warn" } as const;
+    const dataDir = shellWord(resolve(demoDir(environment)));
     await serveCommand(quiet, io, {
-      port: 0,
-      host: "127.0.0.1",
-      variables: `DATA_DIR=${shellWord(resolve(demoDir(environment)))}\nDATABASE_URL=\nEXCHANGE_ACCOUNT=demo\n${sandboxEnvironment(sandbox)}`,
+      ...{ port: 0, host: "127.0.0.1" },
+      variables: `DATA_DIR=${dataDir}\nDATABASE_URL=\n${variables}`,
     });
   }
   return exitCode;
@@ -135,19 +131,9 @@ async function printComparison(
   return equal === expected && extra === 0;
 }
 
-type DemoWords = Pick<DemoOptions, "mode"> & { readonly open?: boolean };
-
-export const define: Define = (demo, { io, readEnvironment }, exitWith) => {
+export const define: Define = (demo, { io, readEnvironment, runs }) => {
   demo
-    .addOption(
-      new Option("--mode <mode>", "the kind of the sandbox's account")
-        .choices(["classic", "unified"] satisfies DemoOptions["mode"][])
-        .default("classic"),
-    )
+    .addOption(modeOption())
     .option("--open", "serve its page until Ctrl-C, as on a terminal")
-    .action(
-      exitWith(({ open: isOpen = false, mode }: DemoWords) =>
-        demoCommand(readEnvironment(), io, { isOpen, mode }),
-      ),
-    );
+    .action(runs((words: DemoWords) => demoCommand(readEnvironment(), io, words)));
 };

@@ -1,34 +1,41 @@
 import { once } from "node:events";
 import { hourMs } from "../contract/time.ts";
+import { explained } from "../db/database-errors.ts";
 import {
   AccountHeldError,
   DatabaseError,
   ExchangeError,
+  firstThrown,
   messageOf,
   ReportableError,
   StoppedError,
   UsageError,
 } from "../errors.ts";
+import { isOutOfFiles, openFilesRemedy } from "../open-files.ts";
+import { asJson, asText, type Result } from "../output/result.ts";
 import { printable, printableJson } from "../printable.ts";
+import type { Environment } from "../roster/settings.ts";
+import { exitOfThrown } from "./exit-code.ts";
 
 /** A command's access to its process. Results go to `out`, everything else to `err`. */
 export type Io = {
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
-  /** Whether npm runs the program: then commands are named as they are typed there. Default not. */
-  readonly isRunByNpm?: boolean;
+  /** Whether the command line asks for JSON, even if something else in it is wrong. */
+  readonly isJson?: boolean;
+  /** The environment, if npm runs the program: then commands are named as they are typed there. */
+  readonly npm?: Environment | undefined;
   /** Aborts with a StoppedError when the user asks the command to stop. */
   readonly signal: AbortSignal;
   /** Called if a result could not be written: the command has then failed, whatever it did. */
   readonly lost: (error: Error) => void;
 };
 
-/** 0 done and complete · 1 not complete · 2 wrong usage or config · 3 another run is at work */
-export type ExitCode = 0 | 1 | 2 | 3;
+export type ExitCode = Result["exit"];
 
 /** Commands in a text, which are written "bill-sync sync --json", as the user types them. */
-export const asTyped = ({ isRunByNpm = false }: Pick<Io, "isRunByNpm">, text: string): string =>
-  isRunByNpm
+export const asTyped = ({ npm }: Pick<Io, "npm">, text: string): string =>
+  npm !== undefined
     ? text.replaceAll(
         /\bbill-sync ([a-z]+)( [^;:,\n]*)?/g,
         (_, name: string, rest = "") =>
@@ -44,12 +51,12 @@ export const print = (io: Io, text: string): void => {
 };
 
 /** Prints a summary of work that is done. A failed write is no failure of the work. */
-export const printSummary = (io: Pick<Io, "out" | "isRunByNpm">, text: string): void => {
+export const printSummary = (io: Io, text: string): void => {
   io.out.write(`${printable(asTyped(io, text))}\n`);
 };
 
 /** Prints a message that is no result. */
-export const tell = (io: Pick<Io, "err" | "isRunByNpm">, message: string): void => {
+export const tell = (io: Io, message: string): void => {
   io.err.write(`${printable(asTyped(io, message))}\n`);
 };
 
@@ -61,19 +68,32 @@ export const printJson = (io: Io, value: unknown): void => {
   print(io, printableJson(JSON.stringify(value, null, 2)));
 };
 
-/** Whether a JSON document was printed. Callers who ask for JSON parse exactly one. */
-export const hasPrintedJson = (io: Io): boolean => answered.has(io.out);
-
-/** Whether the command line asks for JSON, even if something else in it is wrong. */
-export const asksForJson = (args: readonly string[]): boolean => args.includes("--json");
+/** Prints a result, and returns its exit code. */
+export function answer(io: Io, result: Result): ExitCode {
+  if (io.isJson) printJson(io, asJson(result));
+  else print(io, asText(result));
+  return result.exit;
+}
 
 /**
  * Prints the error of a failed command as the document that `--json` promises, unless the command
  * has printed its own document.
  */
 export function printErrorJson(io: Io, error: unknown, exitCode: ExitCode): void {
-  if (hasPrintedJson(io)) return;
+  // Callers who ask for JSON parse exactly one document.
+  if (answered.has(io.out)) return;
   printJson(io, { error: { message: messageOf(error), kind: kindOf(error), exitCode } });
+}
+
+/** One message and an exit code for everything that a command throws. */
+export function fail(io: Io, thrown: unknown): ExitCode {
+  const error = explained(firstThrown(thrown));
+  const defect = `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
+  const unforeseen = isOutOfFiles(error) ? `${messageOf(error)}: ${openFilesRemedy}` : defect;
+  tell(io, error instanceof ReportableError ? messageOf(error) : unforeseen);
+  const { exitCode } = exitOfThrown(error);
+  if (io.isJson) printErrorJson(io, error, exitCode);
+  return exitCode;
 }
 
 function kindOf(error: unknown): string {

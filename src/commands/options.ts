@@ -1,14 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
-import { asJson, asText, type Result } from "../output/result.ts";
-import { type Config, narrowed, readConfig } from "../roster/config.ts";
+import type { Result } from "../output/result.ts";
+import { type Config, narrowed } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
-import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import type { ExitCode, Io } from "./io.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
-  /** The environment as npm run sets it; undefined if npm does not run the program. */
-  readonly npm: Environment | undefined;
   /**
    * Called only by a command that needs the environment: help is shown even if the environment is
    * invalid.
@@ -16,77 +13,52 @@ export type ProgramDeps = {
   readonly readEnvironment: () => Environment;
 };
 
-/** Runs a command and keeps its exit code. */
-export type ExitWith = <Args extends unknown[]>(
-  command: (...args: Args) => Promise<ExitCode>,
-) => (...args: Args) => Promise<void>;
-
-/** Adds a command's description of its arguments, options and action. */
-export type Define = (command: Command, deps: ProgramDeps, exitWith: ExitWith) => void;
-
-/** Prints a result, and returns its exit code. */
-export function answer(io: Io, json: boolean, result: Result): ExitCode {
-  if (json) printJson(io, asJson(result));
-  else print(io, asText(result));
-  return result.exit;
-}
-
-/** The options of a reporting command. */
-export type Reporting = {
-  readonly json: boolean;
-  readonly account?: string[];
-  readonly product?: string[];
-  readonly only?: string[];
+/** What the definition of a command has of the program. */
+export type Program = ProgramDeps & {
+  /** The configuration, without credentials unless they are asked for. */
+  readonly config: (asked?: {
+    readonly credentials?: boolean;
+    readonly accounts?: readonly string[] | undefined;
+  }) => Config;
+  /** Runs a command, prints the result that it returns, and keeps its exit code. */
+  readonly runs: <Args extends unknown[]>(
+    command: (...args: Args) => Promise<Result | ExitCode>,
+  ) => (...args: Args) => Promise<void>;
 };
 
+/** Adds a command's description of its arguments, options and action. */
+export type Define = (command: Command, program: Program) => void;
+
+/** The options by which most commands are narrowed. */
+export type Which = { readonly account?: string[]; readonly product?: string[] };
+
 export const reporting = (command: Command): Command =>
-  command.addOption(accountOption()).addOption(productOption()).addOption(jsonOption("a table"));
+  command.addOption(accountOption()).addOption(productOption()).addOption(jsonOption());
 
 export const accountOption = () => new Option("--account <name...>", "these accounts only");
 export const productOption = () => new Option("--product <type...>", "these product types only");
-export const jsonOption = (otherwise: string) =>
-  new Option("--json", "print the result as JSON").default(false, otherwise);
+export const jsonOption = () => new Option("--json", "print the result as JSON");
 
-export const only = () =>
-  new Option("--only <target...>", "only these targets: bills, ltv, symbols, contracts");
+export const formatOption = (about: string, formats: readonly string[]) =>
+  new Option("--format <format>", `${about}: ${formats.join(", ")}`).choices(formats);
 
 /** The configuration, narrowed to the accounts and product types that were typed. */
 export const narrowedConfig = (
-  readEnvironment: ProgramDeps["readEnvironment"],
+  { config }: Pick<Program, "config">,
   credentials: boolean,
-  options: Reporting,
+  { account, product = [] }: Which,
 ): Config =>
-  narrowed(readConfig(readEnvironment(), { credentials, accounts: options.account }), {
-    accounts: options.account ?? [],
-    productTypes: options.product ?? [],
+  narrowed(config({ credentials, accounts: account }), {
+    accounts: account ?? [],
+    productTypes: product,
   });
 
-export function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError("It is not a port from 0 to 65535.");
-}
+/** A parser of numbers from `min` to `max`. */
+export const numberFrom =
+  (min: number, max: number) =>
+  (text: string): number => {
+    if (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`It is not a number from ${min} to ${max}.`);
+  };
 
-const durationUnits: Readonly<Record<string, number>> = { m: minuteMs, h: hourMs, d: dayMs };
-
-/** @returns milliseconds. */
-export function durationOf(text: string): number {
-  const [, count = "", unit = ""] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
-  const unitMs = durationUnits[unit];
-  if (unitMs !== undefined) return Number(count) * unitMs;
-  throw new InvalidArgumentError("It is not a duration such as 90m, 3h or 2d.");
-}
-
-const pageMax = 10_000;
-
-/** How many ledgers to show at once. */
-export function pageOf(text: string): number {
-  const count = Number(text);
-  if (/^\d{1,5}$/.test(text) && count >= 1 && count <= pageMax) return count;
-  throw new InvalidArgumentError(`It is not a number from 1 to ${pageMax}.`);
-}
-
-export function offsetOf(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It is not a number of ledgers.");
-}
+export const portOf = numberFrom(0, 65_535);

@@ -1,10 +1,11 @@
 import { Command, CommanderError } from "commander";
 import { UsageError } from "../errors.ts";
 import { withShortWords } from "../printable.ts";
+import { readConfig } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
 import { programVersion } from "../version.ts";
-import { asksForJson, type ExitCode, print, printErrorJson, tell } from "./io.ts";
-import type { Define, ExitWith, ProgramDeps } from "./options.ts";
+import { answer, type ExitCode, fail, type Io, print, printErrorJson, tell } from "./io.ts";
+import type { Define, Program, ProgramDeps } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
 
@@ -16,25 +17,22 @@ const entries: Readonly<Record<string, Entry>> = {
   ],
   doctor: [
     "check everything that sync needs; say what is wrong and what to do",
-    () => import("./doctor/doctor.ts"),
+    () => import("./doctor.ts"),
   ],
-  sync: ["fetch what is missing, up to now; run it from cron", () => import("./sync/sync.ts")],
+  sync: ["fetch what is missing, up to now; run it from cron", () => import("./sync.ts")],
   status: [
     "show through when each ledger is complete, and what is unread or lost",
-    () => import("./status/status.ts"),
+    () => import("./status.ts"),
   ],
-  verify: [
-    "read a span again and compare it with what is stored",
-    () => import("./verify/verify.ts"),
-  ],
+  verify: ["read a span again and compare it with what is stored", () => import("./verify.ts")],
   reconcile: [
     "check the ledger against itself, and list what does not add up",
-    () => import("./reconcile/reconcile.ts"),
+    () => import("./reconcile.ts"),
   ],
   breaks: ["list, accept or reopen breaks and rejected rows", () => import("./breaks.ts")],
   export: [
     "write the stored bills as csv, parquet, a journal, or for ccxt or Koinly",
-    () => import("./export/export.ts"),
+    () => import("./export.ts"),
   ],
   report: [
     "write a month's close for an auditor: coverage, rollforward, breaks and digests",
@@ -53,7 +51,7 @@ const entries: Readonly<Record<string, Entry>> = {
   db: ["migrate, back up, restore or distribute the database", () => import("./db.ts")],
   worker: [
     "sync every account again and again, on any number of machines, until Ctrl-C",
-    () => import("./fleet/worker.ts"),
+    () => import("./worker.ts"),
   ],
   sandbox: [
     "run a sandbox exchange until Ctrl-C; prints the lines for .env",
@@ -61,28 +59,29 @@ const entries: Readonly<Record<string, Entry>> = {
   ],
 };
 
-export const commandNames: readonly string[] = Object.keys(entries);
-
-/**
- * Runs the typed command.
- * @throws any error that stopped the command. Wrong usage is printed, and its exit code returned.
- */
+/** Runs the typed command. What it throws becomes a message and an exit code. */
 export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
-  const exitWith: ExitWith =
-    (command) =>
-    async (...words) => {
-      exitCode = await command(...words);
-    };
+  const { io, readEnvironment } = deps;
+  const has: Program = {
+    ...deps,
+    config: (asked) => readConfig(readEnvironment(), { credentials: false, ...asked }),
+    runs:
+      (command) =>
+      async (...words) => {
+        const end = await command(...words);
+        exitCode = typeof end === "number" ? end : answer(io, end);
+      },
+  };
   try {
-    const program = await programOf(deps, exitWith, args);
-    refuseSwallowed(program, args, deps.npm);
+    const program = await programOf(has, args);
+    refuseSwallowed(program, args, io.npm);
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
+    if (!(error instanceof CommanderError)) return fail(io, error);
     if (error.exitCode === 0) return 0;
     const wrongUsage = new UsageError(error.message.replace(/^error: /, ""));
-    if (asksForJson(args)) printErrorJson(deps.io, wrongUsage, 2);
+    if (io.isJson) printErrorJson(io, wrongUsage, 2);
     return 2;
   }
   return exitCode;
@@ -120,19 +119,18 @@ function typedCommand(program: Command, [name, part]: readonly string[]) {
  * @param names the words of a command line, or names of commands.
  */
 export async function programOf(
-  deps: ProgramDeps,
-  exitWith: ExitWith,
-  names = commandNames,
+  has: Program,
+  names: readonly string[] = Object.keys(entries),
 ): Promise<Command> {
-  const program = openProgram(deps);
+  const program = openProgram(has.io);
   for (const [name, [about, load]] of Object.entries(entries)) {
     const command = program.command(name).description(about);
-    if (names.includes(name)) (await load()).define(command, deps, exitWith);
+    if (names.includes(name)) (await load()).define(command, has);
   }
   return program;
 }
 
-function openProgram({ io, npm }: ProgramDeps): Command {
+function openProgram(io: Io): Command {
   return new Command("bill-sync")
     .description("Keeps the whole history of a futures account's bills in Postgres.")
     .version(programVersion(), "--version", "print the version")
@@ -142,7 +140,7 @@ function openProgram({ io, npm }: ProgramDeps): Command {
       writeOut: (text) => print(io, text.replace(/\n$/, "")),
       writeErr: (text) => tell(io, withShortWords(text).replace(/\n$/, "")),
     })
-    .showHelpAfterError(`(--help shows what there is${npm === undefined ? "" : npmHint})`)
+    .showHelpAfterError(`(--help shows what there is${io.npm === undefined ? "" : npmHint})`)
     .addHelpText(
       "after",
       `

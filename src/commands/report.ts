@@ -1,55 +1,32 @@
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { ReportableError, UsageError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { ReportableError } from "../errors.ts";
 import { jsonInterval, jsonTimeOrNull } from "../output/json-times.ts";
 import { digestCommand } from "../report/digest.ts";
 import type { MonthReport } from "../report/month-report.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { exportOf, reportHtml, reportText } from "../report/sections.ts";
-import { type Config, readConfig } from "../roster/config.ts";
+import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/reachable.ts";
-import { readRoster, type Selection, selectionOf } from "../roster/roster.ts";
+import { readRoster, selectionOf } from "../roster/roster.ts";
+import { monthOf } from "./export-options.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
-import { accountOption, type Define, productOption } from "./options.ts";
+import { accountOption, type Define, formatOption, productOption, type Which } from "./options.ts";
 import { nothingStored, openStored } from "./stored.ts";
-import { monthOf } from "./typed-times.ts";
 
-const formats = ["text", "html", "json"] as const;
-
-/** The options that were typed after `report`. */
-export type ReportWords = {
-  readonly month: string;
-  readonly format: string;
-  readonly account?: readonly string[];
-  readonly product?: readonly string[];
-};
-
-export type ReportOptions = {
-  readonly month: string;
-  readonly format: (typeof formats)[number];
-  readonly selection: Selection;
-};
-
-/** @throws UsageError for an invalid option. */
-export function reportOptions(words: ReportWords): ReportOptions {
-  const format = formats.find((name) => name === words.format);
-  if (format === undefined) {
-    const meant = didYouMean(words.format, formats) || ` (there are ${formats.join(", ")})`;
-    throw new UsageError(`--format "${words.format}" is not a format${meant}`);
-  }
-  return { month: monthOf(words.month), format, selection: selectionOf(words) };
-}
+type Format = "text" | "html" | "json";
 
 /**
  * `report`: a month's close. The exit code is 0 once the report is written, and the report says
  * what it lacks.
  */
-export async function reportCommand(
+async function reportCommand(
   config: Config,
   io: Io,
-  { month, format, selection }: ReportOptions,
+  { month: text, format, ...which }: ReportWords,
 ): Promise<ExitCode> {
+  const month = monthOf(text);
+  const selection = selectionOf(which);
   await using stored = await openStored(config, io);
   const { db } = stored;
   if (db === undefined) throw new ReportableError(nothingStored(config));
@@ -104,16 +81,14 @@ What is missing or not settled yet stands at the top. The exit code is 0 if the
 report was written. html is one file without scripts, ready to print:
 report --month 2026-10 --format html > 2026-10.html`;
 
-export const define: Define = (report, { io, readEnvironment }, exitWith) => {
-  const write = (words: ReportWords) => {
-    const options = reportOptions(words);
-    return reportCommand(readConfig(readEnvironment(), { credentials: false }), io, options);
-  };
+type ReportWords = Which & { readonly month: string; readonly format: Format };
+
+export const define: Define = (report, { io, config, runs }) => {
   report
     .requiredOption("--month <month>", "the month, in UTC: 2026-10")
     .addOption(accountOption())
     .addOption(productOption())
-    .option("--format <format>", "text, html or json", "text")
+    .addOption(formatOption("how it is written", ["text", "html", "json"]).default("text"))
     .addHelpText("after", help)
-    .action(exitWith(write));
+    .action(runs((words: ReportWords) => reportCommand(config(), io, words)));
 };

@@ -3,11 +3,11 @@ import { hasNodes, readReachable } from "../db/citus.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.ts";
 import { isDirect } from "../db/connections.ts";
 import { hasSchema } from "../db/migrate.ts";
-import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import type { CommandDatabase } from "../db/open.ts";
 import { addReader, mayWrite } from "../db/reader-role.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
-import { type Config, readConfig } from "../roster/config.ts";
+import type { Config } from "../roster/config.ts";
 import { everyName } from "../roster/reachable.ts";
 import { rosterReader } from "../roster/roster.ts";
 import { createApp } from "../serve/app.ts";
@@ -15,8 +15,9 @@ import { openKeyRing } from "../serve/keys/key-ring.ts";
 import { listen } from "../serve/listen.ts";
 import { type ExitCode, type Io, print, stopped, tell } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
+import { openWritable } from "./stored.ts";
 
-export type ServeOptions = {
+type ServeOptions = {
   readonly port: number;
   readonly host: string;
   readonly pageHost?: readonly string[];
@@ -33,7 +34,7 @@ export async function serveCommand(
   io: Io,
   { port, host, pageHost = [], variables }: ServeOptions,
 ): Promise<ExitCode> {
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
+  await using database = await openWritable(config, io);
   if (!(await hasSchema(database.db))) {
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
@@ -83,15 +84,11 @@ otherwise. If no sync has read for HEALTH_MAX_AGE, /readyz says so, and requests
 for the newest time are refused.
 It prints its address. Each request is a line of the log on standard error.`;
 
-export const define: Define = (serve, { io, readEnvironment }, exitWith) => {
+export const define: Define = (serve, { io, config, runs }) => {
   serve
     .option("--port <port>", "0 for any free port", portOf, 8787)
     .option("--host <address>", "where to listen; 0.0.0.0 is every address", "127.0.0.1")
     .option("--page-host <name...>", "show the page under the name of a proxy that authenticates")
     .addHelpText("after", help)
-    .action(
-      exitWith((options: ServeOptions) =>
-        serveCommand(readConfig(readEnvironment(), { credentials: false }), io, options),
-      ),
-    );
+    .action(runs((options: ServeOptions) => serveCommand(config(), io, options)));
 };

@@ -1,13 +1,34 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
+import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import type { StatementLimit } from "../db/connections.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { hasSchema } from "../db/migrate.ts";
-import { openCommandDatabase } from "../db/open.ts";
+import { hasSchema, type Migrated, migrate } from "../db/migrate.ts";
+import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
+import { formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { type Io, tell } from "./io.ts";
+
+type Where = Pick<Config, "database">;
+
+/** Opens the database of a command that writes. */
+export const openWritable = ({ database }: Where, io: Io, limit?: StatementLimit) =>
+  openCommandDatabase(database, (message) => tell(io, message), limit);
+
+export async function openMigrated(config: Where, io: Io): Promise<CommandDatabase> {
+  const database = await openWritable(config, io);
+  await migrate(database.url.reveal());
+  return database;
+}
+
+/** @returns undefined if nothing was done. */
+export function migratedText({ migrations, areViewsNew }: Migrated): string | undefined {
+  if (migrations > 0) return `applied ${formatCounted(migrations, "migration")}`;
+  return areViewsNew ? "recreated the views of schema analytics" : undefined;
+}
 
 /** The database of a command that only reads. */
 export type Stored = AsyncDisposable & {
@@ -17,28 +38,44 @@ export type Stored = AsyncDisposable & {
 
 /** Opens what is stored, and starts an embedded Postgres only where one was created before. */
 export async function openStored(
-  { database: where }: Pick<Config, "database">,
+  config: Where,
   io: Io,
   limit: StatementLimit = {},
 ): Promise<Stored> {
+  const { database: where } = config;
   await using stack = new AsyncDisposableStack();
   const isThere =
     "url" in where ||
     lstatSync(join(where.dataDir, "postgres"), { throwIfNoEntry: false }) !== undefined;
-  const database = isThere
-    ? stack.use(await openCommandDatabase(where, (message) => tell(io, message), limit))
-    : undefined;
+  const database = isThere ? stack.use(await openWritable(config, io, limit)) : undefined;
   const isMigrated =
     database !== undefined && (await withDatabaseErrors(() => hasSchema(database.db)));
-  const kept = stack.move();
+  const opened = stack.move();
   return {
     db: isMigrated ? database.db : undefined,
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
-/** What a command says that found nothing: which database it looked at, and what to do. */
-export const nothingStored = ({ database: where }: Pick<Config, "database">): string =>
+/** The result of a command that only reads. @param nothing the result's data before the first sync. */
+export async function readStored(
+  config: Where,
+  io: Io,
+  nothing: object,
+  read: (db: Database) => Promise<Result>,
+): Promise<Result> {
+  await using stored = await openStored(config, io);
+  return stored.db === undefined ? noResult(config, nothing) : await read(stored.db);
+}
+
+export const noResult = (config: Where, data: object): Result => ({
+  data,
+  parts: [nothingStored(config)],
+  exit: 0,
+});
+
+/** What a command says if nothing is stored: which database it looked at, and what to do. */
+export const nothingStored = ({ database: where }: Where): string =>
   `nothing is stored yet in ${
     "url" in where ? placeOf(where.url.reveal()) : join(where.dataDir, "postgres")
   }; bill-sync sync stores what the exchange has`;
@@ -49,8 +86,16 @@ export function placeOf(url: string): string {
   return `${searchParams.get("host") ?? (host || "a local socket")}${pathname}`;
 }
 
-export const noResult = (config: Pick<Config, "database">, data: object): Result => ({
-  data,
-  parts: [nothingStored(config)],
-  exit: 0,
+/** A result, with the accounts that were left out because their rows cannot be read: then it has failed. */
+export const withUnreachable = (
+  { data, parts, exit }: Result,
+  unreachable: readonly Unreachable[],
+  what = "",
+): Result => ({
+  data: {
+    ...data,
+    unreachable: unreachable.map(({ account, error }) => ({ account, error: error.message })),
+  },
+  parts: [...parts, ...unreachableLines(unreachable).map((line) => `${what}${line}`)],
+  exit: unreachable.length === 0 ? exit : 1,
 });

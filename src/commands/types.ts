@@ -1,7 +1,4 @@
-import { type Category, categories, isCategory } from "../contract/business-types.ts";
-import type { Database } from "../db/connect.ts";
-import { migrate } from "../db/migrate.ts";
-import { openCommandDatabase } from "../db/open.ts";
+import { categories, isCategory } from "../contract/business-types.ts";
 import {
   type MappedType,
   mapType,
@@ -10,17 +7,10 @@ import {
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { type Columns, type Result, table } from "../output/result.ts";
-import { type Config, readConfig } from "../roster/config.ts";
-import { type ExitCode, type Io, print, tell } from "./io.ts";
-import { answer, type Define, jsonOption } from "./options.ts";
-import { noResult, openStored } from "./stored.ts";
-
-/** `types`: lists the category of each business type, and who chose it. */
-async function typesCommand(config: Config, io: Io, json: boolean): Promise<ExitCode> {
-  await using stored = await openStored(config, io);
-  const { db } = stored;
-  return answer(io, json, db === undefined ? noResult(config, { types: [] }) : await types(db));
-}
+import type { Config } from "../roster/config.ts";
+import type { Io } from "./io.ts";
+import { type Define, jsonOption } from "./options.ts";
+import { openMigrated, readStored } from "./stored.ts";
 
 const columns: Columns<MappedType> = {
   code: { kind: "text", title: "business type", of: ({ code }) => code },
@@ -36,16 +26,18 @@ const columns: Columns<MappedType> = {
   meaning: { kind: "text", of: ({ meaning }) => meaning },
 };
 
-async function types(db: Database): Promise<Result> {
-  const rows = await readMappedTypes(db);
-  const isUnknown = rows.some(({ category }) => category === "unknown");
-  const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
-  return {
-    data: {},
-    parts: [table("types", columns, rows), ...(isUnknown ? [hint] : [])],
-    exit: 0,
-  };
-}
+/** `types`: lists the category of each business type, and who chose it. */
+const typesCommand = (config: Config, io: Io): Promise<Result> =>
+  readStored(config, io, { types: [] }, async (db) => {
+    const rows = await readMappedTypes(db);
+    const isUnknown = rows.some(({ category }) => category === "unknown");
+    const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
+    return {
+      data: {},
+      parts: [table("types", columns, rows), ...(isUnknown ? [hint] : [])],
+      exit: 0,
+    };
+  });
 
 /**
  * `types set` and `types unset`.
@@ -55,36 +47,29 @@ async function types(db: Database): Promise<Result> {
 async function mapTypeCommand(
   config: Config,
   io: Io,
-  { code, word }: { readonly code: string; readonly word: string | undefined },
-): Promise<ExitCode> {
-  const category = word === undefined ? undefined : typedCategory(word);
-  await using database = await openCommandDatabase(config.database, (message) => tell(io, message));
-  await migrate(database.url.reveal());
-  const mapped = await mapType(database.db, code, category);
-  if (mapped === undefined) throw await unknownType(database.db, code);
-  print(io, mappedText(mapped));
-  return 0;
+  code: string,
+  word?: string,
+): Promise<Result> {
+  if (word !== undefined && !isCategory(word))
+    throw new UsageError(
+      `"${word}" is not a category${didYouMean(word, categories)}: ${categories.join(", ")}`,
+    );
+  await using database = await openMigrated(config, io);
+  const mapped = await mapType(database.db, code, word);
+  if (mapped === undefined) {
+    const codes = (await readMappedTypes(database.db)).map((type) => type.code);
+    throw new UsageError(
+      `"${code}" is neither a listed business type nor one of a stored bill` +
+        `${didYouMean(code, codes)}; "types" lists them`,
+    );
+  }
+  const { category, listedCategory, categoryByUser } = mapped;
+  const by =
+    categoryByUser === null
+      ? "as this program lists it"
+      : `by you; this program lists it as ${listedCategory}`;
+  return { data: {}, parts: [`${mapped.code}: ${category}, ${by}`], exit: 0 };
 }
-
-function typedCategory(word: string): Category {
-  if (isCategory(word)) return word;
-  throw new UsageError(
-    `"${word}" is not a category${didYouMean(word, categories)}: ${categories.join(", ")}`,
-  );
-}
-
-async function unknownType(db: Database, code: string): Promise<UsageError> {
-  const codes = (await readMappedTypes(db)).map((type) => type.code);
-  return new UsageError(
-    `"${code}" is neither a listed business type nor one of a stored bill` +
-      `${didYouMean(code, codes)}; "types" lists them`,
-  );
-}
-
-const mappedText = ({ code, category, listedCategory, categoryByUser }: MappedType): string =>
-  categoryByUser === null
-    ? `${code}: ${category}, as this program lists it`
-    : `${code}: ${category}, by you; this program lists it as ${listedCategory}`;
 
 const help = `
 Categories: transfer, trade, liquidation, funding, margin, bonus, copy,
@@ -93,23 +78,20 @@ listed is unknown until you map it; its bills are in the column "unmapped" of
 the rollforwards. Views, exports and reconcile use the same categories. After a
 change, reconcile checks all bills again.`;
 
-export const define: Define = (command, { io, readEnvironment }, exitWith) => {
-  const configOf = () => readConfig(readEnvironment(), { credentials: false });
-  const map = (code: string, word: string | undefined) =>
-    mapTypeCommand(configOf(), io, { code, word });
+export const define: Define = (command, { io, config, runs }) => {
   command
-    .addOption(jsonOption("a table"))
+    .addOption(jsonOption())
     .addHelpText("after", help)
-    .action(exitWith(({ json }: { readonly json: boolean }) => typesCommand(configOf(), io, json)));
+    .action(runs(() => typesCommand(config(), io)));
   command
     .command("set")
     .argument("<code>", "the business type, as the exchange names it")
     .argument("<category>", "the category of its bills")
     .description("map a business type; this overrides the program's list, also after updates")
-    .action(exitWith((code: string, category: string) => map(code, category)));
+    .action(runs((code: string, word: string) => mapTypeCommand(config(), io, code, word)));
   command
     .command("unset")
     .argument("<code>", "the business type, as the exchange names it")
     .description("go back to the program's list")
-    .action(exitWith((code: string) => map(code, undefined)));
+    .action(runs((code: string) => mapTypeCommand(config(), io, code)));
 };

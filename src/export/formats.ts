@@ -63,7 +63,6 @@ const entryOf = (name: FormatName): FormatEntry => formats[name];
 export const formatNames = Object.keys(formats) as readonly FormatName[];
 
 /** csv, parquet, … or koinly. */
-export const formatList = `${formatNames.slice(0, -1).join(", ")} or ${formatNames.at(-1)}`;
 
 export const loadFormat = (name: FormatName): Promise<Format> => entryOf(name).load();
 

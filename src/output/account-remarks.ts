@@ -4,7 +4,7 @@ import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts
 import { behindHorizon, type ClosedTime } from "../sync/closed-streams.ts";
 import { subtract } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
-import { formatCounted, formatInterval, formatMinute } from "./format.ts";
+import { formatCount, formatCounted, formatInterval, formatMinute } from "./format.ts";
 import { streamNames } from "./stream-names.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
@@ -69,4 +69,20 @@ export function notAvailableLines(
       `${printableLine(account)}: not available to its key: ` +
       `${types.map(({ productType }) => productType).join(", ")}: ${printableLine(reason)}`,
   );
+}
+
+/** An account whose rows cannot be read, and why. */
+type Unreachable = { readonly account: string; readonly error: Error };
+
+/** How many accounts a person is shown for each reason. JSON has all. */
+const shownMax = 10;
+
+/** A line for each reason why accounts could not be reached. */
+export function unreachableLines(unreachable: readonly Unreachable[]): readonly string[] {
+  const byReason = Map.groupBy(unreachable, ({ error }) => error.message);
+  return [...byReason].map(([message, those]) => {
+    const names = those.slice(0, shownMax).map(({ account }) => printableLine(account));
+    const more = those.length - shownMax;
+    return `${names.join(", ")}${more > 0 ? ` and ${formatCount(more)} more` : ""}: ${message}`;
+  });
 }

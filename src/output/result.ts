@@ -76,12 +76,20 @@ const rendered = <Row>(column: Column<Row>, row: Row, to: "text" | "json"): unkn
 const isShown = ({ kind, title }: { readonly kind: keyof Kinds; readonly title?: string }) =>
   kind !== "value" && title !== "";
 
-export function table<Row>(name: string, columns: Columns<Row>, rows: readonly Row[]): Table {
+export function table<Row>(
+  name: string,
+  columns: Columns<Row>,
+  rows: readonly Row[],
+  /** A last row for people: the sum of the others. */
+  sum?: Row,
+): Table {
   const shown = Object.entries(columns).filter(([, column]) => isShown(column));
   return {
     name,
     titles: shown.map(([key, { title = inWords(key) }]) => title),
-    cells: rows.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
+    cells: (sum === undefined ? rows : [...rows, sum]).map((row) =>
+      shown.map(([, column]) => String(rendered(column, row, "text"))),
+    ),
     isRight: shown.map(([, { kind }]) => kinds[kind].isRight === true),
     json: rowsJson(columns, rows),
   };
@@ -109,12 +117,19 @@ const inWords = (key: string): string =>
 export function ledgerColumns<Row>(
   rows: readonly Row[],
   streamOf: (row: Row) => Stream,
+  /** The account of a row that is the sum of all. */
+  sumName?: string,
 ): Columns<Row> {
   const { title, nameOf } = streamColumn(rows.map(streamOf));
   return {
     account: { kind: "text", title: "", of: (row) => streamOf(row).account },
     productType: { kind: "text", title: "", of: (row) => streamOf(row).productType },
-    ledger: { kind: "text", title, isForPeople: true, of: (row) => nameOf(streamOf(row)) },
+    ledger: {
+      kind: "text",
+      title,
+      isForPeople: true,
+      of: (row) => (streamOf(row).account === sumName ? sumName : nameOf(streamOf(row))),
+    },
   };
 }
 
@@ -124,6 +139,7 @@ export type Result = {
   readonly data: object;
   /** For people, in this order: tables, and lines between them. */
   readonly parts: readonly (Table | string)[];
+  /** 0 done and complete · 1 not complete · 2 wrong usage or configuration · 3 another run holds the account */
   readonly exit: 0 | 1 | 2 | 3;
 };
 

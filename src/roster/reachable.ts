@@ -3,7 +3,7 @@ import { readReachable, type Unreachable } from "../db/citus.ts";
 import type { Database, Queryable } from "../db/connect.ts";
 import { readLeasedNames } from "../db/lease/leased-accounts.ts";
 import { DatabaseError } from "../errors.ts";
-import { unreachableLines } from "../output/unreachable-text.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
 import type { Config } from "./config.ts";
 import { type Configured, readRoster, type Selection } from "./roster.ts";
 

@@ -103,7 +103,8 @@ async function runHere(
       {
         out: output("stdout"),
         err: output("stderr"),
-        isRunByNpm: environment["npm_lifecycle_event"] !== undefined,
+        isJson: args.includes("--json"),
+        npm: environment["npm_lifecycle_event"] === undefined ? undefined : environment,
         signal: stop.signal,
         lost: () => undefined,
       },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Writable } from "node:stream";
-import { exportCommand } from "../../src/commands/export/export.ts";
-import { type ExportWords, exportOptions } from "../../src/commands/export/export-options.ts";
+import { exportCommand } from "../../src/commands/export.ts";
+import { type ExportWords, exportOptions } from "../../src/commands/export-options.ts";
 import type { Io } from "../../src/commands/io.ts";
 import { type Bill, noPosition, readBill } from "../../src/contract/bill.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { enqueueAccounts, enqueuedText } from "../../src/commands/fleet/rounds.ts";
+import { enqueueAccounts, enqueuedText } from "../../src/commands/queue-rounds.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, openDatabase } from "../../src/db/connect.ts";

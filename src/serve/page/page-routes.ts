@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Transaction } from "../../db/connect.ts";
 import { countLedgers } from "../../health/ledgers.ts";
-import { unreachableLines } from "../../output/unreachable-text.ts";
+import { unreachableLines } from "../../output/account-remarks.ts";
 import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills-page.ts";
 import { type Html, html } from "../../page/html.ts";

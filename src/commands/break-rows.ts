@@ -1,0 +1,101 @@
+import { type Break, breakKinds } from "../audit/breaks.ts";
+import { epochMs } from "../contract/time.ts";
+import { type AccountStates, retiredSince } from "../db/accounts/account-states.ts";
+import { jsonTime } from "../output/json-times.ts";
+import { type Column, type Columns, type Table, table } from "../output/result.ts";
+
+// Breaks, as reconcile, sync and breaks list show them.
+
+/** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
+export type Marked = Break & { readonly isRetired: boolean };
+
+export const markRetired =
+  (states: AccountStates) =>
+  (entry: Break): Marked => ({
+    ...entry,
+    isRetired: retiredSince(states.of(entry.account), entry.productType) !== undefined,
+  });
+
+const epochOf = (time: string | null) => (time === null ? undefined : epochMs(Date.parse(time)));
+
+const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> => ({
+  kind: "time",
+  title: "",
+  of: (entry) => epochOf(entry[key]),
+});
+const value = (key: keyof Marked): Column<Marked> => ({
+  kind: "value",
+  of: (entry) => entry[key],
+});
+
+const columns: Columns<Marked> = {
+  break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
+  breakId: value("breakId"),
+  kind: { kind: "text", of: ({ kind }) => kind },
+  account: value("account"),
+  productType: value("productType"),
+  wallet: {
+    kind: "text",
+    isForPeople: true,
+    of: ({ account, productType, isRetired }) =>
+      `${[account, productType].filter((part) => part !== "").join("/")}${isRetired ? " (retired)" : ""}`,
+  },
+  coin: { kind: "text", of: ({ coin }) => coin || null },
+  happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
+  happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
+  expected: value("expected"),
+  observed: value("observed"),
+  difference: value("difference"),
+  offBy: {
+    kind: "amount",
+    isForPeople: true,
+    // How the observed amount lies to the expected one.
+    of: ({ difference }) =>
+      difference &&
+      (difference.startsWith("-") ? `${difference.slice(1)} too little` : `${difference} too much`),
+  },
+  firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
+  lastGoodBill: value("lastGoodBill"),
+  because: {
+    kind: "text",
+    of: ({ kind, explanation }) => explanation || breakKinds[kind],
+  },
+  isRetired: value("isRetired"),
+  state: value("state"),
+  note: value("note"),
+  acceptedBy: value("acceptedBy"),
+  firstSeenAt: time("firstSeenAt"),
+  acceptedAt: time("acceptedAt"),
+  resolvedAt: time("resolvedAt"),
+  decisions: {
+    kind: "value",
+    of: ({ decisions }) =>
+      decisions.map((decision) => ({
+        ...decision,
+        decidedAt: jsonTime(epochMs(Date.parse(decision.decidedAt))),
+      })),
+  },
+};
+
+/** @param name empty where programs are not given them. */
+export const breaksTable = (name: string, breaks: readonly Marked[]): Table =>
+  table(name, columns, breaks);
+
+const decisionColumns: Columns<Marked> = {
+  break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
+  state: { kind: "text", of: ({ state }) => state },
+  at: {
+    kind: "time",
+    of: ({ decisions, resolvedAt }) => epochOf(resolvedAt ?? decisions.at(-1)?.decidedAt ?? null),
+  },
+  by: { kind: "text", of: ({ decisions }) => decisions.at(-1)?.decidedBy },
+  note: { kind: "text", of: ({ decisions }) => decisions.at(-1)?.note },
+};
+
+/** The states of breaks that are not simply open, and the last decision on each, for people. */
+export const decidedTable = (breaks: readonly Marked[]): Table =>
+  table(
+    "",
+    decisionColumns,
+    breaks.filter(({ state, decisions }) => state !== "open" || decisions.length > 0),
+  );

@@ -1,0 +1,257 @@
+import { billsApiOf } from "../contract/bills-api.ts";
+import { type KeyInfo, keyInfo } from "../contract/key-info.ts";
+import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
+import type { Operation, Query } from "../contract/operation.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { symbols } from "../contract/symbols.ts";
+import { secondMs } from "../contract/time.ts";
+import { accountSettings } from "../contract/unified-account.ts";
+import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
+import type { Database } from "../db/connect.ts";
+import { lacksRight } from "../db/database-errors.ts";
+import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
+import { holdAccount, Leases } from "../db/lease/leases.ts";
+import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../errors.ts";
+import { readSideBySide } from "../exchange/accounts-at-once.ts";
+import type { Client } from "../exchange/client.ts";
+import { keyRightsText } from "../exchange/key-rights.ts";
+import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
+import { AccountKey } from "../ledger/account-key.ts";
+import { formatDuration } from "../output/format.ts";
+import { printableLine } from "../printable.ts";
+import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
+import type { Config } from "../roster/config.ts";
+import { askKeyInfo, askMode, refuseNothing } from "../sync/account-mode.ts";
+import { type AccountMode, modeOf } from "../sync/account-state.ts";
+import { isOfProductType } from "../sync/failure-scope.ts";
+import { type Check, checked, failed, ok, type Tell } from "./doctor-database.ts";
+
+/** Checks that the exchange answers, the clock, and what each account's key may read. */
+export async function checkExchange(
+  config: Pick<Config, "baseUrl" | "locale" | "accounts">,
+  /** A migrated database; undefined if it is not migrated or cannot be reached. */
+  db: Database | undefined,
+  tell: Tell,
+  signal: AbortSignal,
+): Promise<void> {
+  await using access = openExchangeAccess();
+  const { client, clock: exchangeClock } = exchangeOf(config, {}, access);
+  try {
+    await askOnce(client, signal)(symbols, { symbol: "BTCUSDT" });
+  } catch (error) {
+    // Every account's check would fail with the same error.
+    tell(failed("exchange", error));
+    return;
+  }
+  tell(ok("exchange", `${config.baseUrl.origin} answers`));
+  tell(clockCheck(exchangeClock.offsetMs()));
+  const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
+  const check = async (wanted: Account): Promise<readonly Check[]> => {
+    const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+    if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
+    const exchange = exchangeOf(config, account, access);
+    const uid = account.uid ?? users.get(account.name);
+    return checkAccount({ exchange, db, signal, uid }, account);
+  };
+  for (const found of await readSideBySide(config.accounts, check)) found.map(tell);
+}
+
+const noUsers: Users = new Map();
+
+/** A user who may not see leases tries no key either, where a sync might run. */
+function withoutRight(error: unknown): Users {
+  if (lacksRight(error)) return noUsers;
+  throw error;
+}
+
+const skewMax = 5 * secondMs;
+
+/** @param offsetMs the exchange's time minus this machine's. */
+export function clockCheck(offsetMs: number | undefined): Check {
+  const name = "clock";
+  if (offsetMs === undefined) {
+    const remedy = "check that EXCHANGE_BASE_URL is the exchange's address";
+    return { status: "warn", name, found: "the exchange's answer has no time", remedy };
+  }
+  const duration = formatDuration(Math.abs(offsetMs));
+  const found = `this machine is ${duration} ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
+  if (Math.abs(offsetMs) <= skewMax) return ok(name, found);
+  const remedy =
+    "set the clock, for example by NTP; until then requests are signed with the exchange's time";
+  return { status: "warn", name, found, remedy };
+}
+
+type AccountDeps = {
+  readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useLimitsOf">;
+  readonly db: Database | undefined;
+  readonly uid: string | undefined;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Tries an account's key under its lease: beside a sync, two requests got 38 of the sync's requests refused.
+ */
+async function checkAccount(
+  deps: AccountDeps,
+  account: AccountWithCredentials,
+): Promise<readonly Check[]> {
+  const { db, exchange, uid, signal } = deps;
+  const { name, credentials } = account;
+  const check = `account ${name}`;
+  if (db === undefined) {
+    if (uid !== undefined) await exchange.useLimitsOf(uid);
+    const tried = async () => keyCheck(name, await tryKey(deps, account));
+    return withLoanToValue(deps, account, await checked(check, tried));
+  }
+  try {
+    const accountKey = new AccountKey(db, { account: name, key: credentials.key }, account.demo);
+    await accountKey.refuseTaken();
+    const leases = new Leases(db);
+    await using lease = await holdAccount({ leases, exchange }, { name, uid }, { signal });
+    const { assertHeld } = lease;
+    const proved = async () => {
+      const tried = await tryKey(deps, account, assertHeld);
+      const key = keyCheck(name, tried);
+      if (key.status === "FAIL") return key;
+      const proving = { exchange, signal, assertHeld, onFailure: () => undefined };
+      const answer = { ...tried, productTypes: tried.read };
+      const { text } = await accountKey.prove(proving, answer);
+      return text === undefined ? key : { ...key, found: `${key.found}; ${text}` };
+    };
+    return await withLoanToValue(deps, account, await checked(check, proved));
+  } catch (error) {
+    if (error instanceof AccountHeldError)
+      return [{ status: "warn", name: check, found: `its key was not tried, ${error.message}` }];
+    if (!lacksRight(error)) return [failed(check, error)];
+    const found =
+      "its key was not tried, this database user may not see whether a sync of the account runs";
+    return [{ status: "warn", name: check, found, remedy: "run doctor as the user that syncs" }];
+  }
+}
+
+/** Asks for the account's mode, and for one bill of each product type to read. */
+async function tryKey(
+  { db, exchange, signal }: AccountDeps,
+  account: Account,
+  assertHeld: () => void = () => undefined,
+): Promise<TriedKey> {
+  const { name, readsAll = false } = account;
+  const ask = askOnce(exchange.client, signal);
+  const states = db === undefined ? noStates : await readAccountStates(db, name);
+  const tried = new Map<ProductType, ExchangeError | undefined>();
+  const typesOf = (mode: AccountMode) =>
+    account.productTypes.filter((type) => modeOf(type) === mode);
+  const tryTypes = async (types: readonly ProductType[]): Promise<void> => {
+    for (const type of types) {
+      if (tried.has(type)) continue;
+      assertHeld();
+      const { operation, query } = billsApiOf(type);
+      tried.set(type, await refusalOf(ask(operation, query({ limit: 1 })), isOfProductType));
+    }
+  };
+  const asking = {
+    classic: () => tryTypes(typesOf("classic")),
+    settings: async () => (await ask(accountSettings, {})).data,
+  };
+  const known = typesOf("classic").length === 0 ? "unified" : states.of(name).mode?.is;
+  const mode = await askMode(asking, name, known);
+  const productTypes = typesOf(mode);
+  await tryTypes(productTypes);
+  if (productTypes.length === 0) refuseNothing(account, mode);
+  const info = await askKeyInfo(async () => (await ask(keyInfo[mode], {})).data);
+  return {
+    mode,
+    readsAll,
+    read: productTypes.filter((type) => tried.get(type) === undefined),
+    refused: new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : []))),
+    info,
+    uid: account.uid,
+  };
+}
+
+/** The refusal of a request, if it is of an expected kind; undefined if it succeeds. Throws other errors. */
+async function refusalOf(
+  asked: Promise<unknown>,
+  isExpected: (kind: ExchangeErrorKind) => boolean,
+): Promise<ExchangeError | undefined> {
+  try {
+    await asked;
+    return undefined;
+  } catch (error) {
+    if (error instanceof ExchangeError && isExpected(error.kind)) return error;
+    throw error;
+  }
+}
+
+/** Asks once: `doctor` reports an exchange that is away or a ban, and does not wait for its end. */
+const askOnce =
+  (client: Client, signal: AbortSignal) =>
+  <Op extends Operation>(operation: Op, query: Query) =>
+    client.ask(operation, query, {
+      signal,
+      onAttempt(failure) {
+        if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
+      },
+    });
+
+async function withLoanToValue(
+  { exchange, signal }: AccountDeps,
+  { name, ltv = false, riskUnitIds = [] }: Account,
+  key: Check,
+): Promise<readonly Check[]> {
+  if (key.status !== "ok" || !ltv) return [key];
+  const ask = askOnce(exchange.client, signal);
+  const tried = await checked(`ltv ${name}`, async () => {
+    for (const query of riskUnitIds.length === 0 ? [{}] : riskUnitIds.map(unitQuery)) {
+      const refusal = await refusalOf(ask(loanToValue, query), (kind) => kind === "other-mode");
+      if (refusal !== undefined) await ask(unifiedLoanToValue, query);
+    }
+    const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
+    return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
+  });
+  const remedy = "where the account has no institutional loan, do not ask for its loan-to-value";
+  return [key, tried.status === "FAIL" ? { ...tried, remedy } : tried];
+}
+
+const unitQuery = (riskUnitId: string): Query => ({ riskUnitId });
+
+/** The result of trying an account's key. */
+export type TriedKey = {
+  readonly mode: AccountMode;
+  /** Whether the configuration names no product type: one that the key may not read is then no failure. */
+  readonly readsAll: boolean;
+  readonly read: readonly ProductType[];
+  readonly refused: ReadonlyMap<ProductType, ExchangeError>;
+  /** The error where the exchange tells nothing about the key. */
+  readonly info: KeyInfo | ExchangeError;
+  /** The account's user id, as it is configured. */
+  readonly uid?: string | undefined;
+};
+
+/** The check of an account's key. Product types with equal refusals are named together. */
+export function keyCheck(account: string, tried: TriedKey): Check {
+  const { mode, readsAll, read, refused, info, uid } = tried;
+  const name = `account ${account}`;
+  const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
+  const alike = Map.groupBy(refused, ([, { message }]) => message);
+  const refusals = [...alike].map(
+    ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
+  );
+  const found = `a ${mode} account; its key ${able}`;
+  if (refusals.length > 0 && (read.length === 0 || !readsAll))
+    return { status: "FAIL", name, found: `${found}; refused: ${refusals.join("; ")}` };
+  const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
+  const rights = keyRightsText(info);
+  parts.push(rights.text);
+  const remedies = rights.remedy === undefined ? [] : [rights.remedy];
+  const told = info instanceof Error ? null : info.userId;
+  if (uid !== undefined && told !== null && uid !== told) {
+    parts.push(`its uid is configured as ${uid}, and the exchange says ${printableLine(told)}`);
+    remedies.push("correct its uid, by which accounts of one user take turns");
+  }
+  if (remedies.length === 0) return ok(name, parts.join("; "));
+  return { status: "warn", name, found: parts.join("; "), remedy: remedies.join("; ") };
+}
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;

@@ -1,0 +1,124 @@
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import { UsageError } from "../errors.ts";
+import { type FormatName, isJournal } from "../export/formats.ts";
+import { dayIn, isZone, monthIn, startOfDay } from "../export/time-zone.ts";
+import { type Selection, selectionOf } from "../roster/roster.ts";
+import type { Which } from "./options.ts";
+
+const isoPattern =
+  /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+/**
+ * A time that a user typed: a date, which is its first moment in the zone, or a time with its
+ * offset. A time without an offset is refused, since it would be another moment on another machine.
+ * @throws UsageError that names the option.
+ */
+export function typedTime(option: string, text: string, zone: string): EpochMs {
+  const [, date, clock] = isoPattern.exec(text) ?? [];
+  const time = Date.parse(text);
+  // JavaScript parses 30 February as 2 March.
+  const isDate = date !== undefined && new Date(date).toJSON()?.startsWith(date);
+  if (isDate && !Number.isNaN(time)) {
+    return clock === undefined ? startOfDay(date, zone) : epochMs(time);
+  }
+  throw new UsageError(
+    `${option} "${text}" is not a time: write 2026-01-31 for its midnight in ${zone}, or 2026-01-31T09:30Z, ` +
+      "with Z or an offset such as +01:00",
+  );
+}
+
+/** @throws UsageError for a text that is no month. */
+export function monthOf(text: string): string {
+  if (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(text)) return text;
+  throw new UsageError(`--month "${text}" is not a month: write 2026-10`);
+}
+
+/** @throws UsageError for a text that is no time zone. */
+function zoneOf(text: string): string {
+  // A bare offset has no summer time, so it cannot say which months an office keeps.
+  if (/^[A-Za-z]/.test(text) && isZone(text)) return text;
+  throw new UsageError(
+    `--time-zone "${text}" is not a time zone: write UTC, or a name such as Europe/Berlin`,
+  );
+}
+
+/** The options that were typed after `export`. */
+export type ExportWords = Which & {
+  readonly format: FormatName;
+  readonly from?: string;
+  readonly to?: string;
+  readonly month?: string;
+  readonly timeZone?: string;
+  readonly changedSince?: string;
+  /** True if the option was typed without a time. */
+  readonly continue?: string | true;
+  readonly output?: string;
+  readonly force?: boolean;
+};
+
+export type ExportOptions = Selection & {
+  readonly format: FormatName;
+  readonly output: string | undefined;
+  readonly force: boolean;
+  readonly from: EpochMs | undefined;
+  readonly to: EpochMs | undefined;
+  /**
+   * A name of the IANA time zones. It says which days typed dates and a journal's entries belong
+   * to.
+   */
+  readonly zone: string;
+  /** Only bills whose content was stored at or after this time of the database's clock. */
+  readonly changedSince: EpochMs | undefined;
+  /** Set if this export continues earlier files. `since` is where those files begin. */
+  readonly continues: { readonly since: EpochMs | undefined } | undefined;
+};
+
+/** @throws UsageError for words that are wrong, or do not go together. */
+export function exportOptions(words: ExportWords): ExportOptions {
+  const { format, output, force = false } = words;
+  const zone = zoneOf(words.timeZone ?? "UTC");
+  const timeOf = (option: string, text: string | undefined) =>
+    text === undefined ? undefined : typedTime(option, text, zone);
+  const { from, to } =
+    words.month === undefined
+      ? { from: timeOf("--from", words.from), to: timeOf("--to", words.to) }
+      : monthIn(monthOf(words.month), zone);
+  if (words.month !== undefined && (words.from ?? words.to) !== undefined)
+    throw new UsageError("--month sets the start and the end; leave out --from and --to");
+  if (from !== undefined && to !== undefined && from >= to)
+    throw new UsageError(
+      `--from ${words.from} --to ${words.to} is an empty span: --to is exclusive and must be later than --from`,
+    );
+  const changedSince = timeOf("--changed-since", words.changedSince);
+  if (changedSince !== undefined && isJournal(format))
+    throw new UsageError(
+      `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
+    );
+  const continues = continuesOf(words, from, zone);
+  return { format, output, force, ...selectionOf(words), from, to, zone, changedSince, continues };
+}
+
+function continuesOf(
+  { continue: word, format }: ExportWords,
+  from: EpochMs | undefined,
+  zone: string,
+): ExportOptions["continues"] {
+  if (word === undefined) return undefined;
+  if (!isJournal(format))
+    throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
+  if (from === undefined)
+    throw new UsageError(
+      "--continue needs --from or --month: the time at which the file before it ends",
+    );
+  const dayOf = dayIn(zone);
+  if (dayOf(from) === dayOf((from - 1) as EpochMs))
+    throw new UsageError(
+      "--continue needs a --from at midnight: a journal asserts balances at the ends of days",
+    );
+  const since = word === true ? undefined : typedTime("--continue", word, zone);
+  if (since !== undefined && since >= from)
+    throw new UsageError(
+      `--continue ${word} is not before --from; give the time at which the first file began`,
+    );
+  return { since };
+}

@@ -1,0 +1,200 @@
+import { sql } from "drizzle-orm";
+import { isDemoProductType, isUnified, walletOf } from "../contract/product-types.ts";
+import { type EpochMs, epochMs, isoTime, minuteMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { msOf } from "../db/sql/time-text.ts";
+import { UsageError } from "../errors.ts";
+import { isJournal, isPriced, showsWallets } from "../export/formats.ts";
+import type { BillSelection } from "../export/read-bills.ts";
+import { readFindings } from "../health/findings.ts";
+import { isOfBills, sentenceOf } from "../health/kinds.ts";
+import { readLedgerTimes } from "../health/ledger-status.ts";
+import { usualLimits } from "../health/select.ts";
+import { formatCounted, formatMinute } from "../output/format.ts";
+import { streamName } from "../output/stream-names.ts";
+import type { Config } from "../roster/config.ts";
+import { isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
+import type { Stream } from "../sync/store.ts";
+import type { ExportOptions } from "./export-options.ts";
+
+/** What an export reads, and the lines that are printed beside it. */
+export type ExportPlan = {
+  readonly selection: BillSelection;
+  /** For a journal that continues earlier files: the bills in those files. */
+  readonly before: BillSelection | undefined;
+  readonly said: readonly string[];
+};
+
+type ExportedTime = {
+  readonly stream: Stream;
+  /**
+   * Up to when the ledger is covered; undefined before its first complete window. For a closed one, when it was
+   * closed, since it gets no more bills.
+   */
+  readonly through: EpochMs | undefined;
+  readonly isClosed: boolean;
+};
+
+export async function planExport(
+  tx: Transaction,
+  config: Config,
+  options: ExportOptions,
+): Promise<ExportPlan> {
+  const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
+  const storedLedgers = roster.filter(({ isStored }) => isStored);
+  const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
+  const chosen = storedLedgers.filter((stream) => isSelected(options, stream));
+  const synced = chosen.filter((stream) => !isLeftOut(stream));
+  const leftOut = chosen.filter(isLeftOut);
+  if (isJournal(options.format)) refuseHalfWallets(options, storedLedgers);
+  const now = await readExchangeTime(tx, options.accounts);
+  const stored = await readLedgerTimes(tx, synced, now);
+  const times = synced.map((stream): ExportedTime => {
+    const closedAt = states
+      .of(stream.account)
+      .closed.find(({ productType }) => productType === stream.productType)?.closedAt;
+    const through = closedAt ?? stored.of(stream).coverage.at(-1)?.to;
+    return { stream, through, isClosed: closedAt !== undefined };
+  });
+  const isCut = options.to === undefined && options.changedSince === undefined;
+  const through = isCut ? endsOf(times) : [];
+  const ends = [...through, ...leftOut.map((stream) => ({ ...stream, to: epochMs(0) }))];
+  const { accounts, productTypes, from, to, changedSince, continues } = options;
+  const selection = { accounts, productTypes, from, to, changedSince, ends };
+  return {
+    selection,
+    before: continues && { ...selection, from: continues.since, to: from },
+    said: [
+      ...(await readWarnings(tx, options, { roster, times, isLeftOut, now })),
+      ...(leftOut.length === 0
+        ? []
+        : [
+            `left out because it is demo trading: ${leftOut.map(streamName).join(", ")}; ` +
+              "--account or --product with its name includes it",
+          ]),
+      ...endNote(through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to]))),
+      ...(changedSince === undefined
+        ? []
+        : [`to export what changes after this: --changed-since ${await nextChangedSince(tx)}`]),
+    ],
+  };
+}
+
+/** Says where an export ends if no end was asked for. @param through the end of each ledger. */
+export function endNote(through: readonly EpochMs[]): readonly string[] {
+  const [first, ...others] = new Set(through.toSorted((a, b) => a - b).map(formatMinute));
+  if (first === undefined) return [];
+  const last = others.at(-1);
+  const end =
+    last === undefined
+      ? `ends at ${first}, up to which everything was read`
+      : `each ledger ends where everything was read, from ${first} to ${last}`;
+  return [`${end}; --to includes newer bills`];
+}
+
+/**
+ * Finds streams of demo trading that nobody asked for, if the format would pass them off as real
+ * money.
+ */
+function unaskedDemo(
+  isOfDemoKey: (account: string) => boolean,
+  { format, ...asked }: ExportOptions,
+): (stream: Stream) => boolean {
+  if (!isPriced(format)) return () => false;
+  return ({ account, productType }) => {
+    const isDemoAccount = isOfDemoKey(account);
+    const isDemoProduct = isDemoProductType(productType);
+    return (
+      (isDemoAccount || isDemoProduct) &&
+      !(isDemoAccount && asked.accounts?.includes(account)) &&
+      !(isDemoProduct && asked.productTypes?.includes(productType))
+    );
+  };
+}
+
+/**
+ * @throws UsageError if only some of a unified account's product types are selected: a journal
+ * asserts the wallet's balance, which is over all of them.
+ */
+function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly Stream[]): void {
+  const { productTypes } = asked;
+  if (!productTypes?.some(isUnified)) return;
+  const others = stored.filter(
+    ({ account, productType }) =>
+      isUnified(productType) &&
+      !productTypes.includes(productType) &&
+      isSelected({ ...asked, productTypes: undefined }, { account, productType }),
+  );
+  if (others.length === 0) return;
+  const missing = [...new Set(others.map(({ productType }) => productType))];
+  throw new UsageError(
+    `--format ${format} asserts balances, and all product types of a unified account share one ` +
+      `balance of each coin; add ${missing.map((name) => `--product ${name}`).join(" ")}`,
+  );
+}
+
+type Exported = {
+  readonly roster: readonly RosterLedger[];
+  readonly times: readonly ExportedTime[];
+  readonly isLeftOut: (stream: Stream) => boolean;
+  readonly now: EpochMs;
+};
+
+/** A line for each finding that concerns what is exported. Of an export, any unread time is one. */
+async function readWarnings(
+  tx: Transaction,
+  { accounts, productTypes, from, to, format }: ExportOptions,
+  { roster, times, isLeftOut, now }: Exported,
+): Promise<readonly string[]> {
+  const ends = times.flatMap(({ through }) => through ?? []);
+  // Without an end, each ledger ends where it is complete, and nothing newer is lacking.
+  const span = { from, to: to ?? (ends.length === 0 ? now : epochMs(Math.max(...ends))) };
+  const limits = { ...usualLimits, maxAgeMs: 0 };
+  const scope = { accounts, productTypes, roster, now, limits, span };
+  const findings = (await readFindings(tx, scope)).filter(
+    (finding) =>
+      isOfBills(finding) &&
+      (finding.kind !== "unchecked" || showsWallets(format)) &&
+      (finding.kind !== "unclassified" || isPriced(format)) &&
+      finding.kind !== "restated" &&
+      !isLeftOut({
+        account: finding.account,
+        productType: finding.ledger as Stream["productType"],
+      }),
+  );
+  const lines = findings.slice(0, warningsMax).map((finding) => sentenceOf(finding, now));
+  const rest = findings.length - warningsMax;
+  return [
+    ...lines,
+    ...(rest > 0 ? [`and ${formatCounted(rest, "other finding")}; see status`] : []),
+  ].map((text) => `warning: ${text}`);
+}
+
+// More lines would hide the notes below.
+const warningsMax = 20;
+
+/**
+ * The ends of the exported times. A wallet has one balance over all its product types, so all of
+ * them end where the first one does, those of which nothing was read completely included.
+ */
+function endsOf(times: readonly ExportedTime[]) {
+  const nameOf = ({ account, productType }: Stream) => `${account} ${walletOf(productType)}`;
+  return [...Map.groupBy(times, ({ stream }) => nameOf(stream)).values()].flatMap((wallet) => {
+    const throughs = wallet.flatMap(({ through }) => through ?? []);
+    if (throughs.length === 0) return [];
+    const to = epochMs(Math.min(...throughs));
+    return wallet.map(({ stream, isClosed }) => ({ ...stream, isClosed, to }));
+  });
+}
+
+// A transaction that began before this moment may commit after it, but none lasts longer than this.
+const underWayMaxMs = 10 * minuteMs;
+
+/** The time with which the next incremental export has to begin, by the database's clock. */
+async function nextChangedSince(tx: Transaction): Promise<string> {
+  const { rows } = await tx.execute<{ now: string }>(
+    sql`select ${msOf(sql`date_trunc('milliseconds', transaction_timestamp())`)} as now`,
+  );
+  return isoTime(epochMs(Number(rows[0]?.now) - underWayMaxMs));
+}

@@ -1,0 +1,136 @@
+import { inSnapshot, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { ReportableError, UsageError } from "../errors.ts";
+import { readClosings } from "../export/closings.ts";
+import type { BillPages } from "../export/exported-bill.ts";
+import { aboutFormat, formatNames, isBinary, isJournal, loadFormat } from "../export/formats.ts";
+import { readBills } from "../export/read-bills.ts";
+import { dayIn } from "../export/time-zone.ts";
+import { formatCounted } from "../output/format.ts";
+import { printable, printableJson } from "../printable.ts";
+import type { Config } from "../roster/config.ts";
+import { refuseUnreachable } from "../roster/reachable.ts";
+import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
+import { type ExportPlan, planExport } from "./export-plan.ts";
+import { type ExitCode, type Io, tell } from "./io.ts";
+import { accountOption, type Define, formatOption, productOption } from "./options.ts";
+import {
+  fileOutput,
+  type Output,
+  OutputClosedError,
+  refuseTakenOutput,
+  standardOutput,
+} from "./output-file.ts";
+import { nothingStored, openStored } from "./stored.ts";
+
+/**
+ * `export`: the stored bills in another program's format, as of one moment. What the bills may lack
+ * is reported on standard error. It is no failure, because the export has all that is stored.
+ */
+export async function exportCommand(
+  config: Config,
+  io: Io,
+  options: ExportOptions,
+): Promise<ExitCode> {
+  if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
+  else if (isBinary(options.format) && io.out.isTTY) {
+    throw new UsageError(
+      `${options.format} is a binary format: name a file with --output, or use a pipe`,
+    );
+  }
+  const say = (message: string) => tell(io, message);
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  if (db === undefined) throw new ReportableError(nothingStored(config));
+  await refuseUnreachable(db, config, options);
+  await withDatabaseErrors(() =>
+    inSnapshot(db, async (tx) => {
+      const plan = await planExport(tx, config, options);
+      for (const line of plan.said) say(line);
+      const bills = await writeBills(tx, io, options, plan);
+      if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
+    }),
+  );
+  return 0;
+}
+
+/** @returns the number of bills written to a file; undefined for standard output. */
+async function writeBills(
+  tx: Transaction,
+  io: Io,
+  options: ExportOptions,
+  { selection, before }: ExportPlan,
+): Promise<number | undefined> {
+  const { format, output: path } = options;
+  let count = 0;
+  const counted = async function* (pages: BillPages): BillPages {
+    for await (const bills of pages) {
+      count += bills.length;
+      yield bills;
+    }
+  };
+  const write = await loadFormat(format);
+  const formatOptions = {
+    dayOf: dayIn(options.zone),
+    zone: options.zone,
+    ...(before === undefined ? {} : { before: readBills(tx, before) }),
+    closings: isJournal(format) ? await readClosings(tx, selection) : [],
+  };
+  await using output: Output =
+    path === undefined
+      ? standardOutput(io, format === "ccxt" ? printableJson : printable)
+      : await fileOutput(path);
+  try {
+    for await (const chunk of write(counted(readBills(tx, selection)), formatOptions)) {
+      io.signal.throwIfAborted();
+      if (chunk.length > 0) await output.write(chunk);
+    }
+  } catch (error) {
+    if (error instanceof OutputClosedError) return undefined;
+    throw error;
+  }
+  await output.commit();
+  return path === undefined ? undefined : count;
+}
+
+const help = `
+For each format:
+${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
+
+The bills are those of one moment, in the order of account, wallet, time and,
+within a millisecond, of the balance. A classic account has a wallet for each
+product type, a unified account has one in all. --from is inclusive, --to
+exclusive; a date means its midnight in UTC, or in --time-zone. Without --to, an
+export ends at the time up to which each ledger was read completely. The file is
+written whole or not at all.
+
+--continue TIME writes a journal that is appended to earlier ones. The first of
+them began at TIME or, without TIME, with the first bill. Together they are one
+journal. --changed-since TIME takes the bills that were stored or restated since
+TIME, by their ingested_at.
+
+Warnings about bills that may be missing go to standard error; the exit code
+stays 0, since all stored bills were written. status shows more.`;
+
+export const define: Define = (command, { io, config, runs }) => {
+  command
+    .addOption(formatOption("the format of the file", formatNames).makeOptionMandatory())
+    .addOption(accountOption())
+    .addOption(productOption())
+    .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")
+    .option(
+      "--to <time>",
+      "bills before this time, exclusive; default: the end of what was read completely",
+    )
+    .option("--month <month>", "a whole month, 2026-10, instead of --from and --to")
+    .option(
+      "--time-zone <zone>",
+      "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
+    )
+    .option("--continue [time]", "continue a journal that was first exported from this time")
+    .option("--changed-since <time>", "only bills that were stored or restated since then")
+    .option("--output <file>", "a new file instead of standard output")
+    .option("--force", "replace the file if it exists")
+    .addHelpText("after", help)
+    .action(runs((words: ExportWords) => exportCommand(config(), io, exportOptions(words))));
+};

@@ -1,0 +1,74 @@
+import { stat } from "node:fs/promises";
+import { messageOf, ReportableError, UsageError } from "../errors.ts";
+import { makeWholeFile } from "../whole-file.ts";
+import type { Io } from "./io.ts";
+
+/** Where an export is written to. Until commit, the file exists under another name only. */
+export type Output = AsyncDisposable & {
+  write(chunk: string | Uint8Array): Promise<void>;
+  commit(): Promise<void>;
+};
+
+/** The reader of standard output is gone, or it accepts no more data: cli.ts tells which. */
+export class OutputClosedError extends Error {
+  override name = "OutputClosedError";
+}
+
+/**
+ * @param shown the path as the user typed it, for messages.
+ * @throws UsageError if a file exists or the path is no file, before anything is done.
+ */
+export async function refuseTakenOutput(
+  path: string,
+  force: boolean,
+  shown = `--output ${path}`,
+): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new UsageError(`${shown} cannot be written (${error.message})`);
+  });
+  if (found === undefined) return;
+  if (!found.isFile()) throw new UsageError(`${shown} is not a file; name one`);
+  if (!force) throw new UsageError(`${shown} exists; add --force to replace it`);
+}
+
+/**
+ * Standard output. On a terminal, characters that would control it are spelled out.
+ * @param spell spells them out in a way that fits the format, so that JSON stays JSON.
+ */
+export function standardOutput(io: Io, spell: (text: string) => string): Output {
+  const shown = (chunk: string | Uint8Array) =>
+    io.out.isTTY && typeof chunk === "string" ? spell(chunk.replaceAll("\r\n", "\n")) : chunk;
+  return {
+    write: (chunk) =>
+      new Promise((resolve, reject) => {
+        io.out.write(shown(chunk), (error) => {
+          if (!error) return resolve();
+          io.lost(error);
+          reject(new OutputClosedError("standard output is closed", { cause: error }));
+        });
+      }),
+    commit: async () => undefined,
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+/** A file that appears complete or not at all, however this process ends. */
+export async function fileOutput(
+  path: string,
+  { shown = `--output ${path}`, mode = 0o666 } = {},
+): Promise<Output> {
+  const failing = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error) => {
+      throw new ReportableError(
+        `${shown} could not be written: ${messageOf(error)}; what was there before is unchanged`,
+        { cause: error },
+      );
+    });
+  const file = await failing(makeWholeFile(path, { mode }));
+  return {
+    write: (chunk) => failing(file.write(chunk)),
+    commit: () => failing(file.commit()),
+    [Symbol.asyncDispose]: async () => await file[Symbol.asyncDispose](),
+  };
+}

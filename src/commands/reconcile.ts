@@ -1,0 +1,186 @@
+import { type BrokenSpan, countAccepted, readBrokenSpans } from "../audit/breaks.ts";
+import {
+  type ChainSummary,
+  type Reconciliation,
+  type RuleSummary,
+  reconcile,
+  statementMaxMs,
+} from "../audit/reconcile.ts";
+import { movesText } from "../audit/rules.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
+import type { Database } from "../db/connect.ts";
+import { expectedRule } from "../db/sql/expected-rule.ts";
+import type { DifferingDay } from "../ledger/differing-days.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
+import { type Columns, type Result, table } from "../output/result.ts";
+import { printableLine } from "../printable.ts";
+import type { Config } from "../roster/config.ts";
+import { reachableSelection } from "../roster/reachable.ts";
+import { type Selection, selectionOf } from "../roster/roster.ts";
+import { breaksTable, type Marked, markRetired } from "./break-rows.ts";
+import { exitOf } from "./exit-code.ts";
+import { answer, type ExitCode, type Io } from "./io.ts";
+import { type LoggedEnd, loggedRun } from "./logged-run.ts";
+import { type Define, reporting, type Which } from "./options.ts";
+import { repair } from "./repair.ts";
+import { noResult, openStored, withUnreachable } from "./stored.ts";
+import { recountText } from "./verify-result.ts";
+
+export type ReconcileOptions = {
+  readonly selection: Selection;
+  /** Checks all bills again, not only changed ones. */
+  readonly full: boolean;
+  /** Reads the time around each break again, writes what differs, and checks once more. */
+  readonly repair: boolean;
+};
+
+const nothing: Checked = {
+  ...{ isWhole: true, chains: [], rules: [], breaks: [], recounted: [], wrongDays: [] },
+};
+
+/** `reconcile`: checks the ledger against itself. The exit code is 0 only if nothing is open. */
+export async function reconcileCommand(
+  config: Config,
+  io: Io,
+  options: ReconcileOptions,
+): Promise<Result | ExitCode> {
+  await using stored = await openStored(config, io, { statementMaxMs });
+  const { db } = stored;
+  if (db === undefined) return noResult(config, { ...nothing, unreachable: [] });
+  const { selection, unreachable } = await reachableSelection(db, config, options.selection);
+  const run = async (runId: string): Promise<LoggedEnd> => {
+    const repairSpans = (spans: readonly BrokenSpan[]) => repair({ config, io, db, runId }, spans);
+    const checked = await check(
+      ...([db, selection, options.full] as const),
+      options.repair ? repairSpans : undefined,
+    );
+    const { isWhole, chains, breaks } = checked;
+    const accepted = await countAccepted(db, selection);
+    const errors = [
+      ...(io.signal.aborted ? [io.signal.reason] : []),
+      ...unreachable.map(({ error }) => error),
+    ];
+    const end = exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true });
+    answer(io, {
+      ...withUnreachable(resultOf(checked, accepted, unreachable), unreachable, "not checked: "),
+      exit: end.exitCode,
+    });
+    // Whether all bills of all accounts were checked.
+    const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
+    const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
+    return { ...end, counts, errors };
+  };
+  return await loggedRun(db, "reconcile", run, io.signal);
+}
+
+/** The result of a check, with the breaks of retired ledgers marked. */
+export type Checked = Omit<Reconciliation, "wholeAccounts" | "breaks"> & {
+  readonly breaks: readonly Marked[];
+};
+
+/** @param repairSpans reads broken spans again and writes what differs; undefined if nothing is repaired. */
+export async function check(
+  db: Database,
+  selection: Selection,
+  isFull: boolean,
+  repairSpans?: (spans: readonly BrokenSpan[]) => Promise<void>,
+): Promise<Checked> {
+  const first = await reconcile(db, selection, { isFull });
+  const isRepaired = repairSpans !== undefined && first.breaks.length > 0;
+  if (isRepaired) await repairSpans(await readBrokenSpans(db, selection));
+  const { wholeAccounts: _, ...last } = isRepaired
+    ? await reconcile(db, selection, { isFull })
+    : first;
+  return {
+    ...last,
+    breaks: last.breaks.map(markRetired(await readAccountStates(db, selection.accounts))),
+    recounted: [...first.recounted, ...(isRepaired ? last.recounted : [])],
+    wrongDays: [...first.wrongDays, ...(isRepaired ? last.wrongDays : [])],
+  };
+}
+
+const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
+  `${printableLine(`${account}/${wallet} ${coin} ${day}`)}: the stored day did not agree with its ` +
+  "bills; it was added up anew";
+
+const chainColumns: Columns<ChainSummary> = {
+  checked: {
+    kind: "text",
+    of: ({ account, productType, coin }) => `${account}/${productType} ${coin}`,
+  },
+  bills: { kind: "count", of: ({ bills }) => bills },
+  tested: { kind: "count", of: ({ tested }) => tested },
+  rounded: {
+    kind: "amount",
+    of: ({ rounded, rounding }) => (rounded === 0 ? null : `${formatCount(rounded)} (${rounding})`),
+  },
+  reconciled: { kind: "count", title: "days reconciled", of: ({ days }) => days.reconciled },
+  incomplete: { kind: "count", title: "not all read", of: ({ days }) => days.incomplete },
+  broken: { kind: "count", of: ({ days }) => days.broken },
+};
+
+const ruleColumns: Columns<RuleSummary> = {
+  wallet: {
+    kind: "text",
+    title: "what moves the balance",
+    of: ({ account, productType }) => `${account}/${productType}`,
+  },
+  category: { kind: "text", of: ({ businessType, category }) => businessType ?? category },
+  by: { kind: "text", of: ({ isTestable, moves }) => (isTestable ? moves : "untestable") },
+  fits: {
+    kind: "amount",
+    of: ({ fitting, tested }) => `${formatCount(fitting)} of ${formatCount(tested)}`,
+  },
+};
+
+/**
+ * What a check found. Rules are shown only where they are not the expected ones, or do not fit.
+ * @param accepted how many breaks are accepted of which something does not add up.
+ */
+export function resultOf(
+  { chains, rules, breaks, isWhole, recounted, wrongDays }: Checked,
+  accepted = 0,
+  unreachable: readonly unknown[] = [],
+): Result {
+  const odd = rules.filter(
+    ({ category, businessType, moves, tested, fitting }) =>
+      tested !== fitting || businessType !== null || moves !== movesText(expectedRule(category)),
+  );
+  const exceptions = [
+    ...(rules.every((rule) => rule.isTestable) ? [] : ["what is untestable"]),
+    ...(accepted === 0 ? [] : [formatCounted(accepted, "accepted break")]),
+  ].join(" and ");
+  const end =
+    breaks.length === 0
+      ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
+        `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`
+      : `${formatCounted(breaks.length, "break")} open; ` +
+        'to accept one: bill-sync breaks accept NUMBER --note "…"';
+  return {
+    data: { isWhole, chains, rules, recounted, wrongDays },
+    parts: [
+      ...recounted.map(recountText),
+      ...wrongDays.map(wrongDayText),
+      ...(chains.length === 0 ? ["no bill was stored since the last check"] : []),
+      table("", chainColumns, chains),
+      table("", ruleColumns, odd),
+      breaksTable("breaks", breaks),
+      isWhole ? end : `${end} (checked what changed; --full checks all)`,
+    ],
+    exit: breaks.length === 0 ? 0 : 1,
+  };
+}
+
+type ReconcileWords = Which & Pick<ReconcileOptions, "full" | "repair">;
+
+export const define: Define = (command, { io, config, runs }) => {
+  const reconcile = ({ full, repair, ...which }: ReconcileWords) =>
+    reconcileCommand(config({ credentials: repair }), io, {
+      ...{ full, repair },
+      selection: selectionOf(which),
+    });
+  reporting(command)
+    .option("--full", "check and count all bills again, not only what changed", false)
+    .option("--repair", "read the time around each break again, and write what differs", false)
+    .action(runs(reconcile));
+};

@@ -1,0 +1,282 @@
+import type { EpochMs } from "../contract/time.ts";
+import type { QueueStatus } from "../fleet/queue-status.ts";
+import type { FindingCount } from "../health/findings.ts";
+import { type Finding, remedyOf, sentenceOf, severityOf, subjectOf } from "../health/kinds.ts";
+import {
+  type AccountStatus,
+  coverageShare,
+  type LastRun,
+  type StreamStatus,
+} from "../health/ledger-status.ts";
+import type { Totals } from "../health/ledgers.ts";
+import type { RecordsStatus } from "../health/records.ts";
+import type { Verdict } from "../health/verdict.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatDuration,
+  formatMinute,
+  formatTime,
+} from "../output/format.ts";
+import { jsonTime, jsonTimeOrNull } from "../output/json-times.ts";
+import {
+  type Columns,
+  ledgerColumns,
+  type Result,
+  rowsJson,
+  type Table,
+  table,
+} from "../output/result.ts";
+import { riskUnitName, streamName } from "../output/stream-names.ts";
+import type { Account } from "../roster/account.ts";
+import type { RosterLedger } from "../roster/roster.ts";
+import { lengthMs } from "../sync/intervals.ts";
+import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
+
+/** Nobody reads more ledgers or findings than this: totals and the worst say more. */
+export const shownMax = 100;
+
+type Parts = Result["parts"];
+
+const findingColumns = (now: EpochMs): Columns<Finding> => ({
+  kind: { kind: "text", of: ({ kind }) => kind },
+  severity: { kind: "text", of: severityOf },
+  account: { kind: "text", of: ({ account }) => account },
+  ledger: { kind: "text", of: ({ ledger }) => ledger },
+  coin: { kind: "text", of: ({ coin }) => coin },
+  since: { kind: "time", of: ({ since }) => since },
+  until: { kind: "time", of: ({ until }) => until },
+  count: { kind: "count", of: ({ count }) => count },
+  detail: { kind: "text", of: ({ detail }) => detail },
+  breakIds: { kind: "value", of: ({ breakIds }) => breakIds },
+  isDemo: { kind: "value", of: ({ isDemo }) => isDemo },
+  isPaused: { kind: "value", of: ({ isPaused }) => isPaused },
+  text: { kind: "text", of: (finding) => sentenceOf(finding, now) },
+  remedy: { kind: "text", of: remedyOf },
+});
+
+/** Findings of which all but the subject is equal. */
+type Alike = readonly [Finding, ...Finding[]];
+
+/** How many subjects are named of findings that are alike. JSON has all. */
+const namedMax = 4;
+
+const alikeColumns = (now: EpochMs): Columns<Alike> => ({
+  severity: { kind: "text", of: ([first]) => severityOf(first) },
+  finding: {
+    kind: "text",
+    of: (alike) => {
+      const names = alike.slice(0, namedMax).map(subjectOf);
+      const more = alike.length - names.length;
+      return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}${predicateOf(alike[0], now)}`;
+    },
+  },
+  remedy: { kind: "text", title: "then", of: ([first]) => remedyOf(first) },
+});
+
+/** The sentence without its subject. */
+const predicateOf = (finding: Finding, now: EpochMs): string =>
+  sentenceOf(finding, now).slice(subjectOf(finding).length);
+
+/** The verdict, and each finding with the command that closes it. After a killed first sync, all ledgers have the same. */
+export function verdictParts(findings: readonly Finding[], verdict: Verdict, now: EpochMs): Parts {
+  const groups = Map.groupBy(findings.slice(0, shownMax), (finding) =>
+    [severityOf(finding), predicateOf(finding, now), remedyOf(finding)].join("\n"),
+  );
+  return [
+    verdict.title,
+    table("", alikeColumns(now), [...groups.values()] as unknown as readonly Alike[]),
+    ...(findings.length >= shownMax ? ["there are more findings: --json has 10,000"] : []),
+  ];
+}
+
+export const verdictJson = (
+  { title, severity, next }: Verdict,
+  findings: readonly Finding[],
+  now: EpochMs,
+) => ({
+  verdict: { title, severity, next },
+  findings: rowsJson(findingColumns(now), findings),
+});
+
+/**
+ * The ledgers and their times.
+ * @param roster what became of each, by name.
+ */
+export function ledgersTable(
+  ledgers: readonly StreamStatus[],
+  roster: ReadonlyMap<string, Pick<RosterLedger, "state" | "isConfigured">>,
+  now: EpochMs,
+): Table {
+  const of = ({ stream }: StreamStatus) => roster.get(streamName(stream));
+  const isAnyUnread = ledgers.some((ledger) => of(ledger)?.state !== "read");
+  const columns: Columns<StreamStatus> = {
+    ...ledgerColumns(ledgers, ({ stream }) => stream),
+    configured: { kind: "value", of: (ledger) => of(ledger)?.isConfigured ?? false },
+    retiredAt: { kind: "time", title: "", of: ({ retiredAt }) => retiredAt },
+    pausedAt: { kind: "time", title: "", of: ({ pausedAt }) => pausedAt },
+    closedAt: { kind: "time", title: "", of: ({ closedAt }) => closedAt },
+    bills: { kind: "count", of: ({ bills }) => bills },
+    rejected: { kind: "count", title: "", of: ({ rejected }) => rejected },
+    completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+    completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
+    coverageShare: { kind: "share", title: "read", of: coverageShare },
+    coverage: { kind: "spans", title: "", of: ({ coverage }) => coverage },
+    unproven: { kind: "spans", title: "", of: ({ unproven }) => unproven },
+    behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
+    behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },
+    unread: { kind: "spans", of: ({ unread }) => unread },
+    lost: { kind: "spans", of: ({ lost }) => lost },
+    expiresAt: { kind: "time", title: "", of: ({ expiresAt }) => expiresAt },
+    expiresIn: {
+      kind: "length",
+      isForPeople: true,
+      of: ({ expiresAt }) => expiresAt && Math.max(0, expiresAt - now),
+    },
+    state: { kind: "text", title: isAnyUnread ? "state" : "", of: (ledger) => of(ledger)?.state },
+  };
+  return table("streams", columns, ledgers);
+}
+
+/** What programs are told of accounts. */
+export const accountColumns: Columns<AccountStatus> = {
+  account: { kind: "text", of: ({ account }) => account },
+  mode: { kind: "text", of: ({ mode }) => mode?.is },
+  modeSince: { kind: "time", of: ({ mode }) => mode?.since },
+  notAvailable: {
+    kind: "value",
+    of: ({ notAvailable }) =>
+      notAvailable.map(({ productType, since, askedAt, reason }) => ({
+        ...{ productType, since: jsonTime(since), askedAt: jsonTime(askedAt), reason },
+      })),
+  },
+};
+
+/** What more ledgers than a person reads come to. */
+export function totalsLines(
+  { accounts, ledgers, bills, settledTo, pausedSettledTo, ...counts }: Totals,
+  findings: readonly FindingCount[],
+  now: EpochMs,
+): readonly string[] {
+  const age = (time: EpochMs) => `${formatMinute(time)}, ${formatDuration(now - time)} ago`;
+  const states = (["paused", "closed", "retired"] as const).filter((state) => counts[state] > 0);
+  return [
+    ...findings.map(
+      ({ kind, isDemo, ledgers: count }) =>
+        `${isDemo ? "demo " : ""}${kind}: ${formatCounted(count, "ledger")}`,
+    ),
+    `${formatCounted(accounts, "account")}, ${formatCounted(ledgers, "ledger")}, ` +
+      `${formatCounted(bills, "bill")}; syncs read ${formatCounted(counts.read, "ledger")}`,
+    ...(settledTo === undefined
+      ? []
+      : [`all that are read are complete through ${age(settledTo)}`]),
+    ...states.map(
+      (state) =>
+        `${formatCounted(counts[state], "ledger")} ${counts[state] === 1 ? "is" : "are"} ${state}`,
+    ),
+    ...(pausedSettledTo === undefined
+      ? []
+      : [`paused ledgers are complete through ${age(pausedSettledTo)}`]),
+  ];
+}
+
+export const totalsJson = (totals: Totals, findings: readonly FindingCount[]): object => ({
+  ...totals,
+  settledTo: jsonTimeOrNull(totals.settledTo),
+  pausedSettledTo: jsonTimeOrNull(totals.pausedSettledTo),
+  findings,
+});
+
+type KeptRecord = {
+  readonly name: string;
+  readonly kept?: string;
+  readonly readAt?: EpochMs;
+  readonly takenAt?: EpochMs;
+};
+
+/** The lists of pairs and contracts, and every stored or wanted risk unit, with the age of each. */
+export function recordsTable(
+  { symbols, contracts, loanToValue }: RecordsStatus,
+  accounts: readonly Pick<Account, "name" | "ltv" | "riskUnitIds">[],
+  now: EpochMs,
+): Table {
+  const listed = (name: string, noun: string, list: (typeof contracts)[number] | typeof symbols) =>
+    list === undefined
+      ? []
+      : [
+          {
+            name,
+            kept: `${formatCounted(list.pairs, noun)}, ${list.gone} gone`,
+            readAt: list.readAt,
+          },
+        ];
+  const stored = loanToValue.map((unit) => ({
+    name: riskUnitName(unit),
+    kept: `ltv ${unit.ltv ?? "-"}`,
+    readAt: unit.heldUntil,
+    takenAt: unit.takenAt,
+  }));
+  const wanted = accounts
+    .filter(({ ltv = false }) => ltv)
+    .flatMap(({ name, riskUnitIds = [] }) =>
+      riskUnitsOf(riskUnitIds).map((riskUnitId) => riskUnitName({ account: name, riskUnitId })),
+    );
+  const rows: readonly KeptRecord[] = [
+    ...listed("symbols", "pair", symbols),
+    ...contracts.flatMap((list) => listed(`contracts of ${list.productType}`, "contract", list)),
+    ...stored,
+    ...wanted
+      .filter((name) => stored.every((unit) => unit.name !== name))
+      .map((name) => ({ name })),
+  ];
+  const columns: Columns<KeptRecord> = {
+    name: { kind: "text", title: "records", of: ({ name }) => name },
+    kept: { kind: "text", of: ({ kept }) => kept },
+    takenAt: { kind: "time", title: "", of: ({ takenAt }) => takenAt },
+    readAt: { kind: "time", title: "read", of: ({ readAt }) => readAt },
+    age: {
+      kind: "length",
+      isForPeople: true,
+      of: ({ readAt }) => readAt && Math.max(0, now - readAt),
+    },
+  };
+  return table("records", columns, rows);
+}
+
+/** How many failed jobs a person is shown. JSON has all. */
+const failedShownMax = 10;
+
+const failedColumns: Columns<QueueStatus["failed"][number]> = {
+  name: { kind: "text", title: "failed job", of: ({ name }) => name },
+  failedAt: { kind: "time", title: "given up", of: ({ failedAt }) => failedAt },
+  why: { kind: "text", of: ({ why }) => why },
+};
+
+/** The workers' queue; nothing if there never was one. */
+export function queueParts(queue: QueueStatus | undefined): Parts {
+  if (queue === undefined) return [];
+  const { waiting, atWork, failed } = queue;
+  const more = failed.length - failedShownMax;
+  return [
+    `queue: ${formatCounted(waiting, "job")} waiting, ${formatCount(atWork)} at work, ` +
+      `${formatCount(failed.length)} failed`,
+    table("", failedColumns, failed.slice(0, failedShownMax)),
+    ...(more > 0 ? [`queue: ${formatCount(more)} more failed: see --json`] : []),
+  ];
+}
+
+export const queueJson = (queue: QueueStatus | undefined): object | null =>
+  queue === undefined ? null : { ...queue, failed: rowsJson(failedColumns, queue.failed) };
+
+export function lastRunText(run: LastRun | undefined): string {
+  if (run === undefined) return "no run yet";
+  const { command, startedAt, finishedAt, outcome, error } = run;
+  const start = `last run: ${command}, ${formatTime(startedAt)}`;
+  if (finishedAt === undefined) return `${start}: still running, or killed`;
+  return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
+}
+
+export const lastRunJson = (run: LastRun | undefined): object | null =>
+  run === undefined
+    ? null
+    : { ...run, startedAt: jsonTime(run.startedAt), finishedAt: jsonTimeOrNull(run.finishedAt) };

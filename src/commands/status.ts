@@ -1,0 +1,261 @@
+import { Option } from "commander";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import { readReachable } from "../db/citus.ts";
+import type { Database } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { UsageError } from "../errors.ts";
+import { readQueue } from "../fleet/queue-status.ts";
+import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
+import { alarms, type Finding } from "../health/kinds.ts";
+import { readStatus } from "../health/ledger-status.ts";
+import { countLedgers, readTotals, worstLedgers } from "../health/ledgers.ts";
+import { readRecords } from "../health/records.ts";
+import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../health/verdict.ts";
+import { readMetrics, readReachableMetrics, registryOf } from "../metrics/registry.ts";
+import { notAvailableLines, unreachableLines } from "../output/account-remarks.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
+import { jsonTimeOrNull } from "../output/json-times.ts";
+import { type Result, rowsJson } from "../output/result.ts";
+import { streamName } from "../output/stream-names.ts";
+import type { Config } from "../roster/config.ts";
+import { everyName, readSelected } from "../roster/reachable.ts";
+import { listed, readRoster, rosterReader, type Selection, selectionOf } from "../roster/roster.ts";
+import { type ExitCode, type Io, tell } from "./io.ts";
+import { type Define, numberFrom, reporting, type Which } from "./options.ts";
+import { fileOutput, refuseTakenOutput, standardOutput } from "./output-file.ts";
+import {
+  accountColumns,
+  lastRunJson,
+  lastRunText,
+  ledgersTable,
+  queueJson,
+  queueParts,
+  recordsTable,
+  shownMax,
+  totalsJson,
+  totalsLines,
+  verdictJson,
+  verdictParts,
+} from "./status-parts.ts";
+import { nothingStored, openStored, withUnreachable } from "./stored.ts";
+
+/** No program reads more at once. */
+const listedMax = 10_000;
+
+type StatusWords = Which & {
+  readonly format?: "prometheus";
+  readonly output?: string;
+  readonly check?: boolean;
+  readonly limit?: number;
+};
+
+/**
+ * The configuration with these accounts; undefined for all. A configuration that lists accounts without
+ * reading each may leave out the others.
+ */
+type ConfigOf = (accounts: readonly string[] | undefined) => Config;
+
+type StatusOptions = Pick<StatusWords, "check" | "limit"> & {
+  readonly selection: Selection;
+  /** Whether all that a program may want is read. */
+  readonly isJson?: boolean | undefined;
+};
+
+/** `status`: what is found, through when each ledger is complete, and what is unread or lost. */
+export async function statusCommand(
+  configOf: ConfigOf,
+  io: Io,
+  words: StatusWords,
+): Promise<Result> {
+  const options = { ...words, isJson: io.isJson, selection: selectionOf(words) };
+  await using stored = await openStored(configOf(options.selection.accounts ?? []), io);
+  return await status(stored.db, configOf, options);
+}
+
+/** @param db undefined before the first sync. */
+export async function status(
+  db: Database | undefined,
+  configOf: ConfigOf,
+  options: StatusOptions,
+): Promise<Result> {
+  const { selection, check: isCheck } = options;
+  const some = configOf(selection.accounts ?? []);
+  const { result, unreachable } =
+    db === undefined
+      ? { result: await readNothing(configOf, selection), unreachable: [] }
+      : await readSelected(db, some, selection, (among) => readWhole(db, configOf, options, among));
+  const findings = [...unreachableFindings(unreachable), ...result.findings];
+  const verdict = verdictOf(findings, result.accepted);
+  return withUnreachable(
+    {
+      data: { ...verdictJson(verdict, findings, result.now), ...result.data },
+      parts: [...verdictParts(findings, verdict, result.now), ...result.parts],
+      exit: isCheck && findings.some(alarms) ? 1 : 0,
+    },
+    unreachable,
+  );
+}
+
+type Whole = Omit<Result, "exit"> & {
+  readonly now: EpochMs;
+  readonly findings: readonly Finding[];
+  readonly accepted: Accepted | undefined;
+};
+
+/** Before the first sync. Unknown names are refused all the same. */
+async function readNothing(configOf: ConfigOf, selection: Selection): Promise<Whole> {
+  const config = configOf(selection.accounts);
+  await readRoster(undefined, config, selection);
+  const now = epochMs(0);
+  return {
+    ...{ now, findings: [neverSynced], accepted: undefined },
+    data: { asOf: null, lastRun: null, accounts: [], records: [], queue: null },
+    parts: [ledgersTable([], new Map(), now), nothingStored(config)],
+  };
+}
+
+/** The status of all that can be read, without the findings. */
+async function readWhole(
+  db: Database,
+  configOf: ConfigOf,
+  { isJson, selection: asked, limit: most }: StatusOptions,
+  among: readonly string[] | undefined,
+): Promise<Whole> {
+  const config = configOf(asked.accounts);
+  const roster = await readRoster(db, config, asked, among);
+  const selection = { ...asked, accounts: among };
+  const now = await readExchangeTime(db, among);
+  const scope = { ...selection, roster: roster.ledgers, now, limits: config.healthLimits };
+  const findings = await readFindings(db, scope, { limit: isJson ? listedMax : shownMax });
+  const limit = most ?? (isJson || among !== undefined ? listedMax : shownMax);
+  const count = await countLedgers(db, selection);
+  const own = listed(roster);
+  const isCut = Math.max(count, own.length) > limit;
+  const streams = isCut
+    ? await worstLedgers(db, { ...selection, limit })
+    : own.map(({ account, productType }) => ({ account, productType }));
+  const byName = new Map(own.map((ledger) => [streamName(ledger), ledger]));
+  const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
+  const { lastRun, accounts } = status;
+  const all = await readRecords(db, selection.accounts);
+  const isShown = ({ account }: { readonly account: string }) =>
+    !isCut || streams.some((stream) => stream.account === account);
+  const records = { ...all, loanToValue: all.loanToValue.filter(isShown) };
+  const queue = await readQueue(db);
+  const totals = isCut ? await readTotals(db, selection) : undefined;
+  const counts = isCut ? await countFindings(db, scope) : [];
+  return {
+    ...{ now, findings, accepted: await readAccepted(db, selection) },
+    data: {
+      asOf: jsonTimeOrNull(status.now),
+      lastRun: lastRunJson(lastRun),
+      accounts: rowsJson(accountColumns, accounts),
+      ...(totals && { totals: totalsJson(totals, counts) }),
+      queue: queueJson(queue),
+    },
+    parts: [
+      ...(totals === undefined ? [] : totalsLines(totals, counts, now)),
+      ...(isCut && count > 0
+        ? ["", `the worst ${formatCount(streams.length)} of ${formatCounted(count, "ledger")}:`]
+        : []),
+      ledgersTable(status.streams, byName, now),
+      ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
+      recordsTable(
+        records,
+        roster.accounts.filter(({ name }) => isShown({ account: name })),
+        now,
+      ),
+      ...queueParts(queue),
+      lastRunText(lastRun),
+    ],
+  };
+}
+
+// node_exporter runs as another user.
+const readableByAll = 0o644;
+
+/**
+ * `status --format prometheus`: writes what is stored in the format of Prometheus. The exit code is 1 where
+ * accounts had to be left out.
+ * @param path the file to replace; - for standard output.
+ */
+async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitCode> {
+  const shown = `--output ${path}`;
+  const isFile = path !== "-";
+  if (isFile) await refuseTakenOutput(path, true, shown);
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  const { registry, unreachable } =
+    db === undefined
+      ? { registry: registryOf(), unreachable: [] }
+      : await readReachableMetrics(
+          (read) => readReachable(db, () => everyName(db, config), read),
+          (accounts) => {
+            const { healthLimits: limits } = config;
+            return readMetrics(db, { readRoster: rosterReader(config), limits, accounts });
+          },
+        );
+  await using output = isFile
+    ? await fileOutput(path, { shown, mode: readableByAll })
+    : standardOutput(io, (words) => words);
+  await output.write(await registry.metrics());
+  await output.commit();
+  for (const line of unreachableLines(unreachable)) tell(io, `left out: ${line}`);
+  return unreachable.length === 0 ? 0 : 1;
+}
+
+const help = `
+For each product type:
+  complete through  up to this time no bill is missing that the exchange showed
+                    when the time was read
+  read              the share that was read and stored of all the time since
+                    the start of the first sync's 90 days
+  behind            how old the newest time is that was read
+  unread            time that an interrupted or failed sync has not read; the
+                    next sync reads it
+  lost              time that no sync read before the exchange deleted its
+                    bills, after 90 days
+  expires in        when the oldest time that is not complete begins to be lost
+The time is the exchange's: what it told the last sync, plus the time since.
+  state             shown where a ledger is not read: paused, retired, closed,
+                    or not configured. Bills of a paused account that stay
+                    unread for 90 days are lost
+With more than a hundred ledgers, only sums and the worst hundred are shown,
+unless --limit says otherwise; --json has all, or the worst 10,000.
+Above the table stand the findings, worst first, each with the command that
+closes it; below it, how old the symbols, the contracts and each risk unit's
+loan-to-value are.
+
+--check exits with 1 if a finding is critical or a warning. HEALTH_MAX_AGE sets
+how far behind a ledger may be, HEALTH_MAX_LTV how high a loan-to-value.
+
+--format prometheus has how many findings there are of each kind and severity,
+through when all is complete, how many bills are stored, loans, and the last
+runs. A value that is not known has no sample. --output
+replaces a file whole or not at all, for node_exporter's textfile collector; its
+name must end in .prom. If the database is away, the file stays as it was. If
+the rows of some accounts cannot be read, it is written without them. The exit
+code is 1 in both cases. serve has the same at /metrics.`;
+
+export const define: Define = (command, { io, config, runs }) => {
+  const status = async ({ format, output, ...words }: StatusWords) => {
+    if (format === "prometheus") return metricsCommand(config(), io, output);
+    if (output !== undefined) throw new UsageError("--output goes with --format prometheus");
+    return statusCommand((accounts) => config({ accounts }), io, words);
+  };
+  reporting(command)
+    .option(
+      "--limit <number>",
+      "show at most this many ledgers, the worst first",
+      numberFrom(1, listedMax),
+    )
+    .option("--check", "exit with 1 if a finding is critical or a warning", false)
+    .addOption(
+      new Option("--format <format>", "print metrics of all accounts, for Prometheus")
+        .choices(["prometheus"])
+        .conflicts(["json", "account", "product", "limit", "check"]),
+    )
+    .option("--output <file>", "with --format: replace this file; - is standard output")
+    .addHelpText("after", help)
+    .action(runs(status));
+};

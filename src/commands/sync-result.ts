@@ -1,0 +1,103 @@
+import type { Break } from "../audit/breaks.ts";
+import { messageOf } from "../errors.ts";
+import type { RejectedCount } from "../ledger/rejected-bills.ts";
+import { riskUnitName, streamName, streamNames } from "../output/stream-names.ts";
+import { type AccountReport, isComplete } from "../sync/run.ts";
+import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
+import type { AccountsChecked } from "./check-accounts.ts";
+import { exitOf, type RunExit } from "./exit-code.ts";
+
+/** What a run did. */
+export type SyncRun = {
+  readonly runId: string;
+  /** Undefined if symbols were not a target. */
+  readonly symbols: SymbolsReport | undefined;
+  /** One for each product type; undefined if contracts were not a target. */
+  readonly contracts: readonly ContractsReport[] | undefined;
+  readonly reports: readonly AccountReport[];
+  /**
+   * All unresolved rejected rows, those of earlier runs included. Or the error that prevented
+   * reading them: without them, nobody knows whether the ledger is complete.
+   */
+  readonly rejected: readonly RejectedCount[] | { readonly error: unknown };
+  /** The check that ends the run; undefined if none was made. Or the error that ended it. */
+  readonly reconciled?: AccountsChecked | { readonly error: unknown } | undefined;
+  readonly elapsedMs: number;
+};
+
+/** What a run did, and its outcome. */
+export type SyncResult = SyncRun & RunExit;
+
+/** Computes the outcome. Rejected rows of streams that this run did not sync are left out. */
+export function syncResult(given: SyncRun): SyncResult {
+  const synced = new Set(
+    given.reports.flatMap(({ streams }) => streams.map(({ stream }) => streamName(stream))),
+  );
+  const rejected =
+    "error" in given.rejected
+      ? given.rejected
+      : given.rejected.filter((count) => synced.has(streamName(count)));
+  const run = { ...given, rejected };
+  return { ...run, ...exitOf({ errors: errorsOf(run), ...factsOf(run) }) };
+}
+
+export type NamedList = ListReport & { readonly name: string };
+
+/** The lists that were read, by name. */
+export const listsOf = ({ symbols, contracts = [] }: SyncRun): readonly NamedList[] => [
+  ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
+  ...contracts.map((list) => ({ name: `contracts of ${list.productType}`, ...list })),
+];
+
+type Named = { readonly name: string; readonly error: unknown };
+
+/** All that can fail of a run, by name. An account's streams with the same error have one name. */
+export const partsOf = (run: SyncRun): readonly Named[] => {
+  const { reports, rejected, reconciled } = run;
+  return [
+    ...listsOf(run),
+    ...reports.flatMap(({ account, error, loanToValue, streams }) => [
+      { name: account, error },
+      ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
+      ...[...Map.groupBy(streams, (one) => one.error && messageOf(one.error)).values()].map(
+        (alike) => ({
+          name: streamNames(alike.map(({ stream }) => stream)),
+          error: alike[0]?.error,
+        }),
+      ),
+    ]),
+    { name: "rejected_bills", error: "error" in rejected ? rejected.error : undefined },
+    {
+      name: "reconcile",
+      error: reconciled && "error" in reconciled ? reconciled.error : undefined,
+    },
+  ].filter(({ error }) => error !== undefined);
+};
+
+/** All errors of a run. */
+export const errorsOf = (run: SyncRun): readonly unknown[] =>
+  partsOf(run).map(({ error }) => error);
+
+/** The breaks that no earlier check has found. A restated bill is no fault of the ledger. */
+const newFaults = ({ reconciled }: SyncRun): readonly Break[] =>
+  reconciled === undefined || "error" in reconciled
+    ? []
+    : reconciled.opened.filter(({ kind }) => kind !== "restatement");
+
+function factsOf(run: SyncRun) {
+  const { reports, rejected } = run;
+  const lists = listsOf(run);
+  const wholeReports = reports.filter(({ error }) => error === undefined);
+  return {
+    isOpen:
+      // A rejected row is not among the bills, so the ledger is not complete.
+      (!("error" in rejected) && rejected.length > 0) ||
+      newFaults(run).length > 0 ||
+      lists.some(({ broken }) => broken.length > 0) ||
+      !wholeReports.every(isComplete),
+    isAnythingDone:
+      reports.length === 0
+        ? lists.some(({ stored }) => stored !== undefined)
+        : wholeReports.length > 0,
+  };
+}

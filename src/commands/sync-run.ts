@@ -1,0 +1,261 @@
+import type { ContractProductType } from "../contract/product-types.ts";
+import { recordDemo } from "../db/accounts/decisions.ts";
+import type { Unreachable } from "../db/citus.ts";
+import type { Database } from "../db/connect.ts";
+import { type Egress, holderName, shareAddress } from "../db/lease/holders.ts";
+import { checkLease } from "../db/lease/lease.ts";
+import { readUsers, recordUser, type Users } from "../db/lease/leased-accounts.ts";
+import { holdAccount, Leases } from "../db/lease/leases.ts";
+import { LockWaits } from "../db/lease/lock-waits.ts";
+import { migrate } from "../db/migrate.ts";
+import type { CommandDatabase } from "../db/open.ts";
+import { commitContracts, commitSymbols } from "../db/reference/stored-symbols.ts";
+import { DatabaseError, type ExchangeError } from "../errors.ts";
+import { readSideBySide } from "../exchange/accounts-at-once.ts";
+import { rightsLine } from "../exchange/key-rights.ts";
+import {
+  type AccountExchange,
+  type ExchangeAccess,
+  exchangeOf,
+  openExchangeAccess,
+} from "../exchange/session.ts";
+import { AccountKey } from "../ledger/account-key.ts";
+import { openStore } from "../ledger/ledger-store.ts";
+import { countRejected } from "../ledger/rejected-bills.ts";
+import { replayRejected } from "../ledger/replay-rows.ts";
+import { formatCounted } from "../output/format.ts";
+import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
+import type { Config } from "../roster/config.ts";
+import { reachableToRead } from "../roster/to-read.ts";
+import { type AccountReport, syncAccount } from "../sync/run.ts";
+import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
+import type { KeyAnswer, LoanToValueCommit, PageCommit } from "../sync/store.ts";
+import { checkAccounts } from "./check-accounts.ts";
+import type { ExitCode } from "./io.ts";
+import { type LoggedEnd, loggedRun } from "./logged-run.ts";
+import { migratedText } from "./stored.ts";
+import type { Reporter } from "./sync-reporter.ts";
+import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
+import { countsOf } from "./sync-summary.ts";
+import type { Targets } from "./sync-targets.ts";
+
+type SyncSessionDeps = {
+  readonly database: CommandDatabase;
+  readonly notice: (message: string) => void;
+  /** How requests leave this machine. Default as the system chooses. */
+  readonly egress?: Egress;
+};
+
+/** What the syncs of one process share: a migrated database, and access to the exchange. */
+export type SyncSession = AsyncDisposable & {
+  /** Syncs the accounts of a configuration, as one row in the run log. */
+  run(config: Config, deps: RunDeps): Promise<ExitCode>;
+  /**
+   * The error after which no more requests are sent: the exchange banned this machine's address.
+   */
+  ban(): ExchangeError | undefined;
+};
+
+export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSession> {
+  const { database, notice, egress = {} } = given;
+  const { db } = database;
+  const migrated = migratedText(await migrate(database.url.reveal()));
+  if (migrated !== undefined) notice(migrated);
+  await using stack = new AsyncDisposableStack();
+  const access = stack.use(openExchangeAccess(egress));
+  stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
+  const leases = new Leases(db, { holder: holderName(process.pid, egress) });
+  const kept = stack.move();
+  return {
+    async run(whole, deps) {
+      const { config, notices, unreachable } = await reachableToRead(db, whole);
+      for (const line of notices) deps.reporter.warn(line);
+      const lockWaits = new LockWaits(db);
+      const isOfBills = deps.targets.has("bills") || deps.targets.has("ltv");
+      // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
+      const isChecked = deps.reconcile && isOfBills && unreachable.length === 0;
+      const shared = { db, checks: isChecked ? db : undefined, access, leases, lockWaits };
+      return await loggedRun(
+        db,
+        "sync",
+        (runId) => sync({ ...deps, ...shared, config, unreachable, runId }),
+        deps.signal,
+      );
+    },
+    ban: () => access.addressLimits.ban(),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Runs one sync of a configuration's accounts, side by side. */
+async function sync(deps: SyncDeps): Promise<LoggedEnd> {
+  const { config, unreachable, reporter, db, runId, targets, onResult } = deps;
+  const startedAt = performance.now();
+  const users = await readUsers(
+    db,
+    config.accounts.map(({ name }) => name),
+  );
+  // Symbols and contracts begin first. If they fail, nothing waits for them.
+  const [symbols, contracts, own] = await Promise.all([
+    targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
+    targets.has("contracts")
+      ? syncContracts(listDeps(deps, "contracts"), deps.contractTypes)
+      : undefined,
+    readSideBySide(config.accounts, (account) => syncOne({ ...deps, users }, account)),
+  ]);
+  const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
+  const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
+  const names = answered.map(({ account }) => account);
+  const rejected = names.length === 0 ? [] : await lookUpRejected(db, names);
+  const checkable = reports
+    .filter(({ error }) => error === undefined)
+    .map(({ account }) => account);
+  const reconciled = await check(deps, checkable);
+  const elapsedMs = performance.now() - startedAt;
+  const result = syncResult({
+    ...{ runId, symbols, contracts, reports, rejected, reconciled, elapsedMs },
+  });
+  reporter.end(result);
+  onResult(result);
+  const { outcome, exitCode } = result;
+  return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
+}
+
+/** The check of what changed. A sync that was stopped leaves it to the next one. */
+async function check(
+  { checks, signal }: SyncDeps,
+  accounts: readonly string[],
+): Promise<SyncRun["reconciled"]> {
+  if (checks === undefined || signal.aborted || accounts.length === 0) return undefined;
+  return checkAccounts(checks, accounts, signal).catch((error: unknown) => ({ error }));
+}
+
+const lookUpRejected = (db: Database, accounts: readonly string[]): Promise<SyncRun["rejected"]> =>
+  countRejected(db, accounts).catch((error: unknown) => ({ error }));
+
+/** What a caller decides of a run. */
+export type RunDeps = {
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  readonly targets: Targets;
+  /** The product types whose contracts are read. */
+  readonly contractTypes: readonly ContractProductType[];
+  /** Whether to accept keys that are new for their accounts without proof. */
+  readonly newKey: boolean;
+  /** Whether to end with a check of what changed. */
+  readonly reconcile: boolean;
+  readonly onResult: (result: SyncResult) => void;
+};
+
+type SyncDeps = RunDeps & {
+  readonly config: Config;
+  /** Accounts that should be synced, but whose rows cannot be reached. */
+  readonly unreachable: readonly Unreachable[];
+  readonly db: Database;
+  /** Allows statements as long as a check of millions of bills takes. Undefined if none is wanted. */
+  readonly checks: Database | undefined;
+  readonly access: ExchangeAccess;
+  readonly runId: string;
+  readonly leases: Leases;
+  readonly lockWaits: LockWaits;
+};
+
+/** The lists are public: this client has no key that it could send. */
+const listDeps = ({ config, signal, reporter, db, access }: SyncDeps, name: string) => ({
+  client: exchangeOf(config, {}, access).client,
+  commitSymbols: (list: Parameters<typeof commitSymbols>[1]) => commitSymbols(db, list),
+  commitContracts: (list: Parameters<typeof commitContracts>[1]) => commitContracts(db, list),
+  signal,
+  onFailure: noticeFailure(reporter, name),
+});
+
+const noticeFailure =
+  (reporter: Reporter, name: string) =>
+  ({ message }: ExchangeError): void =>
+    reporter.notice(`${name}: a request failed: ${message}`);
+
+const unread = (account: string, error: unknown): AccountReport => ({
+  account,
+  loanToValue: [],
+  streams: [],
+  error,
+});
+
+type AccountDeps = SyncDeps & {
+  /** The users of accounts for which none is configured. */
+  readonly users: Users;
+};
+
+async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountReport> {
+  const { config, signal, reporter, access } = deps;
+  const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+  if ("error" in account) {
+    return unread(wanted.name, account.error);
+  }
+  const exchange = exchangeOf(config, account, access);
+  return syncAccount(
+    {
+      exchangeOf: () => exchange,
+      takeLease: () => hold(deps, account, exchange),
+      settleLagMs: config.settleLagMs,
+      sleep: access.clock.sleep,
+      signal,
+      onProgress: reporter.progress,
+      onFailure: noticeFailure(reporter, account.name),
+    },
+    account,
+  );
+}
+
+/**
+ * Takes the account's lease and opens its tables. A key that is stored under another name writes
+ * nothing.
+ */
+async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
+  const { db, signal, reporter, runId, targets, newKey, leases, users, lockWaits } = deps;
+  const { name, credentials } = account;
+  const named = { account: name, key: credentials.key };
+  const key = new AccountKey(db, named, account.demo);
+  await key.refuseTaken();
+  await using stack = new AsyncDisposableStack();
+  const lease = stack.use(
+    await holdAccount(
+      { leases, exchange },
+      { name, uid: account.uid ?? users.get(name) },
+      { onWait: reporter.notice, signal, lockWaits },
+    ),
+  );
+  const store = openStore(db, lease, runId, lockWaits);
+  const { assertHeld } = lease;
+  if (targets.has("bills")) {
+    const replayed = await replayRejected(db, lease, name, () => signal.throwIfAborted());
+    if (replayed.stored > 0)
+      reporter.notice(`${name}: ${formatCounted(replayed.stored, "rejected row")} can be read now`);
+  }
+  const kept = stack.move();
+  return {
+    store: {
+      ...store,
+      commitPage: (page: PageCommit) => key.store(page, () => store.commitPage(page)),
+      commitLoanToValue: async (commit: LoanToValueCommit) => {
+        await key.record();
+        return store.commitLoanToValue(commit);
+      },
+    },
+    assertHeld,
+    async prove(answer: KeyAnswer) {
+      const onFailure = noticeFailure(reporter, name);
+      const proving = { exchange, assertHeld, signal, onFailure };
+      const { isNew, text } = await key.prove(proving, answer, newKey);
+      if (text !== undefined) reporter.notice(`${name}: ${text}`);
+      if (isNew) reporter.notice(`${name}: ${rightsLine(answer.info)}`);
+      await key.take((tx) => checkLease(tx, lease));
+      await recordDemo(db, name, account.demo ?? false);
+      const shared = await key.sharedUser();
+      const uid = account.uid ?? shared?.uid;
+      await recordUser(db, [name, ...(account.uid ? [] : (shared?.accounts ?? []))], uid);
+      if (uid !== undefined) await lease.asUser(uid);
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}

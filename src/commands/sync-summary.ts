@@ -1,0 +1,258 @@
+import { epochMs } from "../contract/time.ts";
+import type { Outcome } from "../db/run-log.ts";
+import { firstThrown, messageOf, StoppedError } from "../errors.ts";
+import type { RejectedCount } from "../ledger/rejected-bills.ts";
+import { closedLines, notAvailableLines } from "../output/account-remarks.ts";
+import { formatCount, formatCounted, formatDuration, formatInterval } from "../output/format.ts";
+import { jsonInterval, jsonTime, jsonTimeOrNull } from "../output/json-times.ts";
+import {
+  type Column,
+  type Columns,
+  ledgerColumns,
+  type Result,
+  rowsJson,
+  table,
+} from "../output/result.ts";
+import { riskUnitName, streamName } from "../output/stream-names.ts";
+import { printableLine } from "../printable.ts";
+import { lengthMs } from "../sync/intervals.ts";
+import { type AccountReport, isComplete } from "../sync/run.ts";
+import type { StreamReport } from "../sync/stream-run.ts";
+import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
+import { breaksTable } from "./break-rows.ts";
+import type { AccountsChecked } from "./check-accounts.ts";
+import { listsOf, type NamedList, partsOf, type SyncResult, type SyncRun } from "./sync-result.ts";
+
+// What a sync did, for people and programs.
+
+const outcomeWords: Readonly<Record<Outcome, string>> = {
+  complete: "complete",
+  incomplete: "NOT complete",
+  stopped: "stopped before the end; run sync again to go on",
+  failed: "FAILED",
+  held: "NOT begun",
+};
+
+const errorColumn: Column<{ readonly error: unknown }> = {
+  kind: "text",
+  title: "",
+  of: ({ error }) => (error === undefined ? undefined : messageOf(error)),
+};
+
+/** What the run log keeps of a run, and programs are given. */
+export function countsOf(run: SyncRun) {
+  const { reports } = run;
+  const streams = reports.flatMap((report) => report.streams);
+  return {
+    accounts: rowsJson(accountColumns, reports),
+    streams: rowsJson(streamColumns(streams), streams),
+    lists: rowsJson(listColumns, listsOf(run)),
+    loanToValue: rowsJson(
+      loanColumns,
+      reports.flatMap(({ loanToValue }) => loanToValue),
+    ),
+  };
+}
+
+export function resultOf(result: SyncResult): Result {
+  const { runId, reports, rejected, reconciled, outcome, elapsedMs } = result;
+  const streams = reports.flatMap((report) => report.streams);
+  const lists = listsOf(result);
+  const failures = Map.groupBy(
+    partsOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
+    ({ error }) => messageOf(error),
+  );
+  const checked = reconciled === undefined || "error" in reconciled ? undefined : reconciled;
+  return {
+    data: {
+      ...{ runId, outcome, ...countsOf(result) },
+      rejected: "error" in rejected ? null : rejected,
+      openBreaks: checked?.open ?? null,
+      errors: [...failures.keys()],
+    },
+    parts: [
+      table("", streamColumns(streams), streams, streams.length > 1 ? sumOf(streams) : undefined),
+      table("", listColumns, lists.filter(isNews)),
+      table(
+        "",
+        loanColumns,
+        reports.flatMap((report) => report.loanToValue.filter(isNewLoan)),
+      ),
+      ...lists.flatMap(brokenLines),
+      ...[...failures].map(
+        ([message, those]) => `${those.map(({ name }) => name).join(", ")}: ${message}`,
+      ),
+      ...streams.flatMap(streamRemarks),
+      ...reports.flatMap(({ account, closed = [], notAvailable = [] }) => [
+        ...closedLines(closed),
+        ...notAvailableLines(account, notAvailable),
+      ]),
+      ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
+      ...breaksParts(checked),
+      `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
+        formatDuration(elapsedMs),
+    ],
+    exit: result.exitCode,
+  };
+}
+
+const accountColumns: Columns<AccountReport> = {
+  account: { kind: "text", of: ({ account }) => account },
+  mode: { kind: "text", of: ({ mode }) => mode },
+  notAvailable: { kind: "value", of: ({ notAvailable = [] }) => notAvailable },
+  closed: {
+    kind: "value",
+    of: ({ closed = [] }) =>
+      closed.map(({ stream: { productType }, closedAt, through, unread }) => ({
+        productType,
+        closedAt: jsonTime(closedAt),
+        completeThrough: jsonTimeOrNull(through),
+        unread: unread.map(jsonInterval),
+      })),
+  },
+  error: errorColumn,
+};
+
+const sumName = "all";
+
+/** A row of all ledgers, which are complete through no time where one of them is not. */
+function sumOf(streams: readonly StreamReport[]): StreamReport {
+  const sum = (count: "new" | "restated" | "rejected" | "requests") =>
+    streams.reduce((total, stream) => total + stream[count], 0);
+  const times = streams.flatMap(({ completeThrough }) => completeThrough ?? []);
+  return {
+    ...(streams[0] as StreamReport),
+    stream: { account: sumName, productType: "UTA-OTHER" },
+    new: sum("new"),
+    restated: sum("restated"),
+    rejected: sum("rejected"),
+    requests: sum("requests"),
+    completeThrough: times.length < streams.length ? undefined : epochMs(Math.min(...times)),
+  };
+}
+
+function streamColumns(streams: readonly StreamReport[]): Columns<StreamReport> {
+  return {
+    ...ledgerColumns(streams, ({ stream }) => stream, sumName),
+    new: { kind: "count", of: (row) => row.new },
+    unchanged: { kind: "value", of: ({ unchanged }) => unchanged },
+    restated: { kind: "count", of: ({ restated }) => restated },
+    rejected: { kind: "count", of: ({ rejected }) => rejected },
+    pages: { kind: "value", of: ({ pages }) => pages },
+    requests: { kind: "count", of: ({ requests }) => requests },
+    windows: { kind: "value", of: ({ windows }) => windows },
+    completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+    completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
+    lost: { kind: "spans", title: "", of: ({ lost }) => lost },
+    error: errorColumn,
+  };
+}
+
+/** Whether a list is not as it was before. */
+const isNews = ({ stored }: NamedList): boolean =>
+  stored !== undefined &&
+  (stored.isOutdated || stored.new + stored.changed + stored.returned + stored.gone > 0);
+
+const listColumns: Columns<NamedList> = {
+  name: { kind: "text", title: "list", of: ({ name }) => name },
+  entries: { kind: "count", of: ({ stored }) => stored?.pairs },
+  new: { kind: "count", of: ({ stored }) => stored?.new },
+  changed: { kind: "count", of: ({ stored }) => stored?.changed },
+  returned: { kind: "count", of: ({ stored }) => stored?.returned },
+  gone: { kind: "count", of: ({ stored }) => stored?.gone },
+  stored: {
+    kind: "text",
+    of: ({ stored }) =>
+      stored && (stored.isOutdated ? "no: another run has stored a newer list" : "yes"),
+  },
+  readAt: { kind: "time", title: "", of: ({ stored }) => stored?.readAt },
+  requests: { kind: "value", of: ({ requests }) => requests },
+  broken: {
+    kind: "value",
+    of: ({ broken }) => broken.map(({ name, fault }) => ({ name, ...fault })),
+  },
+  error: errorColumn,
+};
+
+const isNewLoan = ({ stored }: LoanToValueReport): boolean =>
+  stored !== undefined && stored.change !== "unchanged";
+
+const loanColumns: Columns<LoanToValueReport> = {
+  account: { kind: "text", title: "", of: ({ account }) => account },
+  riskUnitId: { kind: "text", title: "", of: ({ riskUnitId }) => riskUnitId },
+  name: { kind: "text", title: "risk unit", isForPeople: true, of: riskUnitName },
+  ltv: { kind: "amount", of: ({ stored }) => stored?.record.ltv },
+  assets: { kind: "amount", title: "assets USDT", of: ({ stored }) => stored?.record.usdtBalance },
+  unpaid: {
+    kind: "amount",
+    title: "unpaid USDT",
+    of: ({ stored }) => stored?.record.unpaidUsdtAmount,
+  },
+  takenAt: { kind: "time", title: "", of: ({ stored }) => stored?.takenAt },
+  record: { kind: "text", of: ({ stored }) => stored?.change },
+  error: errorColumn,
+};
+
+const brokenShownMax = 5;
+
+function brokenLines({ name, broken }: NamedList): readonly string[] {
+  const more = broken.length - brokenShownMax;
+  return [
+    ...broken
+      .slice(0, brokenShownMax)
+      .map(
+        ({ name: row, fault: { path, reason } }) =>
+          `${name}: ${printableLine(row)} was not stored: it broke the API's contract: ` +
+          printableLine(`${path} ${reason}`),
+      ),
+    ...(more > 0 ? [`${name}: and ${formatCounted(more, "more row")} like these`] : []),
+  ];
+}
+
+/** How many accounts are complete, if there are several and not all are. */
+function shareText(reports: readonly AccountReport[], outcome: Outcome): string {
+  if (outcome === "complete" || reports.length < 2) return "";
+  return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
+}
+
+const lossText = (streams: readonly StreamReport[]): string =>
+  streams.some(({ lost }) => lost.length > 0)
+    ? "; the exchange no longer serves the lost time"
+    : "";
+
+function streamRemarks({ stream, windows, lost }: StreamReport): readonly string[] {
+  const unfinished = windows.planned - windows.walked;
+  const name = streamName(stream);
+  return [
+    ...(unfinished === 0
+      ? []
+      : [`${name}: ${unfinished} of ${formatCounted(windows.planned, "window")} not finished`]),
+    ...lost.map(
+      (time) =>
+        `${name}: ${formatDuration(lengthMs([time]))} is lost: it was older than ` +
+        `the exchange's 90 days before it was read: ${formatInterval(time)}`,
+    ),
+  ];
+}
+
+// More new breaks are not read at a look: breaks list has all.
+const breaksShownMax = 5;
+
+/** What the check at the end found. Nothing is said where nothing is open. */
+function breaksParts(checked: AccountsChecked | undefined): Result["parts"] {
+  if (checked === undefined) return [];
+  const { open, opened } = checked;
+  const entries = opened.map((entry) => ({ ...entry, isRetired: false }));
+  if (open === 0) return [];
+  const ofThem =
+    opened.length === 0 ? "none of them new" : `${formatCount(opened.length)} of them new`;
+  return [
+    breaksTable("", entries.slice(0, breaksShownMax)),
+    `${formatCounted(open, "break")} open, ${ofThem}: bill-sync breaks list shows all`,
+  ];
+}
+
+const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
+  `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
+  "rejected_bills and not among the bills: bill-sync breaks list shows how each broke the API's contract, " +
+  "and every sync tries them again";

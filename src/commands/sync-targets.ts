@@ -1,0 +1,75 @@
+import {
+  type ContractProductType,
+  contractProductTypes,
+  contractTypeOf,
+} from "../contract/product-types.ts";
+import { UsageError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import type { Account } from "../roster/account.ts";
+import type { Config } from "../roster/config.ts";
+
+/** The parts of a sync, as `--only` names them. */
+const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
+export type Target = (typeof targetNames)[number];
+export type Targets = ReadonlySet<Target>;
+
+export const allTargets: Targets = new Set(targetNames);
+
+/**
+ * The targets of one or several `--only`, each a comma-separated list. All targets if there is
+ * none.
+ * @throws UsageError for an unknown word, with the nearest known one.
+ */
+export function targetsOf(words: readonly string[] = []): Targets {
+  const wanted = words
+    .flatMap((word) => word.split(","))
+    .map((word) => word.trim())
+    .filter((word) => word !== "")
+    .map(targetOf);
+  return wanted.length === 0 ? allTargets : new Set(wanted);
+}
+
+function targetOf(word: string): Target {
+  const target = targetNames.find((known) => known === word);
+  if (target !== undefined) return target;
+  const meant = didYouMean(word, targetNames) || ` (there are ${targetNames.join(", ")})`;
+  throw new UsageError(`--only "${word}" is not a target of a sync${meant}`);
+}
+
+/** Symbols and contracts are public: a sync of nothing else needs no key. */
+export const needsCredentials = (targets: Targets): boolean =>
+  targets.has("bills") || targets.has("ltv");
+
+/** The product types whose contracts a sync reads, from the product types that it is for. */
+export function contractTypesOf({ accounts, added }: Config): readonly ContractProductType[] {
+  // Added accounts are not known yet: their defaults stand for all of them.
+  const others = added?.accountOf({ name: "", productTypes: undefined }).productTypes ?? [];
+  const wanted = [...accounts.flatMap(({ productTypes }) => productTypes), ...others];
+  return contractProductTypes.filter((type) => wanted.some((own) => contractTypeOf(own) === type));
+}
+
+/**
+ * The configuration reduced to these targets. Accounts that want none of them are left out.
+ * @throws UsageError if loan-to-value is the only target and no account wants it.
+ */
+export function forTargets(config: Config, targets: Targets): Config {
+  const ofTargets = (account: Account): Account => ({
+    ...account,
+    productTypes: targets.has("bills") ? account.productTypes : [],
+    ltv: targets.has("ltv") && account.ltv === true,
+  });
+  const { added } = config;
+  const accounts = config.accounts
+    .map(ofTargets)
+    .filter(({ productTypes, ltv = false }) => productTypes.length > 0 || ltv);
+  if (accounts.length === 0 && targets.has("ltv") && added === undefined) {
+    throw new UsageError("--only ltv: no account asks for it; set SYNC_LTV=true");
+  }
+  return {
+    ...config,
+    accounts,
+    ...(added && {
+      added: { ...added, accountOf: (settings) => ofTargets(added.accountOf(settings)) },
+    }),
+  };
+}

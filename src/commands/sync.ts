@@ -1,0 +1,109 @@
+import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { asText } from "../output/result.ts";
+import type { Config } from "../roster/config.ts";
+import { answer, type ExitCode, type Io, printSummary } from "./io.ts";
+import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
+import { planCommand } from "./sync-plan.ts";
+import { openReporter } from "./sync-reporter.ts";
+import { openSyncSession, type RunDeps } from "./sync-run.ts";
+import { resultOf } from "./sync-summary.ts";
+import {
+  allTargets,
+  contractTypesOf,
+  forTargets,
+  needsCredentials,
+  targetsOf,
+} from "./sync-targets.ts";
+
+/**
+ * `sync`: brings symbols, contracts, and every account's loan-to-value and bills up to date. An
+ * error of one account or list does not make it throw.
+ */
+export async function syncCommand(
+  config: Config,
+  io: Io,
+  options: Partial<Omit<RunDeps, "reporter" | "signal" | "onResult">> = {},
+): Promise<ExitCode> {
+  using reporter = openReporter(config.logLevel, io);
+  await using database = await openCommandDatabase(config.database, reporter.notice);
+  return await runSync(config, {
+    ...{ targets: allTargets, newKey: false, reconcile: true, signal: io.signal },
+    ...{ contractTypes: contractTypesOf(config), ...options, database, reporter },
+    onResult(result) {
+      const shown = resultOf(result);
+      // The work is done, whoever reads of it.
+      if (io.isJson) answer(io, shown);
+      else printSummary(io, asText(shown));
+    },
+  });
+}
+
+/**
+ * A whole sync. Its result is reported before it is written to the run log, because writing may
+ * fail.
+ */
+export async function runSync(
+  config: Config,
+  deps: RunDeps & { readonly database: CommandDatabase },
+): Promise<ExitCode> {
+  const { database, reporter, signal } = deps;
+  for (const warning of config.warnings) reporter.warn(warning);
+  const sayStopping = () =>
+    reporter.notice(
+      "stopping after the pages in hand; a second signal stops at once, which is safe, too",
+    );
+  signal.addEventListener("abort", sayStopping);
+  try {
+    await using session = await openSyncSession({ database, notice: reporter.notice });
+    return await session.run(config, deps);
+  } finally {
+    signal.removeEventListener("abort", sayStopping);
+  }
+}
+
+const help = `
+The summary counts, for each product type:
+  new               bills stored for the first time
+  restated          bills served with other content; bill_revisions keeps what
+                    it replaced
+  rejected          rows that broke the API's contract; rejected_bills keeps
+                    them as served
+  complete through  up to this time no bill is missing that the exchange showed
+                    when the time was read
+Below the table it says how many spot pairs and futures contracts are new,
+changed, gone or listed again, and what each risk unit's loan-to-value is.
+
+--account and --product choose the accounts and product types, --only chooses
+among bills, ltv, symbols and contracts. The last two need no API key. Contracts
+are read for the product types that are configured or chosen.
+
+A new API key of an account must serve bills that are stored for this account.
+If it does not, nothing is written. If all stored bills are too old to be read
+again, the key is accepted, with a notice. --new-key skips this check.`;
+
+type SyncWords = Which & {
+  readonly only?: readonly string[];
+  readonly newKey: boolean;
+  readonly dryRun: boolean;
+  readonly reconcile: boolean;
+};
+
+export const define: Define = (command, { io, config: configOf, runs }) => {
+  const sync = async ({ only, newKey, dryRun, reconcile, ...which }: SyncWords) => {
+    const targets = targetsOf(only);
+    const hasSecrets = !dryRun && needsCredentials(targets);
+    const whole = narrowedConfig({ config: configOf }, hasSecrets, which);
+    const config = forTargets(whole, targets);
+    const shared = { targets, contractTypes: contractTypesOf(whole) };
+    return dryRun
+      ? planCommand(config, io, shared)
+      : syncCommand(config, io, { ...shared, newKey, reconcile });
+  };
+  reporting(command)
+    .option("--only <target...>", "only these targets: bills, ltv, symbols, contracts")
+    .option("--new-key", "accept API keys without proof that they belong to their accounts", false)
+    .option("--no-reconcile", "leave out the check of what changed, with which it ends")
+    .option("--dry-run", "show what it would fetch; asks the exchange only for its time", false)
+    .addHelpText("after", help)
+    .action(runs(sync));
+};

@@ -1,0 +1,276 @@
+import type { EpochMs } from "../contract/time.ts";
+import { messageOf } from "../errors.ts";
+import type { BillCount } from "../ledger/bill-counts.ts";
+import { formatCount, formatCounted, formatInterval, formatTime } from "../output/format.ts";
+import { jsonInterval } from "../output/json-times.ts";
+import {
+  type Column,
+  type Columns,
+  ledgerColumns,
+  type Result,
+  rowsJson,
+  type Table,
+  table,
+} from "../output/result.ts";
+import { streamName, streamNames } from "../output/stream-names.ts";
+import type { Interval } from "../sync/intervals.ts";
+import type { Stream } from "../sync/store.ts";
+import type { Finding, StreamVerification } from "../sync/verify.ts";
+import { exitOf, type RunExit } from "./exit-code.ts";
+
+export type AccountVerification = {
+  readonly account: string;
+  readonly streams: readonly StreamVerification[];
+  /** The streams whose stored number of bills was wrong. */
+  readonly recounted: readonly BillCount[];
+  /** The error that ended the whole account. */
+  readonly error: unknown;
+};
+
+export type Verification = {
+  /** The requested span. */
+  readonly span: Interval;
+  readonly reports: readonly AccountVerification[];
+  readonly findings: Findings;
+};
+
+const kinds = ["missing", "changed", "extra", "rejected"] as const;
+type Kind = Finding["kind"];
+type Counts = { [kind in Kind]: number } & { repaired: number; remaining: number };
+
+/** The findings: exact counts, and for each kind and stream as many findings as a person reads. */
+export class Findings {
+  readonly #keptMax: number;
+  readonly #streams = new Map<string, { counts: Counts; kept: { [kind in Kind]: Finding[] } }>();
+
+  constructor(keptMax: number) {
+    this.#keptMax = keptMax;
+  }
+
+  add(finding: Finding): void {
+    const { counts, kept } = this.#of(finding.stream);
+    counts[finding.kind] += 1;
+    if (isRepaired(finding)) counts.repaired += 1;
+    if (isDifference(finding)) counts.remaining += 1;
+    const same = kept[finding.kind];
+    if (same.length < this.#keptMax) same.push(finding);
+  }
+
+  counts(stream: Stream): Readonly<Counts> {
+    return this.#of(stream).counts;
+  }
+
+  kept(stream: Stream, kind: Kind): readonly Finding[] {
+    return this.#of(stream).kept[kind];
+  }
+
+  #of(stream: Stream) {
+    const name = streamName(stream);
+    const known = this.#streams.get(name);
+    if (known !== undefined) return known;
+    const made = {
+      counts: { missing: 0, changed: 0, extra: 0, rejected: 0, repaired: 0, remaining: 0 },
+      kept: { missing: [], changed: [], extra: [], rejected: [] },
+    };
+    this.#streams.set(name, made);
+    return made;
+  }
+}
+
+const isRepaired = (finding: Finding): boolean =>
+  (finding.kind === "missing" || finding.kind === "changed") && finding.isRepaired;
+
+/** Whether a finding is wrong. Extra bills that expired or arrived meanwhile are as expected. */
+function isDifference(finding: Finding): boolean {
+  switch (finding.kind) {
+    case "missing":
+    case "changed":
+      return !finding.isRepaired;
+    case "extra":
+      return finding.reason === "unknown";
+    case "rejected":
+      return !finding.isAccepted;
+    default:
+      return finding satisfies never;
+  }
+}
+
+const streamsOf = ({ reports }: Verification): readonly StreamVerification[] =>
+  reports.flatMap(({ streams }) => streams);
+
+const sumOf = (verification: Verification, count: keyof Counts): number =>
+  streamsOf(verification).reduce(
+    (sum, { stream }) => sum + verification.findings.counts(stream)[count],
+    0,
+  );
+const remainingOf = (verification: Verification) => sumOf(verification, "remaining");
+/** How many bills were written. */
+export const repairedOf = (verification: Verification) => sumOf(verification, "repaired");
+
+const errorsOf = ({ reports }: Verification): readonly unknown[] =>
+  reports
+    .flatMap(({ error, streams }) => [error, ...streams.map((stream) => stream.error)])
+    .filter((error) => error !== undefined);
+
+export function endOfVerification(
+  verification: Verification,
+): RunExit & { readonly errors: readonly unknown[] } {
+  const errors = errorsOf(verification);
+  const isOpen = remainingOf(verification) > 0;
+  const isAnythingDone = streamsOf(verification).some(
+    ({ compared, error }) => compared > 0 || error === undefined,
+  );
+  return { ...exitOf({ errors, isOpen, isAnythingDone }), errors };
+}
+
+/** What was compared, each difference, and whether all is equal. */
+export function resultOf(verification: Verification): Result {
+  const { reports, findings, span } = verification;
+  const streams = streamsOf(verification);
+  const each = streams.flatMap(({ stream }) => kinds.map((kind) => ({ stream, kind })));
+  return {
+    data: {
+      ...jsonInterval(span),
+      wasCut: cutAt(verification) !== undefined,
+      differences: remainingOf(verification),
+      accounts: rowsJson(accountColumns, reports),
+    },
+    parts: [
+      streamsTable(verification),
+      table(
+        "findings",
+        findingColumns,
+        each.flatMap(({ stream, kind }) => findings.kept(stream, kind)),
+      ),
+      ...each.flatMap(({ stream, kind }) => {
+        const more = findings.counts(stream)[kind] - findings.kept(stream, kind).length;
+        const name = streamName(stream);
+        return more > 0 ? [`${name}: and ${formatCount(more)} more ${kind}; --json lists all`] : [];
+      }),
+      ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
+      ...remarksOf(verification),
+      lastLine(verification),
+    ],
+    exit: endOfVerification(verification).exitCode,
+  };
+}
+
+export function streamsTable(verification: Verification): Table {
+  const streams = streamsOf(verification);
+  const countOf = (kind: keyof Counts): Column<StreamVerification> => ({
+    kind: "count",
+    of: ({ stream }) => verification.findings.counts(stream)[kind],
+  });
+  const columns: Columns<StreamVerification> = {
+    ...ledgerColumns(streams, ({ stream }) => stream),
+    read: { kind: "spans", title: "", of: ({ span }) => span },
+    compared: { kind: "count", of: ({ compared }) => compared },
+    requests: { kind: "value", of: ({ requests }) => requests },
+    ...Object.fromEntries([...kinds, "repaired" as const].map((kind) => [kind, countOf(kind)])),
+    error: errorColumn,
+  };
+  return table("streams", columns, streams);
+}
+
+const errorColumn: Column<{ readonly error: unknown }> = {
+  kind: "text",
+  title: "",
+  of: ({ error }) => (error === undefined ? undefined : messageOf(error)),
+};
+
+const accountColumns: Columns<AccountVerification> = {
+  account: { kind: "text", of: ({ account }) => account },
+  recounted: { kind: "value", of: ({ recounted }) => recounted },
+  error: errorColumn,
+};
+
+export const recountText = ({ counted, stored, ...stream }: BillCount): string =>
+  `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
+  "are stored, and status shows these from now on";
+
+const valueAt = (key: string): Column<Finding> => ({
+  kind: "value",
+  of: (finding) => (finding as Readonly<Record<string, unknown>>)[key],
+});
+
+const findingColumns: Columns<Finding> = {
+  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
+  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
+  ledger: { kind: "text", isForPeople: true, of: ({ stream }) => streamName(stream) },
+  kind: { kind: "text", title: "differs", of: ({ kind }) => kind },
+  billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
+  cTime: { kind: "time", title: "time", of: (one) => ("cTime" in one ? one.cTime : null) },
+  cTimeMs: valueAt("cTime"),
+  what: { kind: "text", isForPeople: true, of: whatOf },
+  fields: valueAt("fields"),
+  reason: valueAt("reason"),
+  fault: valueAt("fault"),
+  isRepaired: valueAt("isRepaired"),
+  isAccepted: valueAt("isAccepted"),
+};
+
+function whatOf(finding: Finding): string {
+  switch (finding.kind) {
+    case "missing":
+      return finding.isRepaired ? "repaired" : "";
+    case "changed": {
+      const fields = finding.fields.map(
+        ({ field, stored, served }) => `${field} ${stored ?? "null"} → ${served ?? "null"}`,
+      );
+      return `${fields.join(", ")}${finding.isRepaired ? ", repaired" : ""}`;
+    }
+    case "extra":
+      return finding.reason === "expired"
+        ? "the exchange no longer serves it: it is older than 90 days"
+        : "the exchange does not serve it in this span";
+    case "rejected": {
+      const { fault, isAccepted } = finding;
+      return `${fault.path} ${fault.reason}${isAccepted ? " (accepted)" : ""}`.trim();
+    }
+    default:
+      return finding satisfies never;
+  }
+}
+
+/** What could not be read, and why. */
+export const remarksOf = ({ reports }: Verification): readonly string[] =>
+  reports.flatMap(({ account, error, streams }) => [
+    ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
+    ...unreadLines(streams),
+  ]);
+
+/** Each error once, with all product types that were not read to their end. */
+function unreadLines(streams: readonly StreamVerification[]): readonly string[] {
+  const unread = streams.filter(({ error }) => error !== undefined);
+  return [...Map.groupBy(unread, ({ error }) => messageOf(error))].map(
+    ([message, those]) =>
+      `${streamNames(those.map(({ stream }) => stream))}: not read to its end: ${message}`,
+  );
+}
+
+/** The start of the part that could be read, if that is not the whole span. */
+function cutAt({ span, reports }: Verification): EpochMs | undefined {
+  const starts = reports.flatMap(({ streams }) => streams.flatMap((one) => one.span[0] ?? []));
+  const servedFrom = starts.map(({ from }) => from).sort((a, b) => b - a)[0];
+  return servedFrom === undefined || servedFrom <= span.from ? undefined : servedFrom;
+}
+
+function lastLine(verification: Verification): string {
+  const { span } = verification;
+  const repaired = repairedOf(verification);
+  const remaining = remainingOf(verification);
+  const servedFrom = cutAt(verification);
+  const cut =
+    servedFrom === undefined
+      ? ""
+      : ` (from ${formatTime(servedFrom)} on; the exchange no longer has what is older)`;
+  const differences =
+    remaining === 0
+      ? repaired === 0
+        ? "equal"
+        : `equal, after ${formatCounted(repaired, "bill")} ${repaired === 1 ? "was" : "were"} repaired`
+      : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
+  const unread =
+    errorsOf(verification).length > 0 ? "NOT everything was read; what was read is " : "";
+  return `${formatInterval(span)}${cut}: ${unread}${differences}`;
+}

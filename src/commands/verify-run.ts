@@ -1,0 +1,170 @@
+import type { ProductType } from "../contract/product-types.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
+import type { Database } from "../db/connect.ts";
+import { shareAddress } from "../db/lease/holders.ts";
+import { checkLease } from "../db/lease/lease.ts";
+import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
+import { holdAccount, Leases } from "../db/lease/leases.ts";
+import { LockWaits } from "../db/lease/lock-waits.ts";
+import { type ExchangeError, firstThrown } from "../errors.ts";
+import { readSideBySide } from "../exchange/accounts-at-once.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
+import { AccountKey } from "../ledger/account-key.ts";
+import { recount } from "../ledger/bill-counts.ts";
+import { openVerifyStore } from "../ledger/verification-store.ts";
+import { streamName } from "../output/stream-names.ts";
+import { printableLine } from "../printable.ts";
+import { type Account, withCredentials } from "../roster/account.ts";
+import type { Config } from "../roster/config.ts";
+import { reachableSelection } from "../roster/reachable.ts";
+import { withAdded } from "../roster/to-read.ts";
+import {
+  type MeetDeps,
+  type MetAccount,
+  meetAccount,
+  refuseNothing,
+} from "../sync/account-mode.ts";
+import { type AccountMode, modeOf } from "../sync/account-state.ts";
+import type { Interval } from "../sync/intervals.ts";
+import type { Repair } from "../sync/store.ts";
+import {
+  openStreams,
+  type StreamVerification,
+  type StreamVerify,
+  type VerifyDeps,
+  verifyBills,
+} from "../sync/verify.ts";
+import { type AccountVerification, Findings, type Verification } from "./verify-result.ts";
+
+export type CompareDeps = {
+  readonly signal: AbortSignal;
+  readonly notice: (message: string) => void;
+  readonly db: Database;
+  readonly runId: string;
+  readonly span: Interval;
+  readonly repair: boolean;
+  /** Whether to count the bills of the streams that were read. */
+  readonly counts: boolean;
+  /** The most findings to keep for each kind and stream. All are counted. */
+  readonly keptMax: number;
+};
+
+/** Reads a span of the configured accounts again, and compares it with what is stored. */
+export async function compareAccounts(wanted: Config, given: CompareDeps): Promise<Verification> {
+  const { db, span, keptMax } = given;
+  const config = await withAdded(db, wanted);
+  const accounts = config.accounts.map(({ name }) => name);
+  const { selection, unreachable } = await reachableSelection(db, config, {
+    accounts,
+    productTypes: undefined,
+  });
+  const reachable = config.accounts.filter(({ name }) => selection.accounts?.includes(name));
+  await using access = openExchangeAccess();
+  using _share = await shareAddress(db, access.addressLimits, access.clock);
+  const findings = new Findings(keptMax);
+  const users = await readUsers(db, accounts);
+  const held = { leases: new Leases(db), lockWaits: new LockWaits(db) };
+  const deps = { ...given, ...held, config, access, findings, users };
+  const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
+  const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
+  return { span, reports, findings };
+}
+
+const nothingRead = { streams: [], recounted: [] };
+
+type AccountDeps = CompareDeps & {
+  readonly config: Config;
+  readonly access: ExchangeAccess;
+  readonly findings: Findings;
+  readonly leases: Leases;
+  readonly users: Users;
+  readonly lockWaits: LockWaits;
+};
+
+/** Never throws: the report contains the error that stopped it. */
+async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVerification> {
+  const { config, signal, notice, db, access, runId, span, repair, findings } = deps;
+  const { leases, users, lockWaits } = deps;
+  const { name } = wanted;
+  let streams: readonly StreamVerification[] = [];
+  try {
+    const account = await withCredentials(wanted, signal);
+    const named = { account: name, key: account.credentials.key };
+    const key = new AccountKey(db, named, account.demo);
+    await key.refuseTaken();
+    const exchange = exchangeOf(config, account, access);
+    await using lease = await holdAccount(
+      { leases, exchange },
+      { name, uid: account.uid ?? users.get(name) },
+      { onWait: notice, signal, lockWaits },
+    );
+    const { client, exchangeNow } = exchange;
+    const { assertHeld } = lease;
+    const onFailure = ({ message }: ExchangeError) =>
+      notice(`${name}: a request failed: ${message}`);
+    const asking = { client, exchangeNow, assertHeld, signal, onFailure };
+    const opened = openVerifyStore(db, lease, runId, lockWaits);
+    const verifying: VerifyDeps = {
+      ...asking,
+      store: { ...opened, repair: (rows) => key.store(pageOf(rows), () => opened.repair(rows)) },
+      repair,
+      onFinding: (finding) => findings.add(finding),
+      onFailure: (stream, { message }) =>
+        notice(`${streamName(stream)}: a request failed: ${message}`),
+    };
+    const met = await meetStreams(db, { asking, verifying }, account);
+    const apart = notCompared(
+      (await readAccountStates(db, name)).of(name).stored,
+      account,
+      met.mode,
+    );
+    if (apart !== undefined) notice(apart);
+    const answer = { ...met, productTypes: met.streams.map(productTypeOf) };
+    const { text } = await key.prove({ exchange, assertHeld, signal, onFailure }, answer);
+    if (text !== undefined) notice(`${name}: ${text}`);
+    if (repair) await key.take((tx) => checkLease(tx, lease));
+    streams = await verifyBills(met.streams, span);
+    const verified = streams.map(({ stream }) => stream);
+    const recounted = deps.counts ? await recount(db, verified) : [];
+    return { account: name, streams, recounted, error: undefined };
+  } catch (error) {
+    return { account: name, streams, recounted: [], error: firstThrown(error) };
+  }
+}
+
+const pageOf = ({ stream, differing, rejected }: Repair) => ({
+  stream,
+  bills: differing.map(({ bill }) => bill),
+  rejected,
+});
+
+const productTypeOf = ({ stream }: StreamVerify): ProductType => stream.productType;
+
+/** The account's mode and its streams in it, without those that were refused to its key before. */
+async function meetStreams(
+  db: Database,
+  { asking, verifying }: { readonly asking: MeetDeps; readonly verifying: VerifyDeps },
+  account: Account,
+): Promise<MetAccount<StreamVerify>> {
+  const { name, readsAll = false } = account;
+  const state = (await readAccountStates(db, name)).of(name);
+  const met = await meetAccount(asking, account, state, openStreams(verifying, name));
+  if (met.streams.length === 0) refuseNothing(account, met.mode);
+  const isRefused = (stream: StreamVerify) =>
+    state.notAvailable.some(({ productType }) => productType === productTypeOf(stream));
+  return { ...met, streams: met.streams.filter((stream) => !readsAll || !isRefused(stream)) };
+}
+
+/** A notice on what is stored of the account's other mode, which the exchange no longer serves. */
+function notCompared(
+  stored: readonly ProductType[],
+  { name, productTypes }: Account,
+  mode: AccountMode,
+): string | undefined {
+  const apart = stored.filter((type) => productTypes.includes(type) && modeOf(type) !== mode);
+  if (apart.length === 0) return undefined;
+  return (
+    `${printableLine(name)}: not compared: ${apart.join(", ")}: the account is ${mode} now, and ` +
+    "the exchange serves their bills only after it is switched back"
+  );
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from "node:crypto";
+import { systemClock } from "../clock.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import { migrate } from "../db/migrate.ts";
+import type { CommandDatabase } from "../db/open.ts";
+import { UsageError } from "../errors.ts";
+import type { Config } from "../roster/config.ts";
+import type { Interval } from "../sync/intervals.ts";
+import { horizonAt } from "../sync/plan.ts";
+import { typedTime } from "./export-options.ts";
+import { answer, type ExitCode, type Io, tell } from "./io.ts";
+import { type LoggedEnd, loggedRun } from "./logged-run.ts";
+import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
+import { openWritable } from "./stored.ts";
+import { endOfVerification, resultOf, streamsTable, type Verification } from "./verify-result.ts";
+import { type CompareDeps, compareAccounts } from "./verify-run.ts";
+
+type VerifyWords = Which & {
+  readonly from: string;
+  readonly to: string;
+  readonly repair: boolean;
+};
+
+/** How many findings of each kind a person is shown. JSON has all. */
+const shownMax = 100;
+
+/**
+ * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
+ * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
+ */
+async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promise<ExitCode> {
+  const span = readSpan(words, systemClock.now());
+  await using database = await openWritable(config, io);
+  return await runVerification(config, {
+    notice: (message) => tell(io, message),
+    onResult: (verification) => answer(io, resultOf(verification)),
+    keptMax: io.isJson ? Number.POSITIVE_INFINITY : shownMax,
+    ...{ database, signal: io.signal, span, repair: words.repair },
+  });
+}
+
+type VerificationDeps = Omit<CompareDeps, "db" | "runId" | "counts"> & {
+  readonly database: CommandDatabase;
+  readonly onResult: (verification: Verification) => unknown;
+};
+
+/**
+ * A whole verification. Its result is reported before it is written to the run log, because writing
+ * may fail.
+ */
+export async function runVerification(config: Config, given: VerificationDeps): Promise<ExitCode> {
+  const { database, notice, repair, onResult } = given;
+  for (const warning of config.warnings) notice(warning);
+  const { db } = database;
+  await migrate(database.url.reveal());
+  const verify = async (runId: string): Promise<LoggedEnd> => {
+    const verification = await compareAccounts(config, { ...given, db, runId, counts: true });
+    onResult(verification);
+    const counts = { streams: streamsTable(verification).json };
+    return { ...endOfVerification(verification), counts };
+  };
+  // A verification that writes nothing needs no row in the run log.
+  if (repair) return await loggedRun(db, "verify", verify, given.signal);
+  return (await verify(randomUUID())).exitCode;
+}
+
+/**
+ * Parses the span to read.
+ * @param now this machine's time.
+ * @throws UsageError if a text is no time, or the span is empty, in the future or older than the
+ * exchange serves.
+ */
+export function readSpan(
+  typed: { readonly from: string; readonly to: string },
+  now: EpochMs,
+): Interval {
+  const from = typedTime("--from", typed.from, "UTC");
+  const to = typedTime("--to", typed.to, "UTC");
+  if (from >= to) {
+    throw new UsageError(
+      `--from ${typed.from} is not before --to ${typed.to}, which is exclusive: nothing is between them`,
+    );
+  }
+  for (const [option, time] of [
+    ["--from", from],
+    ["--to", to],
+  ] as const) {
+    if (time <= now) continue;
+    throw new UsageError(
+      `${option} ${isoTime(time)} lies in the future; give a time up to now, ${isoTime(now)}`,
+    );
+  }
+  const horizon = horizonAt(now);
+  if (to <= horizon) {
+    throw new UsageError(
+      `--to ${typed.to} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
+    );
+  }
+  return { from, to };
+}
+
+const help = `
+verify reads the bills of the span, --from inclusive and --to exclusive, from
+the exchange again, and compares them field by field with those that are stored:
+  missing   served, and not stored
+  changed   stored with other content: each field, old and new
+  extra     stored, and not served: expired (older than the exchange's 90 days
+            by now) or unknown
+  rejected  rows that broke the API's contract
+Times are ISO 8601; a date alone is midnight UTC. --repair writes what is
+missing, restates what is changed and keeps rejected rows in rejected_bills; it
+deletes nothing. It also counts the stored bills of what it read, and corrects
+the number that status shows.
+The exit code is 0 if all bills are equal or repaired, 1 if a difference
+remains, and 3 if another run holds the account.`;
+
+export const define: Define = (verify, { io, config, runs }) => {
+  reporting(
+    verify
+      .requiredOption("--from <time>", "the start, inclusive: 2026-11-01, or 2026-11-01T12:00Z")
+      .requiredOption("--to <time>", "the end, exclusive")
+      .option("--repair", "store missing bills, and restate changed ones", false),
+  )
+    .addHelpText("after", help)
+    .action(
+      runs((words: VerifyWords) =>
+        verifyCommand(narrowedConfig({ config }, true, words), io, words),
+      ),
+    );
+};

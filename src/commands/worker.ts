@@ -1,0 +1,243 @@
+import { createServer } from "node:net";
+import { InvalidArgumentError } from "commander";
+import { type Clock, repeatEvery, systemClock } from "../clock.ts";
+import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
+import type { Egress } from "../db/lease/holders.ts";
+import { openCommandDatabase } from "../db/open.ts";
+import {
+  AccountHeldError,
+  ExchangeError,
+  firstThrown,
+  messageOf,
+  StoppedError,
+  UsageError,
+} from "../errors.ts";
+import { Queue } from "../fleet/queue.ts";
+import { type JobEnd, type Task, taskName } from "../fleet/tasks.ts";
+import { workOff } from "../fleet/work-off.ts";
+import { workerSessionName } from "../fleet/worker-sessions.ts";
+import { type Log, openLog } from "../log.ts";
+import type { Config } from "../roster/config.ts";
+import { errorText } from "./exit-code.ts";
+import type { ExitCode, Io } from "./io.ts";
+import { type Define, narrowedConfig, numberFrom } from "./options.ts";
+import { queueRounds } from "./queue-rounds.ts";
+import { logReporter, type Reporter } from "./sync-reporter.ts";
+import { errorsOf, type SyncResult } from "./sync-result.ts";
+import { openSyncSession, type SyncSession } from "./sync-run.ts";
+import { contractTypesOf } from "./sync-targets.ts";
+
+type WorkerOptions = {
+  readonly concurrency: number;
+  readonly address?: string;
+  readonly egress?: string;
+  /** How often it queues every account, in ms. Undefined if it queues none. */
+  readonly every?: number;
+};
+
+/** `worker`: works off the queued syncs and checks of accounts, until Ctrl-C. */
+async function workerCommand(
+  configs: ReadConfigs,
+  io: Io,
+  { concurrency, address, egress: name, every: everyMs }: WorkerOptions,
+): Promise<ExitCode> {
+  if (address !== undefined) await refuseForeign(address);
+  const egress: Egress = {
+    ...(address !== undefined && { localAddress: address }),
+    ...(name !== undefined && { name }),
+  };
+  const config = configs.all();
+  const log = openLog(config.logLevel, io);
+  for (const warning of config.warnings) log.warn(warning);
+  const notice = (message: string) => log.info(message);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([io.signal, stop.signal]);
+  await using database = await openCommandDatabase(config.database, notice);
+  await using session = await openSyncSession({ database, notice, egress });
+  const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
+  const applicationName = workerSessionName(egress);
+  const { url } = database;
+  await using queue = await Queue.open({ url, supervises: true, onTrouble, applicationName });
+  using told = openWorkerLog(log, systemClock);
+  const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
+    using reporter = told.reporter();
+    const end = await runTask({ session, configs, reporter, signal }, task);
+    if (session.ban() !== undefined) {
+      // The exchange would refuse the next account as well. Workers at other addresses go on.
+      stop.abort(new StoppedError("this address is banned"));
+      return { is: "given back" };
+    }
+    told.count(task, end);
+    return end;
+  };
+  log.info({ concurrency, ...egress }, "working off the queue");
+  io.signal.addEventListener("abort", () => notice("stopping after the pages in hand"));
+  let failure: unknown;
+  const beRefused = (error: unknown) => {
+    if (!(error instanceof StoppedError)) failure = error;
+    stop.abort(new StoppedError("nothing can be queued"));
+  };
+  const { db } = database;
+  const rounds =
+    everyMs &&
+    queueRounds({ db, queue, readConfig: configs.all, everyMs, notice, signal }).catch(beRefused);
+  await workOff({ queue, concurrency, work, clock: systemClock, signal, onTrouble });
+  await rounds;
+  if (failure !== undefined) throw failure;
+  const ban = session.ban();
+  if (ban !== undefined) throw ban;
+  notice("stopped; other workers take the jobs that were not done");
+  return 0;
+}
+
+/** @throws UsageError if no connection can start from this address. */
+async function refuseForeign(address: string): Promise<void> {
+  const server = createServer();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen(0, address, resolve);
+  await promise.catch((error: unknown) => {
+    throw new UsageError(
+      `--address ${address} is not an address of this machine (${messageOf(error)}); ` +
+        "ip address shows them",
+    );
+  });
+  server.close();
+}
+
+/** A worker's log: failures, and each minute the number of jobs since the start. */
+function openWorkerLog(log: Log, clock: Clock) {
+  // Ordinary events of each run are logged at the level debug.
+  const quiet: Log = {
+    debug: log.debug.bind(log),
+    info: log.debug.bind(log),
+    warn: log.warn.bind(log),
+    error: log.error.bind(log),
+  };
+  const over = new AbortController();
+  const counts = { done: 0, failed: 0, hopeless: 0, "given back": 0 };
+  const tellCounts = (): void => {
+    if (Object.values(counts).some((count) => count > 0)) log.info(counts, "jobs since the start");
+  };
+  void repeatEvery(clock, minuteMs, over.signal, tellCounts);
+  return {
+    /** For one run. */
+    reporter: () => logReporter(quiet, clock),
+    count(task: Task, end: JobEnd) {
+      counts[end.is]++;
+      if (end.is === "hopeless")
+        log.error(`${taskName(task)}: given up until the next round: ${end.why}`);
+      if (end.is === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
+    },
+    [Symbol.dispose]() {
+      over.abort();
+      tellCounts();
+    },
+  };
+}
+
+/** Reads the configuration at each call, so that added accounts are found. */
+type ReadConfigs = {
+  /** All accounts, without credentials. */
+  readonly all: () => Config;
+  /** @throws UsageError if the account is not configured, or lacks a credential. */
+  readonly of: (account: string) => Config;
+};
+
+type TaskDeps = {
+  readonly session: SyncSession;
+  readonly configs: ReadConfigs;
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+};
+
+const targetsOf = { account: ["bills", "ltv"], lists: ["symbols", "contracts"] } as const;
+
+/** Does one task as the command `sync` would. Never throws. */
+async function runTask(
+  { session, configs, reporter, signal }: TaskDeps,
+  task: Task,
+): Promise<JobEnd> {
+  try {
+    const isAccount = "account" in task;
+    const targets = new Set(isAccount ? targetsOf.account : targetsOf.lists);
+    const whole = isAccount ? configs.of(task.account) : configs.all();
+    const config = isAccount ? whole : { ...whole, accounts: [] };
+    const contractTypes = contractTypesOf(whole);
+    let errors: readonly unknown[] = [];
+    const onResult = (result: SyncResult) => {
+      errors = errorsOf(result);
+    };
+    const run = { newKey: false, reconcile: true, targets, contractTypes };
+    await session.run(config, { ...run, reporter, signal, onResult });
+    return jobEndOf(errors);
+  } catch (error) {
+    return jobEndOf([error]);
+  }
+}
+
+/**
+ * How a sync's job ends. Two cases without success count as done: an account that another run
+ * holds, since that run syncs it, and a run without errors that left something open, which `status`
+ * reports.
+ */
+function jobEndOf(thrown: readonly unknown[]): JobEnd {
+  const errors = thrown.map(firstThrown).filter((error) => !(error instanceof AccountHeldError));
+  if (errors.some((error) => error instanceof StoppedError)) return { is: "given back" };
+  const why = errorText(errors);
+  if (why === null) return { is: "done" };
+  return { is: errors.every(isHopeless) ? "hopeless" : "failed", why };
+}
+
+/** A refused request is refused again, and a wrong configuration stays wrong. */
+const isHopeless = (error: unknown): boolean =>
+  error instanceof UsageError || (error instanceof ExchangeError && /^refused-/.test(error.kind));
+
+const help = `
+With --every, a worker queues every account, and syncs them: alone, it does all
+the work. Workers without --every take accounts from the same queue. Each
+account is synced as sync does it. A job that failed in a way that may pass is
+tried again, each time a little later. If it still fails, status lists it as
+failed until a later round syncs the account. If a worker is killed, others take
+its accounts within 20 s. Ctrl-C and SIGTERM finish the pages in hand and give
+the jobs back; a second one ends at once. Both are safe.
+
+Workers that send from one address must share its rate limit. Workers of one
+machine do, unless each has an --address of its own. Workers of several machines
+behind one address do if each is given the same --egress. doctor names workers
+that seem to share an address without sharing its limit.`;
+
+/** Twice as many accounts as use up the limit of an address. */
+const concurrencyUsual = 18;
+
+export const define: Define = (worker, { io, config, runs }) => {
+  const configs: ReadConfigs = {
+    all: () => config(),
+    of: (account) => narrowedConfig({ config }, true, { account: [account] }),
+  };
+  worker
+    .option(
+      "--concurrency <number>",
+      "how many accounts to sync at once",
+      numberFrom(1, 1_000),
+      concurrencyUsual,
+    )
+    .option("--every <duration>", "queue every account once in each such period: 1h", periodOf)
+    .option("--address <local-ip>", "send from this address of this machine")
+    .option("--egress <name>", "share one rate limit with all workers of this name", egressOf)
+    .addHelpText("after", help)
+    .action(runs((options: WorkerOptions) => workerCommand(configs, io, options)));
+};
+
+const unitsMs = { m: minuteMs, h: hourMs, d: dayMs };
+
+/** @returns milliseconds. */
+function periodOf(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  if (Number(count) > 0) return Number(count) * unitsMs[unit as keyof typeof unitsMs];
+  throw new InvalidArgumentError("It is not a duration such as 90m, 3h or 2d.");
+}
+
+function egressOf(text: string): string {
+  if (/^[\w.:-]{1,32}$/.test(text)) return text;
+  throw new InvalidArgumentError("It is not 1 to 32 letters, digits, dots, colons or hyphens.");
+}
