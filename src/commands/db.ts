@@ -183,27 +183,17 @@ const stepText = ({ table, placement, statements }: Step): string =>
   ].join("\n");
 
 const backupHelp = `
-The file holds all tables of the ledger as they were at one moment: bills,
-windows, records, runs, breaks, and the fingerprints of the API keys, never
-the keys. It is gzipped and readable by its owner only. The leases of running
-syncs are left out; a sync may run meanwhile. The file can be restored into any
-Postgres from 14 on, also of another version, and into the embedded one. It is
-written whole or not at all. --check reads a file and compares its digests; it
-needs no database.
-The exit code is 0 if the file was written or, with --check, is intact.`;
+The file holds all tables as they were at one moment, and never an API key. It
+is gzipped, readable by its owner only, and written whole or not at all. A sync
+may run meanwhile.`;
 
 const restoreHelp = `
 The database must be empty, or migrated by the same version and without rows.
-All rows are inserted, compared with the file's counts and digests, and
-committed in one transaction; if anything differs, nothing is changed. A file of
-an older version is migrated afterwards. The next sync reads what came since.`;
+All rows are compared with the file's digests and committed in one transaction.`;
 
 const distributeHelp = `
-On a database with the extension Citus, this puts all rows of an account on one
-node. business_types is copied to every node; all other tables stay on the
-coordinator. Tables that are distributed already stay as they are. Run it again
-after an update, which may bring new tables. Stop syncs and workers first: a
-table that holds rows is locked while they are sent.`;
+Run it again after an update, which may bring new tables. Stop syncs and workers
+first: a table that holds rows is locked while they are sent.`;
 
 export const define: Define = (db, { io, config, runs }) => {
   db.command("migrate")

@@ -36,16 +36,10 @@ export const failed = (name: string, thrown: unknown): Check => ({
 });
 
 /** Runs a check that may throw an error, or find nothing to check. */
-export async function checked<Found extends Check | undefined>(
+export const checked = <Found extends Check | undefined>(
   name: string,
   check: () => Promise<Found>,
-): Promise<Found | Check> {
-  try {
-    return await check();
-  } catch (error) {
-    return failed(name, error);
-  }
-}
+): Promise<Found | Check> => check().catch((error: unknown) => failed(name, error));
 
 // A user waits for the answer. The driver waits ten seconds longer.
 const statementMaxMs = 10 * secondMs;

@@ -174,13 +174,13 @@ async function refusalOf(
   asked: Promise<unknown>,
   isExpected: (kind: ExchangeErrorKind) => boolean,
 ): Promise<ExchangeError | undefined> {
-  try {
-    await asked;
-    return undefined;
-  } catch (error) {
-    if (error instanceof ExchangeError && isExpected(error.kind)) return error;
-    throw error;
-  }
+  return asked.then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof ExchangeError && isExpected(error.kind)) return error;
+      throw error;
+    },
+  );
 }
 
 /** Asks once: `doctor` reports an exchange that is away or a ban, and does not wait for its end. */

@@ -204,11 +204,8 @@ function ignoreDatabase(error: unknown): undefined {
 
 const help = `
 One line a check: ok, warn (it works, but needs a look) or FAIL, with a remedy.
-doctor sends the exchange one request for its time. For each account it sends
-one for the rights of its key, one for a single bill of each product type, and
-one for each loan-to-value record that is configured. The exchange may not tell
-the rights of a classic account's key. doctor does not try a key while another
-run holds its account, and says who. The exit code is 1 if a check failed.`;
+It sends a few requests for each account, and tries no key while another run
+holds its account.`;
 
 export const define: Define = (doctor, program) => {
   doctor

@@ -97,20 +97,13 @@ const help = `
 For each format:
 ${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
 
-The bills are those of one moment, in the order of account, wallet, time and,
-within a millisecond, of the balance. A classic account has a wallet for each
-product type, a unified account has one in all. --from is inclusive, --to
-exclusive; a date means its midnight in UTC, or in --time-zone. Without --to, an
-export ends at the time up to which each ledger was read completely. The file is
-written whole or not at all.
+The bills are those of one moment, by account, wallet, time and balance. --from
+is inclusive, --to exclusive. Warnings about bills that may be missing go to
+standard error; the exit code stays 0, since all stored bills were written.
 
---continue TIME writes a journal that is appended to earlier ones. The first of
-them began at TIME or, without TIME, with the first bill. Together they are one
-journal. --changed-since TIME takes the bills that were stored or restated since
-TIME, by their ingested_at.
-
-Warnings about bills that may be missing go to standard error; the exit code
-stays 0, since all stored bills were written. status shows more.`;
+--continue TIME writes a journal that is appended to earlier ones, of which the
+first began at TIME. --changed-since TIME takes the bills that were stored or
+restated since TIME, by their ingested_at.`;
 
 export const define: Define = (command, { io, config, runs }) => {
   command

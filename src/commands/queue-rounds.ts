@@ -1,6 +1,5 @@
 import { systemClock } from "../clock.ts";
 import { minuteMs } from "../contract/time.ts";
-import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers } from "../db/lease/leased-accounts.ts";
 import { messageOf, ReportableError, UsageError } from "../errors.ts";
@@ -11,19 +10,11 @@ import { formatCount, formatCounted } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
 import { reachableToRead } from "../roster/to-read.ts";
 
-export type Enqueued = {
-  readonly wanted: number;
-  readonly queued: number;
-  /** Accounts that were left out. */
-  readonly unreachable: readonly Unreachable[];
-};
-
-/** Queues the configured accounts that are neither retired nor paused, and the public lists. */
-export async function enqueueAccounts(
-  db: Database,
-  queue: Queue,
-  given: Config,
-): Promise<Enqueued> {
+/**
+ * Queues the configured accounts that are neither retired nor paused, and the public lists.
+ * @returns what to say of it.
+ */
+export async function enqueueAccounts(db: Database, queue: Queue, given: Config): Promise<string> {
   const { config, unreachable } = await reachableToRead(db, given);
   const users = await readUsers(db);
   const accounts = config.accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
@@ -31,20 +22,18 @@ export async function enqueueAccounts(
   const queued = await queue.enqueue(tasks);
   const names = [...accounts.map(({ name }) => name), ...unreachable.map(({ account }) => account)];
   await queue.forgetOthers(new Set(names));
-  return { wanted: tasks.length, queued, unreachable };
-}
-
-export const enqueuedText = ({ wanted, queued, unreachable }: Enqueued): string =>
-  [
-    `queued ${formatCount(queued)} of ${formatCounted(wanted, "job")}` +
-      (queued === wanted ? "" : `; ${formatCount(wanted - queued)} wait already, or are at work`),
+  const rest = tasks.length - queued;
+  return [
+    `queued ${formatCount(queued)} of ${formatCounted(tasks.length, "job")}` +
+      (rest === 0 ? "" : `; ${formatCount(rest)} wait already, or are at work`),
     ...unreachableLines(unreachable).map((line) => `not queued: ${line}`),
   ].join("\n");
+}
 
 /** How long to wait after a round that could not be queued. */
 const againMs = minuteMs;
 
-export type RoundsDeps = {
+type RoundsDeps = {
   readonly db: Database;
   readonly queue: Queue;
   /** Read anew for each round. */
@@ -64,7 +53,7 @@ export async function queueRounds(deps: RoundsDeps): Promise<never> {
   for (;;) {
     let waitMs = againMs;
     try {
-      notice(enqueuedText(await enqueueAccounts(db, queue, readConfig())));
+      notice(await enqueueAccounts(db, queue, readConfig()));
       // Rounds keep the first round's times, however long each takes. Rounds missed during sleep are skipped.
       while (dueAt <= systemClock.now()) dueAt += everyMs;
       waitMs = dueAt - systemClock.now();

@@ -70,16 +70,10 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
 });
 
 const help = `
-For each account and product type, as of one moment, the report has: which part
-of the month was read, and what proves it; the opening of each coin, what each
-category moved, what is unexplained, and the closing; rejected rows,
-restatements, and breaks, open or accepted, with their notes; versions; and a
-SHA-256 over the month's bills, with the shell command that computes it from the
-exported CSV.
-
-What is missing or not settled yet stands at the top. The exit code is 0 if the
-report was written. html is one file without scripts, ready to print:
-report --month 2026-10 --format html > 2026-10.html`;
+For each ledger, as of one moment: what was read and what proves it, opening,
+movements and closing of each coin, rejected rows, restatements, breaks, and a
+SHA-256 over the month's bills with the shell command that computes it. What is
+missing stands at the top. html is one file without scripts.`;
 
 type ReportWords = Which & { readonly month: string; readonly format: Format };
 

@@ -78,11 +78,9 @@ const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<
 
 const help = `
 Clients of the exchange read what is stored from this server, with a key of its
-own. Paths, fields and digits are the exchange's; spans may have any length and
-age. The server only reads, and listens on this machine alone unless --host says
-otherwise. If no sync has read for HEALTH_MAX_AGE, /readyz says so, and requests
-for the newest time are refused.
-It prints its address. Each request is a line of the log on standard error.`;
+own. Paths, fields and digits are the exchange's. It listens on this machine
+alone unless --host says otherwise, and prints its address. If no sync has read
+for HEALTH_MAX_AGE, requests for the newest time are refused.`;
 
 export const define: Define = (serve, { io, config, runs }) => {
   serve

@@ -205,37 +205,15 @@ async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitC
 }
 
 const help = `
-For each product type:
-  complete through  up to this time no bill is missing that the exchange showed
-                    when the time was read
-  read              the share that was read and stored of all the time since
-                    the start of the first sync's 90 days
-  behind            how old the newest time is that was read
-  unread            time that an interrupted or failed sync has not read; the
-                    next sync reads it
-  lost              time that no sync read before the exchange deleted its
-                    bills, after 90 days
-  expires in        when the oldest time that is not complete begins to be lost
-The time is the exchange's: what it told the last sync, plus the time since.
-  state             shown where a ledger is not read: paused, retired, closed,
-                    or not configured. Bills of a paused account that stay
-                    unread for 90 days are lost
-With more than a hundred ledgers, only sums and the worst hundred are shown,
-unless --limit says otherwise; --json has all, or the worst 10,000.
-Above the table stand the findings, worst first, each with the command that
-closes it; below it, how old the symbols, the contracts and each risk unit's
-loan-to-value are.
+Findings come first, worst first, each with the command that closes it. Then, for
+each ledger: complete through (no bill is missing up to then that the exchange
+showed), read (the share of the time since the first sync's 90 days), behind,
+unread (the next sync reads it), lost (the exchange deleted it before it was
+read), and when the next time expires. Of more than a hundred ledgers the worst
+are shown.
 
---check exits with 1 if a finding is critical or a warning. HEALTH_MAX_AGE sets
-how far behind a ledger may be, HEALTH_MAX_LTV how high a loan-to-value.
-
---format prometheus has how many findings there are of each kind and severity,
-through when all is complete, how many bills are stored, loans, and the last
-runs. A value that is not known has no sample. --output
-replaces a file whole or not at all, for node_exporter's textfile collector; its
-name must end in .prom. If the database is away, the file stays as it was. If
-the rows of some accounts cannot be read, it is written without them. The exit
-code is 1 in both cases. serve has the same at /metrics.`;
+--format prometheus prints metrics; --output replaces a file whole or not at
+all, for node_exporter's textfile collector. serve has the same at /metrics.`;
 
 export const define: Define = (command, { io, config, runs }) => {
   const status = async ({ format, output, ...words }: StatusWords) => {

@@ -62,24 +62,12 @@ export async function runSync(
 }
 
 const help = `
-The summary counts, for each product type:
-  new               bills stored for the first time
-  restated          bills served with other content; bill_revisions keeps what
-                    it replaced
-  rejected          rows that broke the API's contract; rejected_bills keeps
-                    them as served
-  complete through  up to this time no bill is missing that the exchange showed
-                    when the time was read
-Below the table it says how many spot pairs and futures contracts are new,
-changed, gone or listed again, and what each risk unit's loan-to-value is.
-
---account and --product choose the accounts and product types, --only chooses
-among bills, ltv, symbols and contracts. The last two need no API key. Contracts
-are read for the product types that are configured or chosen.
+The summary counts, for each product type, new bills, restated ones (served with
+other content; bill_revisions keeps what it replaced) and rejected rows (kept as
+served), and says up to when it is complete. Symbols and contracts need no key.
 
 A new API key of an account must serve bills that are stored for this account.
-If it does not, nothing is written. If all stored bills are too old to be read
-again, the key is accepted, with a notice. --new-key skips this check.`;
+If it does not, nothing is written. --new-key skips this check.`;
 
 type SyncWords = Which & {
   readonly only?: readonly string[];

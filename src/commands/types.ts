@@ -72,11 +72,9 @@ async function mapTypeCommand(
 }
 
 const help = `
-Categories: transfer, trade, liquidation, funding, margin, bonus, copy,
-delivery, interest, conversion, spot, loan, fees, unknown. A type that is not
-listed is unknown until you map it; its bills are in the column "unmapped" of
-the rollforwards. Views, exports and reconcile use the same categories. After a
-change, reconcile checks all bills again.`;
+A type that is not listed is unknown until you map it; its bills are in the
+column "unmapped" of the rollforwards. After a change, reconcile checks all
+bills again.`;
 
 export const define: Define = (command, { io, config, runs }) => {
   command

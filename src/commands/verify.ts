@@ -100,19 +100,10 @@ export function readSpan(
 }
 
 const help = `
-verify reads the bills of the span, --from inclusive and --to exclusive, from
-the exchange again, and compares them field by field with those that are stored:
-  missing   served, and not stored
-  changed   stored with other content: each field, old and new
-  extra     stored, and not served: expired (older than the exchange's 90 days
-            by now) or unknown
-  rejected  rows that broke the API's contract
-Times are ISO 8601; a date alone is midnight UTC. --repair writes what is
-missing, restates what is changed and keeps rejected rows in rejected_bills; it
-deletes nothing. It also counts the stored bills of what it read, and corrects
-the number that status shows.
-The exit code is 0 if all bills are equal or repaired, 1 if a difference
-remains, and 3 if another run holds the account.`;
+Each served bill is compared field by field with the stored one: missing,
+changed, extra (stored and not served: expired or unknown) or rejected. --repair
+writes what differs and deletes nothing; it also corrects the count of bills.
+Times are ISO 8601; a date alone is midnight UTC.`;
 
 export const define: Define = (verify, { io, config, runs }) => {
   reporting(

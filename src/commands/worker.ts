@@ -107,12 +107,7 @@ async function refuseForeign(address: string): Promise<void> {
 /** A worker's log: failures, and each minute the number of jobs since the start. */
 function openWorkerLog(log: Log, clock: Clock) {
   // Ordinary events of each run are logged at the level debug.
-  const quiet: Log = {
-    debug: log.debug.bind(log),
-    info: log.debug.bind(log),
-    warn: log.warn.bind(log),
-    error: log.error.bind(log),
-  };
+  const quiet: Log = Object.assign(Object.create(log), { info: log.debug.bind(log) });
   const over = new AbortController();
   const counts = { done: 0, failed: 0, hopeless: 0, "given back": 0 };
   const tellCounts = (): void => {
@@ -193,18 +188,13 @@ const isHopeless = (error: unknown): boolean =>
   error instanceof UsageError || (error instanceof ExchangeError && /^refused-/.test(error.kind));
 
 const help = `
-With --every, a worker queues every account, and syncs them: alone, it does all
-the work. Workers without --every take accounts from the same queue. Each
-account is synced as sync does it. A job that failed in a way that may pass is
-tried again, each time a little later. If it still fails, status lists it as
-failed until a later round syncs the account. If a worker is killed, others take
-its accounts within 20 s. Ctrl-C and SIGTERM finish the pages in hand and give
-the jobs back; a second one ends at once. Both are safe.
+With --every, a worker queues every account, and syncs them; workers without it
+take accounts from the same queue. A failed job is tried again, later each time.
+If a worker is killed, others take its accounts within 20 s.
 
-Workers that send from one address must share its rate limit. Workers of one
-machine do, unless each has an --address of its own. Workers of several machines
-behind one address do if each is given the same --egress. doctor names workers
-that seem to share an address without sharing its limit.`;
+Workers that send from one address must share its rate limit: those of one
+machine do, unless each has an --address; those of several machines do if each
+is given the same --egress.`;
 
 /** Twice as many accounts as use up the limit of an address. */
 const concurrencyUsual = 18;

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { enqueueAccounts, enqueuedText } from "../../src/commands/queue-rounds.ts";
+import { enqueueAccounts } from "../../src/commands/queue-rounds.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, openDatabase } from "../../src/db/connect.ts";
@@ -30,5 +30,5 @@ export async function queueAccounts(env: Record<string, string>): Promise<string
   const url = new Secret(env["DATABASE_URL"] ?? "");
   await using open = openDatabase(url.reveal());
   await using queue = await Queue.open({ url, supervises: false, onTrouble: () => undefined });
-  return enqueuedText(await enqueueAccounts(open.db, queue, config));
+  return await enqueueAccounts(open.db, queue, config);
 }
