@@ -37,6 +37,8 @@ export type Cluster = {
   readonly binaries: Binaries;
   readonly account: Account | undefined;
   readonly durable: boolean;
+  /** Of the server's one role. */
+  readonly password: string;
 };
 
 export const roleName = "bill_sync";
@@ -75,7 +77,7 @@ export async function openCluster(
     if (dir !== link) await symlink(dir, link).catch(unless("EEXIST"));
     await giveTo(account, dir);
     await chmod(dir, 0o700);
-    return cluster;
+    return { ...cluster, password: (await readFile(join(dir, "password"), "utf8")).trim() };
   } catch (cause) {
     if (cause instanceof DatabaseError || cause instanceof UsageError || isOutOfFiles(cause))
       throw cause;
@@ -143,7 +145,7 @@ function refuseUnfitPath(path: string): void {
     throw new DatabaseError(`Postgres cannot be kept in ${path}: set DATA_DIR to a plainer path`);
 }
 
-async function initialise(cluster: Cluster): Promise<void> {
+async function initialise(cluster: Omit<Cluster, "password">): Promise<void> {
   const { dir, binaries, account, durable } = cluster;
   await mkdir(dir, { mode: 0o700 });
   const password = join(dir, "password");
@@ -169,24 +171,7 @@ async function initialise(cluster: Cluster): Promise<void> {
 async function giveTo(account: Account | undefined, dir: string): Promise<void> {
   if (account === undefined || (await stat(dir)).uid === account.uid) return;
   const result = await run("chown", ["-R", `${account.uid}:${account.gid}`, dir]);
-  if (!result.ok) {
-    throw new DatabaseError(
-      `${dir} cannot be given to the server's user (${lastLines(result.output)}): set DATA_DIR to a directory where root can`,
-    );
-  }
-}
-
-/** @throws DatabaseError where this user may not read it. */
-export async function readPassword(cluster: Cluster): Promise<string> {
-  const path = join(cluster.dir, "password");
-  try {
-    return (await readFile(path, "utf8")).trim();
-  } catch (cause) {
-    throw new DatabaseError(
-      `${path} cannot be read (${messageOf(cause)}): run as the user who made the database, or as root`,
-      { cause },
-    );
-  }
+  if (!result.ok) throw new Error(lastLines(result.output));
 }
 
 /**

@@ -9,7 +9,6 @@ import {
   type Notify,
   openCluster,
   readLog,
-  readPassword,
   roleName,
   socketOf,
   socketPort,
@@ -72,8 +71,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSe
   const notify = options.notify ?? (() => {});
   const { dataDir, durable = true } = options;
   const cluster = await openCluster(dataDir, durable, notify);
-  const password = await readPassword(cluster);
-  const keeper = await enter(cluster, password);
+  const keeper = await enter(cluster);
   try {
     await makeDatabase(keeper.client);
   } catch (cause) {
@@ -86,12 +84,12 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSe
   }
   sockets.add(socketOf(cluster));
   return {
-    url: urlOf(cluster, password),
+    url: urlOf(cluster),
     [Symbol.asyncDispose]: () => leave(keeper, cluster, notify),
   };
 }
 
-function urlOf({ dir }: Cluster, password: string): string {
+function urlOf({ dir, password }: Cluster): string {
   const url = new URL(`postgres:///${databaseName}`);
   url.search = new URLSearchParams({
     host: dir,
@@ -105,11 +103,11 @@ function urlOf({ dir }: Cluster, password: string): string {
   return url.href.replaceAll("+", "%20");
 }
 
-async function enter(cluster: Cluster, password: string): Promise<Keeper> {
+async function enter(cluster: Cluster): Promise<Keeper> {
   const giveUpAt = performance.now() + readyWithinMs;
   let refusal = "nothing answered";
   while (performance.now() < giveUpAt) {
-    const answer = await tryConnect(cluster, password);
+    const answer = await tryConnect(cluster);
     if ("client" in answer) return answer;
     refusal = answer.reason;
     if (answer.isTransient || (await startServer(cluster)) === "busy") await sleep(retryMs);
@@ -127,11 +125,11 @@ type Refusal = {
 };
 
 /** Connects, and registers this process as a user of the server. */
-async function tryConnect(cluster: Cluster, password: string): Promise<Keeper | Refusal> {
+async function tryConnect({ dir, password }: Cluster): Promise<Keeper | Refusal> {
   const socket = new Socket();
   const client = new GuardedClient({
     stream: () => socket,
-    host: cluster.dir,
+    host: dir,
     port: socketPort,
     user: roleName,
     password,
