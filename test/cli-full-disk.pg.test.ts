@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withRefusedProducts } from "./faults/network.ts";
-import { type CliOptions, environmentFor, runCli, startCli } from "./support/cli.ts";
+import { type CliOptions, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
@@ -69,14 +69,4 @@ describe.concurrent("where nothing that is written finds room", () => {
     expect(end.code).toBe(1);
     expect(end.stderr).toMatch(/the output could not be written: ENOSPC/);
   });
-});
-
-test("a sync whose log's reader has gone brings every bill and exits with 0", async () => {
-  await using at = await house();
-  await using running = await startCli(["sync"], { env: at.env });
-  await running.seen("stderr", /"planned"/);
-  running.close("stderr");
-  running.close("stdout");
-  expect((await running.ended).code).toBe(0);
-  expect(await at.outcomes()).toEqual(["complete"]);
 });

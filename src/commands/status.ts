@@ -205,8 +205,8 @@ async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitC
 }
 
 const help = `
-Findings come first, worst first, each with the command that closes it. Then, for
-each ledger: complete through (no bill is missing up to then that the exchange
+Findings come first, worst first, each with the command that closes it. Then,
+for each ledger: complete through (no bill is missing up to then that the exchange
 showed), read (the share of the time since the first sync's 90 days), behind,
 unread (the next sync reads it), lost (the exchange deleted it before it was
 read), and when the next time expires. Of more than a hundred ledgers the worst
