@@ -1,27 +1,17 @@
 import { isoTime } from "../contract/time.ts";
+import { columns } from "./columns.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 type Cell = string | null;
 
-const columns: readonly (readonly [string, (bill: ExportedBill) => Cell])[] = [
-  ["account", ({ account }) => harmless(account)],
-  ["product_type", ({ productType }) => harmless(productType)],
-  ["bill_id", ({ billId }) => harmless(billId)],
-  ["symbol", ({ symbol }) => symbol && harmless(symbol)],
-  ["amount", ({ amount }) => amount],
-  ["fee", ({ fee }) => fee],
-  ["fee_by_coupon", ({ feeByCoupon }) => feeByCoupon],
-  ["business_type", ({ businessType }) => harmless(businessType)],
-  ["coin", ({ coin }) => harmless(coin)],
-  ["balance", ({ balance }) => balance],
-  ["c_time", ({ cTime }) => isoTime(cTime)],
-  ["extra", ({ extra }) => extra && harmless(extra)],
-  ["position_type", ({ positionType }) => positionType && harmless(positionType)],
-  ["position_amount", ({ positionAmount }) => positionAmount],
-  ["position_balance", ({ positionBalance }) => positionBalance],
-  ["ingested_at", ({ ingestedAt }) => isoTime(ingestedAt)],
-  ["category", ({ category }) => category],
-];
+const writers = columns.map(({ kind, read }): ((bill: ExportedBill) => Cell) => {
+  if (kind === "time") return (bill) => isoTime(read(bill));
+  if (kind === "money") return read;
+  return (bill) => {
+    const text = read(bill);
+    return text && harmless(text);
+  };
+});
 
 /**
  * RFC 4180 in UTF-8, with a header: the columns of `bills` and the category. Decimals are exactly as
@@ -29,12 +19,11 @@ const columns: readonly (readonly [string, (bill: ExportedBill) => Cell])[] = [
  * are {@link harmless} to a spreadsheet.
  */
 export async function* toCsv(pages: BillPages): Chunks {
-  yield csvLines([columns.map(([name]) => name)]);
+  yield csvLines([columns.map(({ name }) => name)]);
   for await (const bills of pages) yield csvLines(bills.map(csvRow));
 }
 
-export const csvRow = (bill: ExportedBill): readonly Cell[] =>
-  columns.map(([, read]) => read(bill));
+export const csvRow = (bill: ExportedBill): readonly Cell[] => writers.map((write) => write(bill));
 
 // Characters with which a spreadsheet begins a formula, also full-width ones. The apostrophe itself is one
 // of them, so that removing one leading apostrophe from each text restores all texts.

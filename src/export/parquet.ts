@@ -1,6 +1,7 @@
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { ReportableError } from "../errors.ts";
+import { type Column, columns, isRequired } from "./columns.ts";
 import { decimalOf, unitsOf } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
@@ -10,87 +11,44 @@ const precision = 38;
 const scale = 18;
 const unitsMax = 10n ** BigInt(precision);
 
-type Money = "amount" | "fee" | "feeByCoupon" | "balance" | "positionAmount" | "positionBalance";
-type Value = string | bigint | null;
-
-const text = {
-  type: "BYTE_ARRAY",
-  converted_type: "UTF8",
-  logical_type: { type: "STRING" },
-} as const;
-const money = {
-  type: "FIXED_LEN_BYTE_ARRAY",
-  type_length: 16,
-  converted_type: "DECIMAL",
-  precision,
-  scale,
-  logical_type: { type: "DECIMAL", precision, scale },
-} as const;
-const time = {
-  type: "INT64",
-  converted_type: "TIMESTAMP_MILLIS",
-  logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
-} as const;
-const required = { repetition_type: "REQUIRED" } as const;
-const optional = { repetition_type: "OPTIONAL" } as const;
-
-type Column = {
-  readonly element: SchemaElement;
-  readonly read: (bill: ExportedBill) => Value;
-};
-
-const columns: readonly Column[] = [
-  { element: { name: "account", ...text, ...required }, read: ({ account }) => account },
-  { element: { name: "product_type", ...text, ...required }, read: (bill) => bill.productType },
-  { element: { name: "bill_id", ...text, ...required }, read: ({ billId }) => billId },
-  { element: { name: "symbol", ...text, ...optional }, read: ({ symbol }) => symbol },
-  { element: { name: "amount", ...money, ...required }, read: moneyOf("amount") },
-  { element: { name: "fee", ...money, ...required }, read: moneyOf("fee") },
-  { element: { name: "fee_by_coupon", ...money, ...optional }, read: moneyOf("feeByCoupon") },
-  {
-    element: { name: "business_type", ...text, ...required },
-    read: (bill) => bill.businessType,
+const types = {
+  text: { type: "BYTE_ARRAY", converted_type: "UTF8", logical_type: { type: "STRING" } },
+  money: {
+    type: "FIXED_LEN_BYTE_ARRAY",
+    type_length: 16,
+    converted_type: "DECIMAL",
+    precision,
+    scale,
+    logical_type: { type: "DECIMAL", precision, scale },
   },
-  { element: { name: "coin", ...text, ...required }, read: ({ coin }) => coin },
-  { element: { name: "balance", ...money, ...optional }, read: moneyOf("balance") },
-  { element: { name: "c_time", ...time, ...required }, read: ({ cTime }) => BigInt(cTime) },
-  { element: { name: "extra", ...text, ...optional }, read: ({ extra }) => extra },
-  {
-    element: { name: "position_type", ...text, ...optional },
-    read: ({ positionType }) => positionType,
+  time: {
+    type: "INT64",
+    converted_type: "TIMESTAMP_MILLIS",
+    logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
   },
-  {
-    element: { name: "position_amount", ...money, ...optional },
-    read: moneyOf("positionAmount"),
-  },
-  {
-    element: { name: "position_balance", ...money, ...optional },
-    read: moneyOf("positionBalance"),
-  },
-  {
-    element: { name: "ingested_at", ...time, ...required },
-    read: ({ ingestedAt }) => BigInt(ingestedAt),
-  },
-  { element: { name: "category", ...text, ...required }, read: ({ category }) => category },
-];
-
-function moneyOf(field: Money): (bill: ExportedBill) => bigint | null {
-  return (bill) => {
-    const value = bill[field];
-    if (value === null) return null;
-    const units = unitsOf(decimalOf(value), scale);
-    if (units !== undefined && units < unitsMax && units > -unitsMax) return units;
-    throw new ReportableError(
-      `bill ${bill.account}/${bill.productType} ${bill.billId}: ${field} ${value} does not fit ` +
-        `DECIMAL(${precision}, ${scale}); use another format, or leave the bill out by --from and --to`,
-    );
-  };
-}
+} as const satisfies Record<Column["kind"], Partial<SchemaElement>>;
 
 const schema: SchemaElement[] = [
   { name: "bills", num_children: columns.length },
-  ...columns.map(({ element }) => element),
+  ...columns.map(
+    (column): SchemaElement => ({
+      ...{ name: column.name, ...types[column.kind] },
+      repetition_type: isRequired(column) ? "REQUIRED" : "OPTIONAL",
+    }),
+  ),
 ];
+
+function valueOf(column: Column, bill: ExportedBill): string | bigint | null {
+  if (column.kind === "time") return BigInt(column.read(bill));
+  const value = column.read(bill);
+  if (column.kind === "text" || value === null) return value;
+  const units = unitsOf(decimalOf(value), scale);
+  if (units !== undefined && units < unitsMax && units > -unitsMax) return units;
+  throw new ReportableError(
+    `bill ${bill.account}/${bill.productType} ${bill.billId}: ${column.name} ${value} does not fit ` +
+      `DECIMAL(${precision}, ${scale}); use another format, or leave the bill out by --from and --to`,
+  );
+}
 
 // Rows in memory at a time: a file of a million bills has 50 groups.
 const rowGroupRows = 20_000;
@@ -117,9 +75,9 @@ export async function* toParquet(pages: BillPages): Chunks {
 }
 
 function writeGroup(writer: ParquetWriter, bills: readonly ExportedBill[]): void {
-  const columnData = columns.map(({ element, read }) => ({
-    name: element.name,
-    data: bills.map(read),
+  const columnData = columns.map((column) => ({
+    name: column.name,
+    data: bills.map((bill) => valueOf(column, bill)),
   }));
   // Not awaited: a writer into memory writes synchronously.
   writer.write({ columnData, rowGroupSize: bills.length });
