@@ -270,7 +270,7 @@ describe("a query for bills", () => {
   });
 
   test("from behind the horizon is refused where the exchange refuses it", async () => {
-    const simulated = simulation({ pastHorizon: "refuse" });
+    const simulated = simulation({ wrapSource: quirky({ pastHorizon: "refuse" }) });
     const query = { startTime: String(start - historyMs), endTime: String(start - historyMs + 9) };
     expect(await askBills(simulated, query)).toMatchObject({ status: 400, code: "43111" });
   });

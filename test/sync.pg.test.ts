@@ -13,6 +13,7 @@ import type { StreamReport } from "../src/sync/stream-run.ts";
 import type { Fault, ScheduledFault } from "./faults/kinds.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { withFaults } from "./faults/network.ts";
+import { quirky } from "./faults/quirks.ts";
 import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
@@ -140,7 +141,7 @@ describe("time that the exchange forgets", () => {
     "a horizon that moves past the window being walked fails no run (%s)",
     async (pastHorizon) => {
       await using simulation = simulateOne(`moving-${pastHorizon}`, {
-        pastHorizon,
+        wrapSource: quirky({ pastHorizon }),
         density: 1,
         // The run takes minutes, so the start of the oldest window expires while it is walked.
         latencyMs: () => 3 * secondMs,

@@ -25,8 +25,8 @@ const kinds: readonly (readonly [string, Partial<SandboxOptions>])[] = [
     "with cursors that are numbers and include their row, and rows in any order",
     {
       numericCursor: true,
-      pastHorizon: "refuse",
       wrapSource: quirky({
+        pastHorizon: "refuse",
         inclusiveCursor: true,
         pageOrder: "shuffled",
         lastPage: "no-id",

@@ -2,7 +2,7 @@ import { successCode } from "../contract/envelope.ts";
 import { epochMs, secondMs } from "../contract/time.ts";
 import { type Arrivals, countArrivals, type Statistics, type Verdict } from "./arrivals.ts";
 import { authenticate, carriesCredentials, namedCredential, refusedMode } from "./authenticate.ts";
-import { type Context, type LongSpans, type PastHorizon, type Route, routes } from "./routes.ts";
+import { type Context, type Route, routes } from "./routes.ts";
 import { type Credentials, Refusal, type Source } from "./source.ts";
 
 /** A request as it arrived, whatever carried it. Query values are decoded. */
@@ -34,10 +34,6 @@ export type ApiOptions = {
   readonly now: () => number;
   /** The exchange's clock, for signatures, answers and the horizon. Default `now`. */
   readonly clock?: () => number;
-  /** Default `trim`. */
-  readonly pastHorizon?: PastHorizon;
-  /** How v3 treats a span of more than 30 days. Default `refuse`; `cut` serves its last 30 days. */
-  readonly longSpans?: LongSpans;
   /** Whether v3 sends cursors as JSON numbers. Default false. */
   readonly numericCursor?: boolean;
   /** Whether an answer 429 says when to come back, in whole seconds. Default false. */
@@ -117,7 +113,7 @@ async function serveSigned(
 }
 
 const contextOf = (
-  { source, pastHorizon = "trim", longSpans = "refuse", numericCursor = false }: ApiOptions,
+  { source, numericCursor = false }: ApiOptions,
   { query, headers }: ApiRequest,
   at: Moment,
 ): Context => ({
@@ -126,8 +122,6 @@ const contextOf = (
   now: epochMs(Math.floor(at.now)),
   clock: epochMs(Math.floor(at.clock)),
   demo: headers["paptrading"] === "1",
-  pastHorizon,
-  longSpans,
   numericCursor,
 });
 

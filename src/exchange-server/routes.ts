@@ -12,10 +12,10 @@ import {
 } from "../contract/product-types.ts";
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { symbols } from "../contract/symbols.ts";
-import { type EpochMs, epochMs, historyMs, unifiedIntervalMaxMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
-import { illegalTimeRange, readQuery, unknownProduct } from "./read-query.ts";
+import { readQuery, unknownProduct } from "./read-query.ts";
 import {
   type Credential,
   credentialMode,
@@ -24,14 +24,6 @@ import {
   type Source,
   type WirePage,
 } from "./source.ts";
-
-/**
- * How a startTime older than 90 days is treated: `trim` serves the part of the span that is not older,
- * `refuse` refuses the request, `serve` serves all, as an exchange would that forgets later than it says.
- */
-export type PastHorizon = "trim" | "refuse" | "serve";
-
-export type LongSpans = "refuse" | "cut";
 
 /** What is needed to serve an admitted request. */
 export type Context = {
@@ -42,8 +34,6 @@ export type Context = {
   readonly clock: EpochMs;
   /** Whether the request asks for the demo environment. */
   readonly demo: boolean;
-  readonly pastHorizon: PastHorizon;
-  readonly longSpans: LongSpans;
   readonly numericCursor: boolean;
 };
 
@@ -107,7 +97,7 @@ async function serveBills(context: Context, credential: Credential): Promise<obj
 
 /** A page of a unified account's bills: the same content under other names. */
 async function serveRecords(context: Context, credential: Credential): Promise<object | Refusal> {
-  const query = readQuery(financialRecords.query, spanQuery(context));
+  const query = readQuery(financialRecords.query, context.query);
   if (query instanceof Refusal) return query;
   const productType = unifiedProductTypes.find((type) => categoryOf(type) === query.category);
   if (productType === undefined) return unknownProduct("category");
@@ -123,14 +113,6 @@ async function serveRecords(context: Context, credential: Credential): Promise<o
   return { list, ...(cursor !== undefined && { cursor }) };
 }
 
-/** The query, its span cut to the last 30 days where longer spans are cut and not refused. */
-function spanQuery({ query, longSpans }: Context): Context["query"] {
-  const { startTime, endTime } = query;
-  if (longSpans === "refuse" || startTime === undefined || endTime === undefined) return query;
-  const least = Number(endTime) - unifiedIntervalMaxMs;
-  return Number(startTime) < least ? { ...query, startTime: String(least) } : query;
-}
-
 type PageQuery = {
   readonly productType: ProductType;
   readonly coin?: string | undefined;
@@ -144,16 +126,12 @@ type PageQuery = {
 };
 
 async function pageOf(
-  { source, now, clock, pastHorizon }: Context,
+  { source, now, clock }: Context,
   { uid, name, refused }: Credential,
   query: PageQuery,
 ): Promise<WirePage | Refusal> {
   const refusal = refused?.get(query.productType);
   if (refusal !== undefined) return refusal;
-  const startTime = optionalTime(query.startTime);
-  const horizon = epochMs(clock - historyMs);
-  if (pastHorizon === "refuse" && startTime !== undefined && startTime < horizon)
-    return illegalTimeRange();
   return source.bills({
     caller: { uid, name },
     now,
@@ -162,9 +140,9 @@ async function pageOf(
     businessType: query.businessType,
     onlyFunding: query.onlyFunding === "yes",
     idLessThan: query.cursor,
-    startTime,
+    startTime: optionalTime(query.startTime),
     endTime: optionalTime(query.endTime),
-    horizon: pastHorizon === "serve" ? undefined : horizon,
+    horizon: epochMs(clock - historyMs),
     limit: query.limit === undefined ? query.defaultLimit : Number(query.limit),
   });
 }

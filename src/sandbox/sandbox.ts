@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { type Answer, createApi } from "../exchange-server/api.ts";
 import type { Statistics } from "../exchange-server/arrivals.ts";
 import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
-import type { LongSpans, PastHorizon } from "../exchange-server/routes.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
 import { makeContracts } from "./contracts.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
@@ -33,9 +32,7 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly isDemoKey?: (name: string) => boolean;
   /** Changes how pages are served, where nobody knows what the real exchange does. */
   readonly wrapSource?: (source: Source) => Source;
-  readonly pastHorizon?: PastHorizon;
   /** For v3: see api.ts. */
-  readonly longSpans?: LongSpans;
   readonly numericCursor?: boolean;
   readonly retryAfter?: boolean;
   /** Changes a ledger before it is served. */
@@ -94,8 +91,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     credentials: new Map(accounts.map((account) => [account.apiKey, credential(options, account)])),
     now,
     clock,
-    ...(options.pastHorizon && { pastHorizon: options.pastHorizon }),
-    ...(options.longSpans && { longSpans: options.longSpans }),
     ...(options.numericCursor && { numericCursor: true }),
     ...(options.retryAfter && { retryAfter: true }),
   });

@@ -1,4 +1,5 @@
 import { epochMs } from "../../src/contract/time.ts";
+import { illegalTimeRange } from "../../src/exchange-server/read-query.ts";
 import {
   type BillsRequest,
   Refusal,
@@ -26,9 +27,16 @@ export type Quirks = {
   readonly sortedBy?: "time" | "id";
   /** Whether idLessThan, or the cursor of v3, includes the bill of that id. Default false. */
   readonly inclusiveCursor?: boolean;
+  /**
+   * How a startTime older than 90 days is treated: `trim`, as by default, serves the part of the span that is not
+   * older, `refuse` refuses the request, `serve` serves all, as an exchange would that forgets later than it says.
+   */
+  readonly pastHorizon?: PastHorizon;
   /** The order inside a page. endId is the oldest row's in any order. Default newest-first. */
   readonly pageOrder?: "newest-first" | "oldest-first" | "shuffled";
 };
+
+export type PastHorizon = "trim" | "refuse" | "serve";
 
 /** A sandbox's source whose pages have these quirks. */
 export const quirky =
@@ -36,6 +44,8 @@ export const quirky =
   (source: Source): Source => ({
     ...source,
     async bills(request) {
+      const { startTime = Number.POSITIVE_INFINITY, horizon = 0 } = request;
+      if (quirks.pastHorizon === "refuse" && startTime < horizon) return illegalTimeRange();
       const asked = quirkyRequest(request, quirks, random);
       const page = await source.bills(asked);
       if (page instanceof Refusal) return page;
@@ -57,6 +67,7 @@ function quirkyRequest(request: BillsRequest, quirks: Quirks, random: Random): B
   return {
     ...request,
     sortedBy,
+    horizon: quirks.pastHorizon === "serve" ? undefined : request.horizon,
     limit: quirks.shortPages ? integer(random, Math.ceil(most / 4), most) : most,
     idLessThan: isInclusive ? String(BigInt(idLessThan ?? "") + 1n) : idLessThan,
     startTime: startTime && epochMs(startTime + (/both|start/.test(bounds) ? 0 : 1)),

@@ -1,12 +1,11 @@
 import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import type { PastHorizon } from "../../src/exchange-server/routes.ts";
 import { profiles } from "../../src/sandbox/profiles.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
 import { drawFaultSchedule } from "../faults/draw.ts";
 import { type ScheduledFault, survivableKinds } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
-import type { Quirks } from "../faults/quirks.ts";
+import type { PastHorizon, Quirks } from "../faults/quirks.ts";
 import { withAccount } from "./draw-account.ts";
 import type {
   DatabaseFault,

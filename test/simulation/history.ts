@@ -1,8 +1,7 @@
 import type { ProductType, UnifiedProductType } from "../../src/contract/product-types.ts";
-import type { PastHorizon } from "../../src/exchange-server/routes.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
 import type { BrokenRow } from "../faults/ledger.ts";
-import type { Quirks } from "../faults/quirks.ts";
+import type { PastHorizon, Quirks } from "../faults/quirks.ts";
 
 /**
  * Everything that is decided about a history before it is played. It is plain data, so that it can

@@ -93,8 +93,10 @@ export function openWorld(
     days: 92,
     edges: burstMoments(bursts, historyStart),
     now: time.now,
-    wrapSource: quirky(exchange.quirks, seededRandom(`${seed}/answers`)),
-    pastHorizon: exchange.pastHorizon,
+    wrapSource: quirky(
+      { ...exchange.quirks, pastHorizon: exchange.pastHorizon },
+      seededRandom(`${seed}/answers`),
+    ),
     alterLedger: ledger.alter,
     faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
