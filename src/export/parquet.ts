@@ -38,7 +38,7 @@ const schema: SchemaElement[] = [
   ),
 ];
 
-function valueOf(column: Column, bill: ExportedBill): string | bigint | null {
+function cellOf(column: Column, bill: ExportedBill): string | bigint | null {
   if (column.kind === "time") return BigInt(column.read(bill));
   const value = column.read(bill);
   if (column.kind === "text" || value === null) return value;
@@ -77,7 +77,7 @@ export async function* toParquet(pages: BillPages): Chunks {
 function writeGroup(writer: ParquetWriter, bills: readonly ExportedBill[]): void {
   const columnData = columns.map((column) => ({
     name: column.name,
-    data: bills.map((bill) => valueOf(column, bill)),
+    data: bills.map((bill) => cellOf(column, bill)),
   }));
   // Not awaited: a writer into memory writes synchronously.
   writer.write({ columnData, rowGroupSize: bills.length });
