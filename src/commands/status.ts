@@ -206,11 +206,11 @@ async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitC
 
 const help = `
 Findings come first, worst first, each with the command that closes it. Then,
-for each ledger: complete through (no bill is missing up to then that the exchange
-showed), read (the share of the time since the first sync's 90 days), behind,
-unread (the next sync reads it), lost (the exchange deleted it before it was
-read), and when the next time expires. Of more than a hundred ledgers the worst
-are shown.
+for each ledger: complete through (up to then no bill is missing that the
+exchange showed), read (the share of the time since the first sync's 90 days),
+behind, unread (the next sync reads it), lost (the exchange deleted it before it
+was read), and when the next time expires. Of more than a hundred ledgers the
+worst are shown.
 
 --format prometheus prints metrics; --output replaces a file whole or not at
 all, for node_exporter's textfile collector. serve has the same at /metrics.`;
