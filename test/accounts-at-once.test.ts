@@ -91,7 +91,7 @@ test("doctor keeps to the limit of a user who has several accounts", async () =>
     accounts: sandbox.accounts.map(
       ({ name, apiKey, apiSecret, apiPassphrase }): Account => ({
         name,
-        uid: "1",
+        uid: String(user),
         productTypes: classicProductTypes,
         readsAll: true,
         credentials: {

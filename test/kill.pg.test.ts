@@ -31,7 +31,7 @@ test(
         return first;
       },
     });
-    expect(killed).toBeGreaterThan(20);
+    expect(killed).toBeGreaterThan(14);
   },
   maxMs,
 );

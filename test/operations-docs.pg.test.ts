@@ -26,6 +26,16 @@ const blocks = [...page.matchAll(/(?:<!-- not run: ([^\n]+) -->\n)?```sh\n(.*?)`
   ([, reason, commands = ""]) => ({ reason, commands }),
 );
 
+/** `npm run` without npm itself, which takes as long as the command. */
+const npm = `npm() {
+  shift
+  if [ "$1" = --silent ]; then shift; fi
+  name=$1
+  shift
+  if [ "\${1-}" = -- ]; then shift; fi
+  npm_lifecycle_event=$name "${process.execPath}" src/bin.js "$name" "$@"
+}`;
+
 /** A folder for the program's commands, with a .env and a database of its own. */
 async function installation(env: string) {
   const folder = await temporaryFolder();
@@ -37,7 +47,7 @@ async function installation(env: string) {
   }
   await writeFile(join(folder.path, ".env"), env, { mode: 0o600 });
   const type = async (commands: string) => {
-    const child = spawn("sh", ["-euc", commands], {
+    const child = spawn("sh", ["-euc", `${npm}\n${commands}`], {
       cwd: folder.path,
       env: { PATH: process.env["PATH"], HOME: folder.path },
       stdio: ["ignore", "pipe", "pipe"],

@@ -40,6 +40,7 @@ test("the commands of docs/many-accounts.md move a ledger to another database, w
   const begun = Date.now();
   await using worker = await startCli(["worker", "--every", "1h"], { env, cwd: join(folder.path) });
   const status = async () => JSON.parse((await runCli(["status", "--json"], { env })).stdout);
+  await worker.seen("stderr", /"msg":"queued \d+ of /);
   await expect
     .poll(async () => (await status()).queue, { timeout: 120_000, interval: 500 })
     .toEqual({ waiting: 0, atWork: 0, failed: [] });
