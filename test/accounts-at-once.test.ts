@@ -5,8 +5,11 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { classicProductTypes } from "../src/contract/product-types.ts";
 import { secondMs } from "../src/contract/time.ts";
-import { accountsAtOnce, readSideBySide } from "../src/exchange/accounts-at-once.ts";
-import { createAddressLimits } from "../src/exchange/address-limits.ts";
+import {
+  accountsAtOnce,
+  createAddressLimits,
+  readSideBySide,
+} from "../src/exchange/address-limits.ts";
 import { exchangeOf } from "../src/exchange/session.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import type { Account } from "../src/roster/account.ts";

@@ -8,7 +8,7 @@ import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import type { OpenDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { type OpenSandbox, openSandbox } from "../src/sandbox/sandbox.ts";
-import { listen } from "../src/serve/listen.ts";
+import { listen } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { storeLedger, storeLists, storeLoanToValue } from "./support/stored-year.ts";

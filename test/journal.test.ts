@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { balanceChange } from "../src/export/balance-change.ts";
 import { toBeancount } from "../src/export/beancount.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
+import { balanceChange } from "../src/export/exported-bill.ts";
 import { toHledger } from "../src/export/hledger.ts";
 import { anExportedBill } from "./support/bills.ts";
 import { exactUnits, refusalOf, type Sums, verifiedSums } from "./support/journal.ts";

@@ -10,7 +10,7 @@ import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
-import { listen } from "../src/serve/listen.ts";
+import { listen } from "../src/serve/app.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";

@@ -5,7 +5,7 @@ import { dayMs } from "../src/contract/time.ts";
 import { recordDemo } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { rosterReader } from "../src/roster/roster.ts";
-import { isShownTo } from "../src/serve/page/guard.ts";
+import { isShownTo } from "../src/serve/page/page-routes.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import { exact } from "./support/exact.ts";
 import { openPageServer } from "./support/page-server.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ExchangeErrorKind } from "../src/errors.ts";
-import { refusalOf } from "../src/exchange/refusals.ts";
+import { refusalOf } from "../src/exchange/answer.ts";
 import { attemptsBound, retryAfterMs, retryDelayMs } from "../src/exchange/retry.ts";
 
 /** The kind of a refusal, and a word of its remedy. */

@@ -10,8 +10,7 @@ import {
   urgently,
 } from "../src/db/connect.ts";
 import { usualLimits } from "../src/health/select.ts";
-import { createApp } from "../src/serve/app.ts";
-import { listen } from "../src/serve/listen.ts";
+import { createApp, listen } from "../src/serve/app.ts";
 import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
 import { readWhole } from "./support/read-whole.ts";

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { signature, signedPath } from "../src/contract/signature.ts";
-import { acceptedSignatures } from "../src/exchange-server/accepted-signatures.ts";
+import { acceptedSignatures } from "../src/exchange-server/authenticate.ts";
 
 // Two public clients of the API and a plain HMAC agree on these signatures.
 const vectors = [

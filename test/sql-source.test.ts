@@ -157,7 +157,7 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
   expect(counted(/\bwith recursive\b/g)).toEqual({
     "src/db/run-log.ts": 1,
-    "src/metrics/run-facts.ts": 1,
+    "src/metrics/registry.ts": 1,
   });
   expect(
     counted(/\b(?:grouping sets|rollup \(|cube \(|tablesample|full (?:outer )?join)\b/gi),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { epochMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
 import type { ExportedBill } from "../src/export/exported-bill.ts";
-import { tradesOf, wholeTrades } from "../src/export/trades.ts";
+import { tradesOf, wholeTrades } from "../src/export/koinly.ts";
 import { anExportedBill } from "./support/bills.ts";
 
 type Happening = {

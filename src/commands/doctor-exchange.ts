@@ -12,7 +12,7 @@ import { lacksRight } from "../db/database-errors.ts";
 import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
 import { holdAccount, Leases } from "../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../errors.ts";
-import { readSideBySide } from "../exchange/accounts-at-once.ts";
+import { readSideBySide } from "../exchange/address-limits.ts";
 import type { Client } from "../exchange/client.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";

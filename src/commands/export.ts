@@ -1,10 +1,9 @@
 import { inSnapshot, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
-import { readClosings } from "../export/closings.ts";
 import type { BillPages } from "../export/exported-bill.ts";
 import { aboutFormat, formatNames, isBinary, isJournal, loadFormat } from "../export/formats.ts";
-import { readBills } from "../export/read-bills.ts";
+import { readBills, readClosings } from "../export/read-bills.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { formatCounted } from "../output/format.ts";
 import { printable, printableJson } from "../printable.ts";

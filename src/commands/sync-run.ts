@@ -11,7 +11,7 @@ import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { commitContracts, commitSymbols } from "../db/reference/stored-symbols.ts";
 import { DatabaseError, type ExchangeError } from "../errors.ts";
-import { readSideBySide } from "../exchange/accounts-at-once.ts";
+import { readSideBySide } from "../exchange/address-limits.ts";
 import { rightsLine } from "../exchange/key-rights.ts";
 import {
   type AccountExchange,

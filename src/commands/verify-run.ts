@@ -7,7 +7,7 @@ import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
 import { holdAccount, Leases } from "../db/lease/leases.ts";
 import { LockWaits } from "../db/lease/lock-waits.ts";
 import { type ExchangeError, firstThrown } from "../errors.ts";
-import { readSideBySide } from "../exchange/accounts-at-once.ts";
+import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { AccountKey } from "../ledger/account-key.ts";
 import { recount } from "../ledger/bill-counts.ts";

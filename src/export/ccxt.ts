@@ -2,7 +2,6 @@ import type { Category } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
 import { categoryOf, isUnified, walletOf } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
-import { balanceChange } from "./balance-change.ts";
 import {
   type Decimal,
   decimalOf,
@@ -13,6 +12,7 @@ import {
   subtract,
 } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
+import { balanceChange } from "./exported-bill.ts";
 
 /**
  * A JSON array of ccxt's unified ledger entries, one a line. Numbers are text, as with ccxt's

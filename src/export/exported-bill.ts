@@ -1,7 +1,15 @@
 import type { Bill } from "../contract/bill.ts";
 import { type Category, isCategory } from "../contract/business-types.ts";
 import type { EpochMs } from "../contract/time.ts";
+import { add, type Decimal, decimalOf } from "./decimal.ts";
 import type { DayOf } from "./time-zone.ts";
+
+/** By how much a bill changes the balance of its coin. */
+export const balanceChange = ({
+  walletAmount,
+  walletFee,
+}: Pick<ExportedBill, "walletAmount" | "walletFee">): Decimal =>
+  add(decimalOf(walletAmount), decimalOf(walletFee));
 
 /** A stored bill, each decimal as the text that Postgres prints. */
 export type ExportedBill = Omit<Bill, "extra"> & {

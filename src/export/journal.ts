@@ -1,6 +1,5 @@
 import { walletOf } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
-import { balanceChange } from "./balance-change.ts";
 import {
   type Booking,
   bookings,
@@ -22,6 +21,7 @@ import {
   zero,
 } from "./decimal.ts";
 import type { BillPages, Closing, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import { balanceChange } from "./exported-bill.ts";
 import { type DayOf, utcDay } from "./time-zone.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */

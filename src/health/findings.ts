@@ -7,9 +7,14 @@ import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { type Finding, type Kind, kindNames } from "./kinds.ts";
-import { accountFindings, breakFindings, rowFindings } from "./row-findings.ts";
+import {
+  accountFindings,
+  breakFindings,
+  neverRead,
+  rowFindings,
+  timeFindings,
+} from "./row-findings.ts";
 import { type Scope, timeOf } from "./select.ts";
-import { neverRead, timeFindings } from "./time-findings.ts";
 import type { Accepted } from "./verdict.ts";
 
 type Row = Readonly<

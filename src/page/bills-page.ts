@@ -2,7 +2,6 @@ import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { formatCounted } from "../output/format.ts";
-import { type BillFilter, billsAddress, filterIn } from "./bill-address.ts";
 import {
   type BillList,
   type BillSum,
@@ -21,6 +20,9 @@ import { type Period, readDays, sumOf, together } from "./periods.ts";
 import { pieces } from "./pieces.ts";
 import {
   askedIn,
+  type BillFilter,
+  billsAddress,
+  filterIn,
   missedIn,
   queryOf,
   type Selection,

@@ -1,10 +1,9 @@
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readClosings } from "../export/closings.ts";
 import type { Chunks } from "../export/exported-bill.ts";
 import { isJournal, loadFormat } from "../export/formats.ts";
-import { readBills } from "../export/read-bills.ts";
+import { readBills, readClosings } from "../export/read-bills.ts";
 import { readFindings } from "../health/findings.ts";
 import { type Finding, isHole } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";

@@ -2,7 +2,6 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { formatCount } from "../output/format.ts";
 import { union } from "../sync/intervals.ts";
-import { billsAddress, type Narrowed } from "./bill-address.ts";
 import { chart } from "./chart.ts";
 import { exportNames } from "./download.ts";
 import { amount, daysText, isZero, movement } from "./format.ts";
@@ -19,8 +18,10 @@ import {
 } from "./periods.ts";
 import { isOfChain, movements, type PieceName, pieces, resultParts } from "./pieces.ts";
 import {
+  billsAddress,
   type Days,
   daysAfter,
+  type Narrowed,
   queryOf,
   type Selection,
   timesOf,

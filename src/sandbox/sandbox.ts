@@ -3,11 +3,10 @@ import { type Answer, createApi } from "../exchange-server/api.ts";
 import type { Statistics } from "../exchange-server/arrivals.ts";
 import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
-import { makeContracts } from "./contracts.ts";
 import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
 import { alwaysClassic, type ModeChange, modeAt } from "./modes.ts";
 import { seededRandom } from "./random.ts";
-import { makeLoanToValue, makeSymbols } from "./records.ts";
+import { makeContracts, makeLoanToValue, makeSymbols } from "./records.ts";
 import { type SandboxSourceOptions, sandboxSource } from "./source.ts";
 
 /** An account of the sandbox: what its owner knows, and what the exchange knows about it. */

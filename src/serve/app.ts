@@ -1,5 +1,7 @@
 import { createServer } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 import { type FastifyInstance, fastify } from "fastify";
+import { secondMs } from "../contract/time.ts";
 import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf, ReportableError } from "../errors.ts";
 import { Refusal } from "../exchange-server/source.ts";
@@ -13,6 +15,36 @@ import { openapi } from "./openapi.ts";
 import { page, sendNoSuchPage } from "./page/page-routes.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 import { sendEnvelope } from "./send-envelope.ts";
+
+// Shorter than the time that systemd, for example, waits before it kills a server.
+const goodbyeMaxMs = 5 * secondMs;
+
+type Listening = AsyncDisposable & { readonly url: string };
+
+/**
+ * Listens until it is disposed of. Then it accepts no new request, and lets running ones end.
+ * @throws ReportableError if the port cannot be taken.
+ */
+export async function listen(
+  app: FastifyInstance,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<Listening> {
+  try {
+    const url = await app.listen({ host, port });
+    return { url, [Symbol.asyncDispose]: () => close(app) };
+  } catch (error) {
+    throw new ReportableError(
+      `port ${port} of ${host} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
+    );
+  }
+}
+
+async function close(app: FastifyInstance): Promise<void> {
+  const closed = app.close();
+  await Promise.race([closed, delay(goodbyeMaxMs, undefined, { ref: false })]);
+  app.server.closeAllConnections();
+  await closed;
+}
 
 /** What the server sheds under load: all but health. */
 const limited: readonly RouteGroup[] = [metrics, mirror, openapi, page];

@@ -292,12 +292,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: 40085 taken for refused credentials",
-    file: "src/exchange/refusals.ts",
+    file: "src/exchange/answer.ts",
     changes: [['"40085": otherMode(', '"40085": credentials(']],
   },
   {
     name: "unified: 40084 taken for a request that is refused",
-    file: "src/exchange/refusals.ts",
+    file: "src/exchange/answer.ts",
     changes: [['"40084": notUnified,', '"40084": request,']],
   },
   {

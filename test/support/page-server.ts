@@ -1,7 +1,6 @@
 import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
 import { usualLimits } from "../../src/health/select.ts";
-import { createApp } from "../../src/serve/app.ts";
-import { listen } from "../../src/serve/listen.ts";
+import { createApp, listen } from "../../src/serve/app.ts";
 import type { ServeDeps } from "../../src/serve/route-group.ts";
 import { readWhole } from "./read-whole.ts";
 

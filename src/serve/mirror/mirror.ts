@@ -13,12 +13,10 @@ import { Refusal } from "../../exchange-server/source.ts";
 import type { RouteGroup } from "../route-group.ts";
 import { sendEnvelope } from "../send-envelope.ts";
 import { accessBy, exceeded, type Query } from "./access.ts";
-import { serveSettings } from "./account-settings.ts";
 import { type Asked, type Served, serveBills, serveRecords } from "./bill-pages.ts";
 import { knownLedgers } from "./ledger-times.ts";
-import { serveLoanToValue } from "./newest-loan-to-value.ts";
 import { createRollingLimit } from "./rolling-limit.ts";
-import { serveContracts, serveSymbols } from "./stored-lists.ts";
+import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from "./stored-records.ts";
 
 /** The exchange's own API, answered from the stored tables. */
 export const mirror: RouteGroup = (app, deps) => {

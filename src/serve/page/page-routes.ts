@@ -11,9 +11,36 @@ import { writeRunsPage } from "../../page/runs.ts";
 import { downloads } from "../downloads.ts";
 import { judgedBy, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
-import { approachOf, isShownTo } from "./guard.ts";
 import { addLive } from "./live.ts";
 import { sendInParts } from "./send-in-parts.ts";
+
+const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
+
+/** The host that a request names, and where the request comes from. */
+type Approach = {
+  readonly host: string | undefined;
+  /** An IP address. */
+  readonly from: string | undefined;
+};
+
+/**
+ * Whether a request may see the page, which has no password of its own. This machine may, but only
+ * under its own names: another site's name that was made to resolve to it (DNS rebinding) is
+ * refused. Others may only under names that the user assigned to an authenticating proxy.
+ */
+export function isShownTo({ host, from }: Approach, names: readonly string[]): boolean {
+  const name = host?.replace(/:\d+$/, "").toLowerCase();
+  if (name === undefined) return false;
+  return names.includes(name) || (loopbackNames.includes(name) && isLoopback(from));
+}
+
+const isLoopback = (address: string | undefined): boolean =>
+  address !== undefined && /^(?:::ffff:)?127\.|^::1$/.test(address);
+
+const approachOf = ({ headers, socket }: FastifyRequest): Approach => ({
+  host: headers.host,
+  from: socket.remoteAddress,
+});
 
 /**
  * The page loads nothing from other sites, runs only scripts that are files of this server, and

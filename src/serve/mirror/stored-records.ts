@@ -1,0 +1,125 @@
+import type { z } from "zod";
+import { contractFields, contracts } from "../../contract/contracts.ts";
+import { parseExactJson } from "../../contract/json.ts";
+import type { LoanToValue } from "../../contract/loan-to-value.ts";
+import { symbolFields, symbols } from "../../contract/symbols.ts";
+import { epochMs, isoTime } from "../../contract/time.ts";
+import { readAccountStates } from "../../db/accounts/account-states.ts";
+import type { Queryable, Transaction } from "../../db/connect.ts";
+import { readLastSnapshot } from "../../db/reference/stored-loan-to-value.ts";
+import {
+  type ListedRow,
+  type ListedRows,
+  readContracts,
+  readPairs,
+} from "../../db/reference/stored-symbols.ts";
+import { readQuery } from "../../exchange-server/read-query.ts";
+import { Refusal } from "../../exchange-server/source.ts";
+import type { Query } from "./access.ts";
+import type { Asked, Served } from "./bill-pages.ts";
+import { refusedMode, storedMode } from "./ledger-times.ts";
+import { loanToValueQuery } from "./queries.ts";
+
+/** Get Account Settings. Clients choose by it which API to ask for bills. */
+export async function serveSettings(tx: Queryable, { key }: Asked): Promise<Served> {
+  const { account } = key;
+  const { mode } = (await readAccountStates(tx, account)).of(account);
+  const is = mode?.is ?? (await storedMode(tx, account));
+  return { data: is === "unified" ? { uid: "", accountMode: is } : refusedMode("unified") };
+}
+
+/**
+ * Get LTV: the newest record, as it was read. A record that is too old is refused: yesterday's
+ * price says nothing about today.
+ */
+export async function serveLoanToValue(
+  tx: Transaction,
+  { key, query, now }: Asked,
+  maxAgeMs: number,
+): Promise<Served> {
+  const asked = readQuery(loanToValueQuery, query);
+  if (asked instanceof Refusal) return { data: asked };
+  const { account, productTypes, gaps } = key;
+  if (productTypes !== undefined)
+    return { data: new Refusal(400, "40014", "Incorrect permissions: the key reads bills alone") };
+  const last = await readLastSnapshot(tx, { account, unit: asked.riskUnitId ?? "" });
+  if (last === undefined) return { data: notRead(account) };
+  const headers = {
+    "x-taken-at": last.takenAt,
+    "x-held-until": isoTime(epochMs(last.heldUntilMs)),
+  };
+  if (gaps !== "allow" && now - last.heldUntilMs > maxAgeMs)
+    return { data: stale(headers["x-held-until"]), headers };
+  return { data: wireRecord(last.record), headers };
+}
+
+const notRead = (account: string) =>
+  new Refusal(400, "40054", `${account}: no such loan-to-value record is stored`);
+
+const stale = (readAt: string) =>
+  new Refusal(
+    503,
+    "40725",
+    `the loan-to-value was last read at ${readAt}; run sync, and try again`,
+    {
+      "retry-after": "60",
+    },
+  );
+
+const sent = (value: string | null): string => value ?? "";
+
+function wireRecord(record: LoanToValue): object {
+  return {
+    ltv: sent(record.ltv),
+    subAccountUids: record.subAccountUids ?? [],
+    usdtBalance: sent(record.usdtBalance),
+    unpaidUsdtAmount: sent(record.unpaidUsdtAmount),
+    unpaidInfo: record.debts.map(({ coin, unpaidQty, unpaidInterest, extra }) => ({
+      ...{ coin, unpaidQty: sent(unpaidQty), unpaidInterest: sent(unpaidInterest) },
+      ...extra,
+    })),
+    balanceInfo: record.collateral.map(({ coin, price, amount, convertedUsdtAmount, extra }) => ({
+      ...{ coin, price: sent(price), amount: sent(amount) },
+      convertedUsdtAmount: sent(convertedUsdtAmount),
+      ...extra,
+    })),
+    ...record.extra,
+  };
+}
+
+/** Get Symbol Info: the spot pairs, as they were last read. */
+export async function serveSymbols(tx: Queryable, query: Query): Promise<Served> {
+  const asked = readQuery(symbols.query, query);
+  if (asked instanceof Refusal) return { data: asked };
+  const symbol = asked.symbol?.trim() || undefined;
+  return listed(await readPairs(tx, symbol), symbolFields, symbol);
+}
+
+/** The contracts of a product type. Clients need them to interpret a bill's symbol. */
+export async function serveContracts(tx: Queryable, query: Query): Promise<Served> {
+  const asked = readQuery(contracts.query, query);
+  if (asked instanceof Refusal) return { data: asked };
+  const symbol = asked.symbol?.trim() || undefined;
+  return listed(await readContracts(tx, asked.productType, symbol), contractFields, symbol);
+}
+
+/** A list that was never read is empty: clients then know fewer names, but no wrong ones. */
+function listed(
+  { readAt, rows }: ListedRows,
+  fields: Readonly<Record<string, z.ZodType>>,
+  symbol: string | undefined,
+): Served {
+  const headers = readAt === undefined ? {} : { "x-read-at": isoTime(readAt) };
+  if (symbol !== undefined && rows.length === 0)
+    return { data: new Refusal(400, "40034", `Parameter ${symbol} does not exist`), headers };
+  return { data: rows.map((row) => wireRow(row, Object.keys(fields))), headers };
+}
+
+const wireRow = ({ extra = null, ...row }: ListedRow, names: readonly string[]): object => ({
+  ...Object.fromEntries(names.map((name) => [name, wireValue(name, row[name] ?? null)])),
+  ...(extra === null ? {} : (parseExactJson(extra) as object)),
+});
+
+/** All fields are text, except one list. */
+const wireValue = (name: string, value: string | null): unknown =>
+  name === "supportMarginCoins" ? JSON.parse(value ?? "[]") : (value ?? "");
