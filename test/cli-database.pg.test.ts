@@ -60,6 +60,7 @@ test("db keeps the embedded server up until Ctrl-C; sync and status then find th
       "create table mine ()",
       "select 1 from key_salt",
       "select 1 from account_keys",
+      "select 1 from account_users",
       "select lo_create(0)",
       "select pg_advisory_lock(1)",
     ]) {

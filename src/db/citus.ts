@@ -15,50 +15,32 @@ import { onlyRow } from "./sql/only-row.ts";
  */
 export type Placement = "account" | "everywhere" | "coordinator";
 
-/** One for every table of the schema. */
-export const placements: Readonly<Record<keyof typeof tables, Placement>> = {
-  // Distributed first; the others are colocated with it.
-  bills: "account",
-  billRevisions: "account",
-  rejectedBills: "account",
-  windows: "account",
-  streams: "account",
-  typeDays: "account",
-  symbolDays: "account",
-  dayEnds: "account",
-  walletRules: "account",
-  billOrder: "account",
-  ledgerBreaks: "account",
-  breakDecisions: "account",
-  reconciledChains: "account",
-  ltvSnapshots: "account",
-  ltvDebts: "account",
-  ltvCollateral: "account",
-  walletBalances: "account",
+type TableName = keyof typeof tables;
+
+/** The tables whose rows are not on their account's node. */
+const elsewhere: { readonly [name in TableName]?: Placement } = {
   // Joined to the bills of every account.
   businessTypes: "everywhere",
   // A process renews the leases of all its accounts in one statement, which no hanging node may hold up.
   leases: "coordinator",
   // Their unique keys span accounts: they keep one API key and one user from two of them.
-  accountKeys: "coordinator",
-  accountUsers: "coordinator",
-  keySalt: "coordinator",
+  ...{ accountKeys: "coordinator", accountUsers: "coordinator", keySalt: "coordinator" },
   // Read as a whole.
   addedAccounts: "coordinator",
   // Belong to no account.
-  syncRuns: "coordinator",
-  symbols: "coordinator",
-  symbolVersions: "coordinator",
-  contracts: "coordinator",
-  contractVersions: "coordinator",
-  symbolLists: "coordinator",
-  analyticsViews: "coordinator",
+  ...{ syncRuns: "coordinator", analyticsViews: "coordinator", symbolLists: "coordinator" },
+  ...{ symbols: "coordinator", symbolVersions: "coordinator" },
+  ...{ contracts: "coordinator", contractVersions: "coordinator" },
 };
+
+export const placements = Object.fromEntries(
+  Object.keys(tables).map((name) => [name, elsewhere[name as TableName] ?? "account"]),
+) as Readonly<Record<TableName, Placement>>;
 
 /** The tables whose rows are on their account's node. */
 export const distributedTables: ReadonlySet<object> = new Set(
   Object.entries(tables).flatMap(([name, table]) =>
-    placements[name as keyof typeof tables] === "account" ? [table] : [],
+    placements[name as TableName] === "account" ? [table] : [],
   ),
 );
 
@@ -72,12 +54,14 @@ export type Step = {
 /** Distributed first. All other tables are colocated with it, so that one node has all rows of an account. */
 const first = "bills";
 
-const placed = Object.entries(placements).map(([name, placement]) => ({
-  table: getTableName(tables[name as keyof typeof tables]),
-  placement,
+const placed = Object.entries(tables).map(([name, table]) => ({
+  table: getTableName(table),
+  placement: placements[name as TableName],
 }));
 
 const order: readonly Placement[] = ["everywhere", "account", "coordinator"];
+const placeOf = ({ table, placement }: (typeof placed)[number]): number =>
+  order.indexOf(placement) - (table === first ? 0.5 : 0);
 
 /**
  * The steps that distribute a database, in their order, one a table. A step that is done already has
@@ -85,7 +69,7 @@ const order: readonly Placement[] = ["everywhere", "account", "coordinator"];
  */
 export function distributionSteps(known: readonly DistributedTable[]): readonly Step[] {
   return placed
-    .toSorted((a, b) => order.indexOf(a.placement) - order.indexOf(b.placement))
+    .toSorted((a, b) => placeOf(a) - placeOf(b))
     .map(({ table, placement }) => {
       const beside = table === first ? "none" : `public.${first}`;
       const create = {

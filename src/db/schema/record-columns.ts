@@ -5,31 +5,13 @@ import { isoTime } from "../../contract/time.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { msOf, timeFrom, timeText } from "../sql/time-text.ts";
 
-/** A record as the contract reads it: text and null, and fields that have no column. */
-type ReadRecord = object;
-
-export type RecordColumns = {
-  /** `base_coin, quote_coin, …` */
-  readonly list: SQL;
-  /** `kept.base_coin, kept.quote_coin, …` */
-  listOf(table: string): SQL;
-  /** A row of text: 1.0 that becomes 1.00 is a change. */
-  contentOf(table: string): SQL;
-  /** The arrays of these records for `unnest`, in the order of the list. */
-  arraysOf(records: readonly ReadRecord[]): SQL;
-  /** `base_coin::text as "baseCoin", …` */
-  readonly asFields: SQL;
-  /** The same, with times in milliseconds, as the exchange sends them. */
-  readonly asSent: SQL;
-  /** `base_coin = excluded.base_coin, …` */
-  readonly assignments: SQL;
-};
+export type RecordColumns = ReturnType<typeof recordColumns>;
 
 /**
  * The columns that hold a record's fields, as SQL. The table's properties have the names of the
  * contract's fields, so that no list of fields is written twice.
  */
-export function recordColumns(table: PgTable, fields: readonly string[]): RecordColumns {
+export function recordColumns(table: PgTable, fields: readonly string[]) {
   const known = getTableColumns(table);
   const columns = [...fields, "extra"].map((field) => {
     const column = known[field];
@@ -47,25 +29,32 @@ export function recordColumns(table: PgTable, fields: readonly string[]): Record
       sql`, `,
     );
   const named = (text: SQL, field: string) => sql`${text} as ${sql.identifier(field)}`;
-  const arrayOf = (records: readonly ReadRecord[], field: string, type: string) =>
+  const arrayOf = (records: readonly object[], field: string, type: string) =>
     sql`${textArray(records.map((record) => columnText(record, field, type)))}::${sql.raw(elementOf(type))}[]`;
   return {
+    /** `base_coin, quote_coin, …` */
     list: joined((name) => name),
-    listOf: (alias) => joined((name) => `${alias}.${name}`),
-    contentOf: (alias) => sql`row(${asTexts((text) => text, `${alias}.`)})`,
-    arraysOf: (records) =>
+    /** `kept.base_coin, kept.quote_coin, …` */
+    listOf: (alias: string) => joined((name) => `${alias}.${name}`),
+    /** A row of text: 1.0 that becomes 1.00 is a change. */
+    contentOf: (alias: string) => sql`row(${asTexts((text) => text, `${alias}.`)})`,
+    /** The arrays of these records for `unnest`, in the order of the list. */
+    arraysOf: (records: readonly object[]) =>
       sql.join(
         columns.map(({ field, type }) => arrayOf(records, field, type)),
         sql`, `,
       ),
+    /** `base_coin::text as "baseCoin", …` */
     asFields: asTexts(named),
+    /** The same, with times in milliseconds, as the exchange sends them. */
     asSent: asTexts(named, "", msOf),
+    /** `base_coin = excluded.base_coin, …` */
     assignments: joined((name) => `${name} = excluded.${name}`),
   };
 }
 
 /** A field's value as the text that its column is cast from. */
-function columnText(record: ReadRecord, field: string, type: string): string | null {
+function columnText(record: object, field: string, type: string): string | null {
   const value = (record as Readonly<Record<string, unknown>>)[field];
   if (value === null || value === undefined) return null;
   if (type === "json" || type === "jsonb") return sortedJson(value);
