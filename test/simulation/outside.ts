@@ -50,7 +50,9 @@ export function outsideOf(
     now: () => epochMs(Math.floor(time.now())),
     onFault: options.onDatabaseFault,
     ...(beforeCommit && { beforeCommit }),
-    onCommit,
+    onCommit: (statements) => {
+      if (!statements.every(isRead)) onCommit(statements);
+    },
   });
   const exchange = exchangeOf(
     { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
@@ -63,6 +65,9 @@ export function outsideOf(
   );
   return { database, exchange };
 }
+
+const isRead = ([text]: Statements[number]): boolean =>
+  /^\s*(?:begin|select|commit)\b/.test(String(text));
 
 const credentialsOf = ({ account }: Sandbox) => ({
   key: new Secret(account.apiKey),
