@@ -9,7 +9,7 @@ import { renameJobs } from "../fleet/tasks.ts";
 import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
 import { becameText } from "../output/account-remarks.ts";
 import { formatCounted, formatMinute } from "../output/format.ts";
-import { type Columns, type Result, table } from "../output/result.ts";
+import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
 import { readSelected } from "../roster/reachable.ts";
@@ -32,13 +32,11 @@ const columns: Columns<Ledger> = {
     of: ({ stream }) => streamName(stream),
   },
   configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
-  retiredAt: { kind: "time", title: "", of: ({ retiredAt }) => retiredAt },
-  pausedAt: { kind: "time", title: "", of: ({ pausedAt }) => pausedAt },
-  closedAt: { kind: "time", title: "", of: ({ closedAt }) => closedAt },
-  bills: { kind: "count", of: ({ bills }) => bills },
-  completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+  ...fields<Ledger>("time", ["retiredAt", "pausedAt", "closedAt"], ""),
+  ...fields<Ledger>("count", ["bills"]),
+  ...fields<Ledger>("time", ["completeThrough"]),
   completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
-  state: { kind: "text", title: "", of: ({ state }) => state },
+  ...fields<Ledger>("text", ["state"], ""),
   stateSince: { kind: "text", title: "state", isForPeople: true, of: stateText },
 };
 

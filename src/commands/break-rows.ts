@@ -2,7 +2,7 @@ import { type Break, breakKinds } from "../audit/breaks.ts";
 import { epochMs } from "../contract/time.ts";
 import { type AccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import { jsonTime } from "../output/json-times.ts";
-import { type Column, type Columns, type Table, table } from "../output/result.ts";
+import { type Column, type Columns, fields, type Table, table } from "../output/result.ts";
 
 // Breaks, as reconcile, sync and breaks list show them.
 
@@ -23,17 +23,11 @@ const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> 
   title: "",
   of: (entry) => epochOf(entry[key]),
 });
-const value = (key: keyof Marked): Column<Marked> => ({
-  kind: "value",
-  of: (entry) => entry[key],
-});
 
 const columns: Columns<Marked> = {
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
-  breakId: value("breakId"),
-  kind: { kind: "text", of: ({ kind }) => kind },
-  account: value("account"),
-  productType: value("productType"),
+  ...fields<Marked>("text", ["kind"]),
+  ...fields<Marked>("value", ["breakId", "account", "productType"]),
   wallet: {
     kind: "text",
     isForPeople: true,
@@ -43,9 +37,7 @@ const columns: Columns<Marked> = {
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
   happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
-  expected: value("expected"),
-  observed: value("observed"),
-  difference: value("difference"),
+  ...fields<Marked>("value", ["expected", "observed", "difference", "lastGoodBill"]),
   offBy: {
     kind: "amount",
     isForPeople: true,
@@ -55,15 +47,11 @@ const columns: Columns<Marked> = {
       (difference.startsWith("-") ? `${difference.slice(1)} too little` : `${difference} too much`),
   },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
-  lastGoodBill: value("lastGoodBill"),
   because: {
     kind: "text",
     of: ({ kind, explanation }) => explanation || breakKinds[kind],
   },
-  isRetired: value("isRetired"),
-  state: value("state"),
-  note: value("note"),
-  acceptedBy: value("acceptedBy"),
+  ...fields<Marked>("value", ["isRetired", "state", "note", "acceptedBy"]),
   firstSeenAt: time("firstSeenAt"),
   acceptedAt: time("acceptedAt"),
   resolvedAt: time("resolvedAt"),

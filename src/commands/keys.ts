@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { hasSchema } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { type Columns, type Result, table } from "../output/result.ts";
+import { type Columns, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
@@ -85,9 +85,8 @@ function listKeys({ keysFile }: Config): Result {
 
 const columns: Columns<MirrorKey> = {
   name: { kind: "text", title: "key", of: ({ name }) => name },
-  apiKey: { kind: "text", title: "", of: ({ apiKey }) => apiKey },
-  account: { kind: "text", of: ({ account }) => account },
-  productTypes: { kind: "value", of: ({ productTypes }) => productTypes },
+  ...fields<MirrorKey>("value", ["apiKey", "productTypes", "createdAt"]),
+  ...fields<MirrorKey>("text", ["account"]),
   types: {
     kind: "text",
     title: "product types",
@@ -95,7 +94,6 @@ const columns: Columns<MirrorKey> = {
     of: ({ productTypes }) => productTypes?.join(" ") ?? "all",
   },
   gaps: { kind: "text", of: ({ gaps }) => gaps },
-  createdAt: { kind: "text", title: "", of: ({ createdAt }) => createdAt },
   made: { kind: "text", isForPeople: true, of: ({ createdAt }) => createdAt.slice(0, 10) },
 };
 

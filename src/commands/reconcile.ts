@@ -12,7 +12,7 @@ import type { Database } from "../db/connect.ts";
 import { expectedRule } from "../db/sql/expected-rule.ts";
 import type { DifferingDay } from "../ledger/differing-days.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
-import { type Columns, type Result, table } from "../output/result.ts";
+import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
 import { reachableSelection } from "../roster/reachable.ts";
@@ -108,8 +108,7 @@ const chainColumns: Columns<ChainSummary> = {
     kind: "text",
     of: ({ account, productType, coin }) => `${account}/${productType} ${coin}`,
   },
-  bills: { kind: "count", of: ({ bills }) => bills },
-  tested: { kind: "count", of: ({ tested }) => tested },
+  ...fields<ChainSummary>("count", ["bills", "tested"]),
   rounded: {
     kind: "amount",
     of: ({ rounded, rounding }) => (rounded === 0 ? null : `${formatCount(rounded)} (${rounding})`),

@@ -21,6 +21,7 @@ import {
 import { jsonTime, jsonTimeOrNull } from "../output/json-times.ts";
 import {
   type Columns,
+  fields,
   ledgerColumns,
   type Result,
   rowsJson,
@@ -39,18 +40,10 @@ export const shownMax = 100;
 type Parts = Result["parts"];
 
 const findingColumns = (now: EpochMs): Columns<Finding> => ({
-  kind: { kind: "text", of: ({ kind }) => kind },
+  ...fields<Finding>("text", ["kind", "account", "ledger", "coin", "detail"]),
   severity: { kind: "text", of: severityOf },
-  account: { kind: "text", of: ({ account }) => account },
-  ledger: { kind: "text", of: ({ ledger }) => ledger },
-  coin: { kind: "text", of: ({ coin }) => coin },
-  since: { kind: "time", of: ({ since }) => since },
-  until: { kind: "time", of: ({ until }) => until },
-  count: { kind: "count", of: ({ count }) => count },
-  detail: { kind: "text", of: ({ detail }) => detail },
-  breakIds: { kind: "value", of: ({ breakIds }) => breakIds },
-  isDemo: { kind: "value", of: ({ isDemo }) => isDemo },
-  isPaused: { kind: "value", of: ({ isPaused }) => isPaused },
+  ...fields<Finding>("time", ["since", "until"]),
+  ...fields<Finding>("value", ["count", "breakIds", "isDemo", "isPaused"]),
   text: { kind: "text", of: (finding) => sentenceOf(finding, now) },
   remedy: { kind: "text", of: remedyOf },
 });
@@ -113,21 +106,17 @@ export function ledgersTable(
   const columns: Columns<StreamStatus> = {
     ...ledgerColumns(ledgers, ({ stream }) => stream),
     configured: { kind: "value", of: (ledger) => of(ledger)?.isConfigured ?? false },
-    retiredAt: { kind: "time", title: "", of: ({ retiredAt }) => retiredAt },
-    pausedAt: { kind: "time", title: "", of: ({ pausedAt }) => pausedAt },
-    closedAt: { kind: "time", title: "", of: ({ closedAt }) => closedAt },
-    bills: { kind: "count", of: ({ bills }) => bills },
-    rejected: { kind: "count", title: "", of: ({ rejected }) => rejected },
-    completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+    ...fields<StreamStatus>("time", ["retiredAt", "pausedAt", "closedAt", "expiresAt"], ""),
+    ...fields<StreamStatus>("count", ["bills"]),
+    ...fields<StreamStatus>("value", ["rejected"]),
+    ...fields<StreamStatus>("time", ["completeThrough"]),
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
     coverageShare: { kind: "share", title: "read", of: coverageShare },
-    coverage: { kind: "spans", title: "", of: ({ coverage }) => coverage },
+    ...fields<StreamStatus>("spans", ["coverage"], ""),
     unproven: { kind: "spans", title: "", of: ({ unproven }) => unproven },
     behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
     behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },
-    unread: { kind: "spans", of: ({ unread }) => unread },
-    lost: { kind: "spans", of: ({ lost }) => lost },
-    expiresAt: { kind: "time", title: "", of: ({ expiresAt }) => expiresAt },
+    ...fields<StreamStatus>("spans", ["unread", "lost"]),
     expiresIn: {
       kind: "length",
       isForPeople: true,

@@ -6,8 +6,9 @@ import { closedLines, notAvailableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, formatDuration, formatInterval } from "../output/format.ts";
 import { jsonInterval, jsonTime, jsonTimeOrNull } from "../output/json-times.ts";
 import {
-  type Column,
   type Columns,
+  errorColumn,
+  fields,
   ledgerColumns,
   type Result,
   rowsJson,
@@ -31,12 +32,6 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
   stopped: "stopped before the end; run sync again to go on",
   failed: "FAILED",
   held: "NOT begun",
-};
-
-const errorColumn: Column<{ readonly error: unknown }> = {
-  kind: "text",
-  title: "",
-  of: ({ error }) => (error === undefined ? undefined : messageOf(error)),
 };
 
 /** What the run log keeps of a run, and programs are given. */
@@ -97,8 +92,7 @@ export function resultOf(result: SyncResult): Result {
 }
 
 const accountColumns: Columns<AccountReport> = {
-  account: { kind: "text", of: ({ account }) => account },
-  mode: { kind: "text", of: ({ mode }) => mode },
+  ...fields<AccountReport>("text", ["account", "mode"]),
   notAvailable: { kind: "value", of: ({ notAvailable = [] }) => notAvailable },
   closed: {
     kind: "value",
@@ -134,16 +128,11 @@ function sumOf(streams: readonly StreamReport[]): StreamReport {
 function streamColumns(streams: readonly StreamReport[]): Columns<StreamReport> {
   return {
     ...ledgerColumns(streams, ({ stream }) => stream, sumName),
-    new: { kind: "count", of: (row) => row.new },
-    unchanged: { kind: "value", of: ({ unchanged }) => unchanged },
-    restated: { kind: "count", of: ({ restated }) => restated },
-    rejected: { kind: "count", of: ({ rejected }) => rejected },
-    pages: { kind: "value", of: ({ pages }) => pages },
-    requests: { kind: "count", of: ({ requests }) => requests },
-    windows: { kind: "value", of: ({ windows }) => windows },
-    completeThrough: { kind: "time", of: ({ completeThrough }) => completeThrough },
+    ...fields<StreamReport>("count", ["new", "restated", "rejected", "requests"]),
+    ...fields<StreamReport>("value", ["unchanged", "pages", "windows"]),
+    ...fields<StreamReport>("time", ["completeThrough"]),
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
-    lost: { kind: "spans", title: "", of: ({ lost }) => lost },
+    ...fields<StreamReport>("spans", ["lost"], ""),
     error: errorColumn,
   };
 }
@@ -156,10 +145,12 @@ const isNews = ({ stored }: NamedList): boolean =>
 const listColumns: Columns<NamedList> = {
   name: { kind: "text", title: "list", of: ({ name }) => name },
   entries: { kind: "count", of: ({ stored }) => stored?.pairs },
-  new: { kind: "count", of: ({ stored }) => stored?.new },
-  changed: { kind: "count", of: ({ stored }) => stored?.changed },
-  returned: { kind: "count", of: ({ stored }) => stored?.returned },
-  gone: { kind: "count", of: ({ stored }) => stored?.gone },
+  ...Object.fromEntries(
+    (["new", "changed", "returned", "gone"] as const).map((key) => [
+      key,
+      { kind: "count", of: ({ stored }: NamedList) => stored?.[key] },
+    ]),
+  ),
   stored: {
     kind: "text",
     of: ({ stored }) =>
@@ -178,8 +169,7 @@ const isNewLoan = ({ stored }: LoanToValueReport): boolean =>
   stored !== undefined && stored.change !== "unchanged";
 
 const loanColumns: Columns<LoanToValueReport> = {
-  account: { kind: "text", title: "", of: ({ account }) => account },
-  riskUnitId: { kind: "text", title: "", of: ({ riskUnitId }) => riskUnitId },
+  ...fields<LoanToValueReport>("text", ["account", "riskUnitId"], ""),
   name: { kind: "text", title: "risk unit", isForPeople: true, of: riskUnitName },
   ltv: { kind: "amount", of: ({ stored }) => stored?.record.ltv },
   assets: { kind: "amount", title: "assets USDT", of: ({ stored }) => stored?.record.usdtBalance },

@@ -21,19 +21,12 @@ export const allTargets: Targets = new Set(targetNames);
  * @throws UsageError for an unknown word, with the nearest known one.
  */
 export function targetsOf(words: readonly string[] = []): Targets {
-  const wanted = words
-    .flatMap((word) => word.split(","))
-    .map((word) => word.trim())
-    .filter((word) => word !== "")
-    .map(targetOf);
-  return wanted.length === 0 ? allTargets : new Set(wanted);
-}
-
-function targetOf(word: string): Target {
-  const target = targetNames.find((known) => known === word);
-  if (target !== undefined) return target;
-  const meant = didYouMean(word, targetNames) || ` (there are ${targetNames.join(", ")})`;
-  throw new UsageError(`--only "${word}" is not a target of a sync${meant}`);
+  const typed = words.flatMap((word) => word.split(",")).map((word) => word.trim());
+  const targets = targetNames.filter((name) => typed.includes(name));
+  const wrong = typed.find((word) => word !== "" && !targets.some((name) => name === word));
+  if (wrong === undefined) return targets.length === 0 ? allTargets : new Set(targets);
+  const meant = didYouMean(wrong, targetNames) || ` (there are ${targetNames.join(", ")})`;
+  throw new UsageError(`--only "${wrong}" is not a target of a sync${meant}`);
 }
 
 /** Symbols and contracts are public: a sync of nothing else needs no key. */

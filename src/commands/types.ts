@@ -6,7 +6,7 @@ import {
 } from "../db/reference/stored-business-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { type Columns, type Result, table } from "../output/result.ts";
+import { type Columns, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import type { Io } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
@@ -14,9 +14,8 @@ import { openMigrated, readStored } from "./stored.ts";
 
 const columns: Columns<MappedType> = {
   code: { kind: "text", title: "business type", of: ({ code }) => code },
-  category: { kind: "text", of: ({ category }) => category },
-  listedCategory: { kind: "text", title: "", of: ({ listedCategory }) => listedCategory },
-  categoryByUser: { kind: "text", title: "", of: ({ categoryByUser }) => categoryByUser },
+  ...fields<MappedType>("text", ["category"]),
+  ...fields<MappedType>("value", ["listedCategory", "categoryByUser"]),
   by: {
     kind: "text",
     isForPeople: true,

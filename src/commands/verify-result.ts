@@ -6,6 +6,8 @@ import { jsonInterval } from "../output/json-times.ts";
 import {
   type Column,
   type Columns,
+  errorColumn,
+  fields,
   ledgerColumns,
   type Result,
   rowsJson,
@@ -164,23 +166,16 @@ export function streamsTable(verification: Verification): Table {
   const columns: Columns<StreamVerification> = {
     ...ledgerColumns(streams, ({ stream }) => stream),
     read: { kind: "spans", title: "", of: ({ span }) => span },
-    compared: { kind: "count", of: ({ compared }) => compared },
-    requests: { kind: "value", of: ({ requests }) => requests },
+    ...fields<StreamVerification>("count", ["compared"]),
+    ...fields<StreamVerification>("value", ["requests"]),
     ...Object.fromEntries([...kinds, "repaired" as const].map((kind) => [kind, countOf(kind)])),
     error: errorColumn,
   };
   return table("streams", columns, streams);
 }
 
-const errorColumn: Column<{ readonly error: unknown }> = {
-  kind: "text",
-  title: "",
-  of: ({ error }) => (error === undefined ? undefined : messageOf(error)),
-};
-
 const accountColumns: Columns<AccountVerification> = {
-  account: { kind: "text", of: ({ account }) => account },
-  recounted: { kind: "value", of: ({ recounted }) => recounted },
+  ...fields<AccountVerification>("value", ["account", "recounted"]),
   error: errorColumn,
 };
 
@@ -188,10 +183,10 @@ export const recountText = ({ counted, stored, ...stream }: BillCount): string =
   `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
   "are stored, and status shows these from now on";
 
-const valueAt = (key: string): Column<Finding> => ({
-  kind: "value",
-  of: (finding) => (finding as Readonly<Record<string, unknown>>)[key],
-});
+/** Fields that only some kinds have. */
+type Details = {
+  readonly [key in "fields" | "reason" | "fault" | "isRepaired" | "isAccepted"]: unknown;
+};
 
 const findingColumns: Columns<Finding> = {
   account: { kind: "text", title: "", of: ({ stream }) => stream.account },
@@ -200,13 +195,11 @@ const findingColumns: Columns<Finding> = {
   kind: { kind: "text", title: "differs", of: ({ kind }) => kind },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   cTime: { kind: "time", title: "time", of: (one) => ("cTime" in one ? one.cTime : null) },
-  cTimeMs: valueAt("cTime"),
+  cTimeMs: { kind: "value", of: (one) => ("cTime" in one ? one.cTime : null) },
   what: { kind: "text", isForPeople: true, of: whatOf },
-  fields: valueAt("fields"),
-  reason: valueAt("reason"),
-  fault: valueAt("fault"),
-  isRepaired: valueAt("isRepaired"),
-  isAccepted: valueAt("isAccepted"),
+  ...(fields<Details>("value", [
+    ...(["fields", "reason", "fault", "isRepaired", "isAccepted"] as const),
+  ]) as unknown as Columns<Finding>),
 };
 
 function whatOf(finding: Finding): string {

@@ -19,12 +19,11 @@ export type ClosedRemark = ClosedTime & { readonly stream: Stream; readonly clos
 /**
  * Lines that say which streams are closed, up to when they are complete, and what was not read of them.
  * Streams of an account for which all of this is equal share a line.
- * @param now the exchange's time. Default when they were closed.
  */
-export function closedLines(closed: readonly ClosedRemark[], now?: EpochMs): readonly string[] {
+export function closedLines(closed: readonly ClosedRemark[]): readonly string[] {
   const byAccount = Map.groupBy(closed, ({ stream }) => stream.account).values();
   return [...byAccount].flatMap((own) => {
-    const remarks = own.flatMap((one) => remarksOf(one, now).map((text) => ({ text, ...one })));
+    const remarks = own.flatMap((one) => remarksOf(one).map((text) => ({ text, ...one })));
     const alike = Map.groupBy(remarks, ({ text }) => text);
     return [...alike].map(
       ([text, those]) => `${streamNames(those.map(({ stream }) => stream))}: ${text}`,
@@ -35,11 +34,8 @@ export function closedLines(closed: readonly ClosedRemark[], now?: EpochMs): rea
 // The most unread times shown to a person for each stream. JSON has all.
 const unreadShownMax = 5;
 
-function remarksOf(
-  { stream, closedAt, through, unread }: ClosedRemark,
-  now = closedAt,
-): readonly string[] {
-  const lost = behindHorizon(unread, now);
+function remarksOf({ stream, closedAt, through, unread }: ClosedRemark): readonly string[] {
+  const lost = behindHorizon(unread, closedAt);
   const notRead = [
     ...lost.map((time) => ({ time, why: ": lost, since it is older than the exchange's 90 days" })),
     ...subtract(unread, lost).map((time) => ({

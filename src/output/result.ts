@@ -1,4 +1,5 @@
 import type { EpochMs } from "../contract/time.ts";
+import { messageOf } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import { formatCount, formatDuration, formatLength, formatMinute, formatTable } from "./format.ts";
@@ -56,6 +57,26 @@ type ColumnOf<Row, Kind extends keyof Kinds> = {
 };
 export type Column<Row> = { [Kind in keyof Kinds]: ColumnOf<Row, Kind> }[keyof Kinds];
 export type Columns<Row> = Readonly<Record<string, Column<Row>>>;
+
+/** Columns of a row's fields, under their own names. */
+export const fields = <Row>(
+  kind: keyof Kinds,
+  keys: readonly (keyof Row & string)[],
+  title?: "",
+): Columns<Row> =>
+  Object.fromEntries(
+    keys.map((key) => [
+      key,
+      { kind, of: (row: Row) => row[key], ...(title !== undefined && { title }) } as Column<Row>,
+    ]),
+  );
+
+/** The message of a row's error, for programs. */
+export const errorColumn: Column<{ readonly error?: unknown }> = {
+  kind: "text",
+  title: "",
+  of: ({ error }) => (error === undefined ? undefined : messageOf(error)),
+};
 
 /** Rows with the same columns. One without a name is for people only. */
 export type Table = {
