@@ -1,5 +1,5 @@
 import { runCommandLine } from "./commands/command-line.ts";
-import { type ExitCode, fail, type Io, tell } from "./commands/io.ts";
+import { type ExitCode, fail, type Io, note } from "./commands/io.ts";
 import { messageOf, ReportableError, StoppedError } from "./errors.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
@@ -72,7 +72,7 @@ function watchDefects(): void {
 function keepTlsVerified(): void {
   if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return;
   delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
-  tell(
+  note(
     io,
     "NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are verified. To trust another " +
       "authority, set NODE_EXTRA_CA_CERTS=FILE for the exchange, and sslrootcert=FILE in " +

@@ -120,7 +120,7 @@ test("--json gives the same checks to a program; --account takes one account", a
   const end = await at.doctor("--json", "--account", "b");
   const { outcome, checks } = JSON.parse(end.stdout);
   expect(outcome).toBe("ok");
-  expect(checks[0]).toEqual({ status: "ok", name: "config", found: "2 accounts configured" });
+  expect(checks[0]).toEqual({ status: "ok", name: "config", result: "2 accounts configured" });
   const names = checks.map(({ name }: { name: string }) => name);
   expect(names).toContain("account b");
   expect(names).not.toContain("account a");

@@ -10,11 +10,11 @@ test("less than 1 GiB free for the embedded server is warned of", () => {
   expect(diskCheck("./data", gibibyte, 12.5 * 1_024 ** 2)).toEqual({
     status: "ok",
     name: "disk",
-    found: "1,024 MiB free in ./data, the database takes 12 MiB",
+    result: "1,024 MiB free in ./data, the database takes 12 MiB",
   });
   expect(diskCheck("./data", gibibyte - 1)).toMatchObject({
     status: "warn",
-    found: "1,023 MiB free in ./data",
+    result: "1,023 MiB free in ./data",
     remedy: expect.stringContaining("free some space"),
   });
 });
@@ -24,7 +24,7 @@ test("a disk that is too full for the database to write fails", () => {
   expect(diskCheck("./data", needed).status).toBe("warn");
   expect(diskCheck("./data", needed - 1)).toMatchObject({
     status: "FAIL",
-    found: "63 MiB free in ./data: too little for the database to write",
+    result: "63 MiB free in ./data: too little for the database to write",
     remedy: expect.stringContaining("free some space"),
   });
 });
@@ -42,14 +42,14 @@ test("product types that are refused alike are named together, and those that ar
   expect(keyCheck("a", tried)).toEqual({
     status: "FAIL",
     name: "account a",
-    found:
+    result:
       "a classic account; its key reads bills of USDT-FUTURES; refused: COIN-FUTURES and " +
       "USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
   });
   expect(keyCheck("a", { ...tried, readsAll: true })).toEqual({
     status: "ok",
     name: "account a",
-    found:
+    result:
       "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product; the exchange did not tell whose key it is, nor what it may do: the key of a classic account needs the right to read spot for it",
   });
   expect(keyCheck("a", { ...tried, readsAll: true, read: [] }).status).toBe("FAIL");
@@ -87,7 +87,7 @@ test.each([
   expect(check).toEqual({
     status,
     name: "account a",
-    found: `a unified account; its key reads bills of UTA-SPOT; user 12's; ${text}`,
+    result: `a unified account; its key reads bills of UTA-SPOT; user 12's; ${text}`,
     ...(remedy && { remedy }),
   });
 });
@@ -95,11 +95,11 @@ test.each([
 test("a clock more than 5 s off is warned of, and no error: the exchange's is signed with", () => {
   expect(clockCheck(5_000)).toMatchObject({
     status: "ok",
-    found: expect.stringContaining("5.0 s behind"),
+    result: expect.stringContaining("5.0 s behind"),
   });
   expect(clockCheck(-5_000)).toMatchObject({
     status: "ok",
-    found: expect.stringContaining("5.0 s ahead of"),
+    result: expect.stringContaining("5.0 s ahead of"),
   });
   expect(clockCheck(5_001)).toMatchObject({
     status: "warn",
@@ -107,7 +107,7 @@ test("a clock more than 5 s off is warned of, and no error: the exchange's is si
   });
   expect(clockCheck(-90_000)).toMatchObject({
     status: "warn",
-    found: expect.stringContaining("1 m 30 s ahead of"),
+    result: expect.stringContaining("1 m 30 s ahead of"),
   });
   expect(clockCheck(undefined)).toMatchObject({ status: "warn" });
 });
@@ -116,10 +116,10 @@ test("migrations that sync applies by itself are no failure", () => {
   expect(migrationsCheck({ applied: 3, pending: 0, areViewsOld: false }).status).toBe("ok");
   expect(migrationsCheck({ applied: 0, pending: 3, areViewsOld: false })).toMatchObject({
     status: "warn",
-    found: "none applied yet",
+    result: "none applied yet",
   });
   expect(migrationsCheck({ applied: 2, pending: 1, areViewsOld: false })).toMatchObject({
     status: "warn",
-    found: "1 migration to apply",
+    result: "1 migration to apply",
   });
 });

@@ -191,7 +191,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   const { checks } = JSON.parse(examined.stdout);
   expect(examined, examined.stderr).toMatchObject({ code: 1 });
   expect(checks.filter(({ status }: { status: string }) => status === "FAIL")).toMatchObject([
-    { name: "rows", found: expect.stringMatching(/^south: its rows cannot be read /) },
+    { name: "rows", result: expect.stringMatching(/^south: its rows cannot be read /) },
   ]);
   for (const name of others.map((account) => `account ${account}`))
     expect(checks).toContainEqual(expect.objectContaining({ name, status: "ok" }));

@@ -34,7 +34,7 @@ test("one that this program cannot live with, too", async () => {
 test("doctor warns of a low limit before it is met", async () => {
   expect(openFilesCheck(256)).toMatchObject({
     status: "warn",
-    found: "this process may have 256 open",
+    result: "this process may have 256 open",
     remedy: expect.stringContaining(remedy),
   });
   expect(openFilesCheck(1_024)).toBeUndefined();

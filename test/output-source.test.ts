@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 const uses = /\bio\.(?:out|err)\b|\bprocess\.std(?:out|err)\b|\bconsole\b|\b_rawDebug\b/;
 
-test("what goes to a terminal goes through print and tell, which spell out what it would act on", () => {
+test("what goes to a terminal goes through print and note, which spell out what it would act on", () => {
   const users = globSync("src/**/*.{ts,js}").filter((path) =>
     uses.test(readFileSync(path, "utf8")),
   );
@@ -15,7 +15,7 @@ test("what goes to a terminal goes through print and tell, which spell out what 
     "src/commands/demo.ts",
     // Asks whether the output is a terminal.
     "src/commands/export.ts",
-    // Defines print, tell and the like.
+    // Defines print, note and the like.
     "src/commands/io.ts",
     // Writes an export, byte for byte where the output is not a terminal.
     "src/commands/output-file.ts",

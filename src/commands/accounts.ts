@@ -15,7 +15,7 @@ import type { Config } from "../roster/config.ts";
 import { readSelected } from "../roster/reachable.ts";
 import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
-import { type ExitCode, type Io, print, tell } from "./io.ts";
+import { type ExitCode, type Io, note, print } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 import { openMigrated, readStored, withUnreachable } from "./stored.ts";
@@ -120,7 +120,7 @@ async function addCommand(
     throw new UsageError(`account ${name} was added before; bill-sync accounts list shows all`);
   }
   if (config.added !== undefined) return done(`account ${name} is added: the next sync reads it`);
-  tell(
+  note(
     io,
     "no credential source of added accounts is configured: set ACCOUNTS_FILE " +
       'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}; where it names a ' +
@@ -216,7 +216,7 @@ async function renameCommand(config: Config, io: Io, from: string, to: string): 
     database.db,
     { from, to },
     {
-      onWait: (message) => tell(io, message),
+      onWait: (message) => note(io, message),
       signal: io.signal,
       besides: (tx) => renameJobs(tx, { from, to }),
     },

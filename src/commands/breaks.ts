@@ -32,7 +32,7 @@ const listCommand = (config: Config, io: Io, { all: isAll, ...which }: ListWords
     const isOpen = rejected.length > 0 || breaks.some(({ state }) => state === "open");
     const more = rejected.length - rowsShownMax;
     const none = isAll
-      ? "no break was ever found"
+      ? "no break was ever recorded"
       : "nothing is open; --all lists what is accepted or resolved";
     const parts = [
       ...(breaks.length + rejected.length === 0 ? [none] : []),
@@ -91,7 +91,7 @@ async function decideCommand(
 }
 
 /**
- * @param make returns the names that were not found; then nothing was changed.
+ * @param make returns the names that nobody has; then nothing was changed.
  * @throws UsageError for such names; DatabaseError if they may be of accounts whose rows cannot be read.
  */
 async function change(

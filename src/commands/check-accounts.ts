@@ -29,9 +29,9 @@ export async function checkAccounts(
     for (const account of accounts) {
       signal.throwIfAborted();
       const before = await readBreaks(db, { accounts: [account], productTypes: undefined });
-      const known = new Set(before.map(({ breakId }) => breakId));
+      const idsBefore = new Set(before.map(({ breakId }) => breakId));
       const checked = await reconcileAccount(db, account, { isFull: false });
-      opened.push(...checked.breaks.filter(({ breakId }) => !known.has(breakId)));
+      opened.push(...checked.breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
       open += checked.breaks.length;
       chains += checked.chains.length;
     }

@@ -21,7 +21,7 @@ import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { type ExitCode, type Io, print, printSummary, stopped, tell } from "./io.ts";
+import { type ExitCode, type Io, note, print, printSummary, stopped } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { fileOutput, refuseTakenOutput } from "./output-file.ts";
 import { migratedText, openMigrated, openWritable } from "./stored.ts";
@@ -62,7 +62,7 @@ async function urlCommand(
   const rights = write
     ? "may change everything"
     : "only reads (--write prints one that may also write)";
-  tell(io, `this address ${rights}; the embedded Postgres is up until Ctrl-C`);
+  note(io, `this address ${rights}; the embedded Postgres is up until Ctrl-C`);
   await stopped(io.signal);
   return 0;
 }
@@ -156,9 +156,9 @@ async function distributeCommand(
 ): Promise<Result | ExitCode> {
   await using database = await openWritable(config, io);
   const { db } = database;
-  const known = await readDistribution(db);
-  if (known === undefined && !isDryRun) throw extensionMissing();
-  const steps = distributionSteps(known ?? []);
+  const distribution = await readDistribution(db);
+  if (distribution === undefined && !isDryRun) throw extensionMissing();
+  const steps = distributionSteps(distribution ?? []);
   if (isDryRun) return done(steps.map(stepText).join("\n"));
   await migrate(database.url.reveal());
   for (const step of steps) {

@@ -14,32 +14,32 @@ import type { DatabaseConfig } from "../roster/config.ts";
 import type { Io } from "./io.ts";
 import { openWritable, placeOf } from "./stored.ts";
 
-/** What a check found, and what to do about it. */
+/** The result of a check, and what to do about it. */
 export type Check = {
   /** `warn`: everything works, but somebody should look. */
   readonly status: "ok" | "warn" | "FAIL";
   readonly name: string;
-  readonly found: string;
-  /** Absent if nothing is to be done, or if `found` says what to do. */
+  readonly result: string;
+  /** Absent if nothing is to be done, or if `result` says what to do. */
   readonly remedy?: string;
 };
 
-export type Tell = (check: Check) => void;
+export type Report = (check: Check) => void;
 
-export const ok = (name: string, found: string): Check => ({ status: "ok", name, found });
+export const ok = (name: string, result: string): Check => ({ status: "ok", name, result });
 
 /** A check that an error stopped. The messages of this program name the remedy. */
 export const failed = (name: string, thrown: unknown): Check => ({
   status: "FAIL",
   name,
-  found: messageOf(explained(firstThrown(thrown))),
+  result: messageOf(explained(firstThrown(thrown))),
 });
 
 /** Runs a check that may throw an error, or find nothing to check. */
-export const checked = <Found extends Check | undefined>(
+export const checked = <Done extends Check | undefined>(
   name: string,
-  check: () => Promise<Found>,
-): Promise<Found | Check> => check().catch((error: unknown) => failed(name, error));
+  check: () => Promise<Done>,
+): Promise<Done | Check> => check().catch((error: unknown) => failed(name, error));
 
 // A user waits for the answer. The driver waits ten seconds longer.
 const statementMaxMs = 10 * secondMs;
@@ -49,21 +49,22 @@ const statementMaxMs = 10 * secondMs;
  */
 export async function checkDatabase(
   where: DatabaseConfig,
-  tell: Tell,
+  report: Report,
   io: Io,
 ): Promise<CommandDatabase | undefined> {
   const opened = openWritable({ database: where }, io, { statementMaxMs });
   const database = await opened.catch((error: unknown) => {
-    tell(failed("database", error));
+    report(failed("database", error));
     return undefined;
   });
   if (database !== undefined) {
     const { db, url } = database;
     const place = "url" in where ? placeOf(url.reveal()) : "embedded";
-    tell(await checked("database", () => checkServer(db, place)));
-    tell(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
+    report(await checked("database", () => checkServer(db, place)));
+    report(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
   }
-  if ("dataDir" in where) tell(await checked("disk", () => checkDisk(where.dataDir, database?.db)));
+  if ("dataDir" in where)
+    report(await checked("disk", () => checkDisk(where.dataDir, database?.db)));
   return database;
 }
 
@@ -83,7 +84,9 @@ export function migrationsCheck({ applied, pending, areViewsOld }: MigrationStat
   return {
     status: "warn",
     name,
-    found: areViewsOld ? "the views of schema analytics are of another version of bill-sync" : left,
+    result: areViewsOld
+      ? "the views of schema analytics are of another version of bill-sync"
+      : left,
     remedy: "run bill-sync sync, which applies them first, or bill-sync db migrate",
   };
 }
@@ -106,12 +109,12 @@ async function checkDisk(dataDir: string, db: Database | undefined): Promise<Che
 
 export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: number): Check {
   const taken = takenBytes === undefined ? "" : `, the database takes ${inMebibytes(takenBytes)}`;
-  const found = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
-  if (freeBytes >= freeMin) return ok("disk", found);
+  const result = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
+  if (freeBytes >= freeMin) return ok("disk", result);
   const remedy = "free some space, or let DATA_DIR name a folder on a larger disk";
-  if (freeBytes >= neededMin) return { status: "warn", name: "disk", found, remedy };
-  const full = `${found}: too little for the database to write`;
-  return { status: "FAIL", name: "disk", found: full, remedy };
+  if (freeBytes >= neededMin) return { status: "warn", name: "disk", result, remedy };
+  const full = `${result}: too little for the database to write`;
+  return { status: "FAIL", name: "disk", result: full, remedy };
 }
 
 const inMebibytes = (bytes: number): string => `${formatCount(Math.floor(bytes / mebibyte))} MiB`;

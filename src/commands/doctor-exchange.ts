@@ -24,14 +24,14 @@ import type { Config } from "../roster/config.ts";
 import { askKeyInfo, askMode, refuseNothing } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import { isOfProductType } from "../sync/failure-scope.ts";
-import { type Check, checked, failed, ok, type Tell } from "./doctor-database.ts";
+import { type Check, checked, failed, ok, type Report } from "./doctor-database.ts";
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
   config: Pick<Config, "baseUrl" | "locale" | "accounts">,
   /** A migrated database; undefined if it is not migrated or cannot be reached. */
   db: Database | undefined,
-  tell: Tell,
+  report: Report,
   signal: AbortSignal,
 ): Promise<void> {
   await using access = openExchangeAccess();
@@ -40,11 +40,11 @@ export async function checkExchange(
     await askOnce(client, signal)(symbols, { symbol: "BTCUSDT" });
   } catch (error) {
     // Every account's check would fail with the same error.
-    tell(failed("exchange", error));
+    report(failed("exchange", error));
     return;
   }
-  tell(ok("exchange", `${config.baseUrl.origin} answers`));
-  tell(clockCheck(exchangeClock.offsetMs()));
+  report(ok("exchange", `${config.baseUrl.origin} answers`));
+  report(clockCheck(exchangeClock.offsetMs()));
   const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
   const check = async (wanted: Account): Promise<readonly Check[]> => {
     const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
@@ -53,7 +53,7 @@ export async function checkExchange(
     const uid = account.uid ?? users.get(account.name);
     return checkAccount({ exchange, db, signal, uid }, account);
   };
-  for (const found of await readSideBySide(config.accounts, check)) found.map(tell);
+  for (const result of await readSideBySide(config.accounts, check)) result.map(report);
 }
 
 const noUsers: Users = new Map();
@@ -71,14 +71,14 @@ export function clockCheck(offsetMs: number | undefined): Check {
   const name = "clock";
   if (offsetMs === undefined) {
     const remedy = "check that EXCHANGE_BASE_URL is the exchange's address";
-    return { status: "warn", name, found: "the exchange's answer has no time", remedy };
+    return { status: "warn", name, result: "the exchange's answer has no time", remedy };
   }
   const duration = formatDuration(Math.abs(offsetMs));
-  const found = `this machine is ${duration} ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
-  if (Math.abs(offsetMs) <= skewMax) return ok(name, found);
+  const result = `this machine is ${duration} ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
+  if (Math.abs(offsetMs) <= skewMax) return ok(name, result);
   const remedy =
     "set the clock, for example by NTP; until then requests are signed with the exchange's time";
-  return { status: "warn", name, found, remedy };
+  return { status: "warn", name, result, remedy };
 }
 
 type AccountDeps = {
@@ -116,16 +116,16 @@ async function checkAccount(
       const proving = { exchange, signal, assertHeld, onFailure: () => undefined };
       const answer = { ...tried, productTypes: tried.read };
       const { text } = await accountKey.prove(proving, answer);
-      return text === undefined ? key : { ...key, found: `${key.found}; ${text}` };
+      return text === undefined ? key : { ...key, result: `${key.result}; ${text}` };
     };
     return await withLoanToValue(deps, account, await checked(check, proved));
   } catch (error) {
     if (error instanceof AccountHeldError)
-      return [{ status: "warn", name: check, found: `its key was not tried, ${error.message}` }];
+      return [{ status: "warn", name: check, result: `its key was not tried, ${error.message}` }];
     if (!lacksRight(error)) return [failed(check, error)];
-    const found =
+    const result =
       "its key was not tried, this database user may not see whether a sync of the account runs";
-    return [{ status: "warn", name: check, found, remedy: "run doctor as the user that syncs" }];
+    return [{ status: "warn", name: check, result, remedy: "run doctor as the user that syncs" }];
   }
 }
 
@@ -237,10 +237,10 @@ export function keyCheck(account: string, tried: TriedKey): Check {
   const refusals = [...alike].map(
     ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
   );
-  const found = `a ${mode} account; its key ${able}`;
+  const result = `a ${mode} account; its key ${able}`;
   if (refusals.length > 0 && (read.length === 0 || !readsAll))
-    return { status: "FAIL", name, found: `${found}; refused: ${refusals.join("; ")}` };
-  const parts = [found, ...refusals.map((text) => `not available to it: ${text}`)];
+    return { status: "FAIL", name, result: `${result}; refused: ${refusals.join("; ")}` };
+  const parts = [result, ...refusals.map((text) => `not available to it: ${text}`)];
   const rights = keyRightsText(info);
   parts.push(rights.text);
   const remedies = rights.remedy === undefined ? [] : [rights.remedy];
@@ -250,7 +250,7 @@ export function keyCheck(account: string, tried: TriedKey): Check {
     remedies.push("correct its uid, by which accounts of one user take turns");
   }
   if (remedies.length === 0) return ok(name, parts.join("; "));
-  return { status: "warn", name, found: parts.join("; "), remedy: remedies.join("; ") };
+  return { status: "warn", name, result: parts.join("; "), remedy: remedies.join("; ") };
 }
 
 const listed = (words: readonly string[]): string =>

@@ -28,7 +28,7 @@ import { reachableSelection } from "../roster/reachable.ts";
 import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { accountsToRead } from "../roster/to-read.ts";
-import { type Check, checkDatabase, checked, failed, ok, type Tell } from "./doctor-database.ts";
+import { type Check, checkDatabase, checked, failed, ok, type Report } from "./doctor-database.ts";
 import { checkExchange } from "./doctor-exchange.ts";
 import { type ExitCode, print, stopped } from "./io.ts";
 import { accountOption, type Define, jsonOption, type Program, type Which } from "./options.ts";
@@ -55,34 +55,34 @@ async function examine(
   { account = [] }: Which,
 ): Promise<Result | ExitCode> {
   const checks: Check[] = [];
-  const tell = (check: Check | undefined) => {
+  const report = (check: Check | undefined) => {
     if (check === undefined) return;
     checks.push(check);
     // Each as soon as it is there: some take seconds.
     if (!io.isJson) print(io, lineOf(check));
   };
-  tell(openFilesCheck(openFilesMax()));
-  const { config, database: where } = checkConfig(readEnvironment, tell);
+  report(openFilesCheck(openFilesMax()));
+  const { config, database: where } = checkConfig(readEnvironment, report);
   const wanted = config && narrowed(config, { accounts: account, productTypes: [] });
-  await using database = where && (await checkDatabase(where, tell, io));
+  await using database = where && (await checkDatabase(where, report, io));
   const db = await migrated(database);
-  const accounts = db && (await checkRows(db, config, tell));
-  tell(db && (await checked("workers", () => checkWorkers(db))));
-  const configured = wanted && (await accountsToTry(wanted, db, accounts, tell));
-  if (configured !== undefined) await checkExchange(configured, db, tell, io.signal);
+  const accounts = db && (await checkRows(db, config, report));
+  report(db && (await checked("workers", () => checkWorkers(db))));
+  const configured = wanted && (await accountsToTry(wanted, db, accounts, report));
+  if (configured !== undefined) await checkExchange(configured, db, report, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");
   const exit = isWell ? 0 : 1;
   return io.isJson ? { data: { outcome: isWell ? "ok" : "FAIL", checks }, parts: [], exit } : exit;
 }
 
-const lineOf = ({ status, name, found, remedy }: Check): string =>
-  `${status.padEnd(4)}  ${name.padEnd(15)}  ${found}${remedy === undefined ? "" : `; ${remedy}`}`;
+const lineOf = ({ status, name, result, remedy }: Check): string =>
+  `${status.padEnd(4)}  ${name.padEnd(15)}  ${result}${remedy === undefined ? "" : `; ${remedy}`}`;
 
 /** Reports the limit only if it is too low, which is rare. */
 export function openFilesCheck(max: number | undefined): Check | undefined {
   if (max === undefined || max >= openFilesNeeded) return undefined;
-  const found = `this process may have ${max} open`;
-  return { status: "warn", name: "open files", found, remedy: openFilesRemedy };
+  const result = `this process may have ${max} open`;
+  return { status: "warn", name: "open files", result, remedy: openFilesRemedy };
 }
 
 /**
@@ -91,27 +91,27 @@ export function openFilesCheck(max: number | undefined): Check | undefined {
  */
 function checkConfig(
   readEnvironment: () => Environment,
-  tell: Tell,
+  report: Report,
 ): { readonly config?: Config; readonly database?: DatabaseConfig } {
   const name = "config";
   let environment: Environment | undefined;
   try {
     environment = readEnvironment();
-    tellExposure("env file", ".env", envFileExposure(), tell);
+    reportExposure("env file", ".env", envFileExposure(), report);
     const config = readConfig(environment, { credentials: true });
-    tell(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
+    report(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
     const path = environment["ACCOUNTS_FILE"]?.trim();
-    if (path) tellExposure("accounts file", path, config.warnings, tell);
+    if (path) reportExposure("accounts file", path, config.warnings, report);
     return { config, database: config.database };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    for (const found of error.faults) tell({ status: "FAIL", name, found });
+    for (const result of error.faults) report({ status: "FAIL", name, result });
   }
   if (!existsSync(".env"))
-    tell({
+    report({
       status: "warn",
       name: "env file",
-      found: `there is no ${resolve(".env")}`,
+      result: `there is no ${resolve(".env")}`,
       remedy: "create it as .env.example shows, or set these variables in the environment",
     });
   try {
@@ -124,14 +124,14 @@ function checkConfig(
 }
 
 /** @param warnings undefined where the file holds no credential. */
-function tellExposure(
+function reportExposure(
   name: string,
   path: string,
   warnings: readonly string[] | undefined,
-  tell: Tell,
+  report: Report,
 ): void {
-  for (const found of warnings ?? []) tell({ status: "warn", name, found });
-  if (warnings?.length === 0) tell(ok(name, `${path} shows no credential to other users`));
+  for (const result of warnings ?? []) report({ status: "warn", name, result });
+  if (warnings?.length === 0) report(ok(name, `${path} shows no credential to other users`));
 }
 
 /** The database, if its tables can be read. */
@@ -148,17 +148,17 @@ async function migrated(database: CommandDatabase | undefined): Promise<Database
 async function checkRows(
   db: Database,
   config: Config | undefined,
-  tell: Tell,
+  report: Report,
 ): Promise<readonly string[] | undefined> {
   try {
     const configured = config ?? { accounts: [], accountNames: [], namesAccounts: false };
     const { selection, unreachable } = await reachableSelection(db, configured, everyLedger);
     const remedy = "see to that node; until then nothing below speaks of these accounts";
-    for (const found of unreachableLines(unreachable))
-      tell({ status: "FAIL", name: "rows", found, remedy });
+    for (const result of unreachableLines(unreachable))
+      report({ status: "FAIL", name: "rows", result, remedy });
     return selection.accounts;
   } catch (error) {
-    tell(failed("rows", error));
+    report(failed("rows", error));
     return undefined;
   }
 }
@@ -175,7 +175,7 @@ async function checkWorkers(db: Queryable): Promise<Check | undefined> {
   return {
     status: "warn",
     name: "workers",
-    found:
+    result:
       `${workerName(first[0])} and ${workerName(first[1])}${more} seem to send from one address, and ` +
       "each uses its whole rate limit",
     remedy: "start them with the same --egress NAME, or ignore this if their addresses differ",
@@ -189,11 +189,11 @@ async function accountsToTry(
   wanted: Config,
   db: Database | undefined,
   accounts: readonly string[] | undefined,
-  tell: Tell,
+  report: Report,
 ): Promise<Config> {
   const read = db && (await accountsToRead(db, wanted, accounts).catch(ignoreDatabase));
   if (read === undefined) return wanted;
-  for (const found of read.notices) tell(ok("not read", found));
+  for (const result of read.notices) report(ok("not read", result));
   return read.config;
 }
 

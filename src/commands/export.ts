@@ -11,7 +11,7 @@ import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/reachable.ts";
 import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
 import { type ExportPlan, planExport } from "./export-plan.ts";
-import { type ExitCode, type Io, tell } from "./io.ts";
+import { type ExitCode, type Io, note } from "./io.ts";
 import { accountOption, type Define, formatOption, productOption } from "./options.ts";
 import {
   fileOutput,
@@ -37,7 +37,7 @@ export async function exportCommand(
       `${options.format} is a binary format: name a file with --output, or use a pipe`,
     );
   }
-  const say = (message: string) => tell(io, message);
+  const say = (message: string) => note(io, message);
   await using stored = await openStored(config, io);
   const { db } = stored;
   if (db === undefined) throw new ReportableError(nothingStored(config));

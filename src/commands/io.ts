@@ -56,7 +56,7 @@ export const printSummary = (io: Io, text: string): void => {
 };
 
 /** Prints a message that is no result. */
-export const tell = (io: Io, message: string): void => {
+export const note = (io: Io, message: string): void => {
   io.err.write(`${printable(asTyped(io, message))}\n`);
 };
 
@@ -90,7 +90,7 @@ export function fail(io: Io, thrown: unknown): ExitCode {
   const error = explained(firstThrown(thrown));
   const defect = `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
   const unforeseen = isOutOfFiles(error) ? `${messageOf(error)}: ${openFilesRemedy}` : defect;
-  tell(io, error instanceof ReportableError ? messageOf(error) : unforeseen);
+  note(io, error instanceof ReportableError ? messageOf(error) : unforeseen);
   const { exitCode } = exitOfThrown(error);
   if (io.isJson) printErrorJson(io, error, exitCode);
   return exitCode;

@@ -7,7 +7,7 @@ import type { Config } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
 import { changeKeys, type MirrorKey, newKey, readKeys } from "../serve/keys/key-file.ts";
-import { type Io, tell } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type Define, jsonOption, productOption, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
 
@@ -30,7 +30,7 @@ async function addKey(config: Config, io: Io, name: string, words: NewKeyWords):
   });
   const { apiKey, apiSecret, apiPassphrase } = key;
   const data = { apiKey, apiSecret, apiPassphrase };
-  tell(
+  note(
     io,
     `reads ${account}; it is not shown again, and a running server accepts it within a second`,
   );

@@ -23,12 +23,12 @@ export async function refuseTakenOutput(
   force: boolean,
   shown = `--output ${path}`,
 ): Promise<void> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+  const file = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw new UsageError(`${shown} cannot be written (${error.message})`);
   });
-  if (found === undefined) return;
-  if (!found.isFile()) throw new UsageError(`${shown} is not a file; name one`);
+  if (file === undefined) return;
+  if (!file.isFile()) throw new UsageError(`${shown} is not a file; name one`);
   if (!force) throw new UsageError(`${shown} exists; add --force to replace it`);
 }
 

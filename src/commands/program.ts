@@ -4,7 +4,7 @@ import { withShortWords } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
 import { programVersion } from "../version.ts";
-import { answer, type ExitCode, fail, type Io, print, printErrorJson, tell } from "./io.ts";
+import { answer, type ExitCode, fail, type Io, note, print, printErrorJson } from "./io.ts";
 import type { Define, Program, ProgramDeps } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
@@ -136,9 +136,9 @@ function openProgram(io: Io): Command {
     .version(programVersion(), "--version", "print the version")
     .exitOverride()
     .configureOutput({
-      // commander ends each text with a line end; print and tell add their own.
+      // commander ends each text with a line end; print and note add their own.
       writeOut: (text) => print(io, text.replace(/\n$/, "")),
-      writeErr: (text) => tell(io, withShortWords(text).replace(/\n$/, "")),
+      writeErr: (text) => note(io, withShortWords(text).replace(/\n$/, "")),
     })
     .showHelpAfterError(`(--help shows what there is${io.npm === undefined ? "" : npmHint})`)
     .addHelpText(

@@ -8,7 +8,7 @@ import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
 import { withAdded } from "../roster/to-read.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { type Io, tell } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { remarksOf, repairedOf } from "./verify-result.ts";
 import { compareAccounts } from "./verify-run.ts";
 
@@ -27,7 +27,7 @@ export async function repair(
   const now = systemClock.now();
   const horizon = horizonAt(now);
   const whole = await withAdded(db, config);
-  const notice = (message: string) => tell(io, message);
+  const notice = (message: string) => note(io, message);
   for (const one of spans) {
     const { account, productType, from, to } = one;
     const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;

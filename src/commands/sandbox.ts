@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { messageOf, ReportableError } from "../errors.ts";
 import { openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import type { AccountMode } from "../sync/account-state.ts";
-import { type ExitCode, type Io, print, stopped, tell } from "./io.ts";
+import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
 type SandboxWords = { readonly port: number; readonly mode: AccountMode };
@@ -26,7 +26,7 @@ async function sandboxCommand(io: Io, { port, mode }: SandboxWords): Promise<Exi
   });
   // Its own name: a real account's stored ledger must not pass for this account's.
   print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
-  tell(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
+  note(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
   await stopped(io.signal);
   return 0;
 }

@@ -12,7 +12,7 @@ import { everyName } from "../roster/reachable.ts";
 import { rosterReader } from "../roster/roster.ts";
 import { createApp, listen } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-ring.ts";
-import { type ExitCode, type Io, print, stopped, tell } from "./io.ts";
+import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 import { openWritable } from "./stored.ts";
 
@@ -60,13 +60,13 @@ export async function serveCommand(
   await using server = await listen(app, { host, port });
   print(io, server.url);
   if (await mayWrite(reader.db))
-    tell(
+    note(
       io,
       "its database user may write, and serve only needs to read: use one who may only " +
         "select, such as the analyst under Roles in docs/operations.md",
     );
-  if (keys().size === 0) tell(io, "no client has a key yet: bill-sync keys add NAME makes one");
-  tell(io, "serving what is stored until Ctrl-C");
+  if (keys().size === 0) note(io, "no client has a key yet: bill-sync keys add NAME makes one");
+  note(io, "serving what is stored until Ctrl-C");
   await stopped(io.signal);
   return 0;
 }

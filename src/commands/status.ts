@@ -20,7 +20,7 @@ import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
 import { everyName, readSelected } from "../roster/reachable.ts";
 import { listed, readRoster, rosterReader, type Selection, selectionOf } from "../roster/roster.ts";
-import { type ExitCode, type Io, tell } from "./io.ts";
+import { type ExitCode, type Io, note } from "./io.ts";
 import { type Define, numberFrom, reporting, type Which } from "./options.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./output-file.ts";
 import {
@@ -200,7 +200,7 @@ async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitC
     : standardOutput(io, (words) => words);
   await output.write(await registry.metrics());
   await output.commit();
-  for (const line of unreachableLines(unreachable)) tell(io, `left out: ${line}`);
+  for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);
   return unreachable.length === 0 ? 0 : 1;
 }
 

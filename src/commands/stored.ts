@@ -10,13 +10,13 @@ import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { type Io, tell } from "./io.ts";
+import { type Io, note } from "./io.ts";
 
 type Where = Pick<Config, "database">;
 
 /** Opens the database of a command that writes. */
 export const openWritable = ({ database }: Where, io: Io, limit?: StatementLimit) =>
-  openCommandDatabase(database, (message) => tell(io, message), limit);
+  openCommandDatabase(database, (message) => note(io, message), limit);
 
 export async function openMigrated(config: Where, io: Io): Promise<CommandDatabase> {
   const database = await openWritable(config, io);

@@ -18,7 +18,7 @@ import { nothingToRead } from "../sync/account-mode.ts";
 import { planStream } from "../sync/plan.ts";
 import type { StreamPlan } from "../sync/store.ts";
 import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
-import { type Io, tell } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { openWritable, withUnreachable } from "./stored.ts";
 import type { RunDeps } from "./sync-run.ts";
 
@@ -41,7 +41,7 @@ export async function planCommand(
   const names = wanted.accounts.map(({ name }) => name);
   const states = isNew ? noStates : await readAccountStates(db, names);
   const lines = [...notices, ...refusals(wanted, states), ...neverSynced(wanted, states)];
-  for (const line of lines) tell(io, line);
+  for (const line of lines) note(io, line);
   const streams = wanted.accounts.flatMap((account) =>
     readableTypes(account, states.of(account.name)).map((productType) => ({
       account: account.name,

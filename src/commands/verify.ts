@@ -8,7 +8,7 @@ import type { Config } from "../roster/config.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { typedTime } from "./export-options.ts";
-import { answer, type ExitCode, type Io, tell } from "./io.ts";
+import { answer, type ExitCode, type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
@@ -32,7 +32,7 @@ async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promis
   const span = readSpan(words, systemClock.now());
   await using database = await openWritable(config, io);
   return await runVerification(config, {
-    notice: (message) => tell(io, message),
+    notice: (message) => note(io, message),
     onResult: (verification) => answer(io, resultOf(verification)),
     keptMax: io.isJson ? Number.POSITIVE_INFINITY : shownMax,
     ...{ database, signal: io.signal, span, repair: words.repair },

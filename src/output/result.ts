@@ -6,7 +6,7 @@ import { formatCount, formatDuration, formatLength, formatMinute, formatTable } 
 import { jsonInterval, jsonTime } from "./json-times.ts";
 import { streamColumn } from "./stream-names.ts";
 
-// What a command found, told once: text and JSON are made of it, and of nothing else.
+// The result of a command: text and JSON are made of it, and of nothing else.
 
 type Kinds = {
   text: string;
