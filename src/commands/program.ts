@@ -11,52 +11,22 @@ type Entry = readonly [about: string, load: () => Promise<{ readonly define: Def
 
 /** The file of each command has its options and its work. Only the typed one is loaded: all take half a second. */
 const entries: Readonly<Record<string, Entry>> = {
-  demo: [
-    "sync a sandbox exchange into an embedded Postgres and show the result",
-    () => import("./demo.ts"),
-  ],
-  doctor: [
-    "check everything that sync needs; say what is wrong and what to do",
-    () => import("./doctor.ts"),
-  ],
-  sync: ["fetch what is missing, up to now; run it from cron", () => import("./sync.ts")],
-  status: [
-    "show through when each ledger is complete, and what is unread or lost",
-    () => import("./status.ts"),
-  ],
+  demo: ["sync a sandbox exchange and show the result", () => import("./demo.ts")],
+  doctor: ["check everything that sync needs; say what to do", () => import("./doctor.ts")],
+  sync: ["fetch what is unread, up to now; run it from cron", () => import("./sync.ts")],
+  status: ["show what is wrong, and how far each ledger is", () => import("./status.ts")],
   verify: ["read a span again and compare it with what is stored", () => import("./verify.ts")],
-  reconcile: [
-    "check the ledger against itself, and list what does not add up",
-    () => import("./reconcile.ts"),
-  ],
+  reconcile: ["check that the ledger adds up", () => import("./reconcile.ts")],
   breaks: ["list, accept or reopen breaks and rejected rows", () => import("./breaks.ts")],
-  export: [
-    "write the stored bills as csv, parquet, a journal, or for ccxt or Koinly",
-    () => import("./export.ts"),
-  ],
-  report: [
-    "write a month's close for an auditor: coverage, rollforward, breaks and digests",
-    () => import("./report.ts"),
-  ],
-  serve: [
-    "answer the exchange's API from what is stored, until Ctrl-C",
-    () => import("./serve.ts"),
-  ],
+  export: ["write the stored bills for another program", () => import("./export.ts")],
+  report: ["write a month's close for an auditor", () => import("./report.ts")],
+  serve: ["answer the exchange's API from what is stored", () => import("./serve.ts")],
   accounts: ["list, add, pause, retire or rename accounts", () => import("./accounts.ts")],
   keys: ["the keys with which clients read from serve", () => import("./keys.ts")],
-  types: [
-    "list the category of each business type, or map one yourself",
-    () => import("./types.ts"),
-  ],
+  types: ["list the categories of business types, or map one", () => import("./types.ts")],
   db: ["migrate, back up, restore or distribute the database", () => import("./db.ts")],
-  worker: [
-    "sync every account again and again, on any number of machines, until Ctrl-C",
-    () => import("./worker.ts"),
-  ],
-  sandbox: [
-    "run a sandbox exchange until Ctrl-C; prints the lines for .env",
-    () => import("./sandbox.ts"),
-  ],
+  worker: ["sync every account again and again, until Ctrl-C", () => import("./worker.ts")],
+  sandbox: ["run a sandbox exchange until Ctrl-C", () => import("./sandbox.ts")],
 };
 
 /** Runs the typed command. What it throws becomes a message and an exit code. */
