@@ -1,7 +1,7 @@
 import { type Break, breakKinds } from "../audit/breaks.ts";
 import { epochMs } from "../contract/time.ts";
 import { type AccountStates, retiredSince } from "../db/accounts/account-states.ts";
-import { jsonTime } from "../output/json-times.ts";
+import { jsonTime } from "../output/format.ts";
 import { type Column, type Columns, fields, type Table, table } from "../output/result.ts";
 
 // Breaks, as reconcile, sync and breaks list show them.

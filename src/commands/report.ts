@@ -1,7 +1,7 @@
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError } from "../errors.ts";
-import { jsonInterval, jsonTimeOrNull } from "../output/json-times.ts";
+import { jsonInterval, jsonTimeOrNull } from "../output/format.ts";
 import { digestCommand } from "../report/digest.ts";
 import type { MonthReport } from "../report/month-report.ts";
 import { readMonthReport } from "../report/read-month.ts";

@@ -17,8 +17,9 @@ import {
   formatDuration,
   formatMinute,
   formatTime,
+  jsonTime,
+  jsonTimeOrNull,
 } from "../output/format.ts";
-import { jsonTime, jsonTimeOrNull } from "../output/json-times.ts";
 import {
   type Columns,
   fields,

@@ -7,8 +7,13 @@ import { hasSchema } from "../db/migrate.ts";
 import { addressLimit } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { readKnownTimes } from "../ledger/known-time.ts";
-import { formatCounted, formatDuration, formatInterval } from "../output/format.ts";
-import { jsonInterval, jsonTime } from "../output/json-times.ts";
+import {
+  formatCounted,
+  formatDuration,
+  formatInterval,
+  jsonInterval,
+  jsonTime,
+} from "../output/format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";

@@ -3,8 +3,15 @@ import type { Outcome } from "../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../errors.ts";
 import type { RejectedCount } from "../ledger/rejected-bills.ts";
 import { closedLines, notAvailableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, formatDuration, formatInterval } from "../output/format.ts";
-import { jsonInterval, jsonTime, jsonTimeOrNull } from "../output/json-times.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatDuration,
+  formatInterval,
+  jsonInterval,
+  jsonTime,
+  jsonTimeOrNull,
+} from "../output/format.ts";
 import {
   type Columns,
   errorColumn,

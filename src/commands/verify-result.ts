@@ -1,8 +1,13 @@
 import type { EpochMs } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
 import type { BillCount } from "../ledger/bill-counts.ts";
-import { formatCount, formatCounted, formatInterval, formatTime } from "../output/format.ts";
-import { jsonInterval } from "../output/json-times.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatInterval,
+  formatTime,
+  jsonInterval,
+} from "../output/format.ts";
 import {
   type Column,
   type Columns,

@@ -2,8 +2,15 @@ import type { EpochMs } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
-import { formatCount, formatDuration, formatLength, formatMinute, formatTable } from "./format.ts";
-import { jsonInterval, jsonTime } from "./json-times.ts";
+import {
+  formatCount,
+  formatDuration,
+  formatLength,
+  formatMinute,
+  formatTable,
+  jsonInterval,
+  jsonTime,
+} from "./format.ts";
 import { streamColumn } from "./stream-names.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
