@@ -181,7 +181,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "new bills not added to their days",
     file: "src/ledger/upsert-bills.ts",
-    changes: [["written.map(dayBill), rewritten", "[], rewritten"]],
+    changes: [["written, rewritten)", "[], rewritten)"]],
   },
   {
     name: "replaced bills not taken out of their days",
