@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
+import { balancesOperations } from "../src/contract/wallet-balances.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withFaults } from "./faults/network.ts";
@@ -85,19 +86,21 @@ test("sync --only contracts needs no credentials, and asks for the product types
   expect(status.stdout).toMatch(/\n(contracts of \S+ +\d+ contracts, 0 gone +20\d\d-.*\n){3}/);
 });
 
+const ofBills = [balancesOperations.classic.name, accountBills.name, keyInfo.classic.name];
+
 describe.concurrent("sync brings", () => {
   test.each<[string, readonly string[], Readonly<Record<string, unknown>>, readonly string[]]>([
     [
       "all four without --only",
       [],
       { bills: someBills, ltv: 1, symbols: 60, contracts: 5 },
-      [accountBills.name, keyInfo.classic.name, "contracts", "loan-to-value", "symbols"],
+      [...ofBills, "contracts", "loan-to-value", "symbols"],
     ],
     [
       "bills with --only bills",
       ["--only", "bills"],
       { bills: someBills, ltv: 0, symbols: 0, contracts: 0 },
-      [accountBills.name, keyInfo.classic.name],
+      ofBills,
     ],
     [
       "the two that --only ltv,symbols names",
@@ -110,7 +113,7 @@ describe.concurrent("sync brings", () => {
       "the two that --only ltv bills names",
       ["--only", "ltv", "bills"],
       { bills: someBills, ltv: 1, symbols: 0, contracts: 0 },
-      [accountBills.name, keyInfo.classic.name, "loan-to-value"],
+      [...ofBills, "loan-to-value"],
     ],
   ])("%s", async (_, args, rows, asked) => {
     await using at = await house();

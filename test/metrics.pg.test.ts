@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { seedFleet } from "../bench/support/fleet.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
+import { balancesOperations } from "../src/contract/wallet-balances.ts";
 import type { Queryable } from "../src/db/connect.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
@@ -77,7 +78,7 @@ test("metrics shows after a sync what the exchange served, when, and with how ma
     'command="reconcile"': inTime,
     'command="sync"': inTime,
   });
-  const apart = ["loan-to-value", keyInfo.classic.name];
+  const apart = ["loan-to-value", keyInfo.classic.name, balancesOperations.classic.name];
   const counted = arrived.filter(([name]) => !apart.includes(name));
   const requests = counted.reduce((sum, [, count]) => sum + count, 0);
   expect(values("last_run_requests")).toEqual({ 'command="sync"': requests });

@@ -30,6 +30,8 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from streams where planned_at /, "what time it is at the exchange"],
   [/^select count\(\*\) as ledgers from streams /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all streams at once"],
+  [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
+  [/^select distinct run_id from rejected_bills/, "which runs are kept, since rows name them"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
   [/ as findings order by is_demo, /, "status: what is found"],
   [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],

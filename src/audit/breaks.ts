@@ -33,6 +33,8 @@ export const breakKinds = {
   rounding: "off by one unit in the last place, where the ledger is otherwise exact",
   unread: "a balance does not follow, next to time that was not read",
   lost: "time whose bills were not read, and can be read no more",
+  "balance-now":
+    "the exchange says that the wallet holds another balance than follows from the bills",
   transfer: "the two legs of a transfer are of different amounts",
   "ltv-assets": "the collateral does not add up to the assets",
   "ltv-ratio": "the ratio is not debt by assets",
@@ -51,6 +53,7 @@ const amountKinds = [
   "fee-sign",
   "rounding",
   "unread",
+  "balance-now",
   "transfer",
 ] as const satisfies readonly BreakKind[];
 

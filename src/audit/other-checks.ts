@@ -5,6 +5,7 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
 import { transfersOf } from "../ledger/transfers-of.ts";
+import { compareBalances, comparedBalances } from "../ledger/wallet-balances.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 
 // The exchange rounds converted amounts to eight decimal places.
@@ -198,6 +199,38 @@ export const findRestatements = (
     group by revised.product_type, seen_at
     order by 1`,
   );
+
+/**
+ * Wallets that hold another balance now than follows from the bills: their newest bills may be missing, and no later balance
+ * shows it. Where it is only supposed that both are of one kind, a difference is no break: see row-findings.ts.
+ */
+export async function findBalanceBreaks(
+  tx: Transaction,
+  account: string,
+  settled: Parameters<typeof compareBalances>[2],
+): Promise<readonly FoundBreak[]> {
+  await compareBalances(tx, account, settled);
+  return findBreaks(
+    tx,
+    "balance-now",
+    sql`
+    select
+      product_type as "productType",
+      coin,
+      'now' as anchor,
+      ${timeText(sql`held_until`)} as "happenedAt",
+      expected::text as expected,
+      balance::text as observed,
+      (balance - expected)::text as difference,
+      'the exchange says that the wallet holds ' || balance::text || ', and the newest bill '
+        || expected::text || ': either its newest bills are missing, or a type of bill moves it '
+        || 'in another way than is known' as explanation
+    from ${comparedBalances([account])}
+    where differs
+      and not is_supposed
+    order by product_type, coin`,
+  );
+}
 
 /** Time that is lost, or unread in a ledger that was closed, and that nobody has accepted. */
 export const findLostTime = (tx: Transaction, account: string): Promise<readonly FoundBreak[]> =>

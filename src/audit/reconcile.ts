@@ -23,6 +23,7 @@ import { breaksOf, doesRound, isAnythingNew, type Judged } from "./judge.ts";
 import { forgetMovedBills, writeOrder } from "./order.ts";
 import {
   areLegsAmong,
+  findBalanceBreaks,
   findLoanToValueBreaks,
   findLostTime,
   findRestatements,
@@ -247,6 +248,16 @@ function judgedOf(
   };
 }
 
+/** The newest time of each wallet that was read, up to where no more bills come. */
+const settledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
+  new Map(
+    [...coverage].flatMap(([wallet, { read, settledTo }]) => {
+      const last = read.at(-1);
+      if (last === undefined) return [];
+      return [[wallet, { from: last.from, to: Math.min(last.to, settledTo) }] as const];
+    }),
+  );
+
 /** Stores what was found. @returns how many open breaks were not found again. */
 async function record(context: Context, checked: Checked): Promise<number> {
   const { tx, account, coverage, knownChains: known } = context;
@@ -256,6 +267,7 @@ async function record(context: Context, checked: Checked): Promise<number> {
     ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
     ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
     ...(await findLoanToValueBreaks(tx, account)),
+    ...(await findBalanceBreaks(tx, account, settledTimes(coverage))),
     ...(await findRestatements(tx, account)),
     ...(await findLostTime(tx, account)),
   ];
@@ -267,6 +279,7 @@ async function record(context: Context, checked: Checked): Promise<number> {
     ({ kind, productType, coin, happenedAt }) => {
       if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
       if (kind === "transfer") return areLegsCompared;
+      if (kind === "balance-now") return true;
       const since = sinceOf.get(chainKey({ wallet: walletOf(productType as ProductType), coin }));
       return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
     },

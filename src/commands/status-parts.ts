@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import type { QueueStatus } from "../fleet/queue-status.ts";
+import type { ToldBalance } from "../health/balances.ts";
 import type { FindingCount } from "../health/findings.ts";
 import { type Finding, remedyOf, sentenceOf, severityOf, subjectOf } from "../health/kinds.ts";
 import {
@@ -232,6 +233,22 @@ export function recordsTable(
   };
   return table("records", columns, rows);
 }
+
+const balanceColumns: Columns<ToldBalance> = {
+  wallet: { kind: "text", of: ({ account, ledger, coin }) => `${account}/${ledger} ${coin}` },
+  balance: { kind: "amount", title: "the exchange says", of: ({ balance }) => balance },
+  expected: {
+    kind: "amount",
+    title: "the bills say",
+    of: ({ expected }) => expected,
+  },
+  differs: { kind: "value", title: "", of: ({ differs }) => differs },
+  toldAt: { kind: "time", title: "at", of: ({ toldAt }) => toldAt },
+};
+
+/** What the exchange told of each wallet, beside what follows from the bills. */
+export const balancesTable = (balances: readonly ToldBalance[]): Table =>
+  table("balances", balanceColumns, balances);
 
 /** How many failed jobs a person is shown. JSON has all. */
 const failedShownMax = 10;

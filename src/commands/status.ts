@@ -5,6 +5,7 @@ import type { Database } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { UsageError } from "../errors.ts";
 import { readQueue } from "../fleet/queue-status.ts";
+import { readToldBalances } from "../health/balances.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import { alarms, type Finding } from "../health/kinds.ts";
 import { readStatus } from "../health/ledger-status.ts";
@@ -24,6 +25,7 @@ import { type Define, numberFrom, reporting, type Which } from "./options.ts";
 import { fileOutput, refuseTakenOutput, standardOutput } from "./output-file.ts";
 import {
   accountColumns,
+  balancesTable,
   lastRunJson,
   lastRunText,
   ledgersTable,
@@ -108,7 +110,7 @@ async function readNothing(configOf: ConfigOf, selection: Selection): Promise<Wh
   const now = epochMs(0);
   return {
     ...{ now, findings: [neverSynced], accepted: undefined },
-    data: { asOf: null, lastRun: null, accounts: [], records: [], queue: null },
+    data: { asOf: null, lastRun: null, accounts: [], records: [], balances: [], queue: null },
     parts: [ledgersTable([], new Map(), now), nothingStored(config)],
   };
 }
@@ -164,6 +166,7 @@ async function readWhole(
         roster.accounts.filter(({ name }) => isShown({ account: name })),
         now,
       ),
+      balancesTable((await readToldBalances(db, selection.accounts)).filter(isShown)),
       ...queueParts(queue),
       lastRunText(lastRun),
     ],

@@ -14,6 +14,7 @@ import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { symbols } from "../contract/symbols.ts";
 import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
+import { balancesOperations } from "../contract/wallet-balances.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
 import { readQuery, unknownProduct } from "./read-query.ts";
 import {
@@ -63,6 +64,8 @@ const signed = (
 export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   signed(accountBills, "classic", "bills", serveBills),
   signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
+  signed(balancesOperations.classic, "classic", "bills", serveBalances),
+  signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
   signed(financialRecords, "unified", "uta-mgt", serveRecords),
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
   signed(accountSettings, "unified-mode", "uta-mgt", serveSettings),
@@ -93,6 +96,38 @@ async function serveBills(context: Context, credential: Credential): Promise<obj
     cursor: query.idLessThan,
     defaultLimit: pageSizeDefault,
   });
+}
+
+async function serveBalances(
+  { query, source, now, demo }: Context,
+  { uid, name, refused }: Credential,
+): Promise<object | Refusal> {
+  const asked = readQuery(balancesOperations.classic.query, query);
+  if (asked instanceof Refusal) return asked;
+  const { productType } = asked;
+  if (isDemoProductType(productType) && demo) return wrongEnvironment();
+  const refusal = refused?.get(productType);
+  const rows = refusal ?? (await source.balances({ caller: { uid, name }, now, productType }));
+  if (rows instanceof Refusal) return rows;
+  return rows.map(({ coin, balance }) => ({
+    marginCoin: coin,
+    locked: "0",
+    available: balance,
+    accountEquity: balance,
+    unrealizedPL: "",
+    assetMode: "single",
+  }));
+}
+
+async function serveAssets(
+  { source, now }: Context,
+  { uid, name }: Credential,
+): Promise<object | Refusal> {
+  const rows = await source.balances({ caller: { uid, name }, now, productType: undefined });
+  if (rows instanceof Refusal) return rows;
+  return {
+    assets: rows.map(({ coin, balance }) => ({ coin, equity: balance, balance, locked: "0" })),
+  };
 }
 
 /** A page of a unified account's bills: the same content under other names. */

@@ -98,8 +98,19 @@ export class Refusal {
   }
 }
 
+/** Asks for the wallet of a product type, or for the one wallet of a unified account. */
+export type BalancesRequest = {
+  readonly caller: Caller;
+  readonly now: EpochMs;
+  readonly productType: ClassicProductType | undefined;
+};
+
+/** What a wallet holds of a coin, as a decimal. */
+export type WireBalance = { readonly coin: string; readonly balance: string };
+
 /** Where the server's answers come from. */
 export type Source = {
+  balances(request: BalancesRequest): Promise<readonly WireBalance[] | Refusal>;
   bills(request: BillsRequest): Promise<WirePage | Refusal>;
   loanToValue(request: LoanToValueRequest): Promise<object | Refusal>;
   /** All pairs where no symbol is named. */

@@ -6,6 +6,7 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { balanceFinding } from "./balances.ts";
 import { type Finding, type Kind, kindNames } from "./kinds.ts";
 import {
   accountFindings,
@@ -140,6 +141,7 @@ function findings(scope: Scope): SQL {
     ...timeFindings(scope),
     ...breakFindings(scope),
     ...rowFindings(scope),
+    balanceFinding(scope.accounts),
     ...(productTypes === undefined && span === undefined ? accountFindings(scope) : []),
     neverRead(scope),
   ];

@@ -176,6 +176,15 @@ export const kinds = {
     what: ({ since }) => `bills were changed since ${formatMinute(since)}`,
     remedy: accept,
   },
+  "balance-unsure": {
+    severity: "notice",
+    meaning:
+      "the exchange says that a wallet holds another balance than its bills do, in union mode or in a unified " +
+      "account, where it is only supposed that both are the same",
+    title: "A balance differs from its bills",
+    what: ({ detail }) => `holds ${detail} more than follows from its bills`,
+    remedy: () => "bill-sync verify",
+  },
   unchecked: {
     severity: "notice",
     meaning: "no reconcile has seen the newest bills",

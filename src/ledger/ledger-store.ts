@@ -1,5 +1,9 @@
 import PQueue from "p-queue";
-import { readAccountStates, recordAvailability } from "../db/accounts/account-states.ts";
+import {
+  readAccountStates,
+  recordAvailability,
+  recordBalancesRefused,
+} from "../db/accounts/account-states.ts";
 import { closeStreamsOfOtherMode } from "../db/accounts/close-streams.ts";
 import {
   type Database,
@@ -19,6 +23,7 @@ import { readUnstored } from "./bill-rows.ts";
 import { readKnownTime } from "./known-time.ts";
 import { divideWindow, recordPlan } from "./record-time.ts";
 import { readUnkept } from "./rejected-bills.ts";
+import { commitBalances } from "./wallet-balances.ts";
 import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
 
 /**
@@ -114,5 +119,7 @@ export function openStore(
     ),
     divideWindow: (stream, window, cuts) => write((tx) => divideWindow(tx, stream, window, cuts)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
+    commitBalances: (commit) => write((tx) => commitBalances(tx, account, commit)),
+    recordBalancesRefused: (at) => write((tx) => recordBalancesRefused(tx, account, at)),
   };
 }

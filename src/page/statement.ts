@@ -1,5 +1,6 @@
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import { readToldBalances, type ToldBalance, toldText } from "../health/balances.ts";
 import { formatCount } from "../output/format.ts";
 import { union } from "../sync/intervals.ts";
 import { chart } from "./chart.ts";
@@ -57,10 +58,15 @@ export async function statement(
   const { account, view } = selection;
   const last = lastOf(selection, today);
   const unread = unreadDays(days, last, today);
+  const told = await readToldBalances(
+    tx,
+    [account],
+    selection.to >= today ? undefined : timesOf(selection).to,
+  );
   const rest =
     whole === undefined
       ? await emptyNote(tx, selection, today)
-      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}
+      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}${toldNote(told, selection)}
 ${chart(days, { ...selection, to: last }, { breaks, unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
@@ -113,6 +119,12 @@ function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
     ? html``
     : html`<p class="quiet">What was lost is older than these days: their figures lack nothing of it.</p>`;
 }
+
+/** What the exchange itself said of the wallet at the end of the shown days or later. */
+const toldNote = (told: readonly ToldBalance[], { product, coin }: Selection): Html =>
+  html`${told
+    .filter((one) => one.ledger === product && one.coin === coin)
+    .map((one) => html`<p class="${one.differs ? "warn" : "quiet"}">${toldText(one)}</p>`)}`;
 
 /** Days to come are drawn no more than once they have come. */
 const lastOf = ({ from, to }: Selection, today: string): string =>

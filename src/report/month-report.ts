@@ -1,5 +1,6 @@
 import type { Movement } from "../export/movements.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
+import type { ToldBalance } from "../health/balances.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 
@@ -68,6 +69,8 @@ export type LedgerMonth = {
   /** Whether reconcile has checked every bill of the month. */
   readonly isReconciled: boolean;
   readonly rollforward: readonly Rollforward[];
+  /** What the exchange told of the wallet at the end of the month or later, last. */
+  readonly told: readonly ToldBalance[];
   readonly digest: Digest;
   readonly rejected: Listed<Rejected>;
   readonly restatements: Listed<Restatement>;

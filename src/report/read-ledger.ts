@@ -29,7 +29,7 @@ export async function readLedgerMonth(
   tx: Transaction,
   known: ReportedWallet,
   span: Interval,
-): Promise<Omit<LedgerMonth, "isReconciled">> {
+): Promise<Omit<LedgerMonth, "isReconciled" | "told">> {
   const { account, productTypes, closedAt } = known;
   // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;

@@ -6,6 +6,7 @@ import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
 import { monthIn } from "../export/time-zone.ts";
+import { readToldBalances } from "../health/balances.ts";
 import { readAccepted, readFindings } from "../health/findings.ts";
 import { type Finding, isOfBills, sentenceOf } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
@@ -44,10 +45,14 @@ export async function readMonthReport(
     findings.some(
       (one) => one.kind === "unchecked" && one.account === account && one.ledger === productType,
     );
+  const told = await readToldBalances(tx, scope.accounts, span.to);
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets)
     ledgers.push({
       ...(await readLedgerMonth(tx, wallet, span)),
+      told: told.filter(
+        ({ account, ledger }) => account === wallet.account && ledger === wallet.productType,
+      ),
       isReconciled: !isUnchecked(wallet),
     });
   const isRestated = ({ account, ledger }: Finding) =>

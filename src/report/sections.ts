@@ -1,6 +1,7 @@
 import { isoTime } from "../contract/time.ts";
 import { movements } from "../export/movements.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { toldText } from "../health/balances.ts";
 import { formatCount, formatInterval } from "../output/format.ts";
 import { asText, type Columns, type Table, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
@@ -66,6 +67,7 @@ function sectionOf(ledger: LedgerMonth, month: string): Section {
       rollforward.length === 0
         ? "no figures: no bill by the end of the month, or nothing of it was read"
         : rollforwardTable(rollforward),
+      ...ledger.told.map(toldText),
       `${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, which these commands compute, too:`,
       { code: [`${exportOf(wallet, month)} > bills.csv`, digestCommand("bills.csv")] },
       ...listedParts("rejected rows, not resolved", rejectedColumns, ledger.rejected),

@@ -7,6 +7,9 @@ const accountBits = 10;
 export const snowflake = (time: number, counter: number): string =>
   String((BigInt(time - startMs) << counterBits) | BigInt(counter));
 
+/** When an id was made, in ms since the epoch. */
+export const snowflakeTime = (id: string): number => Number(BigInt(id) >> counterBits) + startMs;
+
 /**
  * A counter whose low bits are specific to the account: in all accounts, funding falls on the same
  * millisecond.

@@ -1,6 +1,11 @@
 import { nonFinancialTypes } from "../contract/business-types.ts";
 import { compareIds } from "../contract/compare-ids.ts";
-import { type ClassicProductType, isUnified, type ProductType } from "../contract/product-types.ts";
+import {
+  type ClassicProductType,
+  isUnified,
+  type ProductType,
+  unifiedProductTypes,
+} from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import {
   type BillsRequest,
@@ -10,6 +15,7 @@ import {
 } from "../exchange-server/source.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerBill } from "./ledger-bill.ts";
+import { snowflakeTime } from "./snowflake.ts";
 
 /** One account's data. */
 export type AccountData = {
@@ -50,6 +56,22 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
       const [own] = riskUnits.values();
       const record = riskUnitId === undefined ? own : riskUnits.get(riskUnitId);
       return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
+    },
+    async balances({ caller, now, productType }) {
+      const { bills } = accountOf(caller.uid).ledger;
+      // A bill moves the balance when it is booked, and may be shown later.
+      const booked =
+        productType === undefined
+          ? unifiedProductTypes
+              .flatMap((type) => bills[type].filter(({ billId }) => snowflakeTime(billId) <= now))
+              .toSorted(byId)
+          : bills[productType].filter(({ cTime }) => cTime <= now);
+      const last = new Map(
+        booked.map((bill) => [bill.coin, Object(currentRow(bill, now)).balance]),
+      );
+      return [...last].flatMap(([coin, balance]) =>
+        typeof balance === "string" && /^-?\d+(\.\d+)?$/.test(balance) ? [{ coin, balance }] : [],
+      );
     },
     async symbols(symbol) {
       return named(symbols(), symbol);
@@ -111,6 +133,8 @@ type Sorted = {
   readonly isOrdered: boolean;
 };
 
+const byId = (a: LedgerBill, b: LedgerBill) => compareIds(a.billId, b.billId);
+
 const sortedLedgers = new WeakMap<readonly LedgerBill[], Partial<Record<"time" | "id", Sorted>>>();
 
 /**
@@ -121,7 +145,6 @@ function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
   const known = sortedLedgers.get(ledger);
   const before = known?.[by];
   if (before?.length === ledger.length) return before;
-  const byId = (a: LedgerBill, b: LedgerBill) => compareIds(a.billId, b.billId);
   const isOrdered = ledger.every((bill, index) => {
     const last = ledger[index - 1];
     return last === undefined || (last.cTime <= bill.cTime && byId(last, bill) < 0);

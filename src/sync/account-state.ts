@@ -26,6 +26,8 @@ export type AccountState = {
   readonly mode: { readonly is: AccountMode; readonly since: EpochMs } | undefined;
   readonly notAvailable: readonly NotAvailable[];
   readonly closed: readonly Closed[];
+  /** When the exchange last refused the account's balances to its key; undefined where it does not. */
+  readonly balancesRefusedAt?: EpochMs | undefined;
 };
 
 /** The product types that the user wants to have read. */

@@ -11,6 +11,7 @@ import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts"
 import { failureScope } from "./failure-scope.ts";
 import type { HeldAccount, Walk } from "./store.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
+import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { PageHabits } from "./walk/answers.ts";
 import { WindowScheduler } from "./window-scheduler.ts";
@@ -77,7 +78,9 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const bills = await syncBills(accountDeps, streams, readsAll);
+    const bills = await syncBills(accountDeps, streams, readsAll, (read) =>
+      syncBalances(accountDeps, state, read),
+    );
     // What is wrong with the key concerns the whole account.
     const wrong = bills.streams.find(({ error }) => error instanceof UsageError)?.error;
     if (wrong !== undefined) throw wrong;
@@ -123,12 +126,14 @@ export type BillsReport = {
  *
  * @param streams the streams to sync. A signed answer must have set the exchange's clock already.
  * @param readsAll whether the key may lack permission for some of them without this being a failure.
+ * @param onRead called with the streams that were read without an error, before the result is reported.
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function syncBills(
   deps: Pick<BillsDeps, "held" | "exchangeNow" | "onProgress">,
   streams: readonly StreamRun[],
   readsAll: boolean,
+  onRead: (streams: readonly StreamRun[]) => Promise<void> = async () => undefined,
 ): Promise<BillsReport> {
   await Promise.all(streams.map((stream) => stream.prepare()));
   if (readsAll) await Promise.all(notAvailableOf(streams).map((stream) => stream.askAgain()));
@@ -141,6 +146,7 @@ export async function syncBills(
     for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
   await walkAll(walks);
+  await onRead(wanted.filter(({ reader }) => !reader.hasFailed && reader.error === undefined));
   return {
     streams: await Promise.all(wanted.map((stream) => stream.report())),
     notAvailable: notAvailable.map(refusalOf),

@@ -6,6 +6,7 @@ import type { LoanToValue } from "../contract/loan-to-value.ts";
 import type { ContractProductType, ProductType } from "../contract/product-types.ts";
 import type { SymbolSettings } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
+import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { ExchangeError } from "../errors.ts";
 import type { AccountMode, AccountState } from "./account-state.ts";
 import type { Interval } from "./intervals.ts";
@@ -104,6 +105,13 @@ export type LoanToValueCommit = {
   readonly record: LoanToValue;
 };
 
+/** What a wallet held of each coin at the exchange's time `takenAt`. */
+export type BalancesCommit = {
+  readonly wallet: string;
+  readonly takenAt: EpochMs;
+  readonly balances: readonly WalletBalance[];
+};
+
 /** How a record compares with earlier ones. `outdated`: it was not stored, since a newer one is stored already. */
 export type LoanToValueChange = "first" | "changed" | "unchanged" | "outdated";
 
@@ -173,6 +181,9 @@ export type Store = {
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
   /** Stores a record. If it equals the last one, only that record's time is extended. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
+  commitBalances(commit: BalancesCommit): Promise<void>;
+  /** @param at the exchange's time; undefined where the balances are no longer refused. */
+  recordBalancesRefused(at: EpochMs | undefined): Promise<void>;
 };
 
 /** An account that this run holds: no other sync writes it, or asks the exchange for it. */

@@ -35,6 +35,9 @@ const ledger = ({
 }: Ledger = {}) => `
   insert into streams (account, product_type, bills, covered, lost, open, settled_to, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
+const told = (isSupposed: string, balance: string, wallet = "USDT-FUTURES") => `
+  insert into wallet_balances (account, product_type, coin, taken_at, held_until, balance, is_supposed, expected)
+  values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${isSupposed}, 2)`;
 const checked = (type = "USDT-FUTURES") => `
   insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
   values ('a', '${type}', 'USDT', '{1 h}', 12, 0)`;
@@ -305,6 +308,19 @@ export const healthStates: readonly HealthState[] = [
   {
     name: "a type that moves nothing, and one with a category",
     statements: [...well, ofType("unknown", "0")],
+    found: [],
+    title: good,
+  },
+  {
+    name: "a balance that differs from its bills, where that may be right",
+    statements: [...well, told("true", "3")],
+    found: ["balance-unsure"],
+    title: "A balance differs from its bills",
+    next: "bill-sync verify",
+  },
+  {
+    name: "balances that follow from the bills, and one that is a break if it is found to be",
+    statements: [...well, told("true", "2.000000005"), told("false", "3", "USDC-FUTURES")],
     found: [],
     title: good,
   },

@@ -4,6 +4,7 @@ import { classicProductTypes, type ProductType } from "../../src/contract/produc
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
+import type { ExchangeError } from "../../src/errors.ts";
 import { exchangeOf } from "../../src/exchange/session.ts";
 import type { Transport } from "../../src/exchange/transport.ts";
 import type { Answer } from "../../src/exchange-server/api.ts";
@@ -36,6 +37,8 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   readonly aheadMs?: () => number;
   /** The one-way delay, ms. Default 40 in both directions. */
   readonly latencyMs?: () => number;
+  /** Called with every failed request for something else than bills. */
+  readonly onFailure?: (failure: ExchangeError) => void;
   /** Between the sync and the tables: makes a page fail, or watches. */
   readonly wrapStore?: (store: Store) => Store;
 };
@@ -80,7 +83,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
         sleep: clock.sleep,
         signal,
         onProgress: () => undefined,
-        onFailure: () => undefined,
+        onFailure: options.onFailure ?? (() => undefined),
       },
       account,
     );
@@ -159,6 +162,8 @@ async function hold(
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
+    commitBalances: (...given) => time.hold(() => real.commitBalances(...given)),
+    recordBalancesRefused: (...given) => time.hold(() => real.recordBalancesRefused(...given)),
   };
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));
   return { store, assertHeld: lease.assertHeld, [Symbol.asyncDispose]: release };

@@ -35,6 +35,7 @@ type Row = {
   closed_at: string | null;
   retired_at: string | null;
   paused_at: string | null;
+  balances_refused_at: string | null;
   is_demo: boolean;
   is_stored: boolean;
 };
@@ -71,6 +72,7 @@ export async function readAccountStates(
         ${msOf(sql`closed_at`)} as closed_at,
         ${msOf(sql`retired_at`)} as retired_at,
         ${msOf(sql`paused_at`)} as paused_at,
+        ${msOf(sql`balances_refused_at`)} as balances_refused_at,
         is_demo,
         settled_to is not null as is_stored
       from streams
@@ -91,6 +93,7 @@ function stateOf(rows: readonly Row[]): StoredState {
       product_type !== "" && is_stored ? [product_type] : [],
     ),
     pausedAt: timeFrom(paused_at),
+    balancesRefusedAt: timeFrom(whole?.balances_refused_at ?? null),
     retired: new Map(
       rows.flatMap(({ product_type, retired_at }) =>
         retired_at === null ? [] : [[product_type, timeFrom(retired_at)]],
@@ -147,6 +150,19 @@ export async function recordAvailability(
     where account = ${account}
       and product_type = any(${textArray(answered)}::text[])
       and not_available_since is not null`);
+}
+
+/** @param at the exchange's time; undefined where the balances are no longer refused. */
+export async function recordBalancesRefused(
+  tx: Transaction,
+  account: string,
+  at: EpochMs | undefined,
+): Promise<void> {
+  await tx.execute(sql`
+    insert into streams (account, product_type, balances_refused_at)
+    values (${account}, '', ${at === undefined ? null : isoTime(at)})
+    on conflict (account, product_type) do update
+    set balances_refused_at = excluded.balances_refused_at`);
 }
 
 /** Forgets which product types the account's key was refused, so that the next run asks again. */

@@ -1,0 +1,72 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { EpochMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { comparedBalances } from "../ledger/wallet-balances.ts";
+import { formatMinute } from "../output/format.ts";
+import { select } from "./select.ts";
+
+/** The newest balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
+export type ToldBalance = {
+  readonly account: string;
+  /** The wallet; "UTA" in a unified account. */
+  readonly ledger: string;
+  readonly coin: string;
+  readonly balance: string;
+  /** What follows from the bills. */
+  readonly expected: string;
+  readonly differs: boolean;
+  /** The exchange's time when it was told last. */
+  readonly toldAt: EpochMs;
+};
+
+/** @param since leaves out what was told before. */
+export function readToldBalances(
+  db: Queryable,
+  accounts: readonly string[] | undefined,
+  since?: EpochMs,
+): Promise<readonly ToldBalance[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<Omit<ToldBalance, "toldAt"> & { told_at: string }>(sql`
+      select
+        account,
+        product_type as ledger,
+        coin,
+        balance::text,
+        expected::text,
+        differs,
+        ${msOf(sql`held_until`)} as told_at
+      from ${comparedBalances(accounts)}
+      order by account, ledger, coin`);
+    return rows
+      .map(({ told_at, ...row }) => ({ ...row, toldAt: timeFrom(told_at) }))
+      .filter(({ toldAt }) => since === undefined || toldAt >= since);
+  });
+}
+
+/** What the exchange told, in a sentence. */
+export const toldText = ({ coin, balance, expected, differs, toldAt }: ToldBalance): string =>
+  differs
+    ? `the exchange says ${balance} ${coin} at ${formatMinute(toldAt)}, and the bills ${expected}`
+    : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(toldAt)}`;
+
+/** The balances that differ from their bills' where both may be right: see kinds.ts. */
+export const balanceFinding = (accounts: readonly string[] | undefined): SQL =>
+  select(
+    "balance-unsure",
+    {
+      ledger: sql`product_type`,
+      coin: sql`coin`,
+      since: sql`held_until`,
+      detail: sql`balance - expected`,
+      isDemo: isDemo("product_type"),
+      isPaused: sql`coalesce(is_paused, false)`,
+    },
+    sql`${comparedBalances(accounts)}
+      left join ${accountFlags(isOneOf(accounts))} using (account)
+      where differs
+        and is_supposed`,
+  );

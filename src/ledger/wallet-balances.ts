@@ -1,0 +1,190 @@
+import { type SQL, sql } from "drizzle-orm";
+import { unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import { type EpochMs, isoTime, secondMs, unifiedBookedMaxMs } from "../contract/time.ts";
+import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { chainPlace, joinOrder } from "../db/sql/chain-order.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
+import { timeText } from "../db/sql/time-text.ts";
+import type { BalancesCommit } from "../sync/store.ts";
+
+/**
+ * Whether a balance is another one than its bills'. They are compared to the fewer decimals of the two, and to at least
+ * eight: an answer leaves zeros at the end out. Conversions of the exchange are off by one unit there.
+ */
+const differs = (balance: SQL, expected: SQL): SQL => sql`abs(${balance} - ${expected})
+      > 10::numeric ^ -greatest(8, least(scale(${balance}), scale(${expected})))`;
+
+/**
+ * Stores what the exchange told of a wallet. A balance that stayed the same extends the time that it was held; one
+ * of a coin without money is stored only after another one.
+ */
+export async function commitBalances(
+  tx: Transaction,
+  account: string,
+  { wallet, takenAt, balances }: BalancesCommit,
+): Promise<void> {
+  const column = (pick: (one: BalancesCommit["balances"][number]) => string | null) =>
+    textArray(balances.map(pick));
+  const at = sql`${isoTime(takenAt)}::timestamptz`;
+  await tx.execute(sql`
+    insert into wallet_balances (
+      account, product_type, coin, taken_at, held_until, balance, is_supposed
+    )
+    select
+      ${account},
+      ${wallet},
+      coin,
+      case when last.balance = told.balance and last.is_supposed = told.is_supposed
+        then last.taken_at else ${at} end,
+      ${at},
+      told.balance,
+      told.is_supposed
+    from (
+      select coin, equity - coalesce(unrealized, 0) as balance, is_union as is_supposed
+      from unnest(
+        ${column(({ coin }) => coin)}::text[],
+        ${column(({ equity }) => equity)}::numeric[],
+        ${column(({ unrealized }) => unrealized)}::numeric[],
+        ${column(({ isUnion }) => String(isUnion))}::boolean[]
+      ) as answer (coin, equity, unrealized, is_union)
+    ) as told
+    left join (
+      select distinct on (coin) coin, taken_at, held_until, balance, is_supposed
+      from wallet_balances
+      where account = ${account}
+        and product_type = ${wallet}
+      order by coin, taken_at desc
+    ) as last using (coin)
+    where (told.balance <> 0 or last.balance is not null)
+      and coalesce(last.held_until < ${at}, true)
+    on conflict (account, product_type, coin, taken_at) do update
+    set held_until = excluded.held_until`);
+}
+
+// A bill of about the same time may have come before or after the balance was looked up.
+const aboutMs = 5 * secondMs;
+
+/**
+ * Compares the newest balances whose time is settled with the bills: with the balance of the last bill before, and with those
+ * of bills of about the same time.
+ * @param settled of each wallet, the newest time that was read, up to where no more bills come.
+ */
+export async function compareBalances(
+  tx: Transaction,
+  account: string,
+  settled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
+): Promise<void> {
+  for (const [wallet, { from, to }] of settled) {
+    const { rows } = await tx.execute<{ coin: string; taken_at: string; at: string }>(sql`
+      select distinct on (coin)
+        coin,
+        ${timeText(sql`taken_at`)} as taken_at,
+        ${timeText(sql`case when held_until < ${timeOf(to)} then held_until else taken_at end`)} as at
+      from wallet_balances
+      where account = ${account}
+        and product_type = ${wallet}
+        and taken_at < ${timeOf(to)}
+      order by coin, taken_at desc`);
+    for (const { coin, taken_at, at } of rows) {
+      const expected = await balanceAt(tx, account, { wallet, coin, from, takenAt: taken_at, at });
+      await tx.execute(sql`
+        update wallet_balances
+        set expected = ${expected}::numeric
+        where account = ${account}
+          and product_type = ${wallet}
+          and coin = ${coin}
+          and taken_at = ${taken_at}::timestamptz
+          and expected is distinct from ${expected}::numeric`);
+    }
+  }
+}
+
+const timeOf = (ms: number): SQL =>
+  Number.isFinite(ms) ? sql`${isoTime(ms as EpochMs)}::timestamptz` : sql`'infinity'::timestamptz`;
+
+type Told = {
+  readonly wallet: string;
+  readonly coin: string;
+  /** Since when all was read: an older bill says nothing. */
+  readonly from: number;
+  readonly takenAt: string;
+  readonly at: string;
+};
+
+/**
+ * The balance that follows from the bills at a time, or that of a bill of about that time which is the told one; null where
+ * no bill says.
+ */
+async function balanceAt(
+  tx: Transaction,
+  account: string,
+  { wallet, coin, from, takenAt, at }: Told,
+): Promise<string | null> {
+  const isUnified = wallet === unifiedWallet;
+  const about = sql`${isUnified ? unifiedBookedMaxMs : aboutMs} * interval '1 ms'`;
+  const isOf = sql`account = ${account}
+        and product_type = any(${textArray(isUnified ? unifiedProductTypes : [wallet])}::text[])
+        and coin = ${coin}`;
+  const { rows } = await tx.execute<{ expected: string | null }>(sql`
+    with known as (
+      select booked_at
+      from day_ends
+      where account = ${account}
+        and wallet = ${wallet}
+        and coin = ${coin}
+        and is_last
+        and booked_at < ${at}::timestamptz - ${about}
+      order by day desc
+      limit 1
+    ),
+    recent as (
+      select account, product_type, bill_id, c_time, balance
+      from bills
+      where ${isOf}
+        and c_time >= (select booked_at - ${about} from known)
+        and c_time < ${at}::timestamptz + ${about}
+        and c_time >= ${timeOf(from)}
+    ),
+    last as (
+      select max(c_time) as c_time
+      from recent
+      where c_time < ${at}::timestamptz - ${about}
+    ),
+    told as (
+      select balance
+      from wallet_balances
+      where account = ${account}
+        and product_type = ${wallet}
+        and coin = ${coin}
+        and taken_at = ${takenAt}::timestamptz
+    )
+    select recent.balance::text as expected
+    from recent
+    ${joinOrder("recent")}
+    where recent.c_time >= (select c_time from last)
+    order by
+      not ${differs(sql`(select balance from told)`, sql`recent.balance`)} desc nulls first,
+      recent.c_time <= ${at}::timestamptz desc,
+      row(${chainPlace("recent")}) desc
+    limit 1`);
+  return rows[0]?.expected ?? null;
+}
+
+/** The newest balance of each wallet and coin that was compared, with whether it differs, as `compared`. */
+export const comparedBalances = (accounts: readonly string[] | undefined): SQL => sql`(
+      select distinct on (account, product_type, coin)
+        account,
+        product_type,
+        coin,
+        taken_at,
+        held_until,
+        balance,
+        expected,
+        is_supposed,
+        ${differs(sql`balance`, sql`expected`)} as differs
+      from wallet_balances
+      where expected is not null
+        and ${isOneOf(accounts)}
+      order by account, product_type, coin, taken_at desc
+    ) as compared`;

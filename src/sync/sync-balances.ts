@@ -1,0 +1,54 @@
+import { isUnified, unifiedProductTypes, walletOf } from "../contract/product-types.ts";
+import { dayMs } from "../contract/time.ts";
+import { balancesQuestion } from "../contract/wallet-balances.ts";
+import { ExchangeError } from "../errors.ts";
+import type { AccountState } from "./account-state.ts";
+import { isOfProductType } from "./failure-scope.ts";
+import type { BillsDeps, StreamRun } from "./stream-run.ts";
+
+type BalancesDeps = Pick<BillsDeps, "client" | "exchangeNow" | "held" | "signal"> & {
+  /** Called with every failed request. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/**
+ * Stores what the exchange says that each wallet holds, by one request a wallet, once its bills were read. The check compares
+ * it with the bills as soon as their time is settled. What is refused is asked again after a day. Fails no run: failures are told.
+ *
+ * @param streams those that were read without an error.
+ */
+export async function syncBalances(
+  deps: BalancesDeps,
+  { balancesRefusedAt }: Pick<AccountState, "balancesRefusedAt">,
+  streams: readonly StreamRun[],
+): Promise<void> {
+  const { exchangeNow, held, onFailure } = deps;
+  if (balancesRefusedAt !== undefined && exchangeNow() - balancesRefusedAt < dayMs) return;
+  const wallets = Map.groupBy(streams, ({ stream }) => walletOf(stream.productType));
+  try {
+    for (const [wallet, ofWallet] of wallets) await syncWallet(deps, wallet, ofWallet);
+    if (balancesRefusedAt !== undefined) await held.store.recordBalancesRefused(undefined);
+  } catch (error) {
+    if (!(error instanceof ExchangeError)) throw error;
+    const what = `balances are not compared: ${error.message}`;
+    onFailure(new ExchangeError(error.kind, what, { cause: error }));
+    if (isOfProductType(error.kind)) await held.store.recordBalancesRefused(exchangeNow());
+  }
+}
+
+async function syncWallet(
+  { client, held, signal }: BalancesDeps,
+  wallet: string,
+  streams: readonly StreamRun[],
+): Promise<void> {
+  const productType = streams[0]?.stream.productType;
+  if (productType === undefined) return;
+  // The categories of a unified account share its balances: who lacks one knows none.
+  if (isUnified(productType) && streams.length < unifiedProductTypes.length) return;
+  const { operation, query } = balancesQuestion(isUnified(productType) ? undefined : productType);
+  const { data, requestTime } = await client.ask(operation, query, {
+    signal,
+    beforeSend: held.assertHeld,
+  });
+  await held.store.commitBalances({ wallet, takenAt: requestTime, balances: data });
+}

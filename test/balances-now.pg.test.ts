@@ -1,0 +1,232 @@
+import { expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
+import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
+import { balancesOperations } from "../src/contract/wallet-balances.ts";
+import type { Answer } from "../src/exchange-server/api.ts";
+import { readFindings } from "../src/health/findings.ts";
+import type { Ledger } from "../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
+import { isComplete } from "../src/sync/run.ts";
+import { hidingNewest } from "./faults/hidden.ts";
+import { fileDatabase } from "./support/database.ts";
+import { query } from "./support/query.ts";
+import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
+
+const { database, tables } = await fileDatabase();
+
+/** An account of one wallet, which is synced and checked. */
+function house(name: string, options: Partial<SimulationOptions> = {}) {
+  const productTypes: readonly ProductType[] = ["USDT-FUTURES"];
+  const simulation = simulate(database.url, {
+    seed: name,
+    name,
+    density: 0.2,
+    productTypes,
+    ...options,
+  });
+  return {
+    ...simulation,
+    ledger: simulation.sandbox.account.ledger.bills["USDT-FUTURES"],
+    asked: () => simulation.sandbox.statistics().arrivals[balancesOperations.classic.name] ?? 0,
+    async check() {
+      const { breaks } = await reconcile(
+        tables.db,
+        { accounts: [name], productTypes: undefined },
+        { isFull: false },
+      );
+      return breaks.filter(({ kind }) => kind === "balance-now");
+    },
+    stored: () =>
+      query(
+        database.url,
+        `select coin, balance, expected, balance = expected as follows from wallet_balances where account = '${name}' order by taken_at, coin`,
+      ),
+    findings: async () => {
+      const now = simulation.time.clock.now();
+      const found = await readFindings(tables.db, { now, accounts: [name] });
+      return found.filter(({ kind }) => kind === "balance-unsure");
+    },
+    [Symbol.asyncDispose]: () => simulation[Symbol.asyncDispose](),
+  };
+}
+
+/** Changes the balances that the exchange tells. */
+const telling =
+  (change: (rows: { [name: string]: string }[]) => unknown) =>
+  (answer: Answer): Answer =>
+  async (request) => {
+    const given = await answer(request);
+    if (request.path !== balancesOperations.classic.path) return given;
+    const body = JSON.parse(given.body);
+    return { ...given, body: JSON.stringify({ ...body, data: change(body.data) }) };
+  };
+
+/** The ledger has no bill from a time on. */
+const quietAfter =
+  (time: number) =>
+  (ledger: Ledger): Ledger => ({
+    ...ledger,
+    bills: {
+      ...ledger.bills,
+      "USDT-FUTURES": ledger.bills["USDT-FUTURES"].filter(({ visibleAt }) => visibleAt < time),
+    },
+  });
+
+test("a sync keeps what each wallet holds now, by one request a product type, and it follows from the bills", async () => {
+  await using at = house("follows");
+  expect(isComplete(await at.sync())).toBe(true);
+  expect(at.asked()).toBe(1);
+  await at.pass(hourMs);
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+  const stored = await at.stored();
+  expect(stored[0]).toMatchObject({ coin: "USDT", follows: true });
+  expect(stored.length).toBeGreaterThan(1);
+});
+
+test("a balance that stays the same is one row, whose time grows", async () => {
+  await using at = house("same", { alterLedger: quietAfter(simulationStart - dayMs) });
+  for (let run = 0; run < 3; run++) {
+    await at.sync();
+    await at.pass(hourMs);
+  }
+  await at.check();
+  expect(await at.stored()).toEqual([expect.objectContaining({ follows: true })]);
+});
+
+test("bills that are missing after the last stored one are a break with their sum, until they are read", async () => {
+  let hiddenFrom = Number.POSITIVE_INFINITY;
+  await using at = house("hidden", {
+    alterLedger: quietAfter(simulationStart - dayMs),
+    faults: () => ({ wrapSource: (source) => hidingNewest(source, () => hiddenFrom) }),
+  });
+  hiddenFrom = at.ledger.at(-3)?.cTime ?? 0;
+  const shown = at.ledger.filter(({ cTime }) => cTime < hiddenFrom);
+  const last = (bills: readonly LedgerBill[]) => Number(Object(bills.at(-1)?.row).balance);
+  expect(isComplete(await at.sync())).toBe(true);
+  // Late bills may still come: that is told as soon as they could no longer.
+  expect(await at.check()).toEqual([]);
+  await at.pass(hourMs);
+  expect(isComplete(await at.sync())).toBe(true);
+  const [found] = await at.check();
+  expect(found).toMatchObject({ productType: "USDT-FUTURES", coin: "USDT", state: "open" });
+  expect(Number(found?.difference)).toBeCloseTo(last(at.ledger) - last(shown), 7);
+  expect(found?.explanation).toMatch(/newest bills are missing, or a type of bill moves it/);
+  // The same break, however often it is found.
+  await at.pass(hourMs);
+  await at.sync();
+  expect((await at.check()).map(({ breakId }) => breakId)).toEqual([found?.breakId]);
+  hiddenFrom = Number.POSITIVE_INFINITY;
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+});
+
+test("a bill that came while the balance was looked up is no break, before or after", async () => {
+  for (const [name, change] of [
+    ["before", "0"],
+    ["after", "5"],
+  ] as const) {
+    let isFirst = true;
+    await using at = house(name, {
+      alterLedger: quietAfter(simulationStart - dayMs),
+      wrapAnswer: (answer) => async (request) => {
+        if (request.path === balancesOperations.classic.path && isFirst) {
+          isFirst = false;
+          const last = at.ledger.at(-1);
+          const now = epochMs(Math.floor(at.time.clock.now()) + 900);
+          const row = { ...Object(last?.row), cTime: String(now), amount: "5", fee: "0" };
+          row.billId = String(BigInt(row.billId) + (BigInt(now - (last?.cTime ?? 0)) << 22n));
+          row.balance = (Number(row.balance) + 5).toFixed(8);
+          const bill = { ...last, billId: row.billId, cTime: now, visibleAt: now, row };
+          (at.ledger as unknown as object[]).push(bill);
+          return telling((rows) =>
+            rows.map((one) => ({
+              ...one,
+              accountEquity: (Number(one["accountEquity"]) + Number(change)).toFixed(8),
+            })),
+          )(answer)(request);
+        }
+        return answer(request);
+      },
+    });
+    await at.sync();
+    await at.pass(hourMs);
+    await at.sync();
+    expect(await at.check()).toEqual([]);
+    const compared = (await at.stored()).filter(({ expected }) => expected !== null);
+    expect(compared.map(({ follows }) => follows)).toEqual([true]);
+  }
+});
+
+test("open positions' profit is no balance; where all coins are one margin, a difference is a notice and no break", async () => {
+  let mode = "single";
+  await using at = house("union", {
+    wrapAnswer: telling((rows) =>
+      rows.map((row) => ({
+        ...row,
+        accountEquity: (Number(row["accountEquity"]) + (mode === "single" ? 2.5 : 3)).toFixed(8),
+        unrealizedPL: "2.5",
+        assetMode: mode,
+      })),
+    ),
+  });
+  await at.sync();
+  await at.pass(hourMs);
+  mode = "union";
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+  expect(await at.findings()).toEqual([]);
+  await at.pass(hourMs);
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+  expect(await at.findings()).toMatchObject([
+    { coin: "USDT", detail: expect.stringMatching(/^0\.50*$/) },
+  ]);
+});
+
+test("a key without the right to balances is told so once a day, and is no failure", async () => {
+  const told: string[] = [];
+  await using at = house("refused", {
+    onFailure: ({ message }) => told.push(message),
+    wrapAnswer: (answer) => async (request) =>
+      request.path === balancesOperations.classic.path
+        ? { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' }
+        : answer(request),
+  });
+  for (const passMs of [0, hourMs, 22 * hourMs]) {
+    await at.pass(passMs);
+    expect(isComplete(await at.sync())).toBe(true);
+  }
+  expect(told).toEqual([expect.stringMatching(/^balances are not compared: .*40014/)]);
+  await at.pass(dayMs / 8);
+  await at.sync();
+  expect(told).toHaveLength(2);
+});
+
+test("a unified account has one balance of each coin, and a difference in it is a notice", async () => {
+  await using at = house("unified", {
+    modes: [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }],
+    productTypes: unifiedProductTypes,
+    wrapAnswer: (answer) => async (request) => {
+      const given = await answer(request);
+      if (request.path !== balancesOperations.unified.path) return given;
+      const body = JSON.parse(given.body);
+      const assets = body.data.assets.map((row: { coin: string; balance: string }) =>
+        row.coin === "USDC" ? { ...row, balance: "1.5" } : row,
+      );
+      return { ...given, body: JSON.stringify({ ...body, data: { assets } }) };
+    },
+  });
+  await at.sync();
+  await at.pass(hourMs);
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+  const stored = await at.stored();
+  expect(stored.length).toBeGreaterThan(2);
+  const differing = stored.filter(({ follows }) => follows === false);
+  expect(differing).toMatchObject([{ coin: "USDC", balance: "1.5" }]);
+  expect((await at.findings()).map(({ coin, ledger }) => [ledger, coin])).toEqual([
+    ["UTA", "USDC"],
+  ]);
+});
