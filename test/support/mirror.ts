@@ -43,10 +43,12 @@ export function openMirror(
     keys,
     now,
     maxAgeMs = 3 * hourMs,
+    keepsPlans = true,
   }: {
     readonly keys: readonly MirrorKey[];
     readonly now: () => number;
     readonly maxAgeMs?: number;
+    readonly keepsPlans?: boolean;
   },
 ): Mirror {
   const database = openDatabase(url);
@@ -63,7 +65,7 @@ export function openMirror(
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
   const app = createApp({
     read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db, true),
+    readAtOnce: readOnlyAtOnce(database.db, keepsPlans),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
     ...{ keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
