@@ -3,13 +3,7 @@ import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import {
-  type NamedKey,
-  recordKey,
-  refuseTakenKey,
-  takeKey,
-} from "../src/db/accounts/account-keys.ts";
-import { readAccountStates } from "../src/db/accounts/account-states.ts";
+import { type NamedKey, recordKey, refuseTakenKey } from "../src/db/accounts/account-keys.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { KeyTakenError } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
@@ -26,12 +20,6 @@ async function openTables() {
 }
 
 const named = (account: string, key: string): NamedKey => ({ account, key: new Secret(key) });
-
-const unprovenOnly = {
-  check: () => Promise.resolve(),
-  begin: () => Promise.resolve(),
-  isProven: false,
-};
 
 const rowsOf = async (db: Database) => {
   const { rows } = await db.execute<{ account: string; fingerprint: string }>(
@@ -52,24 +40,6 @@ describe("a key", () => {
       await expect(attempt).rejects.toThrow(/is stored as account a, .* name the account a again/);
     }
     expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["a"]);
-  });
-
-  test("that is new leaves nothing of what the key before was refused, and one that is known leaves all", async () => {
-    await using at = await openTables();
-    const left: string[] = [];
-    for (const key of ["key-1", "key-1", "key-2"]) {
-      await at.db.execute(sql`
-        insert into streams (account, product_type, not_available_since, not_available_asked_at)
-        values ('a', 'COIN-FUTURES', now(), now())
-        on conflict (account, product_type) do update
-        set
-          not_available_since = excluded.not_available_since,
-          not_available_asked_at = excluded.not_available_asked_at`);
-      await takeKey(at.db, named("a", key), unprovenOnly);
-      const states = (await readAccountStates(at.db)).of("a");
-      left.push(`${key} ${states.notAvailable.length}`);
-    }
-    expect(left).toEqual(["key-1 0", "key-1 1", "key-2 0"]);
   });
 
   test("may follow another one of the account, and both stay the account's", async () => {

@@ -6,13 +6,7 @@ import { accountSettings } from "../contract/unified-account.ts";
 import { AccountInTransitError, ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
-import {
-  type AccountMode,
-  type AccountState,
-  askedFor,
-  modeOf,
-  type Wanted,
-} from "./account-state.ts";
+import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
 
@@ -110,7 +104,7 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
 ): Promise<MetAccount<Stream>> {
   const last = state.mode?.is;
   const streamsOf = (mode: AccountMode) =>
-    askedFor(account, state, mode, deps.exchangeNow()).map(streamOf);
+    account.productTypes.filter((productType) => modeOf(productType) === mode).map(streamOf);
   const classic = streamsOf("classic");
   const asking = <Op extends Operation>(operation: Op) => {
     const { client, signal, assertHeld, onFailure } = deps;

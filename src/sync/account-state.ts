@@ -1,5 +1,5 @@
 import { isUnified, type ProductType } from "../contract/product-types.ts";
-import { dayMs, type EpochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 
 /** The API that serves an account. Each of the exchange's two APIs refuses accounts of the other mode. */
 export type AccountMode = "classic" | "unified";
@@ -37,27 +37,3 @@ export type Wanted = {
   /** Whether all product types are read that the account has and its key can read. Default false. */
   readonly readsAll?: boolean;
 };
-
-// The key may get the permission at any time, but asking on every run would cost a request each time.
-const askAgainMs = dayMs;
-
-/**
- * The product types that an account in this mode is asked for. Those that were refused to its key within the
- * last day are left out, unless that would leave none.
- * @param now the exchange's time.
- */
-export function askedFor(
-  { productTypes, readsAll = false }: Wanted,
-  { notAvailable }: Pick<AccountState, "notAvailable">,
-  mode: AccountMode,
-  now: EpochMs,
-): readonly ProductType[] {
-  const ofMode = productTypes.filter((productType) => modeOf(productType) === mode);
-  if (!readsAll) return ofMode;
-  const isRefused = (productType: ProductType) =>
-    notAvailable.some(
-      (one) => one.productType === productType && Math.abs(now - one.askedAt) < askAgainMs,
-    );
-  const left = ofMode.filter((productType) => !isRefused(productType));
-  return left.length > 0 ? left : ofMode;
-}

@@ -136,9 +136,18 @@ export async function syncBills(
   onRead: (streams: readonly StreamRun[]) => Promise<void> = async () => undefined,
 ): Promise<BillsReport> {
   await Promise.all(streams.map((stream) => stream.prepare()));
-  if (readsAll) await Promise.all(notAvailableOf(streams).map((stream) => stream.askAgain()));
+  const before = readsAll ? (await deps.held.store.accountState()).notAvailable : [];
+  const isNew = ({ stream }: StreamRun) =>
+    before.every(({ productType }) => productType !== stream.productType);
+  // A refusal counts once it is repeated, be it by a later run.
+  if (readsAll)
+    await Promise.all(
+      notAvailableOf(streams)
+        .filter(isNew)
+        .map((stream) => stream.askAgain()),
+    );
   const notAvailable = readsAll ? notAvailableOf(streams) : [];
-  if (readsAll) await recordAvailability(deps, streams, notAvailable);
+  if (readsAll) await recordAvailability(deps, streams, notAvailable, before);
   const wanted = streams.filter((stream) => !notAvailable.includes(stream));
   const walks = [];
   failRefused(deps, wanted);
@@ -187,8 +196,8 @@ async function recordAvailability(
   { held, exchangeNow }: Pick<BillsDeps, "held" | "exchangeNow">,
   streams: readonly StreamRun[],
   notAvailable: readonly StreamRun[],
+  before: readonly NotAvailable[],
 ): Promise<void> {
-  const { notAvailable: before } = await held.store.accountState();
   const answered = streams
     .filter(({ reader }) => reader.hasAnswered)
     .map(({ stream }) => stream.productType)

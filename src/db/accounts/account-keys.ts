@@ -8,7 +8,6 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
 import { timeText } from "../sql/time-text.ts";
-import { forgetRefusals } from "./account-states.ts";
 
 /** An account's name here, and the API key that is to be used under it. */
 export type NamedKey = { readonly account: string; readonly key: Secret };
@@ -124,8 +123,6 @@ export async function takeKey(
         await begin(tx, isOtherUser || before !== undefined);
         if (isOtherUser || before !== undefined)
           await forgetKeys(tx, account, isOtherUser ? undefined : before?.fingerprint);
-        // What the exchange refused to the previous key, it may grant to this one.
-        await forgetRefusals(tx, account);
         await setUnproven(tx, account, isProven ? null : fingerprint);
       } else if (user !== undefined && before !== undefined) await setUnproven(tx, account, null);
       return readUnproven(tx, account);

@@ -164,17 +164,3 @@ export async function recordBalancesRefused(
     on conflict (account, product_type) do update
     set balances_refused_at = excluded.balances_refused_at`);
 }
-
-/** Forgets which product types the account's key was refused, so that the next run asks again. */
-export async function forgetRefusals(db: Queryable, account: string): Promise<void> {
-  await withDatabaseErrors(() =>
-    db.execute(sql`
-      update streams
-      set
-        not_available_since = null,
-        not_available_asked_at = null,
-        not_available_reason = null
-      where account = ${account}
-        and not_available_since is not null`),
-  );
-}
