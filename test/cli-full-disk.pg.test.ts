@@ -1,28 +1,20 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withRefusedProducts } from "./faults/network.ts";
-import { type CliOptions, environmentFor, runCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { type CliOptions, runCli } from "./support/cli.ts";
+import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-/** A sandbox exchange, a database, and the program with both configured. */
+/** A house with the most verbose log. */
 async function house(options: Partial<SandboxOptions> = {}) {
-  const stack = new AsyncDisposableStack();
-  const sandbox = stack.use(await openSandbox({ seed: "full disk", density: 0.1, ...options }));
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
-  // The most verbose log.
-  const env = environmentFor(
-    sandbox,
-    { url },
+  const at = await openHouse(
+    { seed: "full disk", ...options },
     { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES", LOG_LEVEL: "trace" },
   );
+  const { db, env } = at;
   return {
-    sandbox,
-    db,
-    env,
+    ...at,
     run: (args: readonly string[], full: CliOptions["full"] = []) => runCli(args, { env, full }),
     outcomes: async () => {
       const { rows } = await db.execute<{ outcome: string }>(
@@ -30,7 +22,6 @@ async function house(options: Partial<SandboxOptions> = {}) {
       );
       return rows.map(({ outcome }) => outcome);
     },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 

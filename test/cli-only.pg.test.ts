@@ -3,29 +3,18 @@ import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
 import { balancesOperations } from "../src/contract/wallet-balances.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withFaults } from "./faults/network.ts";
-import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { type CliEnvironment, runCli } from "./support/cli.ts";
+import { openHouse } from "./support/house.ts";
 
-/** A sandbox exchange with one product type and a loan, and the program configured for it. */
+/** A house that reads loan-to-value, too. */
 async function house(options: Partial<SandboxOptions> = {}, others: CliEnvironment = {}) {
-  const stack = new AsyncDisposableStack();
-  const sandbox = stack.use(await openSandbox({ seed: "only", density: 0.1, ...options }));
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
-  const env = environmentFor(
-    sandbox,
-    { url },
-    { PRODUCT_TYPES: "USDT-FUTURES", SYNC_LTV: "true", ...others },
-  );
+  const at = await openHouse({ seed: "only", ...options }, { SYNC_LTV: "true", ...others });
   return {
-    sandbox,
-    env,
-    run: (...args: readonly string[]) => runCli(args, { env }),
+    ...at,
     async rows() {
-      const { rows } = await db.execute<Record<string, number>>(sql`
+      const { rows } = await at.db.execute<Record<string, number>>(sql`
         select
           (select count(*)::int from bills) as bills,
           (select count(*)::int from ltv_snapshots) as ltv,
@@ -33,8 +22,7 @@ async function house(options: Partial<SandboxOptions> = {}, others: CliEnvironme
           (select count(*)::int from contracts) as contracts`);
       return rows[0];
     },
-    asked: () => Object.keys(sandbox.statistics().arrivals).sort(),
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    asked: () => Object.keys(at.sandbox.statistics().arrivals).sort(),
   };
 }
 

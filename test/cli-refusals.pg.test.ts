@@ -3,31 +3,19 @@ import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { classicProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
+import type { Database } from "../src/db/connect.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import type { Credential } from "../src/exchange-server/source.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import type { Fault } from "./faults/kinds.ts";
 import { withFaults, withRefusedProducts } from "./faults/network.ts";
-import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import type { CliEnvironment } from "./support/cli.ts";
+import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions>, others: CliEnvironment = {}) {
-  const stack = new AsyncDisposableStack();
-  const sandbox = stack.use(await openSandbox({ seed: "refusals", density: 0.1, ...options }));
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
-  const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: "USDT-FUTURES", ...others });
-  return {
-    sandbox,
-    db,
-    env,
-    run: (...args: readonly string[]) => runCli(args, { env }),
-    requests: () => sandbox.statistics().arrivals[accountBills.name],
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
+  const at = await openHouse({ seed: "refusals", ...options }, others);
+  return { ...at, requests: () => at.sandbox.statistics().arrivals[accountBills.name] };
 }
 
 const coverageOf = async (db: Database, productType: string) => {

@@ -3,56 +3,40 @@ import { sql } from "drizzle-orm";
 import { escapeIdentifier } from "pg";
 import { describe, expect, inject, test, vi } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { withLatency } from "./faults/network.ts";
-import { environmentFor, runCli, startCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { runCli } from "./support/cli.ts";
+import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 // npm repeats a terminal's Ctrl-C within a few milliseconds. A user who presses it twice takes longer.
 const secondKeyMs = 400;
 const longMs = 10_000;
 
-/** A slow sandbox exchange, a database, and the program with both configured. */
+/** A house with a slow exchange. */
 async function house() {
-  const stack = new AsyncDisposableStack();
   const way = { delayMs: 150, longDelays: 0 };
-  const sandbox = stack.use(
-    await openSandbox({
-      seed: "signals",
-      density: 0.3,
-      wrapAnswer: (answer) =>
-        withLatency(answer, {
-          there() {
-            if (way.delayMs === longMs) way.longDelays += 1;
-            return way.delayMs;
-          },
-          back: () => 0,
-        }),
-    }),
-  );
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
-  const env = environmentFor(
-    sandbox,
-    { url },
-    { PRODUCT_TYPES: "USDT-FUTURES", LOG_LEVEL: "debug" },
+  const there = () => {
+    if (way.delayMs === longMs) way.longDelays += 1;
+    return way.delayMs;
+  };
+  const at = await openHouse(
+    {
+      ...{ seed: "signals", density: 0.3 },
+      wrapAnswer: (answer) => withLatency(answer, { there, back: () => 0 }),
+    },
+    { LOG_LEVEL: "debug" },
   );
   return {
-    sandbox,
-    url,
-    db,
-    env,
+    ...at,
     way,
-    start: () => startCli(["sync", "--only", "bills"], { env }),
-    run: () => runCli(["sync", "--only", "bills"], { env }),
+    start: () => at.start("sync", "--only", "bills"),
+    run: () => at.run("sync", "--only", "bills"),
     async outcomes() {
-      const { rows } = await db.execute<{ outcome: string; finished: boolean }>(
+      const { rows } = await at.db.execute<{ outcome: string; finished: boolean }>(
         sql`select outcome, finished_at is not null as finished from sync_runs where command = 'sync' order by started_at`,
       );
       return rows.map(({ outcome, finished }) => [outcome, finished]);
     },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 

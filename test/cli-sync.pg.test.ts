@@ -2,30 +2,17 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { Database } from "../src/db/connect.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
-import { type CliEnd, environmentFor, runCli, startCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { type CliEnd, startCli } from "./support/cli.ts";
+import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const wanted = ["USDT-FUTURES", "SUSDT-FUTURES"] as const satisfies ProductType[];
 
-/** A sandbox exchange, a database, and the program with both configured. */
-async function house(options: Partial<SandboxOptions> = {}) {
-  const stack = new AsyncDisposableStack();
-  const sandbox = stack.use(await openSandbox({ seed: "cli", density: 0.3, ...options }));
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
-  const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: wanted.join() });
-  return {
-    sandbox,
-    db,
-    env,
-    run: (...args: readonly string[]) => runCli(args, { env }),
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
-}
+const house = (options: Partial<SandboxOptions> = {}) =>
+  openHouse({ seed: "cli", density: 0.3, ...options }, { PRODUCT_TYPES: wanted.join() });
 
 /** As if no migration had ever run. */
 async function dropTables(db: Database): Promise<void> {

@@ -4,48 +4,33 @@ import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { forgetOldRuns } from "../src/db/run-log.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { withLatency } from "./faults/network.ts";
-import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { openHouse } from "./support/house.ts";
 
-/** A sandbox exchange, a database, and the program with both configured. */
+/** A house with a slow exchange. */
 async function house(options: Partial<SandboxOptions> = {}) {
-  const stack = new AsyncDisposableStack();
   let arrivals = 0;
-  const sandbox = stack.use(
-    await openSandbox({
-      seed: "run-log",
-      density: 0.1,
-      wrapAnswer: (answer) =>
-        withLatency(answer, {
-          there() {
-            arrivals += 1;
-            return 100;
-          },
-          back: () => 0,
-        }),
-      ...options,
-    }),
-  );
-  const database = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(database.url));
-  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
+  const there = () => {
+    arrivals += 1;
+    return 100;
+  };
+  const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) =>
+    withLatency(answer, { there, back: () => 0 });
+  const at = await openHouse({ seed: "run-log", wrapAnswer, ...options });
   return {
-    db,
-    run: (...args: readonly string[]) => runCli(args, { env }),
-    start: (...args: readonly string[]) => startCli(args, { env }),
+    ...at,
     async untilArrivals(count: number) {
       while (arrivals < count) await new Promise((resolve) => setTimeout(resolve, 10));
     },
     async runs() {
-      const { rows } = await db.execute<Record<string, unknown>>(sql`
+      const { rows } = await at.db.execute<Record<string, unknown>>(sql`
         select command, outcome, finished_at is not null as finished, error
         from sync_runs
         order by started_at`);
       return rows;
     },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 

@@ -4,22 +4,15 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { environmentFor, runCli, startCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { runCli, startCli } from "./support/cli.ts";
+import { openHouse } from "./support/house.ts";
 import { scratch } from "./support/scratch.ts";
 
-/** A sandbox exchange, a database, and the program with both configured. */
 async function house(options: Partial<SandboxOptions> = {}) {
-  const stack = new AsyncDisposableStack();
-  const sandbox = stack.use(await openSandbox({ seed: "status", density: 0.05, ...options }));
-  const database = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(database.url));
-  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
-  const run = (...args: readonly string[]) => runCli(args, { env });
-  const status = async () => JSON.parse((await run("status", "--json")).stdout);
-  return { db, env, run, status, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  const at = await openHouse({ seed: "status", density: 0.05, ...options });
+  const status = async () => JSON.parse((await at.run("status", "--json")).stdout);
+  return { ...at, status };
 }
 
 test.each([

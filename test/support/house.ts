@@ -1,0 +1,22 @@
+import { openDatabase } from "../../src/db/connect.ts";
+import { openSandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
+import { type CliEnvironment, environmentFor, runCli, startCli } from "./cli.ts";
+import { testDatabase } from "./database.ts";
+
+/** A sandbox exchange, a database, and the program with both configured. */
+export async function openHouse(
+  options: Partial<SandboxOptions> & Pick<SandboxOptions, "seed">,
+  others: CliEnvironment = {},
+) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(await openSandbox({ density: 0.1, ...options }));
+  const { url } = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(url));
+  const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: "USDT-FUTURES", ...others });
+  return {
+    ...{ sandbox, url, db, env },
+    run: (...args: readonly string[]) => runCli(args, { env }),
+    start: (...args: readonly string[]) => startCli(args, { env }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
