@@ -3,6 +3,7 @@ import { billsOperations } from "../../src/contract/bills-api.ts";
 import { keyInfo } from "../../src/contract/key-info.ts";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
+import { balancesOperations } from "../../src/contract/wallet-balances.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { findDifferingDays } from "../../src/ledger/differing-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
@@ -163,10 +164,12 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
   }
   const { peaks, refusals } = sandbox.statistics();
   const most = new Map<string, number>(
-    [...billsOperations, accountSettings, ...Object.values(keyInfo)].map(({ name, limit }) => [
-      name,
-      limit.requests,
-    ]),
+    [
+      ...billsOperations,
+      accountSettings,
+      ...Object.values(keyInfo),
+      ...Object.values(balancesOperations),
+    ].map(({ name, limit }) => [name, limit.requests]),
   );
   verdicts.check("within the limit", requestsForBills(sandbox), [
     ...peaks

@@ -41,7 +41,8 @@ export type Write =
   | { readonly kind: "plan"; readonly plan: StreamPlan }
   | { readonly kind: "division" }
   | { readonly kind: "mode"; readonly mode: AccountMode }
-  | { readonly kind: "availability" };
+  | { readonly kind: "availability" }
+  | { readonly kind: "balances" };
 
 /** Records what is committed, for each stream. */
 export function committedStreams(ledger: SimulatedLedger) {

@@ -116,5 +116,8 @@ function watched(
       noted({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       noted({ kind: "availability" }, () => store.recordAvailability(given)),
+    commitBalances: (given) => noted({ kind: "balances" }, () => store.commitBalances(given)),
+    recordBalancesRefused: (at) =>
+      noted({ kind: "balances" }, () => store.recordBalancesRefused(at)),
   };
 }
