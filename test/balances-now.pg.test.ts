@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { balancesOperations } from "../src/contract/wallet-balances.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { readFindings } from "../src/health/findings.ts";
 import type { Ledger } from "../src/sandbox/ledger.ts";
 import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
+import { integer, seededRandom } from "../src/sandbox/random.ts";
 import { isComplete } from "../src/sync/run.ts";
 import { hidingNewest } from "./faults/hidden.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -121,6 +122,30 @@ test("bills that are missing after the last stored one are a break with their su
   await at.sync();
   expect(await at.check()).toEqual([]);
 });
+
+test("of drawn ledgers whose newest bills are hidden, just those show a break whose balance they moved", async () => {
+  for (let seed = 0; seed < 8; seed++) {
+    const random = seededRandom(`hidden ${seed}`);
+    let hiddenFrom = Number.POSITIVE_INFINITY;
+    await using at = house(`drawn ${seed}`, {
+      density: 0.02 + random() / 10,
+      alterLedger: quietAfter(simulationStart - integer(random, 1, 40) * dayMs),
+      faults: () => ({ wrapSource: (source) => hidingNewest(source, () => hiddenFrom) }),
+    });
+    hiddenFrom = at.ledger.at(-integer(random, 1, 9))?.cTime ?? 0;
+    const shown = at.ledger.filter(({ cTime }) => cTime < hiddenFrom);
+    const balance = (bills: readonly LedgerBill[]) => Number(Object(bills.at(-1)?.row).balance);
+    for (let run = 0; run < 2; run++) {
+      await at.sync();
+      await at.pass(integer(random, 20, 300) * minuteMs);
+    }
+    await at.sync();
+    const moved = balance(at.ledger) - balance(shown);
+    const found = (await at.check()).map(({ difference }) => Number(difference));
+    if (Math.abs(moved) < 1e-8) expect(found).toEqual([]);
+    else expect(found, `seed ${seed}`).toEqual([expect.closeTo(moved, 7)]);
+  }
+}, 120_000);
 
 test("a bill that came while the balance was looked up is no break, before or after", async () => {
   for (const [name, change] of [
