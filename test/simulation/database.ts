@@ -144,7 +144,11 @@ export class ProcessDatabase {
     return process.effect(async () => {
       await transactions.turnOf(session, text.trimStart().startsWith("begin"));
       return io(async () => {
-        if (process.isDead() || session.isClosed) throw connectionLost();
+        if (process.isDead() || session.isClosed) {
+          // It may have come to its turn after its process died.
+          transactions.end(session);
+          throw connectionLost();
+        }
         if (fault?.kind === "cut-before") throw cut(session);
         if (fault?.kind === "fails") await client.query(failing);
         if (isCommit) await beforeCommit?.(client);
