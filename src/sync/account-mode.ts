@@ -1,7 +1,6 @@
 import { type KeyInfo, keyInfo } from "../contract/key-info.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import type { EpochMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { AccountInTransitError, ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
@@ -72,7 +71,6 @@ async function askApi(
 
 export type MeetDeps = {
   readonly client: Client;
-  readonly exchangeNow: () => EpochMs;
   /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;
   readonly signal: AbortSignal;
