@@ -584,7 +584,7 @@ describe("over HTTP", () => {
   test("a head past 16 KiB is refused and the server goes on", async () => {
     await using sandbox = await openSandbox({ seed: 1, density: 0.1 });
     const response = await fetch(`${sandbox.url}/?${"x".repeat(20_000)}`);
-    expect([response.status, ((await response.json()) as Body).code]).toEqual([431, "40020"]);
+    expect(response.status).toBe(431);
     expect((await fetch(`${sandbox.url}${symbols.path}`)).status).toBe(200);
   });
 

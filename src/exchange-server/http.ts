@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
 import { type Answer, type ApiAnswer, type ApiRequest, toAnswer, warn } from "./api.ts";
 import { Refusal } from "./source.ts";
 
@@ -42,7 +41,6 @@ export async function serveApi(
       .then((given) => send(outgoing, given))
       .catch(onError);
   });
-  server.on("clientError", refuseUnreadable);
   server.listen(port, host);
   await once(server, "listening");
   const address = server.address();
@@ -99,21 +97,6 @@ function sendWhole(outgoing: ServerResponse, { status, headers, body }: ApiAnswe
   if (outgoing.destroyed) return;
   const bytes = Buffer.from(body);
   outgoing.writeHead(status, { ...headers, "content-length": bytes.length }).end(bytes);
-}
-
-/** Answers a request that is not HTTP, or too long, in the envelope as well. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const tooLong = error.code === "HPE_HEADER_OVERFLOW";
-  const { body } = refused(400, "40020", tooLong ? "Request is too long" : "Request is not HTTP");
-  socket.end(
-    `HTTP/1.1 ${tooLong ? "431 Request Header Fields Too Large" : "400 Bad Request"}\r\n` +
-      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-      `connection: close\r\n\r\n${body}`,
-  );
 }
 
 const refused = (status: number, code: string, msg: string): ApiAnswer =>

@@ -1,11 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { BillText } from "../contract/bill.ts";
-import { type EpochMs, isoTime } from "../contract/time.ts";
+import { walletOf as nameOf } from "../contract/product-types.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
@@ -14,25 +15,17 @@ import type { Stream } from "../sync/store.ts";
 import { type BillPages, type Closing, type ExportedBill, knownCategory } from "./exported-bill.ts";
 
 /** The wallets that were closed in the selected time. */
-export function readClosings(
+export async function readClosings(
   tx: Transaction,
-  { accounts, from, to }: Pick<BillSelection, "accounts" | "from" | "to">,
+  { accounts, from = epochMs(0), to }: Pick<BillSelection, "accounts" | "from" | "to">,
 ): Promise<readonly Closing[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await tx.execute<{ account: string; wallet: string; at: string }>(sql`
-      select
-        account,
-        ${walletOf("product_type")} as wallet,
-        ${msOf(sql`max(closed_at)`)} as at
-      from streams
-      where product_type <> ''
-        and ${isOneOf(accounts)}
-      group by account, 2
-      having bool_or(closed_at is not null)
-      order by account, 2`);
-    return rows
-      .map(({ account, wallet, at }) => ({ account, wallet, at: timeFrom(at) }))
-      .filter(({ at }) => (from === undefined || at >= from) && (to === undefined || at < to));
+  const states = await readAccountStates(tx, accounts);
+  return states.accounts.flatMap((account) => {
+    const wallets = Map.groupBy(states.of(account).closed, (one) => nameOf(one.productType));
+    return [...wallets].flatMap(([wallet, closed]) => {
+      const at = epochMs(Math.max(...closed.map(({ closedAt }) => closedAt)));
+      return at >= from && (to === undefined || at < to) ? [{ account, wallet, at }] : [];
+    });
   });
 }
 

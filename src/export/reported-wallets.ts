@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import {
   type ProductType,
   unifiedProductTypes,
@@ -6,9 +5,8 @@ import {
   walletOf,
 } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
+import { readAccountStates, type StoredState } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { accountsOf } from "../ledger/known-time.ts";
 import type { Stream } from "../sync/store.ts";
 
@@ -27,7 +25,6 @@ export type ReportedWallet = {
 };
 
 type StoredLedger = Stream & { readonly isDemo: boolean };
-type State = Stream & { readonly isRefused: boolean; readonly closedAt: EpochMs | undefined };
 
 /**
  * The wallets of the selected streams, each with all of its product types, even where only one category of
@@ -41,61 +38,32 @@ export async function readReportedWallets(
   const keyOf = ({ account, productType }: Stream) =>
     JSON.stringify([account, walletOf(productType)]);
   const wanted = new Set(stored.filter(isWanted).map(keyOf));
-  const accounts = accountsOf(stored.filter(isWanted));
-  const states = Map.groupBy(await readStates(tx, accounts), ({ account }) => account);
+  const states = await readAccountStates(tx, accountsOf(stored.filter(isWanted)));
   const byWallet = Map.groupBy(
     stored.filter((stream) => wanted.has(keyOf(stream))),
     keyOf,
   );
   return [...byWallet.values()].flatMap((streams) => {
     const [first] = streams;
-    if (first === undefined) return [];
-    return [walletFrom(first, streams, states.get(first.account) ?? [])];
+    return first === undefined ? [] : [walletFrom(first, streams, states.of(first.account))];
   });
 }
 
 function walletFrom(
   { account, productType: first, isDemo }: StoredLedger,
   streams: readonly Stream[],
-  own: readonly State[],
+  { notAvailable, closed }: StoredState,
 ): ReportedWallet {
   const productType = walletOf(first);
   const productTypes = streams.map((stream) => stream.productType);
-  const isRefused = (name: ProductType) =>
-    own.some((state) => state.productType === name && state.isRefused);
-  const closings = own
-    .filter((state) => walletOf(state.productType) === productType)
-    .flatMap(({ closedAt }) => closedAt ?? []);
+  const known = [...productTypes, ...notAvailable.map((refused) => refused.productType)];
   const all = productType === unifiedWallet ? unifiedProductTypes : productTypes;
+  const closings = closed.flatMap((one) =>
+    walletOf(one.productType) === productType ? one.closedAt : [],
+  );
   return {
-    account,
-    productType,
-    isDemo,
-    productTypes,
-    unread: all.filter((name) => !productTypes.includes(name) && !isRefused(name)),
+    ...{ account, productType, isDemo, productTypes },
+    unread: all.filter((name) => !known.includes(name)),
     closedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),
   };
-}
-
-async function readStates(tx: Transaction, accounts: readonly string[]): Promise<readonly State[]> {
-  const { rows } = await tx.execute<{
-    account: string;
-    product_type: ProductType;
-    is_refused: boolean;
-    closed_at: string | null;
-  }>(sql`
-    select
-      account,
-      product_type,
-      not_available_since is not null as is_refused,
-      ${msOf(sql`closed_at`)} as closed_at
-    from streams
-    where coalesce(not_available_since, closed_at) is not null
-      and ${isOneOf(accounts)}`);
-  return rows.map((row) => ({
-    account: row.account,
-    productType: row.product_type,
-    isRefused: row.is_refused,
-    closedAt: timeFrom(row.closed_at),
-  }));
 }
