@@ -101,12 +101,12 @@ test("the user of unified accounts is learned, and they share its limit from the
   const otherwise = await at.envWith({ uid: "7" });
   const examined = await runCli(["doctor", "--json"], { env: otherwise });
   const { checks } = JSON.parse(examined.stdout);
-  const found = expect.stringContaining(
+  const result = expect.stringContaining(
     `its uid is configured as 7, and the exchange says ${at.user}`,
   );
   for (const name of Object.keys(typesOf)) {
     expect(checks).toContainEqual(
-      expect.objectContaining({ name: `account ${name}`, status: "warn", found }),
+      expect.objectContaining({ name: `account ${name}`, status: "warn", result }),
     );
   }
   const third = await runCli(["sync", "--only", "bills"], { env: otherwise });

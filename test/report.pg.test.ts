@@ -275,7 +275,7 @@ test.each([
   [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
   [
     ["--month", "2026-03", "--format", "htm"],
-    '--format "htm" is not a format, did you mean html?\n',
+    "argument 'htm' is invalid. Allowed choices are text, html, json.\n",
   ],
   [
     ["--month", "2026-03", "--account", "mian"],
