@@ -21,6 +21,7 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   unproven: [],
   unread: [],
   lost: [],
+  recovered: [],
   behind: [between(minuteMs, 0)],
   retiredAt: undefined,
   closedAt: undefined,

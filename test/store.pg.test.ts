@@ -68,6 +68,7 @@ describe("a page", () => {
     expect(await store.knownTime(stream)).toEqual({
       coverage: [],
       lost: [],
+      recovered: [],
       open: [{ window: minutes(0, 10), cursor: "c2", startedAt: origin }],
     });
   });
@@ -298,6 +299,7 @@ describe("the time that is known", () => {
     expect(await held.store.knownTime(stream)).toEqual({
       coverage: [minutes(0, 30), minutes(40, 50)],
       lost: [minutes(-20, 0)],
+      recovered: [],
       open: [{ window: minutes(30, 40) }],
     });
   });
@@ -305,7 +307,7 @@ describe("the time that is known", () => {
   test("is that of one account and one product type", async () => {
     await planned([0, 10]);
     await finish(0, 10);
-    const nothing = { coverage: [], lost: [], open: [] };
+    const nothing = { coverage: [], lost: [], recovered: [], open: [] };
     const other = { ...stream, productType: "COIN-FUTURES" } as const;
     expect(await held.store.knownTime(other)).toEqual(nothing);
     expect(await held.store.knownTime({ ...stream, account: "other" })).toEqual(nothing);

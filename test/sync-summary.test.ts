@@ -279,6 +279,7 @@ test("programs get the same as JSON, times as ISO 8601 and errors as their messa
         error: null,
       },
     ],
+    history: [],
     loanToValue: [
       {
         ...{ account: "main", riskUnitId: null, ltv: null, assets: null, unpaid: null },

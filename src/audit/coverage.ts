@@ -43,7 +43,11 @@ export async function readCoverage(
     shared_from: string | null;
   }>(sql`
     with read as (
-      select product_type, covered as time, upper(covered) as settled_to, not_available_since, closed_at
+      select
+        product_type,
+        -- Between covered times, recovered bills lead from one balance to the next.
+        covered + recovered * tstzmultirange(tstzrange(lower(covered), null)) as time,
+        upper(covered) as settled_to, not_available_since, closed_at
       from streams
       where account = ${account}
     ),

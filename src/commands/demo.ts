@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { sql } from "drizzle-orm";
 import { productTypes } from "../contract/product-types.ts";
-import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
+import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readStoredBills } from "../ledger/bill-rows.ts";
@@ -49,6 +49,8 @@ async function demoCommand(
       ...parseEnv(variables),
       DATA_DIR: demoDir(environment),
       SYNC_LTV: "true",
+      // The sandbox's ledger begins then. The ten days before the last 90 come from tax records.
+      HISTORY_FROM: isoTime(epochMs(Date.now() - 100 * dayMs)).slice(0, 10),
       LOG_LEVEL: environment["LOG_LEVEL"],
     },
     { credentials: true },

@@ -58,6 +58,7 @@ const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): obje
       complete: coverage.complete.map(jsonInterval),
       unread: coverage.unread.map(jsonInterval),
       lost: coverage.lost.map(jsonInterval),
+      recovered: coverage.recovered.map(jsonInterval),
       older: coverage.older.map(jsonInterval),
     },
     digest: {

@@ -105,6 +105,7 @@ export function ledgersTable(
 ): Table {
   const of = ({ stream }: StreamStatus) => roster.get(streamName(stream));
   const isAnyUnread = ledgers.some((ledger) => of(ledger)?.state !== "read");
+  const isAnyRecovered = ledgers.some(({ recovered }) => recovered.length > 0);
   const columns: Columns<StreamStatus> = {
     ...ledgerColumns(ledgers, ({ stream }) => stream),
     configured: { kind: "value", of: (ledger) => of(ledger)?.isConfigured ?? false },
@@ -119,6 +120,11 @@ export function ledgersTable(
     behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
     behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },
     ...fields<StreamStatus>("spans", ["unread", "lost"]),
+    recovered: {
+      kind: "spans",
+      title: isAnyRecovered ? "recovered" : "",
+      of: ({ recovered }) => recovered,
+    },
     expiresIn: {
       kind: "length",
       isForPeople: true,

@@ -56,8 +56,12 @@ export const partsOf = (run: SyncRun): readonly Named[] => {
   const { reports, rejected, reconciled } = run;
   return [
     ...listsOf(run),
-    ...reports.flatMap(({ account, error, loanToValue, streams }) => [
+    ...reports.flatMap(({ account, error, loanToValue, streams, history = [] }) => [
       { name: account, error },
+      ...history.map((one) => ({
+        name: `${streamName(one.stream)} tax records`,
+        error: one.error,
+      })),
       ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
       ...[...Map.groupBy(streams, (one) => one.error && messageOf(one.error)).values()].map(
         (alike) => ({

@@ -1,4 +1,5 @@
 import type { ContractProductType } from "../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import { recordDemo } from "../db/accounts/decisions.ts";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
@@ -27,6 +28,7 @@ import { formatCounted } from "../output/format.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
 import { reachableToRead } from "../roster/to-read.ts";
+import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
 import type { KeyAnswer, LoanToValueCommit, PageCommit } from "../sync/store.ts";
@@ -187,7 +189,7 @@ type AccountDeps = SyncDeps & {
 };
 
 async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountReport> {
-  const { config, signal, reporter, access } = deps;
+  const { config, signal, reporter, access, targets } = deps;
   const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
   if ("error" in account) {
     return unread(wanted.name, account.error);
@@ -198,6 +200,7 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
       exchangeOf: () => exchange,
       takeLease: () => hold(deps, account, exchange),
       settleLagMs: config.settleLagMs,
+      historyFrom: targets.has("bills") ? historyFromOf(config, exchange.exchangeNow()) : undefined,
       sleep: access.clock.sleep,
       signal,
       onProgress: reporter.progress,
@@ -206,6 +209,9 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
     account,
   );
 }
+
+const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | undefined =>
+  historyFrom === "none" ? undefined : (historyFrom ?? epochMs(now - historyDefaultMs));
 
 /**
  * Takes the account's lease and opens its tables. A key that is stored under another name writes

@@ -1,4 +1,5 @@
-import { epochMs } from "../contract/time.ts";
+import { taxRowsMax } from "../contract/tax-records.ts";
+import { epochMs, isoTime } from "../contract/time.ts";
 import type { Outcome } from "../db/run-log.ts";
 import { firstThrown, messageOf, StoppedError } from "../errors.ts";
 import type { RejectedCount } from "../ledger/rejected-bills.ts";
@@ -24,6 +25,7 @@ import {
 import { riskUnitName, streamName } from "../output/stream-names.ts";
 import { printableLine } from "../printable.ts";
 import { lengthMs } from "../sync/intervals.ts";
+import type { RecoverReport } from "../sync/recover.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { StreamReport } from "../sync/stream-run.ts";
 import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
@@ -49,6 +51,10 @@ export function countsOf(run: SyncRun) {
     accounts: rowsJson(accountColumns, reports),
     streams: rowsJson(streamColumns(streams), streams),
     lists: rowsJson(listColumns, listsOf(run)),
+    history: rowsJson(
+      historyColumns,
+      reports.flatMap(({ history = [] }) => history),
+    ),
     loanToValue: rowsJson(
       loanColumns,
       reports.flatMap(({ loanToValue }) => loanToValue),
@@ -80,7 +86,13 @@ export function resultOf(result: SyncResult): Result {
         loanColumns,
         reports.flatMap((report) => report.loanToValue.filter(isNewLoan)),
       ),
+      table(
+        "",
+        historyColumns,
+        reports.flatMap(({ history = [] }) => history.filter(isRecovery)),
+      ),
       ...lists.flatMap(brokenLines),
+      ...reports.flatMap(({ history = [] }) => history.flatMap(historyLines)),
       ...[...failures].map(
         ([message, those]) => `${those.map(({ name }) => name).join(", ")}: ${message}`,
       ),
@@ -189,6 +201,34 @@ const loanColumns: Columns<LoanToValueReport> = {
   record: { kind: "text", of: ({ stored }) => stored?.change },
   error: errorColumn,
 };
+
+const isRecovery = ({ recovered }: RecoverReport): boolean => recovered.length > 0;
+
+const historyColumns: Columns<RecoverReport> = {
+  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
+  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
+  name: {
+    kind: "text",
+    title: "tax records",
+    isForPeople: true,
+    of: ({ stream }) => streamName(stream),
+  },
+  new: { kind: "count", of: (row) => row.new },
+  rejected: { kind: "count", of: ({ rejected }) => rejected },
+  requests: { kind: "count", of: ({ requests }) => requests },
+  recovered: { kind: "spans", of: ({ recovered }) => recovered },
+  withheld: { kind: "text", title: "", of: ({ withheld }) => withheld },
+  error: errorColumn,
+};
+
+/** Why nothing was recovered, and where more bills may be. */
+const historyLines = ({ stream, withheld, crowded }: RecoverReport): readonly string[] => [
+  ...(withheld === undefined ? [] : [`${streamName(stream)}: no older bills: ${withheld}`]),
+  ...crowded.map(
+    (at) =>
+      `${streamName(stream)}: more bills may be in ${isoTime(at)}, of which tax records show ${taxRowsMax} at most`,
+  ),
+];
 
 const brokenShownMax = 5;
 

@@ -12,6 +12,7 @@ import {
 } from "../contract/product-types.ts";
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { symbols } from "../contract/symbols.ts";
+import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
 import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { balancesOperations } from "../contract/wallet-balances.ts";
@@ -67,6 +68,8 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   signed(balancesOperations.classic, "classic", "bills", serveBalances),
   signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
   signed(financialRecords, "unified", "uta-mgt", serveRecords),
+  signed(classicTaxRecords, "classic", "tax", serveClassicTax),
+  signed(unifiedTaxRecords, "unified", "tax", serveUnifiedTax),
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
   signed(accountSettings, "unified-mode", "uta-mgt", serveSettings),
   signed(keyInfo.classic, "classic", "spot", serveClassicInfo),
@@ -146,6 +149,42 @@ async function serveRecords(context: Context, credential: Credential): Promise<o
   const { bills: list, endId } = page;
   const cursor = endId && context.numericCursor ? JSON.rawJSON(endId) : endId;
   return { list, ...(cursor !== undefined && { cursor }) };
+}
+
+async function serveClassicTax(context: Context, credential: Credential) {
+  const query = readQuery(classicTaxRecords.query, context.query);
+  return query instanceof Refusal ? query : serveTax(context, credential, query);
+}
+
+async function serveUnifiedTax(context: Context, credential: Credential) {
+  const query = readQuery(unifiedTaxRecords.query, context.query);
+  if (query instanceof Refusal) return query;
+  const productType = unifiedProductTypes.find((type) => categoryOf(type) === query.bizType);
+  if (productType === undefined) return unknownProduct("bizType");
+  return serveTax(context, credential, { ...query, productType });
+}
+
+type TaxQuery = {
+  readonly productType: ProductType;
+  readonly startTime: string;
+  readonly endTime: string;
+  readonly limit?: string | undefined;
+};
+
+async function serveTax(
+  { source, now }: Context,
+  { uid, name }: Credential,
+  { productType, startTime, endTime, limit }: TaxQuery,
+): Promise<readonly unknown[] | Refusal> {
+  if (source.taxRecords === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
+  return source.taxRecords({
+    caller: { uid, name },
+    now,
+    productType,
+    startTime: epochMs(Number(startTime)),
+    endTime: epochMs(Number(endTime)),
+    limit: Number(limit ?? taxRowsMax),
+  });
 }
 
 type PageQuery = {

@@ -14,7 +14,7 @@ export type WireAccountMode =
   | (string & {});
 
 /** `uta-mgt` is the permission to read a unified account: its settings, records and loans; `spot` tells whose key it is. */
-export type Permission = "bills" | "loan-to-value" | "spot" | "uta-mgt";
+export type Permission = "bills" | "loan-to-value" | "spot" | "uta-mgt" | "tax";
 
 /** What the server knows about one API key. */
 export type Credential = {
@@ -72,6 +72,12 @@ export type LoanToValueRequest = {
   readonly riskUnitId: string | undefined;
 };
 
+/** A validated question for tax records. Both times are inclusive. */
+export type TaxRequest = Pick<BillsRequest, "caller" | "now" | "productType" | "limit"> & {
+  readonly startTime: EpochMs;
+  readonly endTime: EpochMs;
+};
+
 /** The `data` of a page as it is sent: an empty page has more than one shape (see account-bills.ts). */
 export type WirePage = {
   readonly bills: readonly unknown[] | null;
@@ -112,6 +118,8 @@ export type WireBalance = { readonly coin: string; readonly balance: string };
 export type Source = {
   balances(request: BalancesRequest): Promise<readonly WireBalance[] | Refusal>;
   bills(request: BillsRequest): Promise<WirePage | Refusal>;
+  /** Oldest first. Absent where there are none. */
+  taxRecords?(request: TaxRequest): Promise<readonly unknown[]>;
   loanToValue(request: LoanToValueRequest): Promise<object | Refusal>;
   /** All pairs where no symbol is named. */
   symbols(symbol: string | undefined): Promise<readonly unknown[] | Refusal>;

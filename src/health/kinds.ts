@@ -169,6 +169,14 @@ export const kinds = {
     remedy: sync,
     isOfAccount: true,
   },
+  recovered: {
+    severity: "notice",
+    meaning:
+      "of a month or an export: bills of this time were recovered from tax records, without balances of the exchange",
+    title: "Recovered from tax records",
+    what: (finding) => `recovered from tax records, without balances: ${ofTime(finding)}`,
+    remedy: none,
+  },
   restated: {
     severity: "notice",
     meaning: "stored bills were served again with other content",

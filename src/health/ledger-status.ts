@@ -32,6 +32,8 @@ export type LedgerTimes = {
   readonly unproven: readonly Interval[];
   /** Time that was planned, or came before the ledger's closing, and was not read. Of a retired ledger, too. */
   readonly unread: readonly Interval[];
+  /** Recovered from tax records. */
+  readonly recovered: readonly Interval[];
   /** Time that a run found lost, and nobody accepted. */
   readonly lost: readonly Interval[];
 };
@@ -126,7 +128,7 @@ export type StoredTimes = LedgerTimes &
   };
 
 type Spans = readonly (readonly [from: number, to: number])[];
-type Row = Record<"coverage" | "unproven" | "unread" | "lost", Spans | null> &
+type Row = Record<"coverage" | "unproven" | "unread" | "lost" | "recovered", Spans | null> &
   Record<"beginsAt" | "plannedTo" | "plannedAt" | "completeThrough" | "expiresAt", string | null> &
   Record<"bills" | "rejected", string | null> & {
     account: string;
@@ -168,6 +170,7 @@ export async function readLedgerTimes(
       ${msOf(sql`unread_from + ${historyMs} * interval '1 ms'`)} as "expiresAt",
       ${spansOf(sql`covered`)} as coverage,
       ${spansOf(sql`lost`)} as lost,
+      ${spansOf(sql`recovered`)} as recovered,
       ${spansOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unproven, '{}') end`)} as unread,
       ${spansOf(sql`case when state <> 'closed' then unproven - covered end`)} as unproven
     from ${wantedStreams(streams)}
@@ -178,7 +181,7 @@ export async function readLedgerTimes(
     ) as stored using (account, product_type)
     left join (
       select
-        account, ledger as product_type, state, covered, lost, unread, begins_at, planned_to, settled_to, unread_from
+        account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, settled_to, unread_from
       from ${ledgerTimes({ accounts: accountsOf(streams), now })}
     ) as times using (account, product_type)
     left join (
@@ -230,6 +233,7 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     expiresAt: timeFrom(row?.expiresAt ?? null),
     coverage: spans(row?.coverage),
     lost: spans(row?.lost),
+    recovered: spans(row?.recovered),
     unproven: spans(row?.unproven),
     unread: isPlanned ? spans(row.unread) : interval(horizonAt(now), now),
   };

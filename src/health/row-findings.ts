@@ -21,8 +21,10 @@ export function timeFindings(scope: Scope): readonly SQL[] {
       from ${ledgers}
       where ${condition}
     ) as spans`;
-  const ofSpan = { ledger: sql`ledger`, since: sql`lower(span)`, until: sql`upper(span)` };
+  const ledger = sql`ledger`;
+  const ofSpan = { ledger, since: sql`lower(span)`, until: sql`upper(span)` };
   return [
+    select("recovered", ofSpan, spans(sql`recovered`, sql.raw(String(scope.span !== undefined)))),
     select("lost", { ...ofSpan, breakIds: sql`break_ids` }, spans(sql`lost`, sql`true`)),
     // A sync at work, or one that was cut short, leaves newer time unread: the next reads it.
     select(
@@ -37,16 +39,12 @@ export function timeFindings(scope: Scope): readonly SQL[] {
     ),
     select(
       "expiring",
-      {
-        ledger: sql`ledger`,
-        since: sql`unread_from`,
-        until: sql`unread_from + ${historyMs} * interval '1 ms'`,
-      },
+      { ledger, since: sql`unread_from`, until: sql`unread_from + ${historyMs} * interval '1 ms'` },
       sql`${ledgers} where is_read and unread_from < ${timeOf(now - historyMs + expirySoonMs)}`,
     ),
     select(
       "behind",
-      { ledger: sql`ledger`, since: sql`planned_to` },
+      { ledger, since: sql`planned_to` },
       sql`${ledgers} where is_read and planned_to < ${maxAge}`,
     ),
   ];

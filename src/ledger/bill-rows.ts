@@ -49,11 +49,13 @@ export const billTextColumns = sql`
       bills.position_type as "positionType",
       bills.position_amount::text as "positionAmount",
       bills.position_balance::text as "positionBalance",
-      bills.extra::text`;
+      bills.extra::text,
+      bills.source`;
 
 /** The text of each column, as Postgres prints it: decimals keep their digits, 1.0 is not 1.00. */
-export const textOf = ({ cTime, extra, ...bill }: Bill): BillText => ({
+export const textOf = ({ cTime, extra, source = null, ...bill }: Bill): BillText => ({
   ...bill,
+  source,
   amount: asPrinted(bill.amount),
   fee: asPrinted(bill.fee),
   feeByCoupon: printedOrNull(bill.feeByCoupon),

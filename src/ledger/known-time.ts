@@ -9,7 +9,7 @@ import { isAnew } from "../sync/walk/pages.ts";
 type SpanRow = {
   account: string;
   product_type: string;
-  state: "covered" | "lost" | "open";
+  state: "covered" | "lost" | "recovered" | "open";
   from: string;
   to: string;
   cursor: string | null;
@@ -27,7 +27,7 @@ export async function readKnownTimes(
   streams: readonly Stream[],
 ): Promise<{ readonly of: (stream: Stream) => KnownTime }> {
   const isOwn = isOneOf(accountsOf(streams));
-  const spans = (state: "covered" | "lost") => sql`
+  const spans = (state: "covered" | "lost" | "recovered") => sql`
       select
         account, product_type, ${sql.raw(`'${state}'`)} as state, unnest(${sql.raw(state)}) as span,
         null as cursor, null::timestamptz as started_at
@@ -47,6 +47,8 @@ export async function readKnownTimes(
       union all
       ${spans("lost")}
       union all
+      ${spans("recovered")}
+      union all
       select account, product_type, 'open', tstzrange(window_start, window_end), cursor, started_at
       from windows
       where ${isOwn}
@@ -63,6 +65,7 @@ function knownTimeOf(rows: readonly SpanRow[]): KnownTime {
   return {
     coverage: of("covered").map(spanOf),
     lost: of("lost").map(spanOf),
+    recovered: of("recovered").map(spanOf),
     open: of("open").map((row) => ({
       window: spanOf(row),
       ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),

@@ -20,6 +20,7 @@ import { inTwoRoundTrips } from "../db/two-round-trips.ts";
 import { DatabaseSilentError } from "../errors.ts";
 import type { Store } from "../sync/store.ts";
 import { readUnstored } from "./bill-rows.ts";
+import { commitRecovered, readHistory, readOverlap, recordHistory } from "./history.ts";
 import { readKnownTime } from "./known-time.ts";
 import { divideWindow, recordPlan } from "./record-time.ts";
 import { readUnkept } from "./rejected-bills.ts";
@@ -118,6 +119,10 @@ export function openStore(
       ),
     ),
     divideWindow: (stream, window, cuts) => write((tx) => divideWindow(tx, stream, window, cuts)),
+    history: (stream) => read((from) => readHistory(from, stream)),
+    overlap: (stream, overlapMs) => read((from) => readOverlap(from, stream, overlapMs)),
+    recordHistory: (stream, evidence) => write((tx) => recordHistory(tx, stream, evidence)),
+    commitRecovered: (commit) => write((tx) => commitRecovered(tx, commit, runId)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
     commitBalances: (commit) => write((tx) => commitBalances(tx, account, commit)),
     recordBalancesRefused: (at) => write((tx) => recordBalancesRefused(tx, account, at)),

@@ -36,6 +36,7 @@ export function ledgerTimes({
         not is_retired and closed_at is not null as is_closed,
         bills,
         covered,
+        recovered,
         lower(covered + lost) as begins_at,
         settled_to,
         planned_to,
@@ -51,7 +52,7 @@ export function ledgerTimes({
           -- History that begins later than the exchange's was read by a key that counts no more.
           case when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)} else starts_at end,
           greatest(starts_at, coalesce(closed_at, planned_to))
-        )) - covered - lost - accepted as unread
+        )) - covered - lost - recovered - accepted as unread
       from (
         select
           account,
@@ -59,6 +60,7 @@ export function ledgerTimes({
           bills,
           covered,
           lost,
+          recovered,
           settled_to,
           lower(covered + lost + open) as starts_at,
           upper(covered + lost + open) as planned_to,
@@ -69,7 +71,7 @@ export function ledgerTimes({
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids
         from (
-          select account, product_type, bills, covered, lost, open, settled_to, retired_at, closed_at
+          select account, product_type, bills, covered, lost, recovered, open, settled_to, retired_at, closed_at
           from streams
           where settled_to is not null
             and ${isOne}

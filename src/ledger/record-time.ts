@@ -55,13 +55,14 @@ const times = (intervals: readonly Interval[]): SQL => {
 type Times = { readonly covered: SQL; readonly lost: SQL; readonly open: SQL };
 
 /** Sets the times of a row of `streams`, and where the first gap between them begins. */
-const assigned = ({ covered, lost, open }: Times): SQL => sql`
+const assigned = ({ covered, lost, open }: Times, recovered = sql`recovered`): SQL => sql`
       covered = ${covered},
       lost = ${lost},
+      recovered = ${recovered},
       open = ${open},
       settled_to = lower(
         tstzmultirange(tstzrange(lower((${covered}) + (${lost}) + (${open})), null))
-          - ((${covered}) + (${lost}))
+          - ((${covered}) + (${lost}) + (${recovered}))
       )`;
 
 /** Two array literals for `unnest`: where the windows begin and where they end. */
@@ -234,6 +235,22 @@ async function addEnds(tx: Transaction, pages: readonly PageCommit[]): Promise<v
       lost_at = ${lost.length === 0 ? sql`lost_at` : sql`statement_timestamp()`}
     where account = ${stream?.account}
       and product_type = ${stream?.productType}`);
+}
+
+/** Records that a window was recovered from tax records: what of it was lost is lost no more. */
+export async function addRecovered(
+  tx: Transaction,
+  { account, productType }: Stream,
+  window: Interval,
+): Promise<void> {
+  const added = times([window]);
+  const changed = { covered: sql`covered`, lost: sql`lost - ${added}`, open: sql`open` };
+  await tx.execute(sql`
+    update streams
+    set
+      ${assigned(changed, sql`recovered + ${added}`)}
+    where account = ${account}
+      and product_type = ${productType}`);
 }
 
 /**

@@ -26,7 +26,7 @@ export type OverviewDeps = Pick<Scope, "limits"> & {
 
 /** A period of a ledger's time. Times are in ms since the Unix epoch. */
 export type Period = {
-  readonly state: "complete" | "lost" | "unread";
+  readonly state: "complete" | "lost" | "recovered" | "unread";
   readonly from: EpochMs;
   readonly to: EpochMs;
 };
@@ -217,5 +217,6 @@ export async function readBreakDays(
 
 /** The end of a ledger's newest complete time; undefined where time before it is missing or lost. */
 export function throughOf({ periods }: Ledger): EpochMs | undefined {
-  return periods.every(({ state }) => state === "complete") ? periods.at(-1)?.to : undefined;
+  const isWhole = periods.every(({ state }) => state === "complete" || state === "recovered");
+  return isWhole ? periods.at(-1)?.to : undefined;
 }

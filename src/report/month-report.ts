@@ -21,6 +21,8 @@ export type Coverage = {
   readonly complete: readonly Interval[];
   readonly unread: readonly Interval[];
   readonly lost: readonly Interval[];
+  /** The month's time whose bills were recovered from tax records. */
+  readonly recovered: readonly Interval[];
   /** The unread time that is older than what was ever to be read. */
   readonly older: readonly Interval[];
 };

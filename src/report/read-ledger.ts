@@ -67,11 +67,13 @@ async function readCoverage(
   const { account, productTypes, unread, closedAt } = wallet;
   let complete: readonly Interval[] = unread.length === 0 ? [span] : [];
   const lostTimes: Interval[] = [];
+  let recovered: readonly Interval[] = [];
   let historyFrom: number = span.from;
   for (const productType of productTypes) {
     const known = await readKnownTime(tx, { account, productType });
     complete = intersect(complete, known.coverage);
     lostTimes.push(...known.lost);
+    recovered = union([...recovered, ...(known.recovered ?? [])]);
     const [first] = union([
       ...known.coverage,
       ...known.lost,
@@ -80,13 +82,15 @@ async function readCoverage(
     historyFrom = Math.max(historyFrom, first?.from ?? span.to);
   }
   const lost = subtract(intersect([span], lostTimes), complete);
+  recovered = subtract(intersect([span], recovered), [...complete, ...lost]);
   // After its closing, a ledger has nothing to read.
   const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
   return {
     complete,
     lost,
-    older: interval(span.from, Math.min(historyFrom, span.to)),
-    unread: subtract(wanted, [...complete, ...lost]),
+    recovered,
+    older: subtract(interval(span.from, Math.min(historyFrom, span.to)), recovered),
+    unread: subtract(wanted, [...complete, ...lost, ...recovered]),
   };
 }
 

@@ -62,6 +62,7 @@ function sectionOf(ledger: LedgerMonth, month: string): Section {
         ...coverage.complete.map((time) => ({ is: "read", time })),
         ...coverage.unread.map((time) => ({ is: "UNREAD", time })),
         ...coverage.lost.map((time) => ({ is: "LOST", time })),
+        ...coverage.recovered.map((time) => ({ is: "recovered", time })),
       ]),
       `reconciled ${reconciledAt ?? "never"}`,
       rollforward.length === 0

@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import type { ZodError } from "zod";
 import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean, nearest } from "../nearest.ts";
 import { shellWord } from "../printable.ts";
@@ -35,6 +36,8 @@ export type Config = {
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
+  /** The oldest time that is wanted of tax records; undefined for two years. */
+  readonly historyFrom: EpochMs | "none" | undefined;
   /** How far behind a ledger may be, and how high a loan to value. */
   readonly healthLimits: { readonly maxAgeMs: number; readonly ltvMax: number };
   readonly logLevel: LogLevel;
@@ -81,6 +84,7 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
     ...accounts,
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
     settleLagMs: settings.SYNC_SETTLE_MINUTES,
+    historyFrom: settings.HISTORY_FROM,
     healthLimits: { maxAgeMs: settings.HEALTH_MAX_AGE, ltvMax: settings.HEALTH_MAX_LTV },
     logLevel: settings.LOG_LEVEL,
   });
@@ -128,7 +132,7 @@ const databaseOf = (
     : { url: new Secret(withTlsByDefault(url, { PGHOST, PGSSLMODE })) };
 
 // A variable that begins so is meant for this program, whatever else the environment holds.
-const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|SYNC|PRODUCT|RISK_UNIT)_/;
+const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|HISTORY|SYNC|PRODUCT|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 

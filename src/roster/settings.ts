@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ProductType, productTypes } from "../contract/product-types.ts";
-import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
+import { dayMs, epochMs, hourMs, minuteMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { Secret } from "../secret.ts";
@@ -122,6 +122,15 @@ export const variables = z.object({
       "how many of the newest minutes are stored but read again by the next run, for bills that appear late; " +
         `0 to ${settleMinutesMax}`,
     ),
+  HISTORY_FROM: z
+    .string()
+    .refine((text) => text === "none" || isDay(text), isNot("a day such as 2024-01-31, or none"))
+    .transform((text) => (text === "none" ? text : epochMs(Date.parse(text))))
+    .optional()
+    .describe(
+      "how far back history is recovered from tax records, once the last 90 days are read: a day, or `none`. " +
+        "Without it: two years",
+    ),
   HEALTH_MAX_AGE: matching(/^\d{1,4}[mhd]$/, "a duration such as 90m, 3h or 2d")
     .transform(durationMs)
     .prefault("3h")
@@ -157,6 +166,9 @@ export const variables = z.object({
     .prefault("en-US")
     .describe("the language of the exchange's messages"),
 });
+
+const isDay = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 
 /** What can be set, by the names of the variables. */
 export type Settings = { readonly [name in keyof typeof variables.shape]?: string | undefined };

@@ -184,7 +184,7 @@ function credential(
     passphrase: apiPassphrase,
     uid,
     name,
-    permissions: ["bills", "loan-to-value", "spot", "uta-mgt"],
+    permissions: ["bills", "loan-to-value", "spot", "uta-mgt", "tax"],
     // Uses the true time, even while a fault sets the clock wrong.
     accountMode: () => modeAt(modes, now()),
     environment: options.isDemoKey?.(name) ? "demo" : "live",

@@ -6,11 +6,13 @@ import {
   type ProductType,
   unifiedProductTypes,
 } from "../contract/product-types.ts";
+import { taxTypes } from "../contract/tax-records.ts";
 import type { EpochMs } from "../contract/time.ts";
 import {
   type BillsRequest,
   Refusal,
   type Source,
+  type TaxRequest,
   type WirePage,
 } from "../exchange-server/source.ts";
 import type { Ledger } from "./ledger.ts";
@@ -48,6 +50,9 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
   return {
     async bills(request) {
       return page(accountOf(request.caller.uid).ledger, request);
+    },
+    async taxRecords(request) {
+      return taxRecords(accountOf(request.caller.uid).ledger, request);
     },
     async loanToValue({ caller, riskUnitId }) {
       const { riskUnits, isParent = false } = accountOf(caller.uid);
@@ -97,6 +102,28 @@ function page(ledger: Ledger, request: BillsRequest): WirePage | Refusal {
     bills: bills.map((bill) => currentRow(bill, request.now)),
     endId: bills.at(-1)?.billId ?? "",
   };
+}
+
+const taxNames = new Map(Object.entries(taxTypes).map(([taxName, name]) => [name, taxName]));
+
+/** The bills of a span as tax records, oldest first, however old they are. */
+function taxRecords(
+  { bills }: Ledger,
+  { now, productType, startTime, endTime, limit }: TaxRequest,
+): readonly object[] {
+  return bills[productType]
+    .filter(({ cTime, visibleAt }) => cTime >= startTime && cTime <= endTime && visibleAt <= now)
+    .toSorted((a, b) => a.cTime - b.cTime || (BigInt(a.billId) < BigInt(b.billId) ? -1 : 1))
+    .slice(0, limit)
+    .map((bill) => {
+      const row = Object(currentRow(bill, now));
+      const { billId: id, coin, cTime } = bill;
+      const type = taxNames.get(bill.businessType) ?? bill.businessType;
+      const { symbol, amount, fee, balance } = row;
+      return isUnified(productType)
+        ? { id, coin, type, amount, fee, balance, ts: String(cTime) }
+        : { id, symbol, marginCoin: coin, futureTaxType: type, amount, fee, ts: String(cTime) };
+    });
 }
 
 const currentRow = ({ row, restated }: LedgerBill, now: EpochMs): unknown =>

@@ -69,7 +69,11 @@ export function planStream(
   const coverage = known.coverage.flatMap(({ from, to }) =>
     interval(from, Math.min(to, coverageEnd)),
   );
-  const wanted = subtract(interval(start, now), [...coverage, ...known.lost]);
+  const wanted = subtract(interval(start, now), [
+    ...coverage,
+    ...known.lost,
+    ...(known.recovered ?? []),
+  ]);
   const isStartOpen = wanted[0]?.from === start;
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
@@ -119,7 +123,7 @@ export function dividedWalk(
 /** The time up to which nothing but lost time is missing; undefined before anything is complete. */
 export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
   const start = historyStart(known, horizonAt(now));
-  const settled = [...known.coverage, ...known.lost];
+  const settled = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
   const firstGap = subtract(interval(start, now), settled)[0]?.from ?? now;
   return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
 }

@@ -4,11 +4,13 @@ import {
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf, UsageError } from "../errors.ts";
 import { meetAccount, refuseNothing } from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts";
 import { failureScope } from "./failure-scope.ts";
+import { type RecoverReport, recoverHistory } from "./recover.ts";
 import type { HeldAccount, Walk } from "./store.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { syncBalances } from "./sync-balances.ts";
@@ -27,7 +29,9 @@ export type SyncAccount = Wanted & {
 
 export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
-  /** Called with every failed request for loan-to-value or for the account's mode. */
+  /** The oldest time that is wanted of tax records. Default none is read. */
+  readonly historyFrom?: EpochMs | undefined;
+  /** Called with every failed request for loan-to-value, tax records or the account's mode. */
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds the account. */
   readonly takeLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
@@ -39,6 +43,8 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly streams: readonly StreamReport[];
   /** The account's mode; undefined where the run failed before it was known. */
   readonly mode?: AccountMode;
+  /** What was recovered from tax records: only ledgers of which older time was wanted. Default none. */
+  readonly history?: readonly RecoverReport[];
   /** The streams that this run closed. */
   readonly closed?: readonly ClosedStream[];
   /** The error that ended the account's run. `streams` is then empty. */
@@ -84,7 +90,13 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     // What is wrong with the key concerns the whole account.
     const wrong = bills.streams.find(({ error }) => error instanceof UsageError)?.error;
     if (wrong !== undefined) throw wrong;
-    return { ...report, ...bills };
+    report = { ...report, ...bills };
+    const { historyFrom } = deps;
+    const whole = bills.streams.filter((stream) => stream.error === undefined);
+    if (historyFrom === undefined || whole.length === 0) return report;
+    const productTypes = whole.map(({ stream }) => stream.productType);
+    const history = await recoverHistory({ ...accountDeps, historyFrom }, name, productTypes);
+    return { ...report, history };
   } catch (error) {
     return { ...report, error };
   }

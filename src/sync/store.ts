@@ -36,6 +36,38 @@ export type KnownTime = {
   readonly lost: readonly Interval[];
   /** The windows that earlier runs planned or began, and did not finish. */
   readonly open: readonly Walk[];
+  /** The time that was recovered from tax records. Default none. */
+  readonly recovered?: readonly Interval[];
+};
+
+/** Stored bills, with which tax records of the same window are compared. */
+export type Overlap = { readonly window: Interval; readonly bills: readonly OverlapBill[] };
+
+export type OverlapBill = Pick<Bill, "billId" | "cTime" | "amount" | "fee">;
+
+/** What the recovery of a ledger's older time begins with. */
+export type HistoryState = {
+  readonly known: KnownTime;
+  /** The time of the oldest stored bill. */
+  readonly oldestBill: EpochMs | undefined;
+  readonly asked: HistoryEvidence | undefined;
+};
+
+/** The last comparison of tax records with stored bills. */
+export type HistoryEvidence = {
+  /** The exchange's time. */
+  readonly at: EpochMs;
+  /** How many bills were compared. */
+  readonly compared: number;
+  /** Why the records are not believed; absent where they are. */
+  readonly withheld?: string | undefined;
+};
+
+/** The rows of a window of tax records. They are committed with it as a whole or not at all. */
+export type RecoveredCommit = ReadRows & {
+  readonly stream: Stream;
+  /** The time that is now recovered; undefined where other rows of it may be missing. */
+  readonly window: Interval | undefined;
 };
 
 /** A row that broke the contract. */
@@ -179,6 +211,12 @@ export type Store = {
    * and the counts. The other parts have not begun.
    */
   divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
+  history(stream: Stream): Promise<HistoryState>;
+  /** The newest bills of covered time; undefined where no bill is stored. */
+  overlap(stream: Stream, overlapMs: number): Promise<Overlap | undefined>;
+  recordHistory(stream: Stream, evidence: HistoryEvidence): Promise<void>;
+  /** Stores the bills of a window of tax records that are not stored yet. */
+  commitRecovered(commit: RecoveredCommit): Promise<PageCounts>;
   /** Stores a record. If it equals the last one, only that record's time is extended. */
   commitLoanToValue(commit: LoanToValueCommit): Promise<LoanToValueChange>;
   commitBalances(commit: BalancesCommit): Promise<void>;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, minuteMs } from "../../src/contract/time.ts";
+import { type EpochMs, epochMs, minuteMs } from "../../src/contract/time.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import type { ExchangeError } from "../../src/errors.ts";
@@ -33,6 +33,8 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
    */
   readonly readsAll?: boolean;
   readonly settleLagMs?: number;
+  /** The oldest time that is wanted of tax records. Default none is read. */
+  readonly historyFrom?: EpochMs;
   /** How far this machine's clock is ahead of the exchange's, ms. Default 0. */
   readonly aheadMs?: () => number;
   /** The one-way delay, ms. Default 40 in both directions. */
@@ -80,6 +82,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
           }),
         takeLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
         settleLagMs,
+        historyFrom: options.historyFrom,
         sleep: clock.sleep,
         signal,
         onProgress: () => undefined,
@@ -161,6 +164,10 @@ async function hold(
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
     divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
+    history: (...given) => time.hold(() => real.history(...given)),
+    overlap: (...given) => time.hold(() => real.overlap(...given)),
+    recordHistory: (...given) => time.hold(() => real.recordHistory(...given)),
+    commitRecovered: (...given) => time.hold(() => real.commitRecovered(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
     commitBalances: (...given) => time.hold(() => real.commitBalances(...given)),
     recordBalancesRefused: (...given) => time.hold(() => real.recordBalancesRefused(...given)),

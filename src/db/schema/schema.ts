@@ -36,6 +36,8 @@ const billContent = () => ({
    * Not jsonb, which would respell numbers.
    */
   extra: json("extra"),
+  /** "tax": recovered from tax records, without coupon and mostly without balance. Null: served as a bill. */
+  source: text("source"),
   /** When this content was first stored. */
   ingestedAt: time("ingested_at").notNull(),
 });
@@ -119,11 +121,15 @@ export const streams = pgTable(
     covered: times("covered").notNull().default("{}"),
     /** The time that was not read before it was older than the exchange's 90 days. */
     lost: times("lost").notNull().default("{}"),
+    /** The time that was recovered from tax records, which is neither covered nor lost. */
+    recovered: times("recovered").notNull().default("{}"),
+    /** The last comparison of tax records with stored bills; null where there was none. */
+    history: json("history"),
     /** The time of the windows that are planned, and not read to their end. */
     open: times("open").notNull().default("{}"),
     /** What was covered when the key that reads the account now began to read it: see account-keys.ts. */
     coveredBefore: times("covered_before").notNull().default("{}"),
-    /** Where the first gap begins, time that is neither covered nor lost; null where nothing was ever planned. */
+    /** Where the first gap begins, time that is neither covered, lost nor recovered; null where nothing was ever planned. */
     settledTo: time("settled_to"),
     /** When a window was last read to its end, and when time was last recorded as lost. */
     readAt: time("read_at"),

@@ -13,6 +13,8 @@ const kinds = {
   before: { isPermanent: true },
   /** The exchange deleted it before it was read. */
   lost: { isPermanent: true },
+  /** Its bills are stored, from tax records, which show no balances. */
+  recovered: { isPermanent: true },
   /** Not read, or not read to its end; the next sync reads it. */
   unread: { isPermanent: false },
   /** Not read before the ledger was closed or retired: no sync will. */
@@ -29,19 +31,20 @@ const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 /** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
-  { coverage, lost, unproven, unread, beginsAt, state, rejectedTimes }: LedgerTimes,
+  { coverage, lost, recovered, unproven, unread, beginsAt, state, rejectedTimes }: LedgerTimes,
   { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
 ): readonly Hole[] {
   const holes = (kind: Hole["kind"], spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
   if (beginsAt === undefined) return holes("unread", interval(never, ever));
   // A walk goes from the newest bill down. Of what lies above its first page nothing is claimed, until it is old.
-  const readTo = union([...coverage, ...lost, ...unproven]).at(-1)?.to ?? beginsAt;
+  const readTo = union([...coverage, ...lost, ...recovered, ...unproven]).at(-1)?.to ?? beginsAt;
   const isEnded = state === "retired" || state === "closed";
   const newest = interval(readTo, ever);
   return [
     ...holes("before", interval(never, Math.min(beginsAt, unread[0]?.from ?? beginsAt))),
     ...holes("lost", lost),
+    ...holes("recovered", intersect(recovered, interval(beginsAt, ever))),
     ...holes(isEnded ? "unreadable" : "unread", isEnded ? unread : subtract(unread, newest)),
     ...(state === "retired" ? holes("unreadable", newest) : []),
     ...(!isEnded && now - readTo > maxAgeMs ? holes("behind", newest) : []),
@@ -88,6 +91,8 @@ function reasonOf({ kind, span }: Hole): string {
       );
     case "lost":
       return `${name} was lost: the exchange had deleted it before it was read; ${elsewhere}`;
+    case "recovered":
+      return `${name} was recovered from tax records, which show no balances; ${elsewhere}`;
     case "unread":
       return `${name} is not read yet; a sync reads it, try again after the next`;
     case "unreadable":

@@ -1,7 +1,7 @@
 create or replace view analytics.coverage as
 -- Not materialized, so that a query for one account reads the rows of no other.
 with known as not materialized (
-  select account, product_type, covered, lost, open, covered + lost as settled
+  select account, product_type, covered, lost, recovered, open, covered + lost + recovered as settled
   from streams
 )
 select
@@ -18,13 +18,16 @@ from (
   select account, product_type, 'lost', unnest(lost)
   from known
   union all
+  select account, product_type, 'recovered', unnest(recovered)
+  from known
+  union all
   select account, product_type, 'unread', unnest(tstzmultirange(range_merge(settled)) + open - settled)
   from known
 ) as spans;
 
 comment on view analytics.coverage is
   'Which time of a product type was read: one row for each period. No two periods overlap.';
-comment on column analytics.coverage.state is 'complete: proven to be read. lost: older than the exchange''s 90 days before it was read. unread: not read yet.';
+comment on column analytics.coverage.state is 'complete: proven to be read. lost: older than the exchange''s 90 days before it was read. recovered: from tax records, which were compared with bills and show no balance. unread: not read yet.';
 comment on column analytics.coverage.covered_from is 'The start of the period, inclusive.';
 comment on column analytics.coverage.covered_to is 'The end of the period, exclusive.';
 comment on column analytics.coverage.length is 'The length of the period.';

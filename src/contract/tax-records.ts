@@ -1,0 +1,177 @@
+import { z } from "zod";
+import { type Bill, type BillReading, noPosition } from "./bill.ts";
+import type { Operation, Query } from "./operation.ts";
+import {
+  categoryOf,
+  classicProductTypes,
+  isDemoProductType,
+  isUnified,
+  type ProductType,
+  unifiedCategories,
+} from "./product-types.ts";
+import { readRow } from "./row.ts";
+import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
+import { dayMs, type EpochMs, epochMs, secondMs } from "./time.ts";
+
+// Tax records reach back years, where bills go back 90 days. They have a bill's id, time, amount and fee, and no coupon;
+// those of a classic account have no balance either. Their pages are ascending and lose rows to a cursor, so a span is
+// asked for by its times alone.
+
+/** The most rows of one answer. */
+export const taxRowsMax = 500;
+
+const limit = z
+  .string()
+  .regex(/^\d{1,3}$/)
+  .refine((size) => Number(size) >= 1 && Number(size) <= taxRowsMax, `is not 1 to ${taxRowsMax}`)
+  .optional();
+
+const withinMs =
+  (spanMaxMs: number) =>
+  ({ startTime, endTime }: { readonly startTime: string; readonly endTime: string }): boolean => {
+    const spanMs = Number(endTime) - Number(startTime);
+    return spanMs >= 0 && spanMs <= spanMaxMs;
+  };
+
+const rows = z
+  .array(z.unknown())
+  .nullable()
+  .transform((list) => list ?? []);
+
+const classicSpanMaxMs = 30 * dayMs;
+const unifiedSpanMaxMs = 7 * dayMs;
+
+/** Get Future Transaction Records, for taxes: one product type's bills of up to 30 days, oldest first. */
+export const classicTaxRecords = {
+  name: "tax records",
+  method: "GET",
+  path: "/api/v2/tax/future-record",
+  access: "signed",
+  query: z
+    .strictObject({
+      productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
+      startTime: epochMsText,
+      endTime: epochMsText,
+      limit,
+    })
+    .refine(withinMs(classicSpanMaxMs), {
+      path: ["endTime"],
+      error: "is before startTime or more than 30 days after it",
+    }),
+  data: rows,
+  limit: { requests: 1, perMs: secondMs, scope: "uid" },
+} as const satisfies Operation;
+
+/** Get Tax Records of a unified account: one category's bills of up to 7 days of the last 366. */
+export const unifiedTaxRecords = {
+  name: "unified tax records",
+  method: "GET",
+  path: "/api/v3/tax/records",
+  access: "signed",
+  query: z
+    .strictObject({
+      bizType: z.string().toUpperCase().pipe(z.enum(unifiedCategories)),
+      startTime: epochMsText,
+      endTime: epochMsText,
+      limit,
+    })
+    .refine(withinMs(unifiedSpanMaxMs), {
+      path: ["endTime"],
+      error: "is before startTime or more than 7 days after it",
+    }),
+  data: rows,
+  limit: { requests: 1, perMs: secondMs, scope: "uid" },
+} as const satisfies Operation;
+
+export const taxOperations = [classicTaxRecords, unifiedTaxRecords] as const;
+
+const classicFields = {
+  id: text,
+  symbol: optionalText,
+  marginCoin: text,
+  futureTaxType: text,
+  amount: decimal,
+  fee: decimal,
+  ts: epochMsText,
+};
+const classicRow = z.object(classicFields);
+
+const unifiedFields = {
+  id: text,
+  coin: text,
+  type: text,
+  amount: decimal,
+  fee: decimal,
+  balance: optionalDecimal,
+  ts: epochMsText,
+};
+const unifiedRow = z.object(unifiedFields);
+
+/** What tax records call types that bills call otherwise. A type that is not listed keeps its name. */
+export const taxTypes: Readonly<Record<string, string>> = {
+  contract_main_settle_fee: "contract_settle_fee",
+  buy_deal: "buy",
+  sell_deal: "sell",
+};
+
+const taxBill = {
+  ...noPosition,
+  symbol: null,
+  balance: null,
+  feeByCoupon: null,
+  source: "tax",
+} as const satisfies Partial<Bill>;
+
+function readClassic(row: unknown): BillReading {
+  const reading = readRow(classicFields, classicRow, row);
+  if ("fault" in reading) return reading;
+  const { id, marginCoin, futureTaxType, ts, ...values } = reading.values;
+  const businessType = taxTypes[futureTaxType] ?? futureTaxType;
+  const cTime = epochMs(Number(ts));
+  return { bill: { ...taxBill, ...values, billId: id, coin: marginCoin, businessType, cTime } };
+}
+
+function readUnified(row: unknown): BillReading {
+  const reading = readRow(unifiedFields, unifiedRow, row);
+  if ("fault" in reading) return reading;
+  const { id, type, ts, ...values } = reading.values;
+  const businessType = taxTypes[type] ?? type;
+  return { bill: { ...taxBill, ...values, billId: id, businessType, cTime: epochMs(Number(ts)) } };
+}
+
+/** How one product type's tax records are read. */
+export type TaxApi = {
+  readonly operation: (typeof taxOperations)[number];
+  /** The longest window `[from, to)`, which is asked for as `from - 1` to `to`: see bills-api.ts. */
+  readonly windowMaxMs: number;
+  /** How far back they reach; undefined where that is not known. */
+  readonly reachMs: number | undefined;
+  query(span: { readonly from: EpochMs; readonly to: EpochMs }): Query;
+  /** Reads a row as a bill. Never throws: for a row that is none it returns the fault. */
+  read(row: unknown): BillReading;
+};
+
+/** @returns undefined where there are no tax records: of the demo products. */
+export function taxApiOf(productType: ProductType): TaxApi | undefined {
+  if (isDemoProductType(productType)) return undefined;
+  const times = ({ from, to }: { readonly from: EpochMs; readonly to: EpochMs }) => ({
+    startTime: String(from - 1),
+    endTime: String(to),
+    limit: String(taxRowsMax),
+  });
+  return isUnified(productType)
+    ? {
+        operation: unifiedTaxRecords,
+        windowMaxMs: unifiedSpanMaxMs - 1,
+        reachMs: 365 * dayMs,
+        query: (span) => ({ bizType: categoryOf(productType), ...times(span) }),
+        read: readUnified,
+      }
+    : {
+        operation: classicTaxRecords,
+        windowMaxMs: classicSpanMaxMs - 1,
+        reachMs: undefined,
+        query: (span) => ({ productType, ...times(span) }),
+        read: readClassic,
+      };
+}

@@ -1,0 +1,111 @@
+import { sql } from "drizzle-orm";
+import { epochMs, isoTime } from "../contract/time.ts";
+import type { Queryable, Transaction } from "../db/connect.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import type {
+  HistoryEvidence,
+  HistoryState,
+  Overlap,
+  PageCounts,
+  RecoveredCommit,
+  Stream,
+} from "../sync/store.ts";
+import { readKnownTime } from "./known-time.ts";
+import { addRecovered } from "./record-time.ts";
+import { rejectRows } from "./rejected-bills.ts";
+import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
+
+const isOfStream = ({ account, productType }: Stream) =>
+  sql`account = ${account} and product_type = ${productType}`;
+
+/** What the recovery of a ledger's older time begins with. */
+export async function readHistory(db: Queryable, stream: Stream): Promise<HistoryState> {
+  const [known, { rows: ends }, { rows: decided }] = await Promise.all([
+    readKnownTime(db, stream),
+    db.execute<{ oldest: string | null }>(sql`
+    select ${msOf(sql`min(c_time)`)} as oldest
+    from bills
+    where ${isOfStream(stream)}`),
+    db.execute<{ history: HistoryEvidence | null }>(sql`
+    select history
+    from streams
+    where ${isOfStream(stream)}`),
+  ]);
+  const { oldest } = onlyRow(ends, "the ledger's oldest bill");
+  return {
+    known,
+    oldestBill: oldest === null ? undefined : timeFrom(oldest),
+    asked: decided[0]?.history ?? undefined,
+  };
+}
+
+/**
+ * The newest stored bills of covered time, with which tax records are compared.
+ * @param overlapMs how much time of them.
+ * @returns undefined where no bill is stored.
+ */
+export async function readOverlap(
+  db: Queryable,
+  stream: Stream,
+  overlapMs: number,
+): Promise<Overlap | undefined> {
+  const { rows: newest } = await db.execute<{ at: string; from: string }>(sql`
+    select ${msOf(sql`c_time`)} as at, ${msOf(sql`lower(span)`)} as from
+    from bills
+    join (
+      select account, product_type, unnest(covered) as span
+      from streams
+      where ${isOfStream(stream)}
+    ) as read using (account, product_type)
+    where ${isOfStream(stream)}
+      and source is null
+      and c_time <@ span
+    order by c_time desc
+    limit 1`);
+  const [last] = newest;
+  if (last === undefined) return undefined;
+  const to = epochMs(Number(last.at) + 1);
+  const window = { from: epochMs(Math.max(Number(last.from), to - overlapMs)), to };
+  const { rows } = await db.execute<{ id: string; at: string; amount: string; fee: string }>(sql`
+    select bill_id as id, ${msOf(sql`c_time`)} as at, amount::text, fee::text
+    from bills
+    where ${isOfStream(stream)}
+      and c_time >= ${isoTime(window.from)}::timestamptz
+      and c_time < ${isoTime(window.to)}::timestamptz`);
+  const bills = rows.map(({ id, at, ...money }) => ({ billId: id, cTime: timeFrom(at), ...money }));
+  return { window, bills };
+}
+
+/** Keeps the last comparison of tax records with stored bills. */
+export async function recordHistory(
+  tx: Transaction,
+  stream: Stream,
+  evidence: HistoryEvidence,
+): Promise<void> {
+  await tx.execute(sql`
+    update streams
+    set history = ${JSON.stringify(evidence)}::json
+    where ${isOfStream(stream)}`);
+}
+
+/**
+ * Stores the rows of a window of tax records, and that its time is recovered. A bill that is stored already stays: it has
+ * a balance, which the record lacks.
+ */
+export async function commitRecovered(
+  tx: Transaction,
+  { stream, window, bills, rejected }: RecoveredCommit,
+  runId: string,
+): Promise<PageCounts> {
+  const before = await lookUpBills(tx, [{ stream, bills }]);
+  const stored = new Set(before.stored.map(({ bill }) => bill.billId));
+  const missing = bills.filter(({ billId }) => !stored.has(billId));
+  const pages = [{ stream, bills: missing }];
+  const changes = changesOf(pages, { ...before, stored: [] });
+  await writeBills(tx, pages, changes, { ...before, stored: [] });
+  const count = await rejectRows(tx, stream, runId, rejected);
+  if (window !== undefined) await addRecovered(tx, stream, window);
+  const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;
+  return { ...counts, unchanged: bills.length - missing.length, rejected: count };
+}

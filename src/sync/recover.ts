@@ -1,0 +1,290 @@
+import type { Bill } from "../contract/bill.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { asPrinted } from "../contract/scalars.ts";
+import { type TaxApi, taxApiOf, taxRowsMax } from "../contract/tax-records.ts";
+import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
+import { type ExchangeError, isRefused, messageOf } from "../errors.ts";
+import type { Client } from "../exchange/client.ts";
+import { type Interval, interval, lengthMs, split, subtract, union } from "./intervals.ts";
+import { historyStart, horizonAt } from "./plan.ts";
+import type {
+  HeldAccount,
+  HistoryState,
+  Overlap,
+  OverlapBill,
+  PageCounts,
+  ReadRows,
+  RejectedRow,
+  Stream,
+} from "./store.ts";
+
+/*
+ * Bills go back 90 days. Older time, and lost time, is recovered from tax records: the same amounts and fees, without
+ * coupons and mostly without balances. They are believed after the newest week of stored bills was compared with them.
+ */
+
+// "An account had a quiet year between two busy ones": a year without rows is no end, two are one.
+const quietMs = 2 * 365 * dayMs;
+
+/** How far back history is wanted where no setting says otherwise. */
+export const historyDefaultMs = 2 * 365 * dayMs;
+
+const overlapMs = 7 * dayMs;
+// A key without the right, and records that differ, are asked again after a day.
+const askAgainMs = dayMs;
+
+export type RecoverDeps = {
+  readonly client: Client;
+  readonly exchangeNow: () => EpochMs;
+  readonly held: HeldAccount;
+  readonly signal: AbortSignal;
+  /** The oldest time that is wanted. */
+  readonly historyFrom: EpochMs;
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/** What became of one ledger's older time. */
+export type RecoverReport = PageCounts & {
+  readonly stream: Stream;
+  readonly requests: number;
+  readonly recovered: readonly Interval[];
+  /** Milliseconds with as many rows as an answer holds: others may be missing. */
+  readonly crowded: readonly EpochMs[];
+  /** Why nothing was recovered that is wanted; undefined where it was. */
+  readonly withheld: string | undefined;
+  readonly error: unknown;
+};
+
+/** Recovers the older time of an account's ledgers. Never throws: failures are in the reports. */
+export async function recoverHistory(
+  deps: RecoverDeps,
+  account: string,
+  productTypes: readonly ProductType[],
+): Promise<readonly RecoverReport[]> {
+  const ledgers: LedgerHistory[] = [];
+  for (const productType of productTypes) {
+    const api = taxApiOf(productType);
+    const ledger = api && new LedgerHistory(deps, api, { account, productType });
+    if (ledger !== undefined && (await ledger.prepare())) ledgers.push(ledger);
+  }
+  const reports: RecoverReport[] = [];
+  // A ledger without bills has nothing to compare: another one of the account proves its records, too.
+  const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
+  let isProven = false;
+  for (const ledger of byProof) {
+    reports.push(await ledger.recover(isProven));
+    isProven ||= ledger.isProven;
+  }
+  return reports;
+}
+
+/** The recovery of one ledger. */
+class LedgerHistory {
+  readonly #deps: RecoverDeps;
+  readonly #api: TaxApi;
+  readonly #stream: Stream;
+  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+  readonly #recovered: Interval[] = [];
+  readonly #crowded: EpochMs[] = [];
+  #requests = 0;
+  #oldestBill: EpochMs | undefined;
+  #wanted: readonly Interval[] = [];
+  #overlap: Overlap | undefined;
+  #isProven = false;
+
+  constructor(deps: RecoverDeps, api: TaxApi, stream: Stream) {
+    this.#deps = deps;
+    this.#api = api;
+    this.#stream = stream;
+  }
+
+  /** Finds out what is wanted. @returns whether anything is. */
+  async prepare(): Promise<boolean> {
+    const { store } = this.#deps.held;
+    const state = await store.history(this.#stream);
+    this.#oldestBill = state.oldestBill;
+    this.#wanted = this.#wantedOf(state);
+    const { asked } = state;
+    const isWithheld =
+      asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
+    if (this.#wanted.length === 0 || isWithheld) return false;
+    this.#overlap = await store.overlap(this.#stream, overlapMs);
+    return true;
+  }
+
+  get hasOverlap(): boolean {
+    return this.#overlap !== undefined;
+  }
+
+  /** Whether this run has compared the ledger's records with its bills, and found them equal. */
+  get isProven(): boolean {
+    return this.#isProven;
+  }
+
+  /** @param isProven whether the records of another ledger of the account were found equal to its bills. */
+  async recover(isProven: boolean): Promise<RecoverReport> {
+    const { held, exchangeNow } = this.#deps;
+    try {
+      const withheld = await this.#withheld(isProven);
+      const compared = this.#overlap?.bills.length ?? 0;
+      await held.store.recordHistory(this.#stream, { at: exchangeNow(), compared, withheld });
+      if (withheld === undefined) await this.#descend();
+      return this.#report({ withheld });
+    } catch (error) {
+      return this.#report({ error });
+    }
+  }
+
+  #report(end: {
+    readonly withheld?: string | undefined;
+    readonly error?: unknown;
+  }): RecoverReport {
+    return {
+      stream: this.#stream,
+      ...this.#counts,
+      requests: this.#requests,
+      recovered: union(this.#recovered),
+      crowded: this.#crowded,
+      withheld: end.withheld,
+      error: end.error,
+    };
+  }
+
+  /** The time before the first bills' page, and lost time, newest first. */
+  #wantedOf({ known, oldestBill }: HistoryState): readonly Interval[] {
+    const { historyFrom, exchangeNow } = this.#deps;
+    const now = exchangeNow();
+    const { reachMs = Number.POSITIVE_INFINITY } = this.#api;
+    const least = Math.max(historyFrom, now - reachMs);
+    const { lost, recovered = [] } = known;
+    const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
+    const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
+    const older = isAtEnd ? [] : interval(least, historyStart(known, horizonAt(now)));
+    const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
+    return subtract(union([...older, ...behind]), recovered).toReversed();
+  }
+
+  /** Why the records are not believed; undefined where they are. */
+  async #withheld(isProven: boolean): Promise<string | undefined> {
+    const overlap = this.#overlap;
+    if (overlap === undefined) {
+      return isProven ? undefined : "no stored bill can be compared with the tax records yet";
+    }
+    try {
+      const { bills, rejected } = await this.#readWhole(overlap.window);
+      const differing = differences(overlap.bills, bills);
+      if (differing.length + rejected.length > 0) {
+        const [first = "a row cannot be read"] = differing;
+        return `the tax records differ from ${overlap.bills.length} stored bills: ${first}`;
+      }
+      this.#isProven = true;
+      return undefined;
+    } catch (error) {
+      if (isRefused(error)) return `the key may not read tax records: ${messageOf(error)}`;
+      throw error;
+    }
+  }
+
+  /** All rows of a window, however many answers they take. */
+  async #readWhole(window: Interval): Promise<ReadRows> {
+    const bills: Bill[] = [];
+    const rejected: RejectedRow[] = [];
+    for await (const part of this.#parts([window])) {
+      bills.push(...part.rows.bills);
+      rejected.push(...part.rows.rejected);
+    }
+    return { bills, rejected };
+  }
+
+  async #descend(): Promise<void> {
+    const { held, exchangeNow } = this.#deps;
+    let oldest = Math.min(this.#oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
+    const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
+    for await (const { window, rows, isCrowded } of this.#parts(windows)) {
+      const counts = await held.store.commitRecovered({
+        stream: this.#stream,
+        window: isCrowded ? undefined : window,
+        ...rows,
+      });
+      for (const name of ["new", "unchanged", "restated", "rejected"] as const)
+        this.#counts[name] += counts[name];
+      if (isCrowded) this.#crowded.push(window.from);
+      else this.#recovered.push(window);
+      oldest = Math.min(oldest, ...rows.bills.map(({ cTime }) => cTime));
+      if (oldest - window.from > quietMs) return;
+    }
+  }
+
+  /** Reads windows in this order, each in parts that an answer holds, newest part first. */
+  async *#parts(windows: readonly Interval[]) {
+    const left = windows.toReversed();
+    for (;;) {
+      const window = left.pop();
+      if (window === undefined) return;
+      const { rows, isFull } = await this.#ask(window);
+      const isCrowded = isFull && lengthMs([window]) <= 1;
+      if (!isFull || isCrowded) {
+        yield { window, rows, isCrowded };
+        continue;
+      }
+      const middle = epochMs(Math.floor((window.from + window.to) / 2));
+      left.push({ from: window.from, to: middle }, { from: middle, to: window.to });
+    }
+  }
+
+  async #ask(window: Interval): Promise<{ readonly rows: ReadRows; readonly isFull: boolean }> {
+    const { client, held, signal, onFailure } = this.#deps;
+    signal.throwIfAborted();
+    const { data, written } = await client.ask(this.#api.operation, this.#api.query(window), {
+      signal,
+      beforeSend: held.assertHeld,
+      onAttempt: (failure) => {
+        this.#requests += 1;
+        if (failure !== undefined) onFailure(failure);
+      },
+    });
+    const bills: Bill[] = [];
+    const rejected: RejectedRow[] = [];
+    const texts = written([]);
+    for (const [place, received] of data.entries()) {
+      const reading = this.#api.read(received);
+      if ("fault" in reading)
+        rejected.push({
+          received,
+          text: texts[place] ?? JSON.stringify(received),
+          fault: reading.fault,
+        });
+      else if (reading.bill.cTime >= window.from && reading.bill.cTime < window.to)
+        bills.push(reading.bill);
+    }
+    return { rows: { bills, rejected }, isFull: data.length >= taxRowsMax };
+  }
+}
+
+/** In which bills the tax records of a window differ from those that are stored, as text. */
+function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): readonly string[] {
+  const records = new Map(taxed.map((bill) => [bill.billId, bill]));
+  const ids = new Set(stored.map(({ billId }) => billId));
+  return [
+    ...stored.flatMap((bill) => {
+      const record = records.get(bill.billId);
+      if (record === undefined) return [`bill ${bill.billId} is not among them`];
+      const isEqual =
+        record.cTime === bill.cTime &&
+        sameDecimal(record.amount, bill.amount) &&
+        sameDecimal(record.fee, bill.fee);
+      return isEqual ? [] : [`bill ${bill.billId} has another time, amount or fee`];
+    }),
+    ...taxed
+      .filter(({ billId }) => !ids.has(billId))
+      .map(({ billId }) => `${billId} is not stored`),
+  ];
+}
+
+/** Whether two decimals are equal, however they are written: 0 and 0E-8, 1.50 and 1.5. */
+const sameDecimal = (one: string, other: string): boolean => plain(one) === plain(other);
+
+const plain = (text: string): string => {
+  const printed = asPrinted(text);
+  return printed.includes(".") ? printed.replace(/\.?0+$/, "") : printed;
+};

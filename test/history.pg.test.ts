@@ -1,0 +1,206 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
+import { asPrinted } from "../src/contract/scalars.ts";
+import { dayMs, epochMs, historyMs } from "../src/contract/time.ts";
+import type { Answer } from "../src/exchange-server/api.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
+import { fileDatabase } from "./support/database.ts";
+import {
+  type Simulation,
+  type SimulationOptions,
+  simulate,
+  simulationStart,
+} from "./support/simulation.ts";
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const productType = "USDT-FUTURES";
+const historyFrom = epochMs(simulationStart - 3 * 365 * dayMs);
+let accounts = 0;
+
+function historyOf(
+  options: Partial<SimulationOptions> = {},
+): Simulation & AsyncDisposable & { name: string } {
+  accounts += 1;
+  const name = `history-${accounts}`;
+  const simulation = simulate(database.url, {
+    ...{
+      name,
+      seed: name,
+      density: 0.1,
+      days: 3 * 365 + 30,
+      historyFrom,
+      productTypes: [productType],
+    },
+    ...options,
+  });
+  return Object.assign(simulation, { name });
+}
+
+type Stored = {
+  id: string;
+  at: number;
+  amount: string;
+  fee: string;
+  balance: string | null;
+  source: string | null;
+};
+
+const storedOf = async (account: string): Promise<readonly Stored[]> => {
+  const { rows } = await db.execute<Stored>(sql`
+    select
+      bill_id as id, (extract(epoch from c_time) * 1000)::float8 as at, amount::text, fee::text,
+      balance::text, source
+    from bills
+    where account = ${account}
+    order by c_time, bill_id::numeric`);
+  return rows;
+};
+
+const timesOf = async (account: string) => {
+  const { rows } = await db.execute<{
+    covered: string;
+    lost: string;
+    recovered: string;
+    first: string;
+  }>(sql`
+    select covered::text, lost::text, recovered::text, lower(covered)::text as first
+    from streams
+    where account = ${account} and product_type = ${productType}`);
+  return rows[0];
+};
+
+/** What the exchange has of older time than bills go back, as it should be stored. */
+const olderOf = ({ sandbox }: Simulation, from: number, to: number) =>
+  sandbox.account.ledger.bills[productType]
+    .filter(({ cTime }) => cTime >= from && cTime < to)
+    .map(({ billId, cTime, row }) => {
+      const { amount, fee } = row as { amount: string; fee: string };
+      return { id: billId, at: cTime, amount: asPrinted(amount), fee: asPrinted(fee) };
+    })
+    .toSorted((a, b) => a.at - b.at || (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+
+/** @param horizon up to where bills are recovered. A bill's page may have shown one or two of its last seconds. */
+async function expectOlder(
+  { name }: { readonly name: string },
+  horizon: number,
+  expected: readonly object[],
+): Promise<void> {
+  const older = (await storedOf(name)).filter(({ at }) => at < horizon);
+  expect(older.map(({ balance: _, source: __, ...bill }) => bill)).toEqual(expected);
+  const recovered = older.filter(({ at }) => at < horizon - 10_000);
+  expect(new Set(recovered.map(({ source }) => source))).toEqual(new Set(["tax"]));
+  for (const { source, balance } of older) expect(balance === null).toBe(source === "tax");
+}
+
+describe("the first sync", () => {
+  test("recovers every older bill from tax records, each once, to the last digit", async () => {
+    await using run = historyOf();
+    const report = await run.sync();
+    expect(report.error).toBeUndefined();
+    expect(report.history).toMatchObject([
+      { withheld: undefined, error: undefined, crowded: [], rejected: 0 },
+    ]);
+    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+    expect(simulationStart - horizon).toBeLessThan(historyMs);
+    const expected = olderOf(run, historyFrom, horizon);
+    expect(expected.length).toBeGreaterThan(1_000);
+    await expectOlder(run, horizon, expected);
+    const [compared] = await run.compare();
+    expect(compared).toMatchObject({ missing: [], equal: compared?.expected });
+    expect(await findDifferingDays(db, run.name)).toEqual([]);
+    const requests = report.history?.[0]?.requests ?? 0;
+    expect(requests).toBeLessThan(80);
+
+    const again = await run.sync();
+    expect(again.history).toEqual([]);
+  });
+
+  test("the ledger adds up with what was recovered", async () => {
+    await using run = historyOf();
+    await run.sync();
+    const checked = await reconcile(
+      db,
+      { accounts: [run.name], productTypes: undefined },
+      { isFull: true },
+    );
+    expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
+  });
+});
+
+/** Changes the answers to questions for tax records. */
+const taxed =
+  (change: (data: unknown[], query: Readonly<Record<string, string>>) => unknown) =>
+  (answer: Answer): Answer =>
+  async (request) => {
+    const given = await answer(request);
+    if (!request.path.includes("/tax/")) return given;
+    const body = JSON.parse(given.body);
+    if (!Array.isArray(body.data)) return given;
+    return { ...given, body: JSON.stringify({ ...body, data: change(body.data, request.query) }) };
+  };
+
+test("records that differ from stored bills are not believed: nothing is merged, and it is said", async () => {
+  await using run = historyOf({
+    wrapAnswer: taxed((rows) => rows.map((row) => ({ ...Object(row), amount: "1" }))),
+  });
+  const report = await run.sync();
+  expect(report.history?.[0]?.withheld).toMatch(
+    /^the tax records differ from \d+ stored bills: bill \d+ has another/,
+  );
+  expect((await storedOf(run.name)).filter(({ source }) => source === "tax")).toEqual([]);
+  expect((await timesOf(run.name))?.recovered).toBe("{}");
+  // Asked again after a day, not by every run.
+  expect((await run.sync()).history).toEqual([]);
+  await run.pass(dayMs);
+  expect((await run.sync()).history).toHaveLength(1);
+});
+
+test("a key without the right gets one notice a day, and no failure", async () => {
+  await using run = historyOf({
+    alterCredential: (credential) => ({
+      ...credential,
+      permissions: credential.permissions.filter((one) => one !== "tax"),
+    }),
+  });
+  const report = await run.sync();
+  expect(report.history).toMatchObject([
+    { error: undefined, withheld: expect.stringMatching(/^the key may not read tax records/) },
+  ]);
+  expect((await run.sync()).history).toEqual([]);
+});
+
+test("lost time is recovered, and lost no more", async () => {
+  await using run = historyOf({ historyFrom: epochMs(simulationStart - 100 * dayMs), days: 101 });
+  await run.sync();
+  await run.pass(historyMs + 5 * dayMs);
+  const report = await run.sync();
+  expect(report.streams[0]?.lost).not.toEqual([]);
+  expect(report.history?.[0]?.recovered).not.toEqual([]);
+  expect((await timesOf(run.name))?.lost).toBe("{}");
+});
+
+test("a run that is cut anywhere is resumed: every bill once", async () => {
+  const older = { days: 200, historyFrom: epochMs(simulationStart - 190 * dayMs), density: 1 };
+  let stop: AbortController | undefined;
+  let left = 0;
+  await using run = historyOf({
+    ...older,
+    wrapAnswer: taxed((rows) => {
+      left -= 1;
+      if (left === 0) stop?.abort(new Error("stopped"));
+      return rows;
+    }),
+  });
+  for (let answers = 1; answers < 6; answers++) {
+    stop = new AbortController();
+    left = answers;
+    await run.sync(stop.signal);
+  }
+  stop = undefined;
+  expect((await run.sync()).history?.[0]?.error).toBeUndefined();
+  const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+  await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
+  expect((await timesOf(run.name))?.recovered).toMatch(/^\{[^,]+,[^,]+\}$/);
+});
