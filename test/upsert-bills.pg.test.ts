@@ -232,6 +232,7 @@ describe("what comes out is what went in", () => {
           contents.map(({ extra, ...columns }, index) => ({
             ...columns,
             ...noPosition,
+            source: null,
             billId: String(100 + index),
             extra: extra === null ? null : sortedJson(extra),
           })),

@@ -189,7 +189,7 @@ class LedgerHistory {
   async #readWhole(window: Interval): Promise<ReadRows> {
     const bills: Bill[] = [];
     const rejected: RejectedRow[] = [];
-    for await (const part of this.#parts([window])) {
+    for await (const part of this.#parts(split(window, this.#api.windowMaxMs))) {
       bills.push(...part.rows.bills);
       rejected.push(...part.rows.rejected);
     }
