@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as bookingOrder from "../src/audit/booking-order.ts";
 import type { ChainBill } from "../src/audit/order.ts";
-import { newTally } from "../src/audit/tallies.ts";
+import { newTally } from "../src/audit/rules.ts";
 import { amountAndFee } from "../src/db/sql/expected-rule.ts";
 
 /** What the order of bills depends on. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Chain } from "../src/audit/check-chain.ts";
 import { decimalText, FinerAmount, readNumbers } from "../src/audit/decimals.ts";
 import type { ChainBill } from "../src/audit/order.ts";
-import { candidates, newTally, type TypeTally } from "../src/audit/tallies.ts";
+import { candidates, newTally, type TypeTally } from "../src/audit/rules.ts";
 import { amountAndFee, nothing } from "../src/db/sql/expected-rule.ts";
 
 describe("a bill's numbers", () => {

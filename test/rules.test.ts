@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { inferRules } from "../src/audit/rules.ts";
-import { candidates } from "../src/audit/tallies.ts";
+import { candidates, inferRules } from "../src/audit/rules.ts";
 
 const rules = {
   "amount + fee": [true, true, false],

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { candidates } from "../src/audit/tallies.ts";
+import { candidates } from "../src/audit/rules.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { expectedRule, type WalletRule } from "../src/db/sql/expected-rule.ts";
 import { joinRules, walletMoves } from "../src/db/sql/wallet-moves.ts";

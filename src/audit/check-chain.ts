@@ -1,7 +1,7 @@
 import { dayMs } from "../contract/time.ts";
 import { HeldBills } from "./held-bills.ts";
 import type { ChainBill } from "./order.ts";
-import { tallyBill } from "./tallies.ts";
+import { tallyBill } from "./rules.ts";
 
 type BillRef = {
   readonly productType: string;

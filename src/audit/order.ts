@@ -5,8 +5,9 @@ import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { type BillKey, keyArrays } from "../ledger/bill-rows.ts";
 import { reorderInDays } from "../ledger/days.ts";
-import type { TypeTally } from "./tallies.ts";
+import type { TypeTally } from "./rules.ts";
 
 /** A bill of a chain. Amounts are in units of the check's last decimal place, times in ms since the epoch. */
 export type ChainBill = {
@@ -74,35 +75,17 @@ export async function writeOrder(
   moved: readonly MovedBill[],
 ): Promise<void> {
   if (moved.length === 0) return;
-  const column = (textIn: (bill: ChainBill) => string | null) =>
-    textArray(moved.map(({ bill }) => textIn(bill)));
-  const productTypes = sql`${column(({ productType }) => productType)}::text[]`;
-  const ids = sql`${column(({ billId }) => billId)}::text[]`;
-  const isById = ({ time, place, at }: ChainBill) => place === 0 && at === time;
-  await tx.execute(sql`
-    delete from bill_order
-    where account = ${account}
-      and (product_type, bill_id) in (
-        select product_type, bill_id
-        from unnest(${productTypes}, ${ids}, ${column((one) => String(isById(one)))}::boolean[])
-          as placed (product_type, bill_id, is_by_id)
-        where is_by_id
-      )`);
+  const bills = moved.map(({ bill }) => bill);
+  const placed = bills.filter(({ time, place, at }) => place > 0 || at !== time);
+  await forget(tx, account, bills);
   await tx.execute(sql`
     insert into bill_order (account, product_type, bill_id, place, booked_at)
     select ${account}, product_type, bill_id, place, booked_at
     from unnest(
-      ${productTypes},
-      ${ids},
-      ${column(({ place }) => String(place))}::integer[],
-      ${column(({ time, at }) => (at === time ? null : isoTime(epochMs(at))))}::timestamptz[]
-    ) as placed (product_type, bill_id, place, booked_at)
-    where place > 0
-      or booked_at is not null
-    on conflict (account, product_type, bill_id) do update
-    set
-      place = excluded.place,
-      booked_at = excluded.booked_at`);
+      ${keyArrays(placed)},
+      ${textArray(placed.map(({ place }) => String(place)))}::integer[],
+      ${textArray(placed.map(({ time, at }) => (at === time ? null : isoTime(epochMs(at)))))}::timestamptz[]
+    ) as placed (product_type, bill_id, place, booked_at)`);
   await reorderInDays(
     tx,
     account,
@@ -114,6 +97,15 @@ export async function writeOrder(
     })),
   );
 }
+
+const forget = (tx: Transaction, account: string, bills: readonly BillKey[]) =>
+  tx.execute(sql`
+    delete from bill_order
+    where account = ${account}
+      and (product_type, bill_id) in (
+        select product_type, bill_id
+        from unnest(${keyArrays(bills)}) as moved (product_type, bill_id)
+      )`);
 
 /** Forgets the learned places of bills whose time was restated. */
 export async function forgetMovedBills(tx: Transaction, account: string): Promise<void> {
@@ -137,15 +129,7 @@ export async function forgetMovedBills(tx: Transaction, account: string): Promis
       and booked_at not between bills.c_time
         and bills.c_time + ${bookedMaxOf("bills.product_type")}`);
   if (rows.length === 0) return;
-  const productTypes = sql`${textArray(rows.map(({ productType }) => productType))}::text[]`;
-  await tx.execute(sql`
-    delete from bill_order
-    where account = ${account}
-      and (product_type, bill_id) in (
-        select product_type, bill_id
-        from unnest(${productTypes}, ${textArray(rows.map(({ billId }) => billId))}::text[])
-          as moved (product_type, bill_id)
-      )`);
+  await forget(tx, account, rows);
   await reorderInDays(
     tx,
     account,

@@ -10,7 +10,7 @@ import { Chain } from "./check-chain.ts";
 import { timeOf } from "./coverage.ts";
 import { FinerAmount, readNumbers } from "./decimals.ts";
 import type { ChainBill, MovedBill } from "./order.ts";
-import { movedBy, type Rules, Tallies } from "./tallies.ts";
+import { movedBy, type Rules, Tallies } from "./rules.ts";
 
 export type Reading = {
   /** Undefined for all bills of the scope. */
@@ -65,9 +65,8 @@ async function checkWith(
 ): Promise<CheckedChains> {
   const tallies = new Tallies(rules);
   const checked: Chain[] = [];
-  const isOrdered = await isAnyPlaceKnown(tx, account);
   for (const isUnifiedWallet of [false, true]) {
-    const statement = billsOf(account, { isUnifiedWallet, isOrdered, starts });
+    const statement = billsOf(account, { isUnifiedWallet, starts });
     if (statement === undefined) continue;
     const chains = new Map<string, Map<string, Chain>>();
     const chainOf = (wallet: string, coin: string): Chain => {
@@ -102,13 +101,6 @@ async function checkWith(
   return { chains: checked, tallies, places };
 }
 
-async function isAnyPlaceKnown(tx: Transaction, account: string): Promise<boolean> {
-  const { rowCount } = await tx.execute(
-    sql`select 1 from bill_order where account = ${account} limit 1`,
-  );
-  return rowCount !== 0;
-}
-
 type Row = readonly [
   productType: ProductType,
   coin: string,
@@ -116,13 +108,13 @@ type Row = readonly [
   businessType: string,
   /** The numbers as one text: each column costs Node as much as a bill's arithmetic. */
   numbers: string,
-  /** Where an order was learned. */
-  place?: string | null,
-  bookedMs?: string | null,
+  /** Null where no order was learned. */
+  place: string | null,
+  bookedMs: string | null,
 ];
 
 function billOf(row: Row, tallies: Tallies, places: number): ChainBill {
-  const [productType, , billId, businessType, numbers, place = null, bookedMs = null] = row;
+  const [productType, , billId, businessType, numbers, place, bookedMs] = row;
   const type = tallies.of(productType, businessType);
   const amounts = readNumbers(numbers, places);
   const { time, amount, fee, coupon, balance } = amounts;
@@ -148,7 +140,6 @@ function billsOf(
   account: string,
   of: {
     readonly isUnifiedWallet: boolean;
-    readonly isOrdered: boolean;
     readonly starts: readonly ChainStart[] | undefined;
   },
 ): SQL | undefined {
@@ -161,7 +152,7 @@ function billsOf(
     starts === undefined
       ? sql`
       from bills
-      ${of.isOrdered ? joinOrder("bills", account) : sql``}
+      ${joinOrder("bills", account)}
       where bills.account = ${account}
         and bills.product_type ${of.isUnifiedWallet ? sql`= any(${unified})` : sql`<> all(${unified})`}`
       : sql`
@@ -173,7 +164,7 @@ function billsOf(
         and bills.c_time >= chosen.since
         -- A constant, from which Postgres knows that these are few.
         and bills.c_time >= ${timeOf(Math.min(...starts.map(({ since }) => since)))}::timestamptz
-      ${of.isOrdered ? joinOrder("bills", account) : sql``}`;
+      ${joinOrder("bills", account)}`;
   return sql`
       select
         bills.product_type,
@@ -182,8 +173,9 @@ function billsOf(
         bills.business_type,
         concat_ws(
           ' ', ${msOf(sql`bills.c_time`)}, bills.amount, bills.fee, coalesce(bills.fee_by_coupon, 0), bills.balance
-        )
-        ${of.isOrdered ? sql`, place, ${msOf(sql`booked_at`)}` : sql``}
+        ),
+        place,
+        ${msOf(sql`booked_at`)}
       ${from}
       order by ${of.isUnifiedWallet ? sql`` : sql`bills.product_type,`} bills.c_time`;
 }

@@ -31,6 +31,7 @@ import {
 } from "./other-checks.ts";
 import { type CheckedChains, checkChains } from "./read-chains.ts";
 import { recordBreaks } from "./record-breaks.ts";
+import type { Rules } from "./rules.ts";
 import {
   areSameRules,
   isAnyUnlearned,
@@ -40,7 +41,6 @@ import {
   ruleSummaries,
   writeRules,
 } from "./rules.ts";
-import type { Rules } from "./tallies.ts";
 
 export type { ChainSummary, RuleSummary };
 
