@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
-import { dayMs, epochMs, historyMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, isoTime } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -155,6 +155,49 @@ test("records that differ from stored bills are not believed: nothing is merged,
   expect((await run.sync()).history).toEqual([]);
   await run.pass(dayMs);
   expect((await run.sync()).history).toHaveLength(1);
+});
+
+test("a millisecond with more rows than an answer holds is named as unprovable, and all around it is recovered", async () => {
+  const before = simulationStart - 100 * dayMs;
+  let full = 0;
+  await using run = historyOf({
+    historyFrom: epochMs(before - dayMs),
+    days: 110,
+    density: 0.02,
+    alterLedger(ledger) {
+      const all = ledger.bills[productType];
+      const at = all.findIndex(({ cTime }) => cTime > before);
+      const like = all[at];
+      if (like === undefined) throw new Error("no bill of that time");
+      full = like.cTime;
+      const crowd = Array.from({ length: 600 }, (_, index) => {
+        const billId = String(BigInt(like.billId) + BigInt(index + 1));
+        return { ...like, billId, row: { ...Object(like.row), billId } };
+      });
+      return {
+        ...ledger,
+        bills: { ...ledger.bills, [productType]: all.toSpliced(at + 1, 0, ...crowd) },
+      };
+    },
+  });
+  const [report] = (await run.sync()).history ?? [];
+  // A question names the millisecond before and after, too, since nobody knows whether its bounds are included.
+  const unprovable = [full + 1, full, full - 1];
+  expect(report).toMatchObject({ crowded: unprovable, error: undefined });
+  const stored = await storedOf(run.name);
+  const times = await timesOf(run.name);
+  const horizon = Date.parse(times?.first ?? "");
+  const others = stored.filter(({ at }) => at < horizon && at !== full);
+  expect(others.map(({ id }) => id)).toEqual(
+    olderOf(run, before - dayMs, horizon)
+      .filter(({ at }) => at !== full)
+      .map(({ id }) => id),
+  );
+  // What was shown of it is stored, and its time is not called recovered.
+  expect(stored.filter(({ at }) => at === full)).toHaveLength(500);
+  const [first, last] = [full - 1, full + 2].map((at) => isoTime(epochMs(at)).replace("T", " "));
+  expect(times?.recovered).toContain(`,"${first?.slice(0, -1)}`);
+  expect(times?.recovered).toContain(`["${last?.slice(0, -1)}`);
 });
 
 test("a key without the right gets one notice a day, and no failure", async () => {

@@ -5,6 +5,7 @@ import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { LeaseLostError } from "../src/errors.ts";
 import { rejectRows, supersedeRows } from "../src/ledger/rejected-bills.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import type { RejectedRow, Stream } from "../src/sync/store.ts";
 import { aBill } from "./support/bills.ts";
@@ -110,6 +111,38 @@ describe("a replay", () => {
       { received: "no JSON", path: "", fault: "is not JSON", resolved: false },
     ]);
   });
+
+  test.each([
+    ["USDT-FUTURES", { marginCoin: "USDT", futureTaxType: "close_long" }],
+    // A bill of a unified account has the same names of its fields.
+    ["UTA-SPOT", { coin: "USDT", type: "close_long", balance: "9" }],
+  ] as const)(
+    "reads a tax record of %s as one, and leaves a bill that has its balance",
+    async (productType, fields) => {
+      const { stream: held, store } = await holdStream(tables.db);
+      const stream = { ...held, productType };
+      const rejected = ["6", "7"].map((id): RejectedRow => {
+        const received = { id, amount: "1", fee: "0", ts: "1700000000000", ...fields };
+        const fault = { path: "old", reason: "is not known to version 0.0" };
+        return { received, text: JSON.stringify(received), fault };
+      });
+      await store.commitRecovered({ stream, window: undefined, bills: [], rejected });
+      await inTransaction(tables.db, (tx) =>
+        upsertBills(tx, [{ stream, bills: [aBill({ billId: "7" })] }]),
+      );
+      expect(await replay(stream)).toMatchObject({ new: 1, unchanged: 1, restated: 0, left: [] });
+      const stored = await tables.db.execute(sql`
+        select bill_id as id, balance::text, business_type as type, source
+        from bills
+        where account = ${stream.account}
+        order by bill_id`);
+      const balance = productType === "UTA-SPOT" ? "9" : null;
+      expect(stored.rows).toEqual([
+        { id: "6", balance, type: "close_long", source: "tax" },
+        { id: "7", balance: "1234.56789", type: "close_long", source: null },
+      ]);
+    },
+  );
 
   test("changes nothing the second time", async () => {
     const { stream } = await holdStream(tables.db);

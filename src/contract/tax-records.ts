@@ -139,6 +139,11 @@ function readUnified(row: unknown): BillReading {
   return { bill: { ...taxBill, ...values, billId: id, businessType, cTime: epochMs(Number(ts)) } };
 }
 
+const rowWithId = z.looseObject({ id: text });
+
+/** The id of a row, even where other fields are broken; undefined where it has no valid id. */
+export const taxIdOf = (row: unknown): string | undefined => rowWithId.safeParse(row).data?.id;
+
 /** How one product type's tax records are read. */
 export type TaxApi = {
   readonly operation: (typeof taxOperations)[number];

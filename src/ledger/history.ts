@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import type { Bill } from "../contract/bill.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Queryable, Transaction } from "../db/connect.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
@@ -98,14 +99,24 @@ export async function commitRecovered(
   { stream, window, bills, rejected }: RecoveredCommit,
   runId: string,
 ): Promise<PageCounts> {
+  const counts = await addMissing(tx, stream, bills);
+  const count = await rejectRows(tx, stream, runId, rejected, "tax");
+  if (window !== undefined) await addRecovered(tx, stream, window);
+  return { ...counts, rejected: count };
+}
+
+/** Stores those bills of tax records of which no other content is stored. */
+export async function addMissing(
+  tx: Transaction,
+  stream: Stream,
+  bills: readonly Bill[],
+): Promise<Omit<PageCounts, "rejected">> {
   const before = await lookUpBills(tx, [{ stream, bills }]);
   const stored = new Set(before.stored.map(({ bill }) => bill.billId));
   const missing = bills.filter(({ billId }) => !stored.has(billId));
   const pages = [{ stream, bills: missing }];
   const changes = changesOf(pages, { ...before, stored: [] });
   await writeBills(tx, pages, changes, { ...before, stored: [] });
-  const count = await rejectRows(tx, stream, runId, rejected);
-  if (window !== undefined) await addRecovered(tx, stream, window);
   const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;
-  return { ...counts, unchanged: bills.length - missing.length, rejected: count };
+  return { ...counts, unchanged: bills.length - missing.length };
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type SQL, sql } from "drizzle-orm";
 import { billsApiOf } from "../contract/bills-api.ts";
 import { unstorable } from "../contract/json.ts";
+import { taxIdOf } from "../contract/tax-records.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { textArray } from "../db/sql/array-literal.ts";
@@ -12,6 +13,7 @@ import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
  * was served last is not marked as superseded, so that a replay does not let an older one win.
+ * @param source "tax" where they are tax records.
  * @returns how many unresolved rows were served, including those that were known.
  */
 export async function rejectRows(
@@ -19,25 +21,30 @@ export async function rejectRows(
   stream: Stream,
   runId: string,
   rows: readonly RejectedRow[],
+  source: Source = null,
 ): Promise<number> {
   if (rows.length === 0) return 0;
-  const served = new Map(rows.map((row) => [digestOf(row), { ...row, billId: idOf(stream, row) }]));
+  const served = new Map(
+    rows.map((row) => [digestOf(row), { ...row, billId: idOf(stream, row, source) }]),
+  );
   const lastOf = new Map([...served].map(([digest, { billId }]) => [billId, digest]));
   // Sent together; the server executes them in this order.
   const [, , resolved] = await Promise.all([
     supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] }),
-    keep(tx, stream, runId, served, lastOf),
+    keep(tx, stream, { runId, source }, served, lastOf),
     areResolved(tx, stream, rows),
   ]);
   return resolved.filter((isResolved) => !isResolved).length;
 }
+
+type Source = "tax" | null;
 
 type Served = RejectedRow & { readonly billId: string | null };
 
 async function keep(
   tx: Transaction,
   stream: Stream,
-  runId: string,
+  { runId, source }: { readonly runId: string; readonly source: Source },
   served: ReadonlyMap<string, Served>,
   lastOf: ReadonlyMap<string | null, string>,
 ): Promise<void> {
@@ -49,11 +56,12 @@ async function keep(
   await tx.execute(sql`
     insert into rejected_bills (
       account, product_type, digest, bill_id, received, fault_path, fault, run_id, rejected_at,
-      superseded_at
+      superseded_at, source
     )
     select
       ${stream.account}, ${stream.productType}, digest, bill_id, received, fault_path, fault,
-      ${runId}, statement_timestamp(), case when not is_last then statement_timestamp() end
+      ${runId}, statement_timestamp(), case when not is_last then statement_timestamp() end,
+      ${source}
     from unnest(
       ${textArray([...served.keys()])}::text[],
       ${column(({ billId }) => billId)}::text[],
@@ -176,8 +184,12 @@ const digestOf = ({ received }: RejectedRow): string =>
   createHash("sha256").update(JSON.stringify(received)).digest("hex");
 
 /** The row's bill id; null where it has none that Postgres could store. */
-function idOf({ productType }: Stream, { received }: RejectedRow): string | null {
-  const billId = billsApiOf(productType).idOf(received);
+function idOf(
+  { productType }: Stream,
+  { received }: RejectedRow,
+  source: Source = null,
+): string | null {
+  const billId = source === "tax" ? taxIdOf(received) : billsApiOf(productType).idOf(received);
   return billId === undefined || unstorable(billId) !== undefined ? null : billId;
 }
 

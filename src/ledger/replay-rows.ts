@@ -2,12 +2,14 @@ import { sql } from "drizzle-orm";
 import type { Bill, BillReading } from "../contract/bill.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
 import { parseExactJson, type RowFault } from "../contract/json.ts";
+import { taxApiOf } from "../contract/tax-records.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
+import { addMissing } from "./history.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** A row that still breaks the contract. */
@@ -82,7 +84,7 @@ export function replayBatch(
     inTransaction(db, async (tx) => {
       await checkLease(tx, lease);
       const rows = await unresolvedRows(tx, stream, after);
-      const readings = rows.map((row) => ({ ...row, ...readAgain(stream, row.received) }));
+      const readings = rows.map((row) => ({ ...row, ...readAgain(stream, row) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
       const left = readings.flatMap((row) =>
         "fault" in row ? [{ digest: row.digest, ...row.fault }] : [],
@@ -96,9 +98,13 @@ export function replayBatch(
 }
 
 /** Parses and reads a kept row exactly as a sync does with a row of an answer. */
-function readAgain({ productType }: Stream, received: string): BillReading {
+function readAgain(
+  { productType }: Stream,
+  { received, isTax }: Pick<UnresolvedRow, "received" | "isTax">,
+): BillReading {
+  const api = isTax ? taxApiOf(productType) : billsApiOf(productType);
   try {
-    return billsApiOf(productType).read(parseExactJson(received));
+    return (api ?? billsApiOf(productType)).read(parseExactJson(received));
   } catch (error) {
     if (error instanceof SyntaxError) return { fault: { path: "", reason: "is not JSON" } };
     throw error;
@@ -109,6 +115,7 @@ type UnresolvedRow = ReplayCursor & {
   readonly received: string;
   readonly billId: string | null;
   readonly isSuperseded: boolean;
+  readonly isTax: boolean;
 };
 
 async function unresolvedRows(
@@ -123,7 +130,8 @@ async function unresolvedRows(
       received,
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       bill_id as "billId",
-      superseded_at is not null as "isSuperseded"
+      superseded_at is not null as "isSuperseded",
+      source is not null as "isTax"
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
@@ -154,10 +162,19 @@ async function storeReadable(
   ]);
   const current = rows.filter(({ digest }) => !outdated.has(digest));
   // Oldest first: of two rows of one bill the later one wins.
-  const bills = current.map(({ bill }) => bill);
-  const [counts] = await upsertBills(tx, [{ stream, bills }]);
+  const billsOf = (isTax: boolean) =>
+    current.filter((row) => row.isTax === isTax).map(({ bill }) => bill);
+  const [counts = { new: 0, unchanged: 0, restated: 0 }] = await upsertBills(tx, [
+    { stream, bills: billsOf(false) },
+  ]);
+  const taxed = await addMissing(tx, stream, billsOf(true));
   await resolve(tx, stream, rows, outdated);
-  return { new: 0, unchanged: 0, restated: 0, ...counts, outdated: outdated.size };
+  return {
+    new: counts.new + taxed.new,
+    unchanged: counts.unchanged + taxed.unchanged,
+    restated: counts.restated,
+    outdated: outdated.size,
+  };
 }
 
 /** A batch's rows as a table: digest, bill_id, rejected_at. */

@@ -97,6 +97,8 @@ export const rejectedBills = pgTable(
     billId: key("bill_id"),
     /** Since when another row with that id, valid or rejected, is the one served last. */
     supersededAt: time("superseded_at"),
+    /** "tax" for a row of the tax records, which are read in another way. */
+    source: text("source"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.digest] }),

@@ -1,0 +1,1 @@
+ALTER TABLE "rejected_bills" ADD COLUMN "source" text;
