@@ -2,9 +2,11 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
-import { dayMs, epochMs, historyMs, isoTime } from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, hourMs, isoTime } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
+import type { ScheduledFault } from "./faults/kinds.ts";
+import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   type Simulation,
@@ -222,6 +224,31 @@ test("lost time is recovered, and lost no more", async () => {
   expect(report.streams[0]?.lost).not.toEqual([]);
   expect(report.history?.[0]?.recovered).not.toEqual([]);
   expect((await timesOf(run.name))?.lost).toBe("{}");
+});
+
+test("time that was recovered because the exchange's clock was ahead is read from bills once it is right", async () => {
+  const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 2, times: 1_000 } as const;
+  const schedule: ScheduledFault[] = [ahead];
+  await using run = historyOf({
+    historyFrom: epochMs(simulationStart - 100 * dayMs),
+    days: 101,
+    density: 5,
+    faults: faultyExchange({ schedule }),
+  });
+  const report = await run.sync();
+  expect(report.streams[0]?.lost).not.toEqual([]);
+  expect(report.history?.[0]?.recovered).not.toEqual([]);
+  schedule.length = 0;
+  expect((await run.sync()).streams[0]?.restated).toBeGreaterThan(0);
+  const inReach = (await storedOf(run.name)).filter(
+    ({ at }) => at > simulationStart - 89.99 * dayMs,
+  );
+  expect(inReach.filter(({ source }) => source !== null)).toEqual([]);
+  expect(await timesOf(run.name)).toMatchObject({
+    lost: "{}",
+    covered: expect.stringMatching(/^\{[^,]+,[^,]+\}$/),
+    recovered: expect.stringMatching(/^\{[^,]+,[^,]+\}$/),
+  });
 });
 
 test("a run that is cut anywhere is resumed: every bill once", async () => {

@@ -113,17 +113,14 @@ const knownTime = fc
   .map(
     ({ coverage, lost, open }): KnownTime => ({
       coverage: union(coverage),
-      lost: subtract(
-        lost.filter(({ to }) => to <= horizon),
-        coverage,
-      ),
+      lost: subtract(lost, coverage),
       open,
     }),
   );
 
-/** Wanted time that is neither complete nor lost. */
-const gapsOf = ({ coverage, lost }: KnownTime, at: EpochMs): readonly Interval[] =>
-  subtract(interval(horizonAt(at), at), [...coverage, ...lost]);
+/** Wanted time that is not complete. Time that was lost to a clock that was ahead is wanted again. */
+const gapsOf = ({ coverage }: KnownTime, at: EpochMs): readonly Interval[] =>
+  subtract(interval(horizonAt(at), at), coverage);
 
 const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
   planStream(stream, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);

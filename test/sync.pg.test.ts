@@ -375,6 +375,20 @@ test("time that an exchange's clock was ahead of is covered by no later run befo
   }
 });
 
+test.each([1, 2, 5])(
+  "time that an exchange's clock calls too old, since it jumped ahead at request %i of a first sync, is read once the clock is right",
+  async (atRequest) => {
+    const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest, times: 1_000 } as const;
+    const schedule: ScheduledFault[] = [ahead];
+    const faults = faultyExchange({ schedule });
+    await using simulation = simulateOne(`jump-${atRequest}`, { density: 3, faults });
+    await simulation.sync();
+    schedule.length = 0;
+    expect(only(await simulation.sync()).lost).toEqual([]);
+    await expectExact(simulation);
+  },
+);
+
 test("a run that takes an old window up is complete up to now, not to when that was begun", async () => {
   await using simulation = simulateOne("resumed", { density: 3, seed: 5 });
   const stop = new AbortController();

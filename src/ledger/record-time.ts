@@ -224,13 +224,13 @@ async function addEnds(tx: Transaction, pages: readonly PageCommit[]): Promise<v
   const lost = ends.flatMap((end) => end.lost);
   const changed = {
     covered: sql`covered + ${times(proven)}`,
-    lost: sql`lost + ${times(lost)}`,
+    lost: sql`lost + ${times(lost)} - ${times(proven)} - recovered`,
     open: sql`open - ${times(pages.map(({ window }) => window))}`,
   };
   await tx.execute(sql`
     update streams
     set
-      ${assigned(changed)},
+      ${assigned(changed, sql`recovered - ${times(proven)}`)},
       read_at = ${proven.length === 0 ? sql`read_at` : sql`statement_timestamp()`},
       lost_at = ${lost.length === 0 ? sql`lost_at` : sql`statement_timestamp()`}
     where account = ${stream?.account}

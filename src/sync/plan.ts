@@ -69,11 +69,9 @@ export function planStream(
   const coverage = known.coverage.flatMap(({ from, to }) =>
     interval(from, Math.min(to, coverageEnd)),
   );
-  const wanted = subtract(interval(start, now), [
-    ...coverage,
-    ...known.lost,
-    ...(known.recovered ?? []),
-  ]);
+  // Lost time is read after all where it is within the horizon: the exchange's clock was hours ahead in an earlier run.
+  const gone = intersect([...known.lost, ...(known.recovered ?? [])], interval(start, horizon));
+  const wanted = subtract(interval(start, now), [...coverage, ...gone]);
   const isStartOpen = wanted[0]?.from === start;
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;

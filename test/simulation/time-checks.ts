@@ -7,7 +7,7 @@ import {
   isoTime,
   unifiedIntervalMaxMs,
 } from "../../src/contract/time.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
+import { type Interval, subtract } from "../../src/sync/intervals.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { Span } from "./tables.ts";
 
@@ -58,10 +58,13 @@ export function planFaults(
   const mostMs = isUnified(stream.productType) ? unifiedIntervalMaxMs : intervalMaxMs;
   const left = settled
     .map(({ state, from, to }) => ({
+      state,
       from,
       to: state === "covered" ? epochMs(Math.min(to, coverageEnd)) : to,
     }))
-    .filter(({ from, to }) => from < to);
+    .filter(({ from, to }) => from < to)
+    // Time that was lost to a clock that was ahead is planned again.
+    .flatMap((span) => subtract([span], span.state === "lost" ? windows : []));
   const all = [...windows, ...left, ...lost].toSorted(byStart);
   const end = Math.max(...all.map(({ to }) => to));
   const start = all[0]?.from ?? Number.NaN;
