@@ -1,0 +1,769 @@
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { businessTypes, nonFinancialTypes } from "../src/contract/business-types.ts";
+import { contracts } from "../src/contract/contracts.ts";
+import { financialRecords } from "../src/contract/financial-records.ts";
+import { parseExactJson } from "../src/contract/json.ts";
+import { keyInfo } from "../src/contract/key-info.ts";
+import { loanToValue, unifiedLoanToValue } from "../src/contract/loan-to-value.ts";
+import type { Query } from "../src/contract/operation.ts";
+import {
+  categoryOf,
+  classicProductTypes,
+  type ProductType,
+  unifiedProductTypes,
+} from "../src/contract/product-types.ts";
+import { signature } from "../src/contract/signature.ts";
+import { symbolOf, symbols } from "../src/contract/symbols.ts";
+import {
+  dayMs,
+  historyMs,
+  intervalMaxMs,
+  minuteMs,
+  secondMs,
+  unifiedIntervalMaxMs,
+} from "../src/contract/time.ts";
+import { accountSettings } from "../src/contract/unified-account.ts";
+import { readUnifiedBill } from "../src/contract/unified-bill.ts";
+import { rollingWindow } from "../src/exchange-server/arrivals.ts";
+import { serveApi } from "../src/exchange-server/http.ts";
+import { type Credential, Refusal } from "../src/exchange-server/source.ts";
+import { movesBalance, type WireBill } from "../src/sandbox/entry.ts";
+import { type LedgerOptions, makeLedger } from "../src/sandbox/ledger.ts";
+import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
+import type { ModeChange } from "../src/sandbox/modes.ts";
+import { decimalText, ratioText, unifiedPlaces, units } from "../src/sandbox/money.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
+import { makeLoanToValue } from "../src/sandbox/records.ts";
+import {
+  createSandbox,
+  openSandbox,
+  type Sandbox,
+  type SandboxOptions,
+  sandboxEnvironment,
+} from "../src/sandbox/sandbox.ts";
+import { unheardOfTypes } from "../src/sandbox/schedule.ts";
+import { sendDelivered } from "./faults/delivery.ts";
+import { quirky } from "./faults/quirks.ts";
+
+// What the exchange is known to do. That a sandbox with any quirk of test/faults serves each bill
+// once is seen by the simulation, which compares what was stored with the sandbox's ledger.
+const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
+const seeds = ["a", "b", 1, 2];
+const always = (mode: string): readonly ModeChange[] => [{ at: Number.NEGATIVE_INFINITY, mode }];
+
+type Simulated = { readonly clock: { now: number }; readonly sandbox: Sandbox };
+
+/** A sandbox whose clock the test moves. */
+function simulation(options: Partial<SandboxOptions> = {}): Simulated {
+  const clock = { now: start };
+  const sandbox = createSandbox({ seed: 1, density: 0.3, ...options, now: () => clock.now });
+  return { clock, sandbox };
+}
+const unified = (options: Partial<SandboxOptions> = {}): Simulated =>
+  simulation({ modes: always("unified"), ...options });
+/** A sandbox whose key is another one. */
+const withKey = (changes: Partial<Credential>, mode = "classic"): Simulated =>
+  simulation({ modes: always(mode), alterCredential: (given) => ({ ...given, ...changes }) });
+
+type Changes = {
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly skewMs?: number;
+  readonly secret?: string;
+  readonly method?: string;
+  readonly clientAddress?: string;
+};
+type Body = { code: string; msg: string; requestTime: number; data: unknown };
+
+async function ask(
+  { sandbox: { account, answer }, clock }: Simulated,
+  path: string,
+  query: Query = {},
+  { headers, skewMs = 0, secret = account.apiSecret, ...changes }: Changes = {},
+) {
+  const timestamp = String(Math.floor(clock.now) + skewMs);
+  const answered = await answer({
+    method: "GET",
+    path,
+    query,
+    headers: {
+      "ACCESS-KEY": account.apiKey,
+      "ACCESS-SIGN": signature(secret, { timestamp, method: "GET", path, query }),
+      "ACCESS-PASSPHRASE": account.apiPassphrase,
+      "ACCESS-TIMESTAMP": timestamp,
+      ...headers,
+    },
+    clientAddress: "10.0.0.1",
+    ...changes,
+  });
+  return { ...answered, ...(parseExactJson(answered.body) as Body) };
+}
+const codeOf = async (...request: Parameters<typeof ask>): Promise<string> =>
+  (await ask(...request)).code;
+const askBills = (simulated: Simulated, query: Query = {}, changes: Changes = {}) =>
+  ask(simulated, accountBills.path, { productType: "USDT-FUTURES", ...query }, changes);
+const askRecords = (simulated: Simulated, query: Query = {}, changes: Changes = {}) =>
+  ask(simulated, financialRecords.path, { category: "SPOT", ...query }, changes);
+
+type Row = { billId: string; businessType: string; coin: string; cTime: string };
+
+/** Reads a span until an empty page, as a client would. */
+async function walk(simulated: Simulated, query: Query): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < 500; page++) {
+    simulated.clock.now += 101;
+    const next = cursor === undefined ? query : { ...query, idLessThan: cursor };
+    const read = accountBills.data.parse((await askBills(simulated, next)).data);
+    rows.push(...(read.rows as Row[]));
+    if (read.rows.length === 0 || read.endId === undefined) return rows;
+    cursor = read.endId;
+  }
+  throw new Error("the walk does not end");
+}
+
+/** As sent by a client that writes the path to the wire without encoding it. */
+async function getAsIs(url: string, path: string, headers: Record<string, string>) {
+  const [response] = (await once(get(url, { path, headers }), "response")) as [IncomingMessage];
+  return parseExactJson(await text(response)) as Body;
+}
+
+describe("a signature of a query that needs encoding", () => {
+  const sent =
+    `productType=usdt-futures&startTime=${start - dayMs}&limit=100&endTime=${start}` +
+    "&coin=U+S%20D/T%3D%26%E6%B0%B8'&businessType=trans_from_exchange";
+  const sorted = (coin: string) =>
+    `businessType=trans_from_exchange&coin=${coin}&endTime=${start}&limit=100` +
+    `&productType=usdt-futures&startTime=${start - dayMs}`;
+  test.each([
+    ["as it was sent, raw", sent, "00000"],
+    ["as it was sent, decoded", decodeURIComponent(sent.replaceAll("+", " ")), "00000"],
+    ["sorted and percent-encoded", sorted("U%20S%20D%2FT%3D%26%E6%B0%B8'"), "00000"],
+    ["sorted and encoded as a form", sorted("U+S+D%2FT%3D%26%E6%B0%B8%27"), "00000"],
+    ["sorted and decoded", sorted("U S D/T=&永'"), "00000"],
+    ["in another order", sent.split("&").toReversed().join("&"), "40009"],
+    ["of another coin", sorted("USDT"), "40009"],
+    ["of no query at all", "", "40009"],
+  ])("%s: %j", async (_title, query, code) => {
+    await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: () => start });
+    const { apiKey, apiSecret, apiPassphrase } = sandbox.account;
+    const signedText = `${start}GET${accountBills.path}${query === "" ? "" : `?${query}`}`;
+    const answer = await getAsIs(sandbox.url, `${accountBills.path}?${sent}`, {
+      "ACCESS-KEY": apiKey,
+      "ACCESS-SIGN": createHmac("sha256", apiSecret).update(signedText).digest("base64"),
+      "ACCESS-PASSPHRASE": apiPassphrase,
+      "ACCESS-TIMESTAMP": String(start),
+    });
+    expect(answer.code).toBe(code);
+  });
+});
+
+describe("a signed request", () => {
+  test.each<[string, Changes, string]>([
+    ["without a key", { headers: { "ACCESS-KEY": undefined } }, "40001"],
+    ["without a signature", { headers: { "ACCESS-SIGN": undefined } }, "40003"],
+    ["without a passphrase", { headers: { "ACCESS-PASSPHRASE": undefined } }, "40011"],
+    ["without a timestamp", { headers: { "ACCESS-TIMESTAMP": undefined } }, "40005"],
+    ["with an unknown key", { headers: { "ACCESS-KEY": "nobody" } }, "40037"],
+    ["signed with another secret", { secret: "other" }, "40009"],
+    ["with another passphrase", { headers: { "ACCESS-PASSPHRASE": "other" } }, "40036"],
+    ["from a clock 30.001 s behind", { skewMs: -30_001 }, "40008"],
+    ["from a clock 30.001 s ahead", { skewMs: 30_001 }, "40008"],
+    ["from a clock 30 s behind", { skewMs: -30_000 }, "00000"],
+    ["from a clock 30 s ahead", { skewMs: 30_000 }, "00000"],
+  ])("%s is answered with %o: %s", async (_title, changes, code) => {
+    const answer = await askBills(simulation(), {}, changes);
+    expect(answer).toMatchObject({ status: code === "00000" ? 200 : 400, code });
+  });
+
+  // The exchange's rule for demo keys and their header, and for the product types of a live account.
+  test.each([
+    ["live", undefined, "USDT-FUTURES", "00000"],
+    ["live", undefined, "SUSDT-FUTURES", "00000"],
+    ["live", "1", "USDT-FUTURES", "40099"],
+    ["live", "1", "SUSDT-FUTURES", "40099"],
+    ["demo", "1", "USDT-FUTURES", "00000"],
+    ["demo", "1", "COIN-FUTURES", "00000"],
+    ["demo", "1", "SUSDT-FUTURES", "40099"],
+    ["demo", undefined, "USDT-FUTURES", "40099"],
+    ["demo", undefined, "SUSDT-FUTURES", "40099"],
+    ["both", "1", "SCOIN-FUTURES", "40099"],
+  ] as const)(
+    "with a %s key and paptrading %s for bills of %s is answered with %s",
+    async (environment, paptrading, productType, code) => {
+      const simulated = withKey({ environment });
+      expect((await askBills(simulated, { productType }, { headers: { paptrading } })).code).toBe(
+        code,
+      );
+    },
+  );
+
+  test("sees its own account's ledger only", async () => {
+    const { sandbox, clock } = simulation({ accountNames: ["left", "right"] });
+    const answers = await Promise.all(
+      sandbox.accounts.map((account) => askBills({ clock, sandbox: { ...sandbox, account } })),
+    );
+    expect(new Set(answers.map(({ data }) => JSON.stringify(data))).size).toBe(2);
+  });
+});
+
+describe("a query", () => {
+  const span = (ms: number) => ({ startTime: String(start - ms), endTime: String(start) });
+
+  test.each<[string, Query, string]>([
+    ["of an unknown product type", { productType: "SPOT" }, "400172"],
+    ["of more than 100", { limit: "101" }, "40020"],
+    ["of none", { limit: "0" }, "40020"],
+    ["with a coin and no businessType", { coin: "USDT" }, "40020"],
+    ["with a coin and a trade", { coin: "USDT", businessType: "buy" }, "40020"],
+    ["with an unknown parameter", { idGreaterThan: "1" }, "40034"],
+    ["with another word than yes or no", { onlyFunding: "maybe" }, "40020"],
+    ["with a date for a time", { startTime: "2025-06-01" }, "40020"],
+    ["with a cursor that is no id", { idLessThan: "1e3" }, "40020"],
+    ["over 7 days and 1 ms", span(intervalMaxMs + 1), "43111"],
+    ["that ends before it starts", span(-1), "43111"],
+  ])("for bills %s is refused", async (_title, query, code) => {
+    expect(await askBills(simulation(), query)).toMatchObject({ status: 400, code, data: null });
+  });
+
+  test.each<[string, Query, string]>([
+    ["without a category", { category: "" }, "400172"],
+    ["of an unknown one", { category: "FUTURES" }, "400172"],
+    ["of more than 100", { limit: "101" }, "40020"],
+    ["with an unknown parameter", { idLessThan: "1" }, "40034"],
+    ["with a cursor that is no id", { cursor: "1e3" }, "40020"],
+    ["over 30 days and 1 ms", span(unifiedIntervalMaxMs + 1), "43111"],
+  ])("for records %s is refused", async (_title, query, code) => {
+    expect(await askRecords(unified(), query)).toMatchObject({ status: 400, code });
+  });
+
+  test("for bills needs a product type, and is answered with 20 rows unless it says how many", async () => {
+    expect(await codeOf(simulation(), accountBills.path)).toBe("40019");
+    for (const [query, count] of [
+      [{}, 20],
+      [{ limit: "7" }, 7],
+    ] as const) {
+      const { data } = await askBills(simulation(), query);
+      expect((data as { bills: unknown[] }).bills).toHaveLength(count);
+    }
+  });
+
+  test("gets no bill older than 90 days, or is refused where the exchange refuses it", async () => {
+    const simulated = simulation();
+    const startTime = String(start - historyMs - 3 * dayMs);
+    const rows = await walk(simulated, { startTime, endTime: String(start - historyMs + dayMs) });
+    expect(rows.length).toBeGreaterThan(0);
+    const horizon = simulated.clock.now - historyMs;
+    expect(rows.filter(({ cTime }) => Number(cTime) < horizon - 60_000)).toEqual([]);
+
+    const options = { wrapSource: quirky({ pastHorizon: "refuse" }) };
+    const old = { startTime: String(start - historyMs - dayMs), endTime: startTime };
+    expect((await askBills(simulation(options), old)).code).toBe("43111");
+    expect((await askRecords(unified(options), old)).code).toBe("43111");
+  });
+
+  test("filters by businessType, coin and onlyFunding", async () => {
+    const simulated = simulation({ density: 1 });
+    const all = await walk(simulated, { limit: "100" });
+    const count = (predicate: (row: Row) => boolean) => all.filter(predicate).length;
+    const isMargin = ({ businessType }: Row) =>
+      nonFinancialTypes.some((code) => code === businessType);
+    const businessType = "trans_from_exchange";
+    expect(await walk(simulated, { businessType, coin: "USDT" })).toHaveLength(
+      count((row) => row.businessType === businessType && row.coin === "USDT"),
+    );
+    expect(count(isMargin)).toBeGreaterThan(3);
+    expect(await walk(simulated, { onlyFunding: "yes", limit: "100" })).toHaveLength(
+      all.length - count(isMargin),
+    );
+    expect(await walk(simulated, { businessType: "no_such_type" })).toEqual([]);
+  });
+
+  test("for records is answered with bills of the category alone, in any case", async () => {
+    for (const productType of unifiedProductTypes) {
+      const category = categoryOf(productType).toLowerCase();
+      const { rows, endId } = financialRecords.data.parse(
+        (await askRecords(unified(), { category })).data,
+      );
+      expect(rows.length).toBeGreaterThan(0);
+      expect(rows.filter((row) => "fault" in readUnifiedBill(productType, row))).toEqual([]);
+      expect(endId).toBe((rows.at(-1) as { id: string }).id);
+    }
+  });
+});
+
+describe("the other operations", () => {
+  test("loan-to-value serves an account's own unit, the named one, and v3's, as its mode is", async () => {
+    const simulated = simulation();
+    const [riskUnitId = ""] = simulated.sandbox.account.riskUnitIds;
+    const { data } = await ask(simulated, loanToValue.path);
+    expect((await ask(simulated, loanToValue.path, { riskUnitId })).data).toEqual(data);
+    expect(await codeOf(simulated, loanToValue.path, { riskUnitId: "1" })).toBe("40020");
+    expect(await codeOf(simulation({ isParent: true }), loanToValue.path)).toBe("40019");
+    expect(await codeOf(unified(), loanToValue.path)).toBe("40085");
+    expect((await ask(unified(), unifiedLoanToValue.path)).data).toHaveProperty("usdtBalance");
+  });
+
+  test("contracts serves those of a product type in any case, else the one, and needs the type", async () => {
+    const simulated = simulation();
+    const namesOf = async (query: Query) =>
+      contracts.data.parse((await ask(simulated, contracts.path, query)).data).map(symbolOf);
+    const usdc = ["BTCPERP", "ETHPERP", "SOLPERP"];
+    expect(await namesOf({ productType: "usdc-futures", symbol: " " })).toEqual(usdc);
+    expect(await namesOf({ productType: "USDC-FUTURES", symbol: "ETHPERP" })).toEqual(["ETHPERP"]);
+    for (const [query, code] of [
+      [{ productType: "USDC-FUTURES", symbol: "BTCUSDT" }, "40034"],
+      [{}, "40019"],
+      [{ productType: "SPOT" }, "400172"],
+    ] as const)
+      expect(await codeOf(simulated, contracts.path, query)).toBe(code);
+  });
+
+  test("symbols serves all pairs where the symbol is missing or blank, else the one", async () => {
+    const simulated = simulation();
+    const namesOf = async (query: Query) =>
+      symbols.data.parse((await ask(simulated, symbols.path, query)).data).map(symbolOf);
+    for (const query of [{}, { symbol: "" }, { symbol: " " }])
+      expect(new Set(await namesOf(query)).size).toBe(60);
+    expect(await namesOf({ symbol: "BTCUSDT" })).toEqual(["BTCUSDT"]);
+    expect(await codeOf(simulated, symbols.path, { symbol: "NOPE" })).toBe("40034");
+    expect(simulated.sandbox.statistics().strayCredentials).toBe(5);
+  });
+
+  test("an unknown path and another method are refused with an envelope", async () => {
+    const missing = await ask(simulation(), "/api/v3/nothing");
+    expect([missing.status, missing.requestTime]).toEqual([404, start]);
+    expect((await ask(simulation(), symbols.path, {}, { method: "POST" })).status).toBe(405);
+  });
+});
+
+describe("the mode of an account", () => {
+  // Bills of v2; records, settings and info of v3.
+  const answersOf = async (simulated: Simulated) => [
+    (await askBills(simulated)).code,
+    (await askRecords(simulated)).code,
+    await codeOf(simulated, accountSettings.path),
+    await codeOf(simulated, keyInfo.unified.path),
+  ];
+  test.each([
+    ["classic", ["00000", "40084", "40084", "40084"]],
+    ["unified", ["40085", "00000", "00000", "00000"]],
+    ["hybrid", ["40085", "00000", "00000", "00000"]],
+    ["upgrading", ["40085", "40084", "00000", "00000"]],
+    ["switching", ["40085", "40084", "00000", "00000"]],
+    ["a word unheard of", ["40085", "40084", "00000", "00000"]],
+  ])(
+    "%s opens the one API and not the other, also when it comes about meanwhile",
+    async (mode, codes) => {
+      expect(await answersOf(simulation({ modes: always(mode) }))).toEqual(codes);
+      const before = mode === "classic" ? "unified" : "classic";
+      const simulated = simulation({
+        modes: [...always(before), { at: start + minuteMs, mode }],
+      });
+      expect(await answersOf(simulated)).not.toEqual(codes);
+      simulated.clock.now += minuteMs;
+      expect(await answersOf(simulated)).toEqual(codes);
+    },
+  );
+
+  test("is looked at before the signature, which so proves nothing", async () => {
+    const headers = { "ACCESS-SIGN": "wrong", "ACCESS-PASSPHRASE": "wrong" };
+    expect((await askBills(unified(), {}, { headers })).code).toBe("40085");
+    expect(await codeOf(simulation(), accountSettings.path, {}, { headers })).toBe("40084");
+    expect(await codeOf(unified(), accountSettings.path, {}, { headers })).toBe("40036");
+  });
+});
+
+describe("a key", () => {
+  test.each<[string, Partial<Credential>, Record<string, string>, string]>([
+    ["without the right to manage", { permissions: ["bills"] }, {}, "40014"],
+    ["of a demo account with the header", { environment: "demo" }, { paptrading: "1" }, "00000"],
+    ["of a demo account without it", { environment: "demo" }, {}, "40099"],
+    ["of a live account with it", {}, { paptrading: "1" }, "40099"],
+  ])("of a unified account %s", async (_title, changes, headers, code) => {
+    const simulated = withKey(changes, "unified");
+    expect(await codeOf(simulated, accountSettings.path, {}, { headers })).toBe(code);
+    expect((await askRecords(simulated, {}, { headers })).code).toBe(code);
+  });
+
+  test("may be refused a product type that others may read, in other codes too", async () => {
+    const refused = new Map([["UTA-MARGIN", new Refusal(400, "40014", "no right")]] as const);
+    const simulated = withKey({ refused }, "unified");
+    expect((await askRecords(simulated, { category: "MARGIN" })).code).toBe("40014");
+    expect((await askRecords(simulated)).code).toBe("00000");
+    expect((await askBills(withKey({ permissions: [] }))).code).toBe("40014");
+    const elite = withKey({ unifiedRefusal: "40731" }, "unified");
+    expect((await askBills(elite)).code).toBe("40731");
+    expect((await askRecords(withKey({ classicRefusal: "25245" }))).code).toBe("25245");
+  });
+
+  test("is told what it may do, without any right", async () => {
+    const info = { permType: "read_and_write", permissions: ["uta_mgt", "withdraw"] };
+    const simulated = withKey({ permissions: [], info }, "unified");
+    const { data } = await ask(simulated, keyInfo.unified.path);
+    expect(keyInfo.unified.data.parse(data)).toMatchObject({
+      mayOnlyRead: false,
+      rights: info.permissions,
+      userId: simulated.sandbox.account.uid,
+    });
+  });
+
+  test.each([
+    [accountBills, { productType: "USDT-FUTURES" }, "classic", 10],
+    [financialRecords, { category: "OTHER" }, "unified", 20],
+    [accountSettings, {}, "unified", 20],
+    [keyInfo.unified, {}, "unified", 5],
+    [unifiedLoanToValue, {}, "unified", 3],
+  ] as const)(
+    "may ask for $name %o of a %s account %i times a second, from whatever address",
+    async ({ path }, query, mode, most) => {
+      const simulated = simulation({ modes: always(mode) });
+      const codes: string[] = [];
+      for (let count = 0; count <= most; count++)
+        codes.push(await codeOf(simulated, path, query, { clientAddress: `10.0.0.${count}` }));
+      expect(codes).toEqual([...Array.from({ length: most }, () => "00000"), "429"]);
+    },
+  );
+});
+
+describe("a limit", () => {
+  /** The statuses of requests for bills that arrive at these times after the start. */
+  async function statusesAt(times: readonly number[], options: Partial<SandboxOptions> = {}) {
+    const simulated = simulation(options);
+    const answers: Awaited<ReturnType<typeof ask>>[] = [];
+    for (const time of times) {
+      simulated.clock.now = start + time;
+      answers.push(await askBills(simulated));
+    }
+    const statuses = answers.map(({ status }) => status);
+    return { served: statuses.filter((status) => status === 200).length, answers, ...simulated };
+  }
+  const at = (count: number, from: number, stepMs = 0) =>
+    Array.from({ length: count }, (_, index) => from + index * stepMs);
+
+  test("serves ten at once and ten a second later, by a window that slides", async () => {
+    expect((await statusesAt([...at(10, 0), ...at(10, 1_000), ...at(10, 2_000)])).served).toBe(30);
+    expect((await statusesAt([...at(10, 0), 999])).served).toBe(10);
+    expect((await statusesAt([...at(10, 990, 1), ...at(10, 1_000, 1)])).served).toBe(10);
+  });
+
+  test("counts refused requests, so that hammering keeps the door shut", async () => {
+    const { served, sandbox } = await statusesAt(at(60, 0, 50));
+    expect(served).toBe(10);
+    expect(sandbox.statistics()).toMatchObject({
+      arrivals: { "account bills": 60 },
+      refusals: { "429": 50 },
+      peaks: [{ operation: "account bills", scope: sandbox.account.uid, requests: 20 }],
+    });
+  });
+
+  test("sends Retry-After where asked for, in whole seconds", async () => {
+    const { answers } = await statusesAt(at(11, 0), { retryAfter: true });
+    expect(answers.at(-1)?.headers["retry-after"]).toBe("1");
+    const silent = await statusesAt(at(11, 0));
+    expect(silent.answers.at(-1)?.headers).not.toHaveProperty("retry-after");
+  });
+
+  test("of 6,000 requests a minute locks an address out for five minutes", async () => {
+    const simulated = simulation();
+    const status = async (clientAddress = "10.0.0.1") =>
+      (await ask(simulated, "/", {}, { clientAddress })).status;
+    for (let arrival = 0; arrival < 6_000; arrival++) await status();
+    simulated.clock.now += 59_999;
+    expect([await status(), await status("10.0.0.2")]).toEqual([429, 404]);
+    simulated.clock.now += 5 * minuteMs - 1;
+    expect(await status()).toBe(429);
+    simulated.clock.now += 1;
+    expect(await status()).toBe(404);
+  });
+
+  test.each([1, 2, 3])(
+    "has the peak that counting every pair of arrivals gives (seed %i)",
+    (seed) => {
+      const random = seededRandom(seed);
+      const window = rollingWindow(1_000);
+      const times: number[] = [];
+      let time = 0;
+      for (let arrival = 0; arrival < 3_000; arrival++) {
+        time += random() < 0.3 ? 0 : random() * 40;
+        times.push(time);
+        window.arrive(time);
+      }
+      const most = Math.max(
+        ...times.map(
+          (end) => times.filter((arrival) => arrival > end - 1_000 && arrival <= end).length,
+        ),
+      );
+      expect(window.peak()).toBe(most);
+    },
+  );
+});
+
+describe("over HTTP", () => {
+  test("a sandbox answers as it does in process", async () => {
+    await using sandbox = await openSandbox({ seed: 1, density: 0.1, now: () => start });
+    const query = { productType: "USDT-FUTURES", limit: "3" };
+    const { account } = sandbox;
+    const headers = {
+      "ACCESS-KEY": account.apiKey,
+      "ACCESS-SIGN": signature(account.apiSecret, {
+        ...{ timestamp: String(start), method: "GET", path: accountBills.path, query },
+      }),
+      "ACCESS-PASSPHRASE": account.apiPassphrase,
+      "ACCESS-TIMESTAMP": String(start),
+    };
+    const url = `${sandbox.url}${accountBills.path}?${new URLSearchParams(query)}`;
+    const inProcess = await askBills({ sandbox, clock: { now: start } }, { limit: "3" });
+    expect(await (await fetch(url, { headers })).text()).toBe(inProcess.body);
+    expect(sandboxEnvironment(sandbox)).toContain(`EXCHANGE_BASE_URL=${sandbox.url}\n`);
+    expect((await fetch(`${sandbox.url}/nothing`)).status).toBe(404);
+  });
+
+  test("a cut answer breaks the connection in mid body", async () => {
+    const body = JSON.stringify({ code: "00000", data: "x".repeat(5_000) });
+    const delivery = { way: "cut", afterBytes: 2_000 } as const;
+    const answer = async () => ({ status: 200, headers: {}, body, delivery });
+    await using server = await serveApi(answer, { send: sendDelivered });
+    const response = await fetch(server.url);
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow();
+  });
+
+  test("a thrown error is a 500 in an envelope that tells nothing of it", async () => {
+    const errors: unknown[] = [];
+    const answer = async () => {
+      throw new Error("the password is hunter2");
+    };
+    await using server = await serveApi(answer, { onError: (error) => errors.push(error) });
+    const response = await fetch(server.url);
+    expect([response.status, errors.length]).toEqual([500, 1]);
+    const body = await response.text();
+    expect(body).not.toContain("hunter2");
+    expect(JSON.parse(body)).toMatchObject({ code: "40015", data: null });
+  });
+
+  test("a head past 16 KiB is refused and the server goes on; disposed of, it takes no more", async () => {
+    const sandbox = await openSandbox({ seed: 1, density: 0.1 });
+    expect((await fetch(`${sandbox.url}/?${"x".repeat(20_000)}`)).status).toBe(431);
+    expect((await fetch(`${sandbox.url}${symbols.path}`)).status).toBe(200);
+    await sandbox[Symbol.asyncDispose]();
+    await expect(fetch(sandbox.url)).rejects.toThrow();
+  });
+});
+
+const ledgerOf = (options: Partial<LedgerOptions> = {}) =>
+  makeLedger({ seed: 1, now: start, ...options });
+const unifiedLedgerOf = (options: Partial<LedgerOptions> = {}) =>
+  ledgerOf({ modes: always("unified"), ...options });
+type Ledger = ReturnType<typeof makeLedger>;
+type Placed = LedgerBill & { readonly productType: ProductType };
+const billsOf = ({ bills }: Ledger, types: readonly ProductType[]): readonly Placed[] =>
+  types.flatMap((productType) => bills[productType].map((bill) => ({ ...bill, productType })));
+const rowOf = ({ row }: LedgerBill): WireBill => row as WireBill;
+const money = (bill: LedgerBill, field: string): bigint =>
+  units(String(rowOf(bill)[field] || "0"), unifiedPlaces);
+const byId = (left: LedgerBill, right: LedgerBill): number =>
+  BigInt(left.billId) < BigInt(right.billId) ? -1 : 1;
+const bookedAt = ({ billId }: LedgerBill): number =>
+  Number((BigInt(billId) >> 22n) + 1_435_725_920_677n);
+
+describe("a ledger", () => {
+  test.each(seeds)("adds up to the last digit in every coin (seed %s)", (seed) => {
+    const chains: [readonly Placed[], boolean][] = [
+      ...classicProductTypes.map((type): [readonly Placed[], boolean] => [
+        billsOf(ledgerOf({ seed }), [type]),
+        true,
+      ]),
+      ...[true, false].map((isFuturesFeeInside): [readonly Placed[], boolean] => [
+        billsOf(unifiedLedgerOf({ seed, unified: { isFuturesFeeInside } }), unifiedProductTypes),
+        !isFuturesFeeInside,
+      ]),
+    ];
+    for (const [bills, isFeeBeside] of chains) {
+      const balances = new Map<string, bigint>();
+      for (const bill of bills.toSorted(byId)) {
+        const fee = isFeeBeside && bill.productType.endsWith("-FUTURES") ? money(bill, "fee") : 0n;
+        const moved = movesBalance(bill.businessType) ? money(bill, "amount") + fee : 0n;
+        const balance = (balances.get(bill.coin) ?? 0n) + moved;
+        balances.set(bill.coin, balance);
+        if (rowOf(bill)["balance"]) expect(money(bill, "balance")).toBe(balance);
+        expect(balance).toBeGreaterThanOrEqual(0n);
+      }
+    }
+  });
+
+  test.each(seeds)("is the same, letter for letter, from the same options (seed %s)", (seed) => {
+    for (const make of [ledgerOf, unifiedLedgerOf])
+      expect(JSON.stringify(make({ seed }))).toBe(JSON.stringify(make({ seed })));
+    const alone = ledgerOf({ seed, productTypes: ["USDT-FUTURES"] });
+    expect(JSON.stringify(alone.bills["USDT-FUTURES"])).toBe(
+      JSON.stringify(ledgerOf({ seed }).bills["USDT-FUTURES"]),
+    );
+  });
+
+  test("has ids that hold their time, and repeat where the exchange's may", () => {
+    const bills = billsOf(ledgerOf(), classicProductTypes);
+    expect(bills.filter((bill) => bookedAt(bill) !== bill.cTime)).toEqual([]);
+    const countOf = (ledger: Ledger, types: readonly ProductType[], withType = false) =>
+      new Set(
+        billsOf(ledger, types).map(({ billId, productType }) =>
+          withType ? `${productType} ${billId}` : billId,
+        ),
+      ).size;
+    const reused = unifiedLedgerOf({ unified: { areIdsReused: true } });
+    const count = billsOf(reused, unifiedProductTypes).length;
+    expect(countOf(ledgerOf(), classicProductTypes)).toBeLessThan(bills.length);
+    expect(countOf(ledgerOf(), classicProductTypes, true)).toBe(bills.length);
+    expect(countOf(reused, unifiedProductTypes)).toBeLessThan(count);
+    expect(countOf(reused, unifiedProductTypes, true)).toBe(count);
+    expect(countOf(unifiedLedgerOf(), unifiedProductTypes)).toBe(
+      billsOf(unifiedLedgerOf(), unifiedProductTypes).length,
+    );
+    const [one, other] = [0, 1023].map((account) =>
+      billsOf(ledgerOf({ seed: account, account }), classicProductTypes),
+    );
+    const [ids, times] = [
+      new Set(one?.map(({ billId }) => billId)),
+      new Set(one?.map(({ cTime }) => cTime)),
+    ];
+    expect(other?.filter(({ cTime }) => times.has(cTime)).length).toBeGreaterThan(10);
+    expect(other?.filter(({ billId }) => ids.has(billId))).toEqual([]);
+  });
+
+  test.each(seeds)("has all that is hard to read (seed %s)", (seed) => {
+    const types = classicProductTypes;
+    const bills = billsOf(ledgerOf({ seed }), types);
+    const usdt = bills.filter(({ productType }) => productType === "USDT-FUTURES");
+    const served = new Set(
+      usdt
+        .filter(({ cTime }) => cTime > start - historyMs && cTime < start)
+        .map(({ businessType }) => businessType),
+    );
+    const kinds = [...businessTypes.map(({ code }) => code), ...unheardOfTypes];
+    expect(kinds.filter((code) => !served.has(code))).toEqual([]);
+    const edges = Array.from({ length: 13 }, (_, week) => start - historyMs + week * intervalMaxMs);
+    const unifiedEdges = [0, 30, 60, 90].map((days) => start - historyMs + days * dayMs);
+    for (const [ledger, ofTypes, at] of [
+      [ledgerOf({ seed }), types, edges],
+      [unifiedLedgerOf({ seed }), unifiedProductTypes, unifiedEdges],
+    ] as const)
+      for (const type of ofTypes) {
+        const times = new Set<number>(ledger.bills[type].map(({ cTime }) => cTime));
+        const beside = at.flatMap((edge) => [edge - 1, edge, edge + 1]);
+        expect(beside.filter((time) => !times.has(time))).toEqual([]);
+      }
+    for (const crowd of [usdt, billsOf(unifiedLedgerOf({ seed }), unifiedProductTypes)])
+      expect(
+        Math.max(
+          ...Map.groupBy(crowd, ({ cTime }) => cTime)
+            .values()
+            .map(({ length }) => length),
+        ),
+      ).toBeGreaterThan(100);
+    const lateness = bills.map(({ cTime, visibleAt }) => visibleAt - cTime);
+    expect(Math.min(...lateness)).toBe(0);
+    expect(Math.max(...lateness)).toBeLessThanOrEqual(10 * minuteMs);
+    const late = lateness.filter((lateMs) => lateMs > 0).length;
+    expect(late).toBeGreaterThan(6);
+    expect(late).toBeLessThan(lateness.length / 20);
+    const soon = usdt.filter(
+      ({ visibleAt }) => visibleAt > start && visibleAt < start + 10 * minuteMs,
+    );
+    expect(soon.length).toBeGreaterThan(3);
+    const oddities: readonly ((row: WireBill) => boolean)[] = [
+      (row) => !("balance" in row),
+      (row) => row["balance"] === "",
+      (row) => row["symbol"] === "",
+      (row) => String(row["feeByCoupon"]).startsWith("-"),
+      (row) => JSON.isRawJSON(row["execPrice"]),
+      (row) => typeof row["detail"] === "object",
+    ];
+    expect(oddities.filter((isOdd) => !bills.map(rowOf).some(isOdd))).toEqual([]);
+  });
+
+  test.each(seeds)("of a unified account has its own oddities (seed %s)", (seed) => {
+    const positionsSince = start - 40 * dayMs;
+    const bills = billsOf(
+      unifiedLedgerOf({ seed, unified: { positionsSince } }),
+      unifiedProductTypes,
+    );
+    const ofType = (pattern: RegExp) =>
+      bills.filter(({ businessType }) => pattern.test(businessType));
+    expect(
+      ofType(/TRANSFER/).filter(
+        ({ businessType, productType }) =>
+          productType !== "UTA-OTHER" && businessType !== "LIQ_TRANSFER_IN",
+      ),
+    ).toEqual([]);
+    const fills = ofType(/^ORDER_DEALT/).filter(({ productType }) => productType === "UTA-SPOT");
+    expect(fills.filter((bill) => money(bill, "fee") < 0n).length).toBeGreaterThan(100);
+    expect(fills.filter((bill) => money(bill, "fee") > 0n)).toEqual([]);
+    const fees = ofType(/^ORDER_PLF_FEE_OUT$/).filter(({ coin }) => coin === "BGB");
+    expect(fees.length).toBeGreaterThan(20);
+    expect(fees.filter((bill) => money(bill, "fee") !== 0n || money(bill, "amount") >= 0n)).toEqual(
+      [],
+    );
+    // Funding on the hour has ids of 1 to 2 s later, when it begins to be served.
+    const funding = ofType(/^CONTRACT_MAIN_SETTLE_FEE/).filter(
+      ({ cTime }) => cTime % (8 * 3_600_000) === 0,
+    );
+    expect(funding.length).toBeGreaterThan(300);
+    for (const bill of funding) {
+      const bookedMs = bookedAt(bill) - bill.cTime;
+      expect(bookedMs).toBeGreaterThanOrEqual(secondMs);
+      expect(bookedMs).toBeLessThanOrEqual(2 * secondMs);
+      expect(bill.visibleAt).toBeGreaterThanOrEqual(bill.cTime + bookedMs);
+    }
+    expect(bills.some((bill) => /\.\d{16}$/.test(String(rowOf(bill)["balance"])))).toBe(true);
+    expect(
+      bills.filter((bill) =>
+        ["positionType", "positionAmount", "positionBalance"].some(
+          (field) => field in rowOf(bill) !== bill.cTime >= positionsSince,
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test("of an account that becomes unified and classic again takes its money along, both ways", () => {
+    const [begins, leaves] = [start - 40 * dayMs, start - 10 * dayMs];
+    const [isUnified, isClassic] = [begins + minuteMs, leaves + minuteMs];
+    const { bills } = ledgerOf({
+      modes: [
+        ...always("classic"),
+        { at: begins, mode: "upgrading" },
+        { at: isUnified, mode: "unified" },
+        { at: leaves, mode: "switching" },
+        { at: isClassic, mode: "classic" },
+      ],
+    });
+    for (const type of [...classicProductTypes, ...unifiedProductTypes]) {
+      const [from, to] = type.startsWith("UTA") ? [isUnified, leaves] : [begins, isClassic];
+      const inside = bills[type].filter(({ cTime }) => cTime >= from && cTime < to);
+      expect(inside).toHaveLength(type.startsWith("UTA") ? bills[type].length : 0);
+      expect(new Set(bills[type].map(({ billId }) => billId)).size).toBe(bills[type].length);
+    }
+    const amountAt = (type: ProductType, time: number) => {
+      const bill = bills[type].find(({ cTime, coin }) => cTime === time && coin === "USDT");
+      return money(bill as LedgerBill, "amount");
+    };
+    expect(amountAt("UTA-OTHER", isUnified)).toBe(-amountAt("USDT-FUTURES", begins - 1));
+    expect(amountAt("USDT-FUTURES", isClassic)).toBe(-amountAt("UTA-OTHER", leaves - 1));
+  });
+
+  test.each(seeds)("has a loan-to-value record that agrees with itself (seed %s)", (seed) => {
+    const record = makeLoanToValue(seededRandom(seed), ["1"]) as {
+      ltv: string;
+      usdtBalance: string;
+      unpaidUsdtAmount: string;
+      balanceInfo: { price: string; amount: string; convertedUsdtAmount: string }[];
+    };
+    const converted = record.balanceInfo.map((asset) => units(asset.convertedUsdtAmount));
+    const total = converted.reduce((sum, part) => sum + part, 0n);
+    expect(decimalText(total)).toBe(record.usdtBalance);
+    expect(ratioText(units(record.unpaidUsdtAmount), total, 4)).toBe(record.ltv);
+  });
+});
