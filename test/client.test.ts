@@ -5,6 +5,7 @@ import { signature } from "../src/contract/signature.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { minuteMs } from "../src/contract/time.ts";
 import type { ExchangeError, ExchangeErrorKind } from "../src/errors.ts";
+import { envelopeOf, failureOf } from "../src/exchange/answer.ts";
 import type { ApiRequest } from "../src/exchange-server/api.ts";
 import { readConfig } from "../src/roster/config.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
@@ -209,6 +210,16 @@ describe("an answer that is none", () => {
     await expect(asked).rejects.toMatchObject({ kind, message: expect.stringMatching(message) });
     expect(server.requests).toHaveLength(requests);
     expect(failures.map((failure) => failure?.kind)).toEqual(Array(requests).fill(kind));
+  });
+
+  test("is JSON that is cut at any of its bytes, which is never taken for a success", () => {
+    const page = { bills: [{ billId: "1", amount: "1.50" }], endId: "1" };
+    const body = JSON.stringify({ code: "00000", msg: "success", requestTime: start, data: page });
+    for (let bytes = 1; bytes < body.length; bytes++) {
+      const answer = { status: 200, retryAfter: undefined, body: body.slice(0, bytes) };
+      const failure = failureOf(answer, envelopeOf(answer), start, (text) => text);
+      expect(failure).toMatchObject({ kind: "malformed" });
+    }
   });
 
   test("is shown in one short line, with nothing in it that a terminal acts on", async () => {

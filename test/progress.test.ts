@@ -131,17 +131,6 @@ describe("the time left", () => {
   });
 });
 
-test("a narrow terminal shows names, bars, bills and the time left", () => {
-  expect(progressLines([stream()], minuteMs, { columns: 60, rows: 24 })).toEqual([
-    "                               done      bills       left",
-    "main/USDT-FUTURES  █████░░░░░   50%        100        1 m",
-  ]);
-});
-
-test("99.9 percent is not called 100", () => {
-  expect(rowOf({ walkedMs: weekMs - 1 }, minuteMs)).toMatch(/█░ {2,}99% /);
-});
-
 const anyStream = fc.record({
   name: fc
     .tuple(fc.stringMatching(/^[\w.-]{1,64}$/), fc.constantFrom(...classicProductTypes))
@@ -177,25 +166,6 @@ test("no line is wider than the terminal and no frame higher, whatever there is 
     ),
     { numRuns: 300 },
   );
-});
-
-test("columns stand still while their numbers grow, and names of any length keep them aligned", () => {
-  const names = ["m/USDT-FUTURES", "an-account-with-a-long-name.eu/SCOIN-FUTURES"];
-  const frameAt = (bills: number) =>
-    progressLines(
-      names.map((name) => stream({ name, bills })),
-      minuteMs,
-      screen80,
-    );
-  const [titles = "", ...rows] = frameAt(9);
-  const [laterTitles, ...laterRows] = frameAt(4_999_999);
-  expect(laterTitles).toBe(titles);
-  for (const { index, 0: title } of titles.matchAll(/\S+/g)) {
-    for (const row of [...rows, ...laterRows]) {
-      expect(row.slice(index + title.length - 1, index + title.length + 1)).toMatch(/^\S ?$/);
-    }
-  }
-  expect(rows[1]).toMatch(/^…[-\w.]+\/SCOIN-FUTURES {2}█/);
 });
 
 describe("what is said", () => {
@@ -267,38 +237,5 @@ describe("frames that are drawn over one another", () => {
     screen.narrow(50);
     live.show(frame(0.6, { columns: 50, rows: 24 }));
     expect(screen.lines).toEqual(frame(0.6, { columns: 50, rows: 24 }));
-  });
-
-  test("show those at work first where not all fit, then the failed, then the done", () => {
-    const many = [
-      ...[1, 2, 3].map((index) => stream({ name: `done-${index}`, walkedMs: 100, plannedMs: 100 })),
-      stream({ name: "failed", state: "failed", walkedMs: 1, plannedMs: 100 }),
-      ...[1, 2].map((index) => stream({ name: `work-${index}`, walkedMs: 1, plannedMs: 100 })),
-    ];
-    const namesAt = (rows: number) =>
-      progressLines(many, 0, { columns: 80, rows })
-        .slice(1)
-        .map((line) => line.split(" ")[0]);
-    expect(namesAt(8)).toEqual(["work-1", "work-2", "failed", "done-1", "and", "all"]);
-    expect(namesAt(10)).toEqual([
-      "done-1",
-      "done-2",
-      "done-3",
-      "failed",
-      "work-1",
-      "work-2",
-      "all",
-    ]);
-  });
-
-  test("leave no remnant where there are more streams than the terminal has lines", () => {
-    const size = { columns: 80, rows: 12 };
-    const screen = new Screen(size.columns, size.rows);
-    const live = openLiveLines(screen);
-    const streams = Array.from({ length: 72 }, (_, index) => stream({ name: `${index}/X` }));
-    for (const now of [0, minuteMs, 2 * minuteMs]) live.show(progressLines(streams, now, size));
-    expect(screen.lines).toHaveLength(11);
-    expect(screen.lines.at(-2)).toBe("and 64 more");
-    expect(screen.lines.at(-1)).toMatch(/^all .* 50% +7,200 /);
   });
 });
