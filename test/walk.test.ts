@@ -298,6 +298,22 @@ test("a window of which nothing was served is asked about again after a pause, a
   expect(full.pauses).toEqual([]);
 });
 
+test.each([1, 2, 99])(
+  "no question goes past a window's end, where its first bill is of that millisecond and pages have %i rows",
+  async (limit) => {
+    for (const before of [0, 1, 5]) {
+      const last = { ...billOf(98), cTime: String(noon) };
+      const rows = [...billsOf(before), last];
+      const { walking, stored, asked } = walkPages((request) =>
+        served(rows, { ...request, limit }),
+      );
+      await walking;
+      expect(Math.max(...asked.map(({ endTime }) => endTime))).toBe(noon);
+      expect(new Set(stored()).size).toBe(rows.length);
+    }
+  },
+);
+
 test("a page of more rows than a call takes arguments is read", async () => {
   const rows = billsOf(150_000).map((bill, place) => ({
     ...bill,

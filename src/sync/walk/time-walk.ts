@@ -72,10 +72,10 @@ export class TimeWalk {
 
   get endTime(): EpochMs {
     if (this.#oldest === undefined || this.#step.kind === "by id") return this.#to;
-    // `past` leaves out the oldest bill's own millisecond, and the other steps include it.
+    // `past` leaves out the oldest bill's own millisecond. A question past the window's end may be longer than is allowed.
     const offsetMs = this.#step.kind === "past" ? 0 : 1;
     const isNarrow = this.#step.kind === "inside" ? this.#step.isNarrow : this.#isEndIncluded;
-    return epochMs(this.#oldest.cTime + offsetMs - Number(isNarrow ?? false));
+    return epochMs(Math.min(this.#to, this.#oldest.cTime + offsetMs - Number(isNarrow ?? false)));
   }
 
   get idLessThan(): string | undefined {
