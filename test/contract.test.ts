@@ -34,6 +34,11 @@ describe("a page of bills", () => {
     expect(readPage(json).success).toBe(false);
   });
 
+  test.each(["[]", "null"])("without rows, as %s, keeps the id to go on from", (none) => {
+    const page = readPage(`{"bills":${none},"endId":"1268377000628355083"}`);
+    expect(page.data).toEqual({ rows: [], endId: "1268377000628355083" });
+  });
+
   test("keeps its rows in their order, broken ones among them, and every digit of its cursor", () => {
     const page = readPage('{"bills":[{"billId":"2"},null,"row"],"endId":1268377000628355083}');
     expect(page.data).toEqual({

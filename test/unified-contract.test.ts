@@ -37,6 +37,11 @@ describe("a page of a unified account's records", () => {
     expect(readPage(json).success).toBe(false);
   });
 
+  test.each(["[]", "null"])("without rows, as %s, keeps the id to go on from", (none) => {
+    const page = readPage(`{"list":${none},"cursor":"1268377000628355083"}`);
+    expect(page.data).toEqual({ rows: [], endId: "1268377000628355083" });
+  });
+
   test.each(['"1486721507613851649"', "1486721507613851649"])(
     "keeps its rows, broken ones among them, and every digit of the cursor %s",
     (cursor) => {

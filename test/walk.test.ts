@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
@@ -297,6 +298,29 @@ test("a window of which nothing was served is asked about again after a pause, a
   await full.walking;
   expect(full.pauses).toEqual([]);
 });
+
+test.each(["[]", "null"])(
+  "a window goes on below the id that an empty page names, with its bills as %s",
+  async (none) => {
+    for (const [hiddenFrom, hiddenTo] of [
+      [101, 200],
+      [151, 300],
+      [1, 250],
+    ] as const) {
+      const isShown = ({ billId = "" }) => Number(billId) < hiddenFrom || Number(billId) > hiddenTo;
+      const { walking, stored } = walkPages((request) => {
+        const page = served(billsOf(300), request);
+        const shown = page.rows.filter(isShown);
+        const bills = shown.length === 0 ? none : JSON.stringify(shown);
+        return accountBills.data.parse(
+          JSON.parse(`{"bills":${bills},"endId":"${page.endId ?? ""}"}`),
+        );
+      });
+      await walking;
+      expect(new Set(stored()).size).toBe(billsOf(300).filter(isShown).length);
+    }
+  },
+);
 
 test.each([1, 2, 99])(
   "no question goes past a window's end, where its first bill is of that millisecond and pages have %i rows",
