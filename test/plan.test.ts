@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, type EpochMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { closedTime } from "../src/sync/closed-streams.ts";
 import {
   cutAt,
   evenCuts,
@@ -323,6 +324,20 @@ describe("complete through", () => {
     ];
     expect(completeThrough({ coverage, lost: lost, open: [] }, now)).toBe(now);
   });
+});
+
+test("of a ledger that is closed, time that was lost and then recovered is not unread", () => {
+  const at = (day: number) => epochMs(now - day * dayMs);
+  const known = {
+    coverage: [
+      { from: at(200), to: at(150) },
+      { from: at(100), to: at(40) },
+    ],
+    lost: [],
+    recovered: [{ from: at(150), to: at(100) }],
+    open: [],
+  };
+  expect(closedTime(known, now).unread).toEqual([{ from: at(40), to: now }]);
 });
 
 test("a walk that is divided again and again leaves the start of the history to its oldest part alone", () => {

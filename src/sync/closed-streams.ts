@@ -85,7 +85,11 @@ export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
   const start = historyStart(known, horizonAt(closedAt));
   return {
     through: completeThrough(known, closedAt),
-    unread: subtract(interval(start, closedAt), [...known.coverage, ...known.lost]),
+    unread: subtract(interval(start, closedAt), [
+      ...known.coverage,
+      ...known.lost,
+      ...(known.recovered ?? []),
+    ]),
   };
 }
 

@@ -71,6 +71,8 @@ export type ScheduledFault = Fault & {
   readonly atRequest: number;
   /** How many requests in a row it affects. Default 1. */
   readonly times?: number;
+  /** Whether it counts and affects the requests that are not for bills: for identity, balances, tax records. */
+  readonly of?: "others";
 };
 
 /** The bill request that is being served, by its number, and the faults that affect it. */
@@ -112,6 +114,22 @@ export const expectations = {
   "edge-trims": "cannot-know",
   maintenance: "stops",
 } as const satisfies Record<FaultKind, Expectation>;
+
+/** The kinds that no client takes for an answer, whatever it has asked for. */
+export const answerlessKinds = [
+  "too-many-requests",
+  "server-error",
+  "refused-for-now",
+  "html-with-200",
+  "empty-body",
+  "cut-json",
+  "reset-before-answer",
+  "reset-in-body",
+  "drip",
+  "late-answer",
+  "late-request",
+  "wrong-time",
+] as const satisfies readonly FaultKind[];
 
 /** The kinds from which a client recovers completely, in one run or in several. */
 export const survivableKinds = (Object.keys(expectations) as FaultKind[]).filter(

@@ -26,16 +26,22 @@ export const faultyExchange =
     const { schedule, sleep = sleepFor, onFault = () => undefined } = options;
     const meetings = new AsyncLocalStorage<Meeting>();
     let requests = 0;
+    let others = 0;
     let closed: { until: number; fault: ScheduledFault & { kind: "maintenance" } } | undefined;
 
     function meet(path: string): Meeting {
-      if (!billsOperations.some((operation) => operation.path === path))
-        // Only a fault from before the first request strikes others than those for bills.
-        return { request: requests, faults: schedule.filter(({ atRequest }) => atRequest === 0) };
+      const isAt = (number: number, { atRequest, times = 1 }: ScheduledFault) =>
+        number >= atRequest && number < atRequest + times;
+      if (!billsOperations.some((operation) => operation.path === path)) {
+        others += 1;
+        // A fault from before the first request strikes these, too.
+        const faults = schedule.filter((fault) =>
+          fault.of === undefined ? fault.atRequest === 0 : isAt(others, fault),
+        );
+        return { request: requests, faults };
+      }
       requests += 1;
-      const faults = schedule.filter(
-        ({ atRequest, times = 1 }) => requests >= atRequest && requests < atRequest + times,
-      );
+      const faults = schedule.filter((fault) => fault.of === undefined && isAt(requests, fault));
       for (const fault of faultsOf(faults, "maintenance")) {
         if (requests > fault.atRequest) continue;
         closed = { until: Math.max(closed?.until ?? 0, now() + fault.forMs), fault };

@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/node-postgres";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { keyInfo } from "../../src/contract/key-info.ts";
+import { taxOperations } from "../../src/contract/tax-records.ts";
 import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import { balancesOperations } from "../../src/contract/wallet-balances.ts";
@@ -14,6 +15,7 @@ import { modeOfType } from "./account.ts";
 import type { CommittedStream, Write } from "./committed.ts";
 import { checkClosed, checkMode, checkTransit, checkUnread } from "./mode-checks.ts";
 import type { ServedPage } from "./network.ts";
+import { checkReached, recoveredFaults } from "./recovered-checks.ts";
 import {
   isBehindCursor,
   isClaimed,
@@ -161,6 +163,8 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     checkStored("honest coverage", bills.filter(claimed), "lies in covered time");
     const { count, wrong } = expiredFaults(world, before[productType], tables);
     check("expired", count, [...wrong, ...forgottenTime(stream, spans, tolerance)]);
+    const recovered = recoveredFaults(world, productType, tables);
+    check("recovered", recovered.count, recovered.wrong);
   }
   const { peaks, refusals } = sandbox.statistics();
   const most = new Map<string, number>(
@@ -169,6 +173,7 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
       accountSettings,
       ...Object.values(keyInfo),
       ...Object.values(balancesOperations),
+      ...taxOperations,
     ].map(({ name, limit }) => [name, limit.requests]),
   );
   verdicts.check("within the limit", requestsForBills(sandbox), [
@@ -229,6 +234,7 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
   checkMode(world, run, report);
   checkClosed(world, run, report, after);
   checkUnread(world, run, report, after);
+  checkReached(world, run, report, after);
   if (run.isFaultless) {
     const errors = [report.error, ...report.streams.map(({ error }) => error)];
     const failed = errors.filter((error) => error !== undefined).map(String);
@@ -289,7 +295,8 @@ function countFaults(
   after: Tables,
   { stream: { productType }, new: inserted, windows }: StreamReport,
 ): readonly string[] {
-  const added = after[productType].bills.length - before[productType].bills.length;
+  const ofPages = ({ bills }: StreamTables) => bills.filter(({ source }) => source === null).length;
+  const added = ofPages(after[productType]) - ofPages(before[productType]);
   const touched = committed.of(productType).touched.size;
   return [
     ...(inserted === added ? [] : [`${productType}: says ${inserted} new, ${added} are`]),

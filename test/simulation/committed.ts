@@ -42,7 +42,8 @@ export type Write =
   | { readonly kind: "division" }
   | { readonly kind: "mode"; readonly mode: AccountMode }
   | { readonly kind: "availability" }
-  | { readonly kind: "balances" };
+  | { readonly kind: "balances" }
+  | { readonly kind: "history" };
 
 /** Records what is committed, for each stream. */
 export function committedStreams(ledger: SimulatedLedger) {

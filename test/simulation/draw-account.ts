@@ -89,6 +89,7 @@ const withoutEmptyObjects = (step: Step): Step => ({
 function withEmptyBodies(random: Random, step: Step): Step {
   if (random() < 0.8) return step;
   const atRequest = integer(random, 1, 30);
-  const times = integer(random, 1, 3);
+  // All windows of a run ask side by side, and each asks twice before it believes that there is nothing.
+  const times = integer(random, 1, pick(random, [3, 40]));
   return { ...step, exchange: [...step.exchange, { kind: "empty-body", atRequest, times }] };
 }

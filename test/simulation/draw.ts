@@ -3,7 +3,7 @@ import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { profiles } from "../../src/sandbox/profiles.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
 import { drawFaultSchedule } from "../faults/draw.ts";
-import { type ScheduledFault, survivableKinds } from "../faults/kinds.ts";
+import { answerlessKinds, type ScheduledFault, survivableKinds } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
 import type { PastHorizon, Quirks } from "../faults/quirks.ts";
 import { withAccount } from "./draw-account.ts";
@@ -16,6 +16,7 @@ import type {
   RecentBill,
   Step,
 } from "./history.ts";
+import { withRecords } from "./tax-records.ts";
 
 const bounds: readonly NonNullable<Quirks["bounds"]>[] = ["both", "start", "end", "neither"];
 const lastPages: readonly NonNullable<Quirks["lastPage"]>[] = [
@@ -65,17 +66,42 @@ export function drawHistory(seed: number): History {
   const steps = drawSteps(random);
   const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
   return withTinyPages(
-    withAccount({
-      seed,
-      exchange: {
-        ...kind,
-        wayMs: integer(random, 5, 400),
-        jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
-      },
-      ledger: drawLedger(random, seed, spanMs),
-      steps,
-    }),
+    withOtherFaults(
+      withRecords(
+        withAccount({
+          seed,
+          exchange: {
+            ...kind,
+            wayMs: integer(random, 5, 400),
+            jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
+          },
+          ledger: drawLedger(random, seed, spanMs),
+          steps,
+        }),
+      ),
+    ),
   );
+}
+
+/** In one step of four, faults strike requests that are not for bills. */
+function withOtherFaults(history: History): History {
+  const random = seededRandom(`others ${history.seed}`);
+  const requests = history.records === undefined ? 4 : 12;
+  const steps = history.steps.map((step) => {
+    if (random() < 0.06) return { ...step, exchange: [...step.exchange, ...wrongAtFirst(random)] };
+    if (random() >= 0.25) return step;
+    const count = integer(random, 1, 3);
+    const faults = drawFaultSchedule(random, { requests, count, kinds: answerlessKinds });
+    const ofOthers = faults.map((fault) => ({ ...fault, of: "others" as const }));
+    return { ...step, exchange: [...step.exchange, ...ofOthers] };
+  });
+  return { ...history, steps };
+}
+
+/** The first answers state one wrong time, whatever is asked for: no other answer would set the clock right. */
+function wrongAtFirst(random: Random): readonly ScheduledFault[] {
+  const faults = drawFaultSchedule(random, { requests: 1, count: 1, kinds: ["wrong-time"] });
+  return faults.flatMap((fault) => [fault, { ...fault, of: "others" as const }]);
 }
 
 /**

@@ -17,6 +17,8 @@ export type History = {
   readonly ledger: LedgerKind;
   /** Default an account that is always classic. */
   readonly account?: AccountKind;
+  /** Default nobody asks for tax records. */
+  readonly records?: RecordsKind;
   readonly steps: readonly Step[];
 };
 
@@ -57,6 +59,17 @@ export type AccountKind = {
   /** Before this time, rows have no position fields. */
   readonly positionsSinceMs: number;
   readonly numericCursor: boolean;
+};
+
+/** The tax records of the account, and how much of them is wanted. */
+export type RecordsKind = {
+  /** How long before the start of the history the oldest wanted time is, and how long before that the ledger begins. */
+  readonly wantedMs: number;
+  readonly moreDays: number;
+  /** Whether they agree with the bills, miss some of them, have others' amounts, or are refused to the key. */
+  readonly kind: "equal" | "missing" | "amounts" | "refused";
+  /** How many more bills one older millisecond has. */
+  readonly crowd: number;
 };
 
 /** Time passes, then a sync runs. */

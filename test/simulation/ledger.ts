@@ -14,7 +14,7 @@ import {
   withOddDecimals,
 } from "../faults/ledger.ts";
 import type { SimulatedAccount } from "./account.ts";
-import type { LedgerKind, RecentBill } from "./history.ts";
+import type { History, LedgerKind, RecentBill } from "./history.ts";
 
 /** The exchange's ledger: everything with which a correct client must end up. */
 export type SimulatedLedger = {
@@ -37,7 +37,10 @@ export type SimulatedLedger = {
 export const restatedMark = { symbol: "RESTATED", feeByCoupon: "-0.01" } as const;
 
 export function simulatedLedger(
-  { seed, oddDecimals, brokenRows: count, idJitterMs: jitterMs }: LedgerKind,
+  {
+    ledger: { seed, oddDecimals, brokenRows: count, idJitterMs: jitterMs },
+    records,
+  }: Pick<History, "ledger" | "records">,
   account: SimulatedAccount,
 ): SimulatedLedger {
   let all: Partial<Record<ProductType, LedgerBill[]>> = {};
@@ -107,7 +110,10 @@ export function simulatedLedger(
       const broken = withBrokenRows(named, { seed, count });
       const altered = withOddDecimals(broken, { seed, count: oddDecimals });
       all = Object.fromEntries(
-        Object.entries(altered.bills).map(([productType, bills]) => [productType, [...bills]]),
+        Object.entries(altered.bills).map(([productType, bills]) => [
+          productType,
+          crowded(bills, ledger.now - (records?.wantedMs ?? 0), records?.crowd ?? 0),
+        ]),
       );
       byId = new Map(
         Object.entries(all).flatMap(([productType, bills]) =>
@@ -117,6 +123,20 @@ export function simulatedLedger(
       return { ...altered, bills: all as Ledger["bills"] };
     },
   };
+}
+
+/** The bills with so many more in the millisecond of the first one since a time. */
+function crowded(bills: readonly LedgerBill[], since: number, count: number): LedgerBill[] {
+  const at = bills.findIndex(({ cTime }) => cTime >= since);
+  const like = bills[at];
+  if (like === undefined || count === 0) return [...bills];
+  const taken = new Set(bills.map(({ billId }) => billId));
+  const more = Array.from({ length: count }, () => {
+    const billId = freeId(like.billId, (id) => taken.has(id));
+    taken.add(billId);
+    return { ...like, billId, row: withId(like.row as WireBill, billId) };
+  });
+  return bills.toSpliced(at + 1, 0, ...more);
 }
 
 const withTime = (row: WireBill, time: number): WireBill => ({

@@ -3,7 +3,7 @@ import { modeOfType } from "./account.ts";
 import type { Write } from "./committed.ts";
 import type { Run } from "./run-record.ts";
 import type { Tables } from "./tables.ts";
-import { seams, settledOf, timeText } from "./time-checks.ts";
+import { seams, settledOf, timeText, wantedOf } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
 /** A run that begins and ends while the account changes its mode writes nothing. */
@@ -48,7 +48,7 @@ export function checkUnread(
     const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
     const { spans } = after[productType];
     const times = [...unread, ...settledOf(spans)];
-    const oldest = Math.min(...spans.map(({ from }) => from));
+    const oldest = Math.min(...wantedOf(spans).map(({ from }) => from));
     const from = Math.min(...times.map((time) => time.from));
     const to = Math.max(...times.map((time) => time.to));
     return [

@@ -261,6 +261,21 @@ export const mutants: readonly Mutant[] = [
     changes: [["if (isSame(row.bill, served)) return [];", "return [];"]],
   },
   {
+    name: "tax records believed that differ from the bills",
+    file: "src/sync/recover.ts",
+    changes: [["if (differing.length + rejected.length > 0) {", "if (this.#requests === 0) {"]],
+  },
+  {
+    name: "a tax record stored over the bill that a page served",
+    file: "src/ledger/history.ts",
+    changes: [["bills.filter(({ billId }) => !stored.has(billId))", "bills"]],
+  },
+  {
+    name: "as many tax records as an answer holds taken for all of its time",
+    file: "src/sync/recover.ts",
+    changes: [["isFull: data.length >= taxRowsMax", "isFull: data.length > taxRowsMax"]],
+  },
+  {
     name: "unified: an account in transit taken for a unified one",
     file: "src/sync/account-mode.ts",
     changes: [["if (unifiedWords.includes(accountMode))", 'if (accountMode !== "")']],
@@ -323,20 +338,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "unified: what was not read of a stream that is closed not told",
     file: "src/sync/closed-streams.ts",
-    changes: [
-      [
-        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.lost]),",
-        "unread: [],",
-      ],
-    ],
+    changes: [["unread: subtract(interval(start, closedAt), [", "unread: subtract([], ["]],
   },
   {
     name: "unified: a closed stream's time told up to the newest that was planned",
     file: "src/sync/closed-streams.ts",
     changes: [
       [
-        "unread: subtract(interval(start, closedAt), [...known.coverage, ...known.lost]),",
-        "unread: known.open.map(({ window }) => window),",
+        "unread: subtract(interval(start, closedAt), [",
+        "unread: subtract(known.open.map(({ window }) => window), [",
       ],
     ],
   },

@@ -19,11 +19,12 @@ export function rowFaults({ bills }: StreamTables, committed: CommittedStream, f
     const bill = find(billId);
     return bill === undefined ? [] : [billAs(bill, version)];
   });
-  const { missing, different } = compareWithLedger(expected, bills, always);
+  const ofPages = bills.filter(({ source }) => source === null);
+  const { missing, different } = compareWithLedger(expected, ofPages, always);
   return {
     missing: missing.map((id) => `${id} was committed and is not stored`),
     different,
-    uncommitted: bills
+    uncommitted: ofPages
       .filter(({ billId }) => !committed.versions.has(billId))
       .map(({ billId }) => `${billId} is stored, and no page with it was committed`),
   };
@@ -35,7 +36,8 @@ export function revisionFaults(
   { replaced }: CommittedStream,
   find: FindBill,
 ): readonly string[] {
-  const stored = Map.groupBy(revisions, ({ billId }) => billId);
+  const ofPages = revisions.filter(({ source }) => source === null);
+  const stored = Map.groupBy(ofPages, ({ billId }) => billId);
   const ids = new Set([...stored.keys(), ...replaced.keys()]);
   return [...ids].flatMap((billId) => {
     const kept = stored.get(billId) ?? [];

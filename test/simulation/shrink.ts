@@ -71,7 +71,10 @@ function simplerHistories(history: History): readonly History[] {
     ...(exchange.pastHorizon === "trim" ? [] : [{ pastHorizon: "trim" as const }]),
     ...(exchange.jitterMs === 0 ? [] : [{ jitterMs: 0 }]),
   ];
+  const { records, ...ofBills } = history;
   return [
+    ...(records === undefined ? [] : [ofBills]),
+    ...(records?.crowd ? [{ ...history, records: { ...records, crowd: 0 } }] : []),
     ...(isEventful
       ? [{ ...history, steps: steps.map((step) => ({ ...step, ...uneventful })) }]
       : []),

@@ -1,5 +1,5 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs } from "../../src/contract/time.ts";
+import { dayMs, type EpochMs, epochMs } from "../../src/contract/time.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import { checkAsked, checkCommitted, lookAtPlan } from "./checks.ts";
 import type { ProcessDatabase } from "./database.ts";
@@ -9,7 +9,7 @@ import type { Run, Verification } from "./run-record.ts";
 import { startSync } from "./sync-process.ts";
 import { checkRepaired } from "./verification-checks.ts";
 import { startVerify, type VerifyOutcome } from "./verify-process.ts";
-import type { World } from "./world.ts";
+import { historyStart, type World } from "./world.ts";
 
 /** Called with each fault, and what it struck. */
 export type OnFault = (fault: ProcessFault, struck: () => Struck) => void;
@@ -69,6 +69,7 @@ export function startRun(
   const sync = startSync({
     ...shared,
     faults: step.database,
+    historyFrom: historyFromOf(world.history),
     onDatabaseFault: ({ of, kind }) => {
       world.trace(`${time.now()} ${name}: ${of} ${kind}`);
       world.strike(`database: ${of} ${kind}`);
@@ -89,6 +90,10 @@ export function startRun(
   });
   return { run, ended };
 }
+
+/** The oldest time that is wanted of tax records. */
+export const historyFromOf = ({ records }: World["history"]): EpochMs | undefined =>
+  records && epochMs(historyStart - records.wantedMs);
 
 type VerificationOptions = Pick<Step, "aheadMs"> & {
   readonly name: string;

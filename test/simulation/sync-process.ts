@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isoTime, minuteMs } from "../../src/contract/time.ts";
+import { type EpochMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
@@ -12,6 +12,8 @@ import { type OutsideOptions, outsideOf } from "./outside.ts";
 export const settleLagMs = 10 * minuteMs;
 
 export type SyncProcessOptions = OutsideOptions & {
+  /** The oldest time that is wanted of tax records. */
+  readonly historyFrom: EpochMs | undefined;
   readonly events: NetworkEvents & {
     readonly onHeld: (epoch: number) => void;
     /** Called before the plan is recorded; the database's time stands still meanwhile. */
@@ -53,6 +55,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
       exchangeOf: () => exchange,
       takeLease: hold,
       settleLagMs,
+      historyFrom: options.historyFrom,
       sleep: process.clock.sleep,
       signal: process.signal,
       onProgress: () => undefined,
@@ -116,6 +119,8 @@ function watched(
       noted({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       noted({ kind: "availability" }, () => store.recordAvailability(given)),
+    recordHistory: (...given) => noted({ kind: "history" }, () => store.recordHistory(...given)),
+    commitRecovered: (given) => noted({ kind: "history" }, () => store.commitRecovered(given)),
     commitBalances: (given) => noted({ kind: "balances" }, () => store.commitBalances(given)),
     recordBalancesRefused: (at) =>
       noted({ kind: "balances" }, () => store.recordBalancesRefused(at)),

@@ -7,7 +7,7 @@ import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 export type StoredRow = BillText & { readonly version: string };
 
 export type Span = {
-  readonly state: "open" | "covered" | "lost";
+  readonly state: "open" | "covered" | "lost" | "recovered";
   readonly from: EpochMs;
   readonly to: EpochMs;
   readonly cursor: string | null;
@@ -41,7 +41,8 @@ const content = `
   position_type as "positionType",
   position_amount::text as "positionAmount",
   position_balance::text as "positionBalance",
-  extra::text`;
+  extra::text,
+  source`;
 
 type Of<Row> = Row & { readonly productType: ProductType };
 
@@ -125,6 +126,10 @@ export async function readSpans(pool: pg.Pool, account: string): Promise<readonl
       where account = $1
       union all
       select product_type, 'lost', unnest(lost), null, null
+      from streams
+      where account = $1
+      union all
+      select product_type, 'recovered', unnest(recovered), null, null
       from streams
       where account = $1
       union all

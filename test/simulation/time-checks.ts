@@ -93,9 +93,17 @@ export const expiredTooEarly = (
     .filter(({ to }) => to > at - historyMs + edgeMs)
     .map((lost) => `called lost while it could still be read: ${text(lost)}`);
 
-const isSettled = ({ state }: Span): boolean => state !== "open";
+/** What is covered, lost, or recovered of what was once lost. */
+export const settledOf = (spans: readonly Span[]): readonly Span[] =>
+  wantedOf(spans).filter(({ state }) => state !== "open");
 
-export const settledOf = (spans: readonly Span[]): readonly Span[] => spans.filter(isSettled);
+/** Without the older time that no plan ever wanted, and that tax records have recovered. */
+export function wantedOf(spans: readonly Span[]): readonly Span[] {
+  const first = spans.find(({ state }) => state !== "recovered");
+  return spans.filter(
+    ({ state, from }) => state !== "recovered" || (first !== undefined && from >= first.from),
+  );
+}
 
 export const covers = (intervals: readonly Interval[], time: number): boolean =>
   intervals.some(({ from, to }) => from <= time && time < to);

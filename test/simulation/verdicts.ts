@@ -13,6 +13,7 @@ export const promises = [
   "overtaken",
   "twice is once",
   "expired",
+  "recovered",
   "verified",
   "days",
   "mode",

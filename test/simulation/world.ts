@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
-import { type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import { dayMs, type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
@@ -14,6 +14,7 @@ import { OpenTransactions, type SerialIo, serialIo } from "./database.ts";
 import type { AccountKind, History, ProcessFault } from "./history.ts";
 import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts";
 import type { Run } from "./run-record.ts";
+import { recordsOptions } from "./tax-records.ts";
 import type { Tolerance } from "./time-checks.ts";
 import { type Verdicts, verdicts } from "./verdicts.ts";
 
@@ -59,7 +60,7 @@ export function openWorld(
 ): World {
   const time = virtualClock(historyStart);
   const account = simulatedAccount(history, historyStart);
-  const ledger = simulatedLedger(history.ledger, account);
+  const ledger = simulatedLedger(history, account);
   const schedule: ScheduledFault[] = [];
   const faults = new Map<string, number>();
   let strikes = 0;
@@ -80,7 +81,7 @@ export function openWorld(
     begun.add(fault);
     trace(`${time.now()} the exchange: ${kindOf(fault)}`);
   };
-  const { exchange } = history;
+  const { exchange, records } = history;
   const { seed, futureDays, density, bursts } = history.ledger;
   const sandbox = createSandbox({
     seed,
@@ -90,7 +91,7 @@ export function openWorld(
     ...unifiedOptions(history.account),
     futureDays,
     density,
-    days: 92,
+    days: 92 + (records === undefined ? 0 : Math.ceil(records.wantedMs / dayMs) + records.moreDays),
     edges: burstMoments(bursts, historyStart),
     now: time.now,
     wrapSource: quirky(
@@ -98,6 +99,7 @@ export function openWorld(
       seededRandom(`${seed}/answers`),
     ),
     alterLedger: ledger.alter,
+    ...recordsOptions(records),
     faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
   let holder: { readonly run: Run; readonly epoch: number } | undefined;
@@ -130,11 +132,17 @@ export function openWorld(
     },
     schedule(next) {
       const before = requestsForBills(sandbox);
+      const othersBefore = requestsForOthers(sandbox);
       // Two in a row might give the same false answer to two questions, which nobody can detect.
       const isLeft = ({ kind, atRequest }: ScheduledFault) =>
         kind !== "false-end" || atRequest <= before;
       schedule.splice(0, schedule.length, ...schedule.filter(isLeft));
-      schedule.push(...next.map((fault) => ({ ...fault, atRequest: before + fault.atRequest })));
+      schedule.push(
+        ...next.map((fault) => ({
+          ...fault,
+          atRequest: fault.atRequest + (fault.of === undefined ? before : othersBefore),
+        })),
+      );
     },
     forgetSchedule: () => void schedule.splice(0),
     trace,
@@ -146,6 +154,11 @@ export function openWorld(
 export function requestsForBills({ statistics }: Sandbox): number {
   const { arrivals } = statistics();
   return billsOperations.reduce((sum, { name }) => sum + (arrivals[name] ?? 0), 0);
+}
+
+function requestsForOthers(sandbox: Sandbox): number {
+  const all = Object.values(sandbox.statistics().arrivals);
+  return all.reduce((sum, arrived) => sum + arrived, 0) - requestsForBills(sandbox);
 }
 
 const unifiedOptions = (account: AccountKind | undefined) =>
