@@ -25,7 +25,7 @@ export class AccountHeldError extends ReportableError {
   override name = "AccountHeldError";
 }
 
-/** The account's API key, or what it serves, is known to the database under another name. */
+/** The account's API key, or its user, is known to the database under another name. */
 export class KeyTakenError extends UsageError {
   override name = "KeyTakenError";
 }

@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
-import { recordKey } from "../src/db/accounts/account-keys.ts";
 import { retire } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
+import { AccountKey } from "../src/ledger/account-key.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
@@ -391,7 +391,11 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
 
   test("a key that is stored under another name, without a request for it", async () => {
     await using at = await house();
-    await recordKey(at.db, { account: "z", key: new Secret(at.sandbox.account.apiKey) });
+    const key = new AccountKey(at.db, {
+      account: "z",
+      key: new Secret(at.sandbox.account.apiKey),
+    });
+    await key.take(async () => undefined);
     const end = await at.doctor();
     expect(end.code).toBe(1);
     expect(end.stdout).toMatch(/^FAIL {2}account a .*is stored as account z/m);

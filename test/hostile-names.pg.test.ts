@@ -6,7 +6,6 @@ import { readBill } from "../src/contract/bill.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { recordKey } from "../src/db/accounts/account-keys.ts";
 import { readAccountStates } from "../src/db/accounts/account-states.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
@@ -14,6 +13,7 @@ import { beginRun, finishRun } from "../src/db/run-log.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
 import { readRecords } from "../src/health/records.ts";
+import { AccountKey } from "../src/ledger/account-key.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { countRejected } from "../src/ledger/rejected-bills.ts";
@@ -173,10 +173,12 @@ describe("names in any shape", () => {
           select sub_account_uids, coin from ltv_snapshots join ltv_debts using (account, risk_unit_id)
           where account = ${account}`);
         expect(rows).toEqual([{ sub_account_uids: [uid, coin], coin }]);
-        await recordKey(db, { account, key: new Secret(account) });
-        await expect(recordKey(db, { account: uid, key: new Secret(account) })).rejects.toThrow(
-          shellWord(account),
-        );
+        const take = (name: string) =>
+          new AccountKey(db, { account: name, key: new Secret(account) }).take(
+            async () => undefined,
+          );
+        await take(account);
+        await expect(take(uid)).rejects.toThrow(shellWord(account));
       }),
       { ...runs, numRuns: 60 },
     );

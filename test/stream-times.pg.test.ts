@@ -5,7 +5,7 @@ import { inTransaction } from "../src/db/connect.ts";
 import { readLedgerTimes } from "../src/health/ledger-status.ts";
 import { readTotals, worstLedgers } from "../src/health/ledgers.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
-import { beginCoverage } from "../src/ledger/record-time.ts";
+import { forgetCoverage } from "../src/ledger/record-time.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import {
   type Interval,
@@ -157,36 +157,22 @@ test.each([1, 2, 3])("what is kept of a ledger's time is what runs did, seed %i"
   expect([...seen].toSorted()).toEqual(["covered", "lost", "open", "settledTo"]);
 });
 
-test("what a key that proved nothing covered is unread again when the next one begins, and no other time", async () => {
+test("what is forgotten is unread again, and no other time", async () => {
   const held = await holdStream(db);
   const { stream, store } = held;
-  const begin = (forgets: boolean) =>
-    inTransaction(db, (tx) => beginCoverage(tx, stream.account, forgets));
-  const read = async (from: number, to: number, coverageEnd?: EpochMs) => {
-    const window = minutes(from, to);
-    await store.recordPlan({
-      stream,
-      plannedAt: origin,
-      walks: [{ window }],
-      lost: [],
-      coverageEnd,
-    });
-    const end = { proven: [window], lost: [] };
-    await store.commitPage(aPage(stream, window, { end }));
-  };
-  await read(0, 10);
-  await begin(false);
-  await read(10, 20);
-  // What is cut, as after a clock that was ahead, and read by the second key, counts as read by it alone.
-  await read(8, 10, minutes(0, 8).to);
-  expect(await timesOf(db, stream)).toEqual(["0-10 covered"]);
-  await read(10, 30);
-  await plan(held, [minutes(30, 40)]);
-  await begin(true);
-  expect(await timesOf(db, stream)).toEqual(["0-8 covered"]);
-  expect((await keptTimes(stream)).settledTo).toBe(minutes(0, 8).to);
-  await begin(true);
-  expect(await timesOf(db, stream)).toEqual(["0-8 covered"]);
+  const window = minutes(0, 600);
+  await store.recordPlan({
+    ...{ stream, plannedAt: origin, walks: [{ window }], lost: [], coverageEnd: undefined },
+  });
+  await store.commitPage(aPage(stream, window, { end: { proven: [window], lost: [] } }));
+  await plan(held, [minutes(600, 610)]);
+  const forget = (from: EpochMs | undefined) =>
+    inTransaction(db, (tx) => forgetCoverage(tx, stream.account, from));
+  await forget(minutes(0, 300).to);
+  expect(await timesOf(db, stream)).toEqual(["0-360 covered"]);
+  expect((await keptTimes(stream)).settledTo).toBe(minutes(0, 360).to);
+  await forget(undefined);
+  expect(await timesOf(db, stream)).toEqual([]);
 });
 
 test("the worst ledgers come first, and totals are those of all", async () => {

@@ -4,14 +4,11 @@ import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
-import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
-import { exchangeOf } from "../src/exchange/session.ts";
-import { AccountKey } from "../src/ledger/account-key.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
 import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
-import { accountOf, simulate, simulationStart, transportOf } from "./support/simulation.ts";
+import { simulate, simulationStart } from "./support/simulation.ts";
 import { verifyIn } from "./support/verification.ts";
 
 const { database, tables } = await fileDatabase();
@@ -109,34 +106,4 @@ test("a rejected row of a unified account is read again as one of its own ledger
     undefined,
   );
   expect(other).toMatchObject({ new: 0, left: [{ path: "category" }] });
-});
-
-test("a unified account's new key proves itself by bills that are stored, and another account's does not", async () => {
-  await using own = await synced("proven", 8);
-  await using other = simulate(database.url, {
-    seed: 9,
-    name: "proven",
-    density: 0.3,
-    modes: unified,
-    productTypes: unifiedProductTypes,
-  });
-  const proof = ({ sandbox, time }: typeof own) => {
-    const account = accountOf(sandbox, unifiedProductTypes);
-    const exchange = exchangeOf(
-      { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
-      account,
-      { transport: transportOf(sandbox, time, {}), clock: time.clock, random: () => 0.5 },
-    );
-    const key = new AccountKey(tables.db, { account: "proven", key: account.credentials.key });
-    const asking = {
-      exchange,
-      assertHeld: () => undefined,
-      signal: new AbortController().signal,
-      onFailure: () => undefined,
-    };
-    const info = new ExchangeError("refused-permission", "not told");
-    return key.prove(asking, { mode: "unified", info, productTypes: unifiedProductTypes });
-  };
-  expect((await own.time.run(proof(own))).text).toMatch(/serves bills that are stored/);
-  await expect(other.time.run(proof(other))).rejects.toThrow(ForeignKeyError);
 });

@@ -104,21 +104,19 @@ async function checkAccount(
     return withLoanToValue(deps, account, await checked(check, tried));
   }
   try {
-    const accountKey = new AccountKey(db, { account: name, key: credentials.key }, account.demo);
+    const named = { account: name, key: credentials.key };
+    const accountKey = new AccountKey(db, named, { isDemo: account.demo });
     await accountKey.refuseTaken();
     const leases = new Leases(db);
     await using lease = await holdAccount({ leases, exchange }, { name, uid }, { signal });
     const { assertHeld } = lease;
-    const proved = async () => {
+    const tryAndCheck = async () => {
       const tried = await tryKey(deps, account, assertHeld);
       const key = keyCheck(name, tried);
-      if (key.status === "FAIL") return key;
-      const proving = { exchange, signal, assertHeld, onFailure: () => undefined };
-      const answer = { ...tried, productTypes: tried.read };
-      const { text } = await accountKey.prove(proving, answer);
-      return text === undefined ? key : { ...key, result: `${key.result}; ${text}` };
+      if (key.status !== "FAIL") await accountKey.check({ ...tried, productTypes: tried.read });
+      return key;
     };
-    return await withLoanToValue(deps, account, await checked(check, proved));
+    return await withLoanToValue(deps, account, await checked(check, tryAndCheck));
   } catch (error) {
     if (error instanceof AccountHeldError)
       return [{ status: "warn", name: check, result: `its key was not tried, ${error.message}` }];

@@ -28,10 +28,11 @@ import { formatCounted } from "../output/format.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
 import { reachableToRead } from "../roster/to-read.ts";
+import { horizonAt } from "../sync/plan.ts";
 import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
-import type { KeyAnswer, LoanToValueCommit, PageCommit } from "../sync/store.ts";
+import type { KeyAnswer } from "../sync/store.ts";
 import { checkAccounts } from "./check-accounts.ts";
 import type { ExitCode } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
@@ -221,7 +222,7 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
   const { db, signal, reporter, runId, targets, newKey, leases, users, lockWaits } = deps;
   const { name, credentials } = account;
   const named = { account: name, key: credentials.key };
-  const key = new AccountKey(db, named, account.demo);
+  const key = new AccountKey(db, named, { isDemo: account.demo, isVouched: newKey });
   await key.refuseTaken();
   await using stack = new AsyncDisposableStack();
   const lease = stack.use(
@@ -232,7 +233,6 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
     ),
   );
   const store = openStore(db, lease, runId, lockWaits);
-  const { assertHeld } = lease;
   if (targets.has("bills")) {
     const replayed = await replayRejected(db, lease, name, () => signal.throwIfAborted());
     if (replayed.stored > 0)
@@ -240,22 +240,12 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
   }
   const kept = stack.move();
   return {
-    store: {
-      ...store,
-      commitPage: (page: PageCommit) => key.store(page, () => store.commitPage(page)),
-      commitLoanToValue: async (commit: LoanToValueCommit) => {
-        await key.record();
-        return store.commitLoanToValue(commit);
-      },
-    },
-    assertHeld,
-    async prove(answer: KeyAnswer) {
-      const onFailure = noticeFailure(reporter, name);
-      const proving = { exchange, assertHeld, signal, onFailure };
-      const { isNew, text } = await key.prove(proving, answer, newKey);
-      if (text !== undefined) reporter.notice(`${name}: ${text}`);
+    store,
+    assertHeld: lease.assertHeld,
+    async takeKey(answer: KeyAnswer) {
+      const { isNew } = await key.check(answer);
       if (isNew) reporter.notice(`${name}: ${rightsLine(answer.info)}`);
-      await key.take((tx) => checkLease(tx, lease));
+      await key.take((tx) => checkLease(tx, lease), horizonAt(exchange.exchangeNow()));
       await recordDemo(db, name, account.demo ?? false);
       const shared = await key.sharedUser();
       const uid = account.uid ?? shared?.uid;

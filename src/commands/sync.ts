@@ -66,8 +66,9 @@ The summary counts, for each product type, new bills, restated ones (served with
 other content; bill_revisions keeps what it replaced) and rejected rows (kept as
 served), and says up to when it is complete. Symbols and contracts need no key.
 
-A new API key of an account must serve bills that are stored for this account.
-If it does not, nothing is written. --new-key skips this check.`;
+A new API key of an account must be of the same user of the exchange. If it is
+not, or the exchange does not tell, nothing is written. --new-key takes it, and
+reads again what can be read.`;
 
 type SyncWords = Which & {
   readonly only?: readonly string[];
@@ -89,7 +90,7 @@ export const define: Define = (command, { io, config: configOf, runs }) => {
   };
   reporting(command)
     .option("--only <target...>", "only these targets: bills, ltv, symbols, contracts")
-    .option("--new-key", "accept API keys without proof that they belong to their accounts", false)
+    .option("--new-key", "take unknown API keys, and read again what they can read", false)
     .option("--no-reconcile", "leave out the check of what changed, with which it ends")
     .option("--dry-run", "show what it would fetch; asks the exchange only for its time", false)
     .addHelpText("after", help)

@@ -26,7 +26,6 @@ import {
 } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Repair } from "../sync/store.ts";
 import {
   openStreams,
   type StreamVerification,
@@ -90,7 +89,7 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
   try {
     const account = await withCredentials(wanted, signal);
     const named = { account: name, key: account.credentials.key };
-    const key = new AccountKey(db, named, account.demo);
+    const key = new AccountKey(db, named, { isDemo: account.demo });
     await key.refuseTaken();
     const exchange = exchangeOf(config, account, access);
     await using lease = await holdAccount(
@@ -103,10 +102,9 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
-    const opened = openVerifyStore(db, lease, runId, lockWaits);
     const verifying: VerifyDeps = {
       ...asking,
-      store: { ...opened, repair: (rows) => key.store(pageOf(rows), () => opened.repair(rows)) },
+      store: openVerifyStore(db, lease, runId, lockWaits),
       repair,
       onFinding: (finding) => findings.add(finding),
       onFailure: (stream, { message }) =>
@@ -119,9 +117,7 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
       met.mode,
     );
     if (apart !== undefined) notice(apart);
-    const answer = { ...met, productTypes: met.streams.map(productTypeOf) };
-    const { text } = await key.prove({ exchange, assertHeld, signal, onFailure }, answer);
-    if (text !== undefined) notice(`${name}: ${text}`);
+    await key.check({ ...met, productTypes: met.streams.map(productTypeOf) });
     if (repair) await key.take((tx) => checkLease(tx, lease));
     streams = await verifyBills(met.streams, span);
     const verified = streams.map(({ stream }) => stream);
@@ -131,12 +127,6 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     return { account: name, streams, recounted: [], error: firstThrown(error) };
   }
 }
-
-const pageOf = ({ stream, differing, rejected }: Repair) => ({
-  stream,
-  bills: differing.map(({ bill }) => bill),
-  rejected,
-});
 
 const productTypeOf = ({ stream }: StreamVerify): ProductType => stream.productType;
 

@@ -1,220 +1,251 @@
-import {
-  accountsOfUser,
-  type NamedKey,
-  readKeyState,
-  recordKey,
-  recordProof,
-  refuseTakenKey,
-  refuseTakenUser,
-  takeKey,
-  type UnprovenKey,
-  type User,
-} from "../db/accounts/account-keys.ts";
-import { accountWith, openProofStore } from "../db/accounts/proof-store.ts";
-import type { Database, Transaction } from "../db/connect.ts";
-import { type ExchangeError, ForeignKeyError, KeyTakenError } from "../errors.ts";
-import type { AccountExchange } from "../exchange/session.ts";
-import type { BillMark } from "../sync/account-proof.ts";
-import { type Proof, proveAccount, provenTimes } from "../sync/account-proof.ts";
-import type { KeyAnswer, PageCommit, Stream } from "../sync/store.ts";
-import { askBills } from "../sync/stream-reader.ts";
-import { beginCoverage } from "./record-time.ts";
+import { createHmac, randomBytes } from "node:crypto";
+import { sql } from "drizzle-orm";
+import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import { onlyRow } from "../db/sql/only-row.ts";
+import { ExchangeError, ForeignKeyError, KeyTakenError } from "../errors.ts";
+import { shellWord } from "../printable.ts";
+import type { Secret } from "../secret.ts";
+import type { KeyAnswer } from "../sync/store.ts";
+import { forgetCoverage } from "./record-time.ts";
 
-/** The outcome of a proof: none is asked of a known key or user, nor of a key for which the user of this program vouched. */
-type Outcome = Proof | "known" | "vouched";
+/** An account's name here, and the API key that is to be used under it. */
+export type NamedKey = { readonly account: string; readonly key: Secret };
 
-export type KeyProofDeps = {
-  readonly exchange: Pick<AccountExchange, "client" | "exchangeNow">;
-  /** @throws LeaseLostError if another process may hold the account by now. */
-  readonly assertHeld: () => void;
-  readonly signal: AbortSignal;
-  /** Called for every failed request. */
-  readonly onFailure: (failure: ExchangeError) => void;
+/** What earlier runs have learned. */
+type Known = {
+  /** The fingerprints of the account's keys. */
+  readonly keys: readonly string[];
+  /** The user whose account it is; undefined where the exchange never told. */
+  readonly userId: string | undefined;
+  /** Whether any of its ledgers was ever read. */
+  readonly isRead: boolean;
+  /** This key's; undefined where the database has no salt yet. */
+  readonly fingerprint: string | undefined;
 };
-
-/** Whether no run has read the account with the key, and what a user should know about its proof. */
-export type KeyProof = { readonly isNew: boolean; readonly text: string | undefined };
 
 /** The key with which an account is read, and what decides whether it may be. */
 export class AccountKey {
   readonly #db: Database;
   readonly #named: NamedKey;
   readonly #isDemo: boolean;
-  #user: User | undefined;
-  #outcome: Outcome = "known";
-  #unproven: UnprovenKey | undefined;
-  #recorded: Promise<void> | undefined;
-  readonly #servedTimes = new Set<number>();
+  readonly #isVouched: boolean;
+  #answer: KeyAnswer | undefined;
 
-  /** @param isDemo whether it is of demo trading, whose ledgers have the names of real ones. */
-  constructor(db: Database, named: NamedKey, isDemo = false) {
+  /**
+   * @param isDemo whether it is of demo trading, whose ledgers have the names of real ones.
+   * @param isVouched whether the user of this program says that it is the account's.
+   */
+  constructor(db: Database, named: NamedKey, { isDemo = false, isVouched = false } = {}) {
     this.#db = db;
     this.#named = named;
     this.#isDemo = isDemo;
+    this.#isVouched = isVouched;
   }
 
   /**
    * Before the exchange is asked. Writes nothing.
    * @throws KeyTakenError where rows were stored under another name with this key.
    */
-  refuseTaken(): Promise<void> {
-    return refuseTakenKey(this.#db, this.#named);
+  async refuseTaken(): Promise<void> {
+    const { fingerprint } = await this.#known(this.#db);
+    if (fingerprint !== undefined) await this.#refuseOther(this.#db, fingerprint);
   }
 
   /**
-   * Decides whether the key is this account's: by the user that the exchange tells; where it tells none, a key that is
-   * new must serve stored bills: see {@link proveAccount}. Writes nothing.
-   *
-   * @param isVouched whether it is taken without proof.
-   * @throws UsageError if the key belongs to another account, or to one that has another name here.
+   * Decides whether the key is this account's: it read the account before, or is its user's. Writes nothing.
+   * @returns whether no run has read the account with it.
+   * @throws KeyTakenError if one of its user's ledgers has another name here.
+   * @throws ForeignKeyError if it is another user's, or nobody says whose it is and nobody vouches for it.
+   * @throws ExchangeError if the next run may be told.
    */
-  async prove(
-    deps: KeyProofDeps,
-    { mode, info, productTypes }: KeyAnswer,
-    isVouched = false,
-  ): Promise<KeyProof> {
+  async check(answer: KeyAnswer): Promise<{ readonly isNew: boolean }> {
+    this.#answer = answer;
+    const { info, productTypes } = answer;
     const { account } = this.#named;
-    const state = await readKeyState(this.#db, this.#named);
-    const told = info instanceof Error ? null : info.userId;
-    if (told !== null) {
-      const user = { userId: this.#isDemo ? `demo ${told}` : told, productTypes };
-      await refuseTakenUser(this.#db, account, user);
-      if (!isVouched) refuseOtherUser(account, state.userId, user.userId);
-      this.#user = user;
+    const known = await this.#known(this.#db);
+    const userId = this.#userId();
+    if (userId !== undefined) await refuseTakenUser(this.#db, account, userId, productTypes);
+    const isNew = known.fingerprint === undefined || !known.keys.includes(known.fingerprint);
+    if (isNew && !this.#isVouched && info instanceof ExchangeError && isPassing(info)) throw info;
+    if (!this.#isVouched && !this.#isAccounts(known)) {
+      throw userId !== undefined && known.userId !== undefined
+        ? foreignKey(account, userId, known.userId)
+        : unknownKey(account);
     }
-    const { fingerprint, isRecorded, unproven } = state;
-    const isNew = !isRecorded && (unproven === undefined || unproven.fingerprint !== fingerprint);
-    const isKnown = !isNew || (state.userId !== undefined && this.#user?.userId === state.userId);
-    if (isVouched || isKnown) this.#outcome = isVouched ? "vouched" : "known";
-    else this.#outcome = await this.#proveByBills(deps, { mode, info });
-    return { isNew, text: proofTexts[this.#outcome] };
+    return { isNew };
   }
 
-  async #proveByBills(
-    { exchange, assertHeld, signal, onFailure }: KeyProofDeps,
-    { mode, info }: Pick<KeyAnswer, "mode" | "info">,
-  ): Promise<Proof> {
-    // The next run may be told.
-    if (info instanceof Error && isPassing(info)) throw info;
-    const onAttempt = (failure: ExchangeError | undefined) => {
-      if (failure !== undefined) onFailure(failure);
-    };
-    const { client, exchangeNow } = exchange;
-    return proveAccount(
-      {
-        store: openProofStore(this.#db),
-        ask: (productType, question) =>
-          askBills({ client, assertHeld, onAttempt }, productType, question, signal),
-        exchangeNow,
-      },
-      this.#named.account,
-      mode,
-    );
+  /** Whether nothing speaks against it: of an account that was never read, any key may be. */
+  #isAccounts({ keys, userId, isRead, fingerprint = "" }: Known): boolean {
+    const told = this.#userId();
+    if (told !== undefined && userId !== undefined) return told === userId;
+    return keys.length === 0 || !isRead || keys.includes(fingerprint);
+  }
+
+  /** The user that the exchange told, as `account_users` names him. */
+  #userId(): string | undefined {
+    const info = this.#answer?.info;
+    if (info === undefined || info instanceof Error || info.userId === null) return undefined;
+    return this.#isDemo ? `demo ${info.userId}` : info.userId;
   }
 
   /**
-   * Makes it the key that reads the account. Call it after `prove`, before time is planned or a row is stored.
+   * Makes it the key that reads the account. Call it after `check`, before time is planned or a row is stored. A key
+   * that is only vouched for takes the place of all earlier ones, and reads again all time that it can: a key of
+   * another, empty account would else hide all that it was not served.
    * @param check fails the transaction where another run may hold the account.
+   * @param horizon the oldest time that can be read again. Needed for a key that is vouched for.
+   * @throws KeyTakenError where the key, or one of its user's ledgers, is stored under another name.
    */
-  async take(check: (tx: Transaction) => Promise<unknown>): Promise<void> {
-    const { isRecorded } = await readKeyState(this.#db, this.#named);
-    if (isRecorded) this.#recorded = Promise.resolve();
-    const isProven = this.#user !== undefined || isRecorded || this.#outcome === "served";
+  async take(check: (tx: Transaction) => Promise<unknown>, horizon?: EpochMs): Promise<void> {
     const { account } = this.#named;
-    this.#unproven = await takeKey(this.#db, this.#named, {
-      check,
-      begin: (tx, forgets) => beginCoverage(tx, account, forgets),
-      isProven,
-      user: this.#user,
-    });
-    if (isProven) await this.record();
+    const fingerprint = fingerprintOf(this.#named.key, await makeSalt(this.#db));
+    const userId = this.#userId();
+    const { productTypes = [] } = this.#answer ?? {};
+    await withDatabaseErrors(() =>
+      inTransaction(this.#db, async (tx) => {
+        await check(tx);
+        const known = await this.#known(tx);
+        if (!this.#isAccounts(known)) {
+          if (!this.#isVouched) throw unknownKey(account);
+          await tx.execute(sql`delete from account_keys where account = ${account}`);
+          await tx.execute(sql`delete from account_users where account = ${account}`);
+          const isOtherUser = userId !== undefined && known.userId !== undefined;
+          await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);
+        }
+        await tx.execute(sql`
+          insert into account_keys (fingerprint, account, seen_at)
+          values (${fingerprint}, ${account}, statement_timestamp())
+          on conflict (fingerprint) do nothing`);
+        await this.#refuseOther(tx, fingerprint);
+        if (userId === undefined) return;
+        await tx.execute(sql`
+          insert into account_users (user_id, product_type, account, seen_at)
+          select ${userId}, product_type, ${account}, statement_timestamp()
+          from unnest(${textArray(productTypes.toSorted())}::text[]) as added (product_type)
+          on conflict (user_id, product_type) do nothing`);
+        await refuseTakenUser(tx, account, userId, productTypes);
+      }),
+    );
   }
 
   /** The user, and the accounts of his here, where there are others beside this one. Call it after `take`. */
   async sharedUser(): Promise<{ uid: string; accounts: readonly string[] } | undefined> {
-    if (this.#user === undefined) return undefined;
-    const accounts = await accountsOfUser(this.#db, this.#user.userId);
-    return accounts.length > 1 ? { uid: this.#user.userId, accounts } : undefined;
+    const uid = this.#userId();
+    if (uid === undefined) return undefined;
+    const accounts = await accountsOfUser(this.#db, uid);
+    return accounts.length > 1 ? { uid, accounts } : undefined;
   }
 
-  /** Remembers that rows of the account are stored with this key. */
-  record(): Promise<void> {
-    this.#recorded ??= recordKey(this.#db, this.#named);
-    return this.#recorded;
+  #known(db: Queryable): Promise<Known> {
+    const { account, key } = this.#named;
+    return withDatabaseErrors(async () => {
+      const { rows } = await db.execute<{
+        keys: string[];
+        user: string | null;
+        salt: string | null;
+      }>(sql`
+        select
+          array(select fingerprint from account_keys where account = ${account}) as keys,
+          (select user_id from account_users where account = ${account} limit 1) as user,
+          (select salt from key_salt) as salt`);
+      const { rows: read } = await db.execute(sql`
+        select 1 from streams where account = ${account} and settled_to is not null limit 1`);
+      const { keys, user, salt } = onlyRow(rows, "what is known of a key");
+      const fingerprint = salt === null ? undefined : fingerprintOf(key, salt);
+      return { keys, userId: user ?? undefined, isRead: read.length > 0, fingerprint };
+    });
   }
 
-  /**
-   * Stores rows that the key was served. As long as it has proven nothing, bills of another account are refused.
-   * @throws KeyTakenError
-   */
-  async store<Result>(
-    { stream, bills, rejected }: Pick<PageCommit, "stream" | "bills" | "rejected">,
-    write: () => Promise<Result>,
-  ): Promise<Result> {
-    if (bills.length + rejected.length === 0) return write();
-    const unproven = this.#unproven;
-    if (unproven !== undefined) await this.#refuseOthers(stream, bills, unproven);
-    await this.record();
-    const result = await write();
-    if (unproven !== undefined) await this.#learn(stream, bills, unproven);
-    return result;
-  }
-
-  async #learn(stream: Stream, bills: readonly BillMark[], unproven: UnprovenKey): Promise<void> {
-    for (const { cTime } of bills) this.#servedTimes.add(cTime);
-    if (this.#servedTimes.size < provenTimes || this.#unproven === undefined) return;
-    this.#unproven = undefined;
+  async #refuseOther(db: Queryable, fingerprint: string): Promise<void> {
     const { account } = this.#named;
-    await recordProof(this.#db, account, unproven, true);
-    // Only now: of two keys of one account that stored the same bills at the same time, one sees the other proven.
-    try {
-      await this.#refuseOthers(stream, bills, unproven);
-    } catch (error) {
-      await recordProof(this.#db, account, unproven, false);
-      throw error;
-    }
-  }
-
-  async #refuseOthers(
-    stream: Stream,
-    bills: readonly BillMark[],
-    { since }: UnprovenKey,
-  ): Promise<void> {
-    if (this.#outcome === "vouched") return;
-    const other = await accountWith(this.#db, stream, since, bills);
-    if (other === undefined) return;
-    const { account } = this.#named;
-    throw new KeyTakenError(
-      `the bills that this API key serves are stored as account ${other}, and as ${account} they ` +
-        `would be stored twice: two keys of one account need one name. Name the account ${other}; ` +
-        "if they are certainly two accounts, sync --new-key takes the key",
+    const { rows } = await withDatabaseErrors(() =>
+      db.execute<{ account: string }>(sql`
+        select account from account_keys where fingerprint = ${fingerprint}`),
     );
+    const other = rows.find((row) => row.account !== account);
+    if (other !== undefined) throw taken(account, other.account, "this API key's ledger");
   }
+}
+
+/** The accounts under which ledgers of a user are stored. @param productTypes only these; default all. */
+async function accountsOfUser(
+  db: Queryable,
+  userId: string,
+  productTypes?: readonly ProductType[],
+): Promise<readonly string[]> {
+  const isOf = productTypes && sql`and product_type = any(${textArray(productTypes)}::text[])`;
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<{ account: string }>(sql`
+      select distinct account
+      from account_users
+      where user_id = ${userId}
+        ${isOf ?? sql``}
+      order by account`),
+  );
+  return rows.map(({ account }) => account);
+}
+
+/** @throws KeyTakenError where one of the user's ledgers is stored under another name. */
+async function refuseTakenUser(
+  db: Queryable,
+  account: string,
+  userId: string,
+  productTypes: readonly ProductType[],
+): Promise<void> {
+  const accounts = await accountsOfUser(db, userId, productTypes);
+  const other = accounts.find((name) => name !== account);
+  if (other !== undefined)
+    throw taken(account, other, `user ${userId}'s ledger, which this API key reads,`);
+}
+
+// A key is long and random, so no slow hash is needed to keep it from being guessed.
+const fingerprintOf = (key: Secret, salt: string): string =>
+  createHmac("sha256", salt).update(key.reveal()).digest("hex");
+
+/** The salt, made by whoever needs it first. */
+async function makeSalt(db: Database): Promise<string> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<{ salt: string }>(sql`select salt from key_salt`),
+  );
+  if (rows[0] !== undefined) return rows[0].salt;
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      insert into key_salt (is_only, salt)
+      values (true, ${randomBytes(32).toString("hex")})
+      on conflict (is_only) do nothing`),
+  );
+  return makeSalt(db);
 }
 
 const isPassing = ({ kind }: ExchangeError): boolean =>
   kind === "unavailable" || kind === "rate-limited" || kind === "clock";
 
-function refuseOtherUser(account: string, stored: string | undefined, told: string): void {
-  if (stored === undefined || stored === told) return;
-  throw new ForeignKeyError(
+const putBack = (account: string): string =>
+  `nothing was written. Put the key of account ${account} back, or give this one a name of its own ` +
+  '(EXCHANGE_ACCOUNT, or "name" in ACCOUNTS_FILE)';
+
+const foreignKey = (account: string, told: string, stored: string): ForeignKeyError =>
+  new ForeignKeyError(
     `this API key is user ${told}'s, and account ${account} is user ${stored}'s: it belongs to another account, ` +
-      `and nothing was written. Put the key of account ${account} back, or give this one a name of its own ` +
-      `(EXCHANGE_ACCOUNT, or "name" in ACCOUNTS_FILE); if ${account} was read with a wrong key until now, ` +
+      `and ${putBack(account)}; if ${account} was read with a wrong key until now, ` +
       "sync --new-key takes this one and reads its time again",
   );
-}
 
-const proofTexts: Readonly<Record<Outcome, string | undefined>> = {
-  known: undefined,
-  vouched: undefined,
-  // A new ledger has nothing to compare.
-  "nothing-stored": undefined,
-  served: "its API key is new and serves bills that are stored, so it belongs to the same account",
-  "served-one":
-    "its API key is new and serves the only stored bill that can be compared: it may belong to another " +
-    "account that was given the same bonus",
-  "out-of-reach":
-    "its API key is new and is accepted without proof: all stored bills are older than the " +
-    "exchange's 90 days",
-};
+const unknownKey = (account: string): ForeignKeyError =>
+  new ForeignKeyError(
+    `this API key was not used for account ${account} before, and the exchange does not tell that both keys are ` +
+      `of one user: ${putBack(account)}; if it certainly is the same account, sync --new-key takes it and reads ` +
+      "the last 90 days again",
+  );
+
+const taken = (account: string, other: string, what: string): KeyTakenError =>
+  new KeyTakenError(
+    `${what} is stored as account ${other}, and as ${account} it would be ` +
+      `stored twice; name the account ${other} again, or rename what is stored: ` +
+      `bill-sync accounts rename ${shellWord(other)} ${shellWord(account)}`,
+  );

@@ -1,9 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { CommitsLostError } from "../errors.ts";
 import { cutAt, type Interval } from "../sync/intervals.ts";
+import { startSlackMs } from "../sync/plan.ts";
 import type { PageCommit, Stream, StreamPlan, Walk } from "../sync/store.ts";
 
 /*
@@ -34,7 +35,6 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan): Promise<voi
     update streams
     set
       ${assigned(changed)},
-      covered_before = covered_before * ${kept},
       lost_at = ${plan.lost.length === 0 ? sql`lost_at` : sql`statement_timestamp()`},
       planned_at = ${isoTime(plannedAt)},
       planned_clock = statement_timestamp()
@@ -253,24 +253,29 @@ export async function addRecovered(
       and product_type = ${productType}`);
 }
 
+// What leaves the exchange's 90 days before it is read again would count as lost.
+const reachMarginMs = hourMs;
+
 /**
- * Remembers what is covered of an account's ledgers when another key begins to read it.
- * @param forgets whether what the key before has covered becomes unread, since it proved nothing.
+ * Makes unread what is covered of an account's ledgers and can be read again.
+ * @param horizon the oldest time that can be; undefined to make all unread.
  */
-export async function beginCoverage(
+export async function forgetCoverage(
   tx: Transaction,
   account: string,
-  forgets: boolean,
+  horizon: EpochMs | undefined,
 ): Promise<void> {
-  if (!forgets) {
-    await tx.execute(sql`
-    update streams
-    set covered_before = covered
-    where account = ${account}`);
-    return;
-  }
+  const timeOf = (ms: number) => sql`${isoTime(epochMs(ms))}::timestamptz`;
   const changed = {
-    covered: sql`covered * covered_before`,
+    // A ledger that began a little before the horizon is planned anew without a loss.
+    covered:
+      horizon === undefined
+        ? sql`'{}'::tstzmultirange`
+        : sql`case
+          when lower(covered) < ${timeOf(horizon - startSlackMs)}
+          then covered * tstzmultirange(tstzrange(null, ${timeOf(horizon + reachMarginMs)}))
+          else '{}'
+        end`,
     lost: sql`lost`,
     open: sql`'{}'::tstzmultirange`,
   };
@@ -281,8 +286,7 @@ export async function beginCoverage(
     tx.execute(sql`
     update streams
     set
-      ${assigned(changed)},
-      covered_before = covered * covered_before
+      ${assigned(changed)}
     where account = ${account}`),
   ]);
 }

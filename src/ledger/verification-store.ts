@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
-import { accountWithAll } from "../db/accounts/proof-store.ts";
 import type { Database, Queryable, Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
@@ -33,8 +32,7 @@ export function openVerifyStore(
   let repairedSince: string | undefined;
   return {
     compare: (stream, bills) => transact((from) => compareBills(from, stream, bills)),
-    whyForeign: (stream, bills, within) =>
-      transact((from) => whyForeign(from, stream, bills, within, repairedSince)),
+    hasBills: (stream, within) => transact((from) => hasBills(from, stream, within, repairedSince)),
     stored: (stream, window) => storedBills(transact, stream, window),
     accepted: (stream, rows) => transact((from) => areResolved(from, stream, rows)),
     repair: (repair) =>
@@ -74,14 +72,12 @@ async function compareBills(
 const shown = (bill: BillText, field: keyof BillText): string | null =>
   field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field];
 
-async function whyForeign(
+async function hasBills(
   db: Queryable,
-  stream: Stream,
-  bills: readonly Bill[],
+  { account, productType }: Stream,
   { from, to }: Interval,
   repairedSince: string | undefined,
-): Promise<string | undefined> {
-  const { account, productType } = stream;
+): Promise<boolean> {
   const { rows } = await db.execute(sql`
     select 1
     from bills
@@ -91,11 +87,7 @@ async function whyForeign(
       and c_time < ${isoTime(to)}
       and ingested_at < ${repairedSince ?? "infinity"}::timestamptz
     limit 1`);
-  if (rows.length > 0) {
-    return `none of the ${bills.length} bills that were served is stored, and others of their time are`;
-  }
-  const other = await accountWithAll(db, stream, bills);
-  return other && `the ${bills.length} bills that were served are stored as account ${other}`;
+  return rows.length > 0;
 }
 
 async function databaseNow(db: Queryable): Promise<string> {

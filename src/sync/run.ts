@@ -5,7 +5,7 @@ import {
 } from "../contract/loan-to-value.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { ExchangeError, isRefused, messageOf, UsageError } from "../errors.ts";
+import { ExchangeError, isRefused, messageOf } from "../errors.ts";
 import { meetAccount, refuseNothing } from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts";
@@ -69,7 +69,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const accountAnswer = await meetAccount(asking, account, state, streamOf);
     const { mode, info, streams } = accountAnswer;
     const types = streams.map(({ stream }) => stream.productType);
-    await held.prove?.({ mode, info, productTypes: types });
+    await held.takeKey?.({ info, productTypes: types });
     report = {
       ...report,
       mode,
@@ -87,9 +87,6 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const bills = await syncBills(accountDeps, streams, readsAll, (read) =>
       syncBalances(accountDeps, state, read),
     );
-    // What is wrong with the key concerns the whole account.
-    const wrong = bills.streams.find(({ error }) => error instanceof UsageError)?.error;
-    if (wrong !== undefined) throw wrong;
     report = { ...report, ...bills };
     const { historyFrom } = deps;
     const whole = bills.streams.filter((stream) => stream.error === undefined);

@@ -230,15 +230,14 @@ export type HeldAccount = {
   /** @throws LeaseLostError where another run may have taken the account. */
   assertHeld(): void;
   /**
-   * Decides whether the key is this account's. Called before anything is written. Default no proof.
+   * Decides whether the key is this account's. Called before anything is written. Default any key is.
    * @throws where the key is another account's.
    */
-  prove?(answer: KeyAnswer): Promise<void>;
+  takeKey?(answer: KeyAnswer): Promise<void>;
 };
 
 /** What the exchange told of an account and its key. */
 export type KeyAnswer = {
-  readonly mode: AccountMode;
   /** The error where it did not tell. */
   readonly info: KeyInfo | ExchangeError;
   /** The product types that are asked for. */
@@ -271,11 +270,8 @@ export type Repair = {
 export type VerifyStore = {
   /** The bills that are not stored exactly as given. `bills` must not contain a bill twice. */
   compare(stream: Stream, bills: readonly Bill[]): Promise<readonly DifferingBill[]>;
-  /**
-   * Why bills of which none is stored are not this stream's; undefined if nothing says so.
-   * @param within the time of the bills' page.
-   */
-  whyForeign(stream: Stream, bills: readonly Bill[], within: Interval): Promise<string | undefined>;
+  /** Whether bills of this time were stored before this run: then a page of which none is, is another account's. */
+  hasBills(stream: Stream, within: Interval): Promise<boolean>;
   /** The stored bills of a window, in batches. */
   stored(stream: Stream, window: Interval): AsyncIterable<readonly StoredBill[]>;
   /** For each row, whether somebody signed it off. */

@@ -264,11 +264,11 @@ export class StreamVerify {
   /** @throws ContradictionError where a page answers the question of another account. */
   async #refuseForeign(reading: VerifiedWindow, bills: readonly Bill[]): Promise<void> {
     const within = reading.timeOf(bills);
-    const why = await this.#deps.store.whyForeign(this.stream, bills, within);
-    if (why === undefined) return;
+    if (!(await this.#deps.store.hasBills(this.stream, within))) return;
     throw new ContradictionError(
-      `${why}: a page belongs to another account, and nothing of it was stored; see that no cache ` +
-        "answers in the exchange's place, and run verify again",
+      `none of the ${bills.length} bills that were served is stored, and others of their time are: a page belongs ` +
+        "to another account, and nothing of it was stored; see that no cache answers in the exchange's place, and " +
+        "run verify again",
     );
   }
 

@@ -8,7 +8,7 @@ const longest: readonly string[] = [
   "simulation.pg.test.ts",
   "distance.pg.test.ts",
   "operations-docs.pg.test.ts",
-  "key-proof.pg.test.ts",
+  "key-users.pg.test.ts",
   "page-browser.pg.test.ts",
   "address-limits.test.ts",
   "kill.pg.test.ts",

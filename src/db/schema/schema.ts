@@ -129,8 +129,6 @@ export const streams = pgTable(
     history: json("history"),
     /** The time of the windows that are planned, and not read to their end. */
     open: times("open").notNull().default("{}"),
-    /** What was covered when the key that reads the account now began to read it: see account-keys.ts. */
-    coveredBefore: times("covered_before").notNull().default("{}"),
     /** Where the first gap begins, time that is neither covered, lost nor recovered; null where nothing was ever planned. */
     settledTo: time("settled_to"),
     /** When a window was last read to its end, and when time was last recorded as lost. */
@@ -157,12 +155,6 @@ export const streams = pgTable(
     /** The API that serves the account, as the last run was told, and the exchange's time when a run was first told so. */
     mode: text("mode", { enum: ["classic", "unified"] }),
     modeSince: time("mode_since"),
-    /**
-     * The fingerprint of the key that reads the account now, as long as it has not served bills of two times.
-     * What it read since then counts for this key alone: see account-keys.ts.
-     */
-    unprovenKey: text("unproven_key"),
-    unprovenSince: time("unproven_since"),
     /** When the exchange last refused the account's balances to its key; null where it does not. */
     balancesRefusedAt: time("balances_refused_at"),
   },

@@ -1,0 +1,288 @@
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
+import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { msOf } from "../src/db/sql/time-text.ts";
+import { ExchangeError } from "../src/errors.ts";
+import { AccountKey } from "../src/ledger/account-key.ts";
+import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
+import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { Secret } from "../src/secret.ts";
+import { entryOf, writeAccounts } from "./support/accounts-file.ts";
+import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
+import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+
+const productType = "USDT-FUTURES";
+const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
+const repair = ["verify", "--from", daysAgo(20), "--to", daysAgo(1), "--repair"];
+// Bills of two accounts under one name do not add up: that is not what these tests are about.
+const sync = ["sync", "--only", "bills", "--no-reconcile"];
+
+/**
+ * An exchange with two accounts, a database, and the program configured for one of them. It tells nobody whose key it is,
+ * unless a test lets it.
+ */
+async function house(options: Partial<SandboxOptions> = {}) {
+  const stack = new AsyncDisposableStack();
+  const sandbox = stack.use(
+    await openSandbox({
+      ...{ seed: "proof", density: 0.1, accountNames: ["main", "other"] },
+      alterCredential: (credential) => ({ ...credential, permissions: ["bills"] }),
+      ...options,
+    }),
+  );
+  const database = stack.use(await testDatabase());
+  const { db } = stack.use(openDatabase(database.url));
+  const [main, other] = sandbox.accounts;
+  if (main === undefined || other === undefined) throw new Error("the sandbox has two accounts");
+  const arrivals = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
+  return {
+    sandbox,
+    db,
+    main,
+    other,
+    /** The number of requests for bills that `act` sends. */
+    async requestsOf<Result>(act: Promise<Result>): Promise<readonly [Result, number]> {
+      const before = arrivals();
+      const result = await act;
+      return [result, arrivals() - before];
+    },
+    run: (account: SandboxAccount, command: readonly string[], others: CliEnvironment = {}) =>
+      runCli(command, {
+        env: environmentFor({ url: sandbox.url, account }, database, {
+          PRODUCT_TYPES: productType,
+          ...others,
+        }),
+      }),
+    /** All that a ledger consists of, and the known keys. */
+    async stored() {
+      const { rows } = await db.execute(sql`
+        select
+          (select count(*) from bills) as bills,
+          (select count(*) from bill_revisions) as revisions,
+          (select count(*) from rejected_bills) as rejected,
+          (select string_agg(windows::text, ',' order by window_start) from windows) as windows,
+          (select string_agg(streams::text, ',' order by product_type) from streams) as streams,
+          (select string_agg(account_keys::text, ',' order by seen_at) from account_keys) as keys`);
+      return rows[0];
+    },
+    /** How many bills each account has. */
+    async counts() {
+      const { rows } = await db.execute<{ account: string; bills: number }>(sql`
+        select account, count(*)::int as bills from bills group by account order by account`);
+      return Object.fromEntries(rows.map(({ account, bills }) => [account, bills]));
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** Makes the exchange serve these bills of an account, and no others. */
+function serveOnly(account: SandboxAccount, bills: readonly LedgerBill[]): void {
+  Object.assign(account.ledger.bills, { [productType]: bills });
+}
+
+/** An account's bills of a time in which a sync reads all of them, oldest first. */
+const readable = (account: SandboxAccount): readonly LedgerBill[] =>
+  account.ledger.bills[productType].filter(
+    ({ cTime, visibleAt }) => cTime > Date.now() - 80 * dayMs && visibleAt < Date.now() - dayMs,
+  );
+
+test("an unknown key under a known name writes nothing where the exchange does not tell its user, and doctor says so", async () => {
+  await using at = await house();
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  const before = await at.stored();
+  for (const command of [sync, repair]) {
+    const [refused, requests] = await at.requestsOf(at.run(at.other, command));
+    expect(refused.code, refused.stdout).toBe(2);
+    expect(refused.stdout).toMatch(
+      /^main: this API key was not used for account main before, .*does not tell.*--new-key/m,
+    );
+    // It asks for the account's mode.
+    expect(requests).toBe(1);
+    expect(await at.stored()).toEqual(before);
+  }
+  const doctor = await at.run(at.other, ["doctor"]);
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(
+    /^FAIL {2}account main .*this API key was not used for account main/m,
+  );
+  expect((await at.run(at.main, sync)).code).toBe(0);
+});
+
+test.each([
+  ["whose user the exchange does not tell", {}],
+  ["of another user", { alterCredential: (credential) => credential }],
+] satisfies [string, Partial<SandboxOptions>][])(
+  "a name that was first synced with a wrong key of an empty account, %s, reads all by --new-key, and the wrong key is refused",
+  async (_, options) => {
+    await using at = await house(options);
+    const stranger = readable(at.other);
+    serveOnly(at.other, []);
+    expect((await at.run(at.other, sync)).code).toBe(0);
+    expect((await at.run(at.main, sync)).code).toBe(2);
+    const syncedAt = Date.now();
+    const taken = await at.run(at.main, [...sync, "--new-key"]);
+    expect(taken.code).toBe(0);
+    expect(taken.stderr).toContain("main: its key is new");
+    expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(
+      exactly,
+    );
+    const [known, requests] = await at.requestsOf(at.run(at.main, [...sync, "--new-key"]));
+    expect([known.code, requests < 5]).toEqual([0, true]);
+    serveOnly(at.other, stranger);
+    const before = await at.stored();
+    const back = await at.run(at.other, sync);
+    expect(back.code, back.stdout).toBe(2);
+    expect(await at.stored()).toEqual(before);
+    // The wrong key is free for the account that it belongs to.
+    expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "other" })).code).toBe(0);
+  },
+);
+
+const now = Date.now();
+const [old, reach, yesterday] = [200, 90, 1].map((days) => now - days * dayMs) as [
+  number,
+  number,
+  number,
+];
+
+test.each([
+  ["that nobody is told of", [undefined, undefined], [old, reach + hourMs]],
+  ["of the same user", ["1", "1"], [old, yesterday]],
+  ["of another user", ["1", "2"], [null, null]],
+] as const)(
+  "a key %s that is vouched for leaves as much covered as it may",
+  async (_, users, [from, to]) => {
+    await using at = await house();
+    for (const [index, userId] of users.entries()) {
+      const named = { account: "main", key: new Secret(`key ${index}`) };
+      const key = new AccountKey(at.db, named, { isVouched: true });
+      const info =
+        userId === undefined ? new ExchangeError("refused-permission", "not told") : infoOf(userId);
+      await key.check({ info, productTypes: [productType] });
+      await key.take(async () => undefined, epochMs(reach));
+      if (index > 0) continue;
+      const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
+      await at.db.execute(sql`
+        insert into streams (account, product_type, settled_to, covered)
+        values ('main', ${productType}, now(), ${covered}::tstzmultirange)`);
+    }
+    const { rows } = await at.db.execute<{ from: string; to: string }>(sql`
+      select ${msOf(sql`lower(covered)`)} as from, ${msOf(sql`upper(covered)`)} as to
+      from streams where product_type = ${productType}`);
+    expect(rows).toEqual([{ from: from && String(from), to: to && String(to) }]);
+  },
+);
+
+const infoOf = (userId: string): KeyInfo => ({
+  ...{ userId, mayOnlyRead: true, rights: [], readsTax: true, ips: [] },
+});
+
+const telling: Partial<SandboxOptions> = { alterCredential: (credential) => credential };
+
+/** Tells that all keys are of one user, as two keys of one account are. */
+const ofOneUser: Partial<SandboxOptions> = {
+  alterCredential: (credential) => ({ ...credential, info: { userId: "77" } }),
+};
+
+test("another user's key under a known name writes nothing, whatever bills both accounts share, and doctor says so", async () => {
+  await using at = await house(telling);
+  const bills = readable(at.main);
+  for (const account of [at.main, at.other]) serveOnly(account, bills);
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  const before = await at.stored();
+  for (const command of [sync, repair]) {
+    const refused = await at.run(at.other, command);
+    expect(refused.code, refused.stdout).toBe(2);
+    const users = `user ${at.other.uid}'s, and account main is user ${at.main.uid}'s: it belongs to another`;
+    expect(refused.stdout).toContain(`main: this API key is ${users}`);
+    expect(await at.stored()).toEqual(before);
+  }
+  const doctor = await at.run(at.other, ["doctor"]);
+  expect(doctor.stdout).toMatch(/^FAIL {2}account main .*this API key is user \d+'s/m);
+  // A new key of the same user is taken, without a request for bills that are stored.
+  await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
+  const [rotated, requests] = await at.requestsOf(at.run(at.main, sync));
+  const [again, fewer] = await at.requestsOf(at.run(at.main, sync));
+  expect([rotated.code, again.code, requests - fewer]).toEqual([0, 0, 0]);
+  expect(rotated.stderr).toContain(`main: its key is new: user ${at.main.uid}'s; it may only read`);
+  expect(again.stderr).not.toContain("its key is new");
+});
+
+test("two names for one user are one account said twice: the second stores nothing, even while the account is quiet", async () => {
+  await using at = await house(ofOneUser);
+  for (const account of [at.main, at.other]) serveOnly(account, []);
+  expect((await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
+  const refused = await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "second" });
+  expect(refused.code, refused.stdout).toBe(2);
+  expect(refused.stdout).toMatch(/^second: user 77's ledger, .* is stored as account first, and/m);
+  // Other product types are another ledger: these two take turns.
+  const coins = { EXCHANGE_ACCOUNT: "second", PRODUCT_TYPES: "COIN-FUTURES" };
+  expect((await at.run(at.other, sync, coins)).code).toBe(0);
+  const { rows } = await at.db.execute(sql`
+    select user_id, product_type, account from account_users order by account`);
+  expect(rows).toEqual([
+    { user_id: "77", product_type: productType, account: "first" },
+    { user_id: "77", product_type: "COIN-FUTURES", account: "second" },
+  ]);
+});
+
+test("two names for one user in one run: one of them is refused", async () => {
+  await using at = await house(ofOneUser);
+  await using folder = await temporaryFolder();
+  const accounts = {
+    ACCOUNTS_FILE: await writeAccounts(folder.path, at.sandbox.accounts.map(entryOf)),
+    ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
+    EXCHANGE_API_PASSPHRASE: undefined,
+  };
+  for (const account of [at.main, at.other]) serveOnly(account, readable(at.main));
+  for (let run = 0; run < 2; run++) {
+    expect((await at.run(at.main, sync, accounts)).code).not.toBe(0);
+    expect(Object.values(await at.counts())).toEqual([readable(at.main).length]);
+  }
+});
+
+test("a demo key of the same user is another ledger", async () => {
+  await using at = await house({ ...ofOneUser, isDemoKey: (name) => name === "other" });
+  await using folder = await temporaryFolder();
+  const [main, other] = at.sandbox.accounts.map(entryOf);
+  const accounts = {
+    ACCOUNTS_FILE: await writeAccounts(folder.path, [{ ...main }, { ...other, demo: true }]),
+    ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
+    EXCHANGE_API_PASSPHRASE: undefined,
+  };
+  const end = await at.run(at.main, sync, accounts);
+  expect(end.code, end.stdout).toBe(0);
+});
+
+test("where the exchange no longer tells whose key it is, the key that it told of goes on, and no new one does", async () => {
+  const told = { value: true };
+  await using at = await house({
+    wrapAnswer: (answer) => async (request) =>
+      told.value || request.path !== keyInfo.classic.path
+        ? answer(request)
+        : { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' },
+    alterCredential: (credential) => credential,
+  });
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  told.value = false;
+  const known = await at.run(at.main, sync);
+  expect(known).toMatchObject({ code: 0, stderr: expect.not.stringContaining("key is new") });
+  const refused = await at.run(at.other, sync);
+  expect(refused.stdout).toMatch(/^main: this API key was not used for account main before, /m);
+});
+
+test("a new key waits for the next run where the exchange fails to tell whose it is", async () => {
+  await using at = await house({
+    ...telling,
+    wrapAnswer: (answer) => async (request) =>
+      request.path === keyInfo.classic.path
+        ? { status: 502, headers: { "retry-after": "999" }, body: "" }
+        : answer(request),
+  });
+  expect((await at.run(at.main, sync)).code).toBe(1);
+  expect(await at.counts()).toEqual({});
+});
