@@ -76,8 +76,13 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
     report: (day: string) =>
       inTransaction(db, async (tx) => {
         const month = day.slice(0, 7);
-        return (await readMonthReport(tx, await roster(tx), { month, selection: everyLedger }))
-          .lacking;
+        return (
+          await readMonthReport(tx, await roster(tx), {
+            period: month,
+            zone: "UTC",
+            selection: everyLedger,
+          })
+        ).lacking;
       }),
     exportName: (product: string, days: { readonly from: string; readonly to: string }) =>
       inTransaction(db, async (tx) => {

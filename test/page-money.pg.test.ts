@@ -206,7 +206,7 @@ const titles: Readonly<Record<Category, string>> = {
   loan: "Other",
   unknown: "Unclassified",
 };
-const results = ["Profit", "Fees", "Funding", "Liquidations", "Other results"];
+const results = ["Profit", "Fees", "Funding", "Liquidations", "Other results", "Unclassified"];
 const ofChain = ["Rounding", "Discrepancy", "Not checked yet"];
 
 /** What bills move, by title; the result is the sum of its parts. */
@@ -268,7 +268,7 @@ const sumOf = (values: readonly bigint[]) => values.reduce((sum, value) => sum +
 
 /** The figures that are not zero, of adjacent days together. */
 function figuresOf(days: readonly Day[]): Record<string, bigint> {
-  const names = [...results, "Result", "Transfers", "Other", "Unclassified", ...ofChain];
+  const names = [...results, "Result", "Transfers", "Other", ...ofChain];
   const sums = names.map(
     (title) => [title, sumOf(days.map(({ parts }) => parts.get(title)?.value ?? 0n))] as const,
   );

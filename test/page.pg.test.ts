@@ -176,7 +176,7 @@ test("the close of a month is a file, and its closing is the balance of the mont
     `attachment; filename="counted-USDT-FUTURES-${month}.html"`,
   );
   const { rows } = await db.execute<{ balance: string }>(sql`
-    select trim_scale(balance)::text as balance
+    select to_char(round(balance, 2), 'FM999,999,999.00') as balance
     from bills
     where account = 'counted' and product_type = 'USDT-FUTURES' and coin = 'USDT'
       and balance is not null

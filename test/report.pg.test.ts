@@ -65,6 +65,12 @@ async function run(...args: string[]): Promise<string> {
 
 const reported = async (...args: string[]) =>
   JSON.parse(await run("report", "--month", "2026-03", "--format", "json", ...args));
+/** The amounts of each coin's lines, by name. */
+const figuresOf = (rollforward: readonly { coin: string; line: string; amount: string }[]) =>
+  [...Map.groupBy(rollforward, ({ coin }) => coin)].map(([coin, lines]) => ({
+    coin,
+    amounts: new Map(lines.map(({ line, amount }) => [line, amount])),
+  }));
 const csvOf = (product: string) =>
   run("export", "--format", "csv", "--account", "main", "--product", product, "--month", "2026-03");
 
@@ -114,26 +120,23 @@ test("the figures of a month are those of plain arithmetic over its exported CSV
     /^main\/USDT-FUTURES\/USDT has 1 bill of type \S+, without a category$/,
   );
   expect([isComplete, lacking]).toEqual([false, [1, 2, 3, 4].map(() => unclassified)]);
-  const [{ rollforward, digest, coverage, isReconciled }] = ledgers;
-  expect(rollforward.map(({ coin }: { coin: string }) => coin)).toEqual(["USDT"]);
-  const [figures] = rollforward;
+  const [{ rollforward, digest, coverage }] = ledgers;
+  const [figures, ...others] = figuresOf(rollforward);
+  expect([figures?.coin, others]).toEqual(["USDT", []]);
+  const amountOf = (name: string) => exactUnits(figures?.amounts.get(name) ?? "");
   const hand = byHand(await csvOf("USDT-FUTURES"));
   expect(hand.bills).toBeGreaterThan(100);
-  expect([figures.bills, digest.bills]).toEqual([hand.bills, hand.bills]);
+  expect(digest.bills).toEqual(hand.bills);
   for (const name of money) {
-    expect([name, exactUnits(figures[name])]).toEqual([name, hand.sums.get(name) ?? 0n]);
+    expect([name, amountOf(name)]).toEqual([name, hand.sums.get(name) ?? 0n]);
   }
-  expect(exactUnits(figures.opening)).toBe(hand.opening);
-  expect(exactUnits(figures.closing)).toBe(hand.closing);
+  expect(amountOf("opening")).toBe(hand.opening);
+  expect(amountOf("closing")).toBe(hand.closing);
   const all = [...money, "rounding", "difference", "unsettled"];
-  expect(all.reduce((sum, name) => sum + exactUnits(figures[name]), hand.opening)).toBe(
-    hand.closing,
-  );
-  expect(isReconciled).toBe(true);
-  expect(coverage.complete).toMatchObject([
-    { from: "2026-03-01T00:00:00Z", to: "2026-04-01T00:00:00Z" },
+  expect(all.reduce((sum, name) => sum + amountOf(name), hand.opening)).toBe(hand.closing);
+  expect(coverage).toEqual([
+    { state: "read", from: "2026-03-01T00:00:00Z", to: "2026-04-01T00:00:00Z" },
   ]);
-  expect(coverage).toMatchObject({ unread: [], lost: [] });
 });
 
 test("a digest is what its line of shell computes from the exported CSV, and of the content alone", async () => {
@@ -186,11 +189,14 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   const { isComplete, lacking, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(isComplete).toBe(false);
   const [ledger] = ledgers;
-  expect(ledger.coverage.unread).toMatchObject([
-    { from: "2026-03-20T00:00:00Z", to: "2026-03-21T00:00:00Z" },
-  ]);
-  const [figures] = ledger.rollforward;
-  expect([figures.opening, figures.closing, figures.difference].map(exactUnits)).toEqual(
+  expect(ledger.coverage).toContainEqual({
+    state: "unread",
+    from: "2026-03-20T00:00:00Z",
+    to: "2026-03-21T00:00:00Z",
+  });
+  const [figures] = figuresOf(ledger.rollforward);
+  const amountOf = (name: string) => exactUnits(figures?.amounts.get(name) ?? "");
+  expect(["opening", "closing", "difference"].map((name) => amountOf(name))).toEqual(
     ["100", "109.75", "7"].map(exactUnits),
   );
   expect(lacking).toEqual([
@@ -200,24 +206,24 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     "main/COIN-FUTURES not read 2026-03-20 00:00Z to 2026-03-21 00:00Z",
     "main/COIN-FUTURES rejected 1 row",
   ]);
-  expect(ledger.restatements).toMatchObject({
-    total: 2,
-    shown: [
-      { revision: 1, changes: [{ field: "amount", old: "2", new: "2.5" }] },
-      { revision: 2, changes: [{ field: "amount", old: "2.5", new: "2" }] },
-    ],
-  });
-  const states = ledger.breaks.shown.map(
-    ({ state, note }: { state: string; note: string | null }) => [state, note],
-  );
+  expect(ledger.counts.restatements).toBe(2);
+  expect(ledger.restatements).toMatchObject([
+    { revision: 1, changes: [{ field: "amount", old: "2", new: "2.5" }] },
+    { revision: 2, changes: [{ field: "amount", old: "2.5", new: "2" }] },
+  ]);
+  const states = ledger.breaks.map(({ state, note }: { state: string; note: string | null }) => [
+    state,
+    note,
+  ]);
   expect(states).toContainEqual(["accepted", `note: ${hostile}`]);
   expect(states).toContainEqual(["open", null]);
   for (const format of ["text", "html"]) {
     const page = await run("report", "--month", "2026-03", "--format", format);
     for (const line of [
-      "2026-03-20 00:00:00Z to 2026-03-21 00:00:00Z",
+      "2026-03-20 00:00Z to 2026-03-21 00:00Z",
       "109.75",
-      "(Ada, 20",
+      "Ada",
+      "note: ",
       ledger.digest.sha256,
     ]) {
       expect(page).toContain(line);
@@ -249,7 +255,8 @@ test("a month of which nothing was read, or that is not over, is told as that", 
   expect(before.lacking).toContain(
     "main/USDT-FUTURES not read 2025-12-01 00:00:00Z to 2026-01-01 00:00:00Z, before its history begins",
   );
-  expect(before.ledgers[0]).toMatchObject({ rollforward: [], digest: { bills: 0 } });
+  for (const ledger of before.ledgers)
+    expect(ledger).toMatchObject({ rollforward: [], digest: { bills: 0 } });
   const later = await run("report", "--month", "2999-01");
   expect(later).toContain("2999-01 is not over yet: it ends 2999-02-01T00:00:00.000Z");
 });
@@ -265,18 +272,14 @@ test("all open breaks are counted, though no more than a hundred are listed", as
       now(), now()
     from generate_series(1, 120) as n`);
   const { lacking, ledgers } = await reported("--product", "COIN-FUTURES");
-  const { open, shown } = ledgers[0].breaks;
-  expect(shown).toHaveLength(100);
-  expect(open).toBeGreaterThanOrEqual(120);
+  expect(ledgers[0].breaks).toHaveLength(100);
+  expect(ledgers[0].counts.openBreaks).toBeGreaterThanOrEqual(120);
   expect(lacking.join("\n")).toContain("main/COIN-FUTURES does not add up: 120 breaks (chain");
 });
 
 test.each([
   [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
-  [
-    ["--month", "2026-03", "--format", "htm"],
-    "argument 'htm' is invalid. Allowed choices are text, html, json.\n",
-  ],
+  [["--month", "2026-03", "--format", "htm"], "argument 'htm' is invalid."],
   [
     ["--month", "2026-03", "--account", "mian"],
     "--account mian: there is no such account, did you mean main?",

@@ -68,16 +68,16 @@ describe("the month of an account that became unified", () => {
       ),
     });
     expect(ledgers).toMatchObject([
+      { account: "fund", productType: "UTA", closedAt: null, digest: { bills: bills.length } },
       {
         account: "fund",
         productType: "USDT-FUTURES",
         closedAt: isoTime(became).replace(".000", ""),
       },
-      { account: "fund", productType: "UTA", closedAt: null, digest: { bills: bills.length } },
     ]);
-    expect(ledgers[1].productTypes).toHaveLength(6);
+    expect(ledgers[0].productTypes).toHaveLength(6);
     const spot = JSON.parse(await report("--format", "json", "--product", "UTA-SPOT"));
-    expect(spot.ledgers).toEqual([ledgers[1]]);
+    expect(spot.ledgers).toEqual([ledgers[0]]);
     for (const format of ["text", "html"]) {
       const shown = await report("--format", format);
       expect(shown).toMatch(/closed 2026-10-01T02:00:00.000Z: the account changed its kind /);
@@ -99,24 +99,27 @@ describe("the month of an account that became unified", () => {
       trading_fees: ({ movedFee }) => movedFee,
     };
     const [{ rollforward }] = ledgers;
-    expect(rollforward.map(({ coin }: { coin: string }) => coin)).toEqual([
+    expect([...new Set(rollforward.map(({ coin }: { coin: string }) => coin))]).toEqual([
       "BGB",
       "BTC",
       "USDT",
       "rTOWN",
     ]);
-    for (const figures of rollforward) {
-      const own = bills.filter(({ coin }) => coin === figures.coin);
+    for (const [coin, lines] of Map.groupBy(
+      rollforward as { coin: string; line: string; amount: string }[],
+      (one) => one.coin,
+    )) {
+      const figures = new Map(lines.map(({ line, amount }) => [line, amount]));
+      const own = bills.filter((bill) => bill.coin === coin);
       const sum = (of: (bill: UnifiedBill) => Units) =>
         own.reduce((total, bill) => total + of(bill), 0n);
       const exact = (text: string) => exactUnits(text) / 10n ** 14n;
       for (const [name, of] of Object.entries(wanted)) {
-        expect([figures.coin, name, exact(figures[name])]).toEqual([figures.coin, name, sum(of)]);
+        expect([coin, name, exact(figures.get(name) ?? "")]).toEqual([coin, name, sum(of)]);
       }
-      expect(figures.bills).toBe(own.length);
       const moved = sum((bill) => bill.movedAmount + bill.movedFee);
-      expect(exact(figures.opening)).toBe(1_000n * 10n ** 16n);
-      expect(exact(figures.closing)).toBe(1_000n * 10n ** 16n + moved);
+      expect(exact(figures.get("opening") ?? "")).toBe(1_000n * 10n ** 16n);
+      expect(exact(figures.get("closing") ?? "")).toBe(1_000n * 10n ** 16n + moved);
     }
   });
 

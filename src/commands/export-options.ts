@@ -1,7 +1,9 @@
+import { readFile } from "node:fs/promises";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import { type FormatName, isJournal } from "../export/formats.ts";
-import { dayIn, isZone, monthIn, startOfDay } from "../export/time-zone.ts";
+import { type Prices, readPrices } from "../export/prices.ts";
+import { dayIn, isZone, periodIn, startOfDay } from "../export/time-zone.ts";
 import { type Selection, selectionOf } from "../roster/roster.ts";
 import type { Which } from "./options.ts";
 
@@ -27,14 +29,25 @@ export function typedTime(option: string, text: string, zone: string): EpochMs {
   );
 }
 
-/** @throws UsageError for a text that is no month. */
-export function monthOf(text: string): string {
-  if (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(text)) return text;
-  throw new UsageError(`--month "${text}" is not a month: write 2026-10`);
+/** What was typed of a whole month or year. */
+export type PeriodWords = { readonly month?: string; readonly year?: string };
+
+/**
+ * The month or year that was typed, 2026-10 or 2026; undefined if none was.
+ * @throws UsageError for a text that is none, and for both.
+ */
+export function periodOf({ month, year }: PeriodWords): string | undefined {
+  if (month !== undefined && year !== undefined)
+    throw new UsageError("--month and --year do not go together: leave one out");
+  if (month !== undefined && !/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month))
+    throw new UsageError(`--month "${month}" is not a month: write 2026-10`);
+  if (year !== undefined && !/^\d{4}$/.test(year))
+    throw new UsageError(`--year "${year}" is not a year: write 2026`);
+  return month ?? year;
 }
 
 /** @throws UsageError for a text that is no time zone. */
-function zoneOf(text: string): string {
+export function zoneOf(text: string): string {
   // A bare offset has no summer time, so it cannot say which months an office keeps.
   if (/^[A-Za-z]/.test(text) && isZone(text)) return text;
   throw new UsageError(
@@ -42,19 +55,37 @@ function zoneOf(text: string): string {
   );
 }
 
+/** @throws UsageError for a file that cannot be read, or that is no file of prices. */
+export async function pricesOf({
+  prices: path,
+  currency,
+}: {
+  readonly prices?: string;
+  readonly currency?: string;
+}): Promise<Prices | undefined> {
+  if (path === undefined) {
+    if (currency !== undefined) throw new UsageError("--currency needs --prices and its file");
+    return undefined;
+  }
+  const text = await readFile(path, "utf8").catch((error: Error) => {
+    throw new UsageError(`--prices ${path} cannot be read (${error.message})`);
+  });
+  return readPrices(text, path, currency);
+}
+
 /** The options that were typed after `export`. */
-export type ExportWords = Which & {
-  readonly format: FormatName;
-  readonly from?: string;
-  readonly to?: string;
-  readonly month?: string;
-  readonly timeZone?: string;
-  readonly changedSince?: string;
-  /** True if the option was typed without a time. */
-  readonly continue?: string | true;
-  readonly output?: string;
-  readonly force?: boolean;
-};
+export type ExportWords = Which &
+  PeriodWords & {
+    readonly format: FormatName;
+    readonly from?: string;
+    readonly to?: string;
+    readonly timeZone?: string;
+    readonly changedSince?: string;
+    /** True if the option was typed without a time. */
+    readonly continue?: string | true;
+    readonly output?: string;
+    readonly force?: boolean;
+  };
 
 export type ExportOptions = Selection & {
   readonly format: FormatName;
@@ -79,11 +110,12 @@ export function exportOptions(words: ExportWords): ExportOptions {
   const zone = zoneOf(words.timeZone ?? "UTC");
   const timeOf = (option: string, text: string | undefined) =>
     text === undefined ? undefined : typedTime(option, text, zone);
+  const period = periodOf(words);
   const { from, to } =
-    words.month === undefined
+    period === undefined
       ? { from: timeOf("--from", words.from), to: timeOf("--to", words.to) }
-      : monthIn(monthOf(words.month), zone);
-  if (words.month !== undefined && (words.from ?? words.to) !== undefined)
+      : periodIn(period, zone);
+  if (period !== undefined && (words.from ?? words.to) !== undefined)
     throw new UsageError("--month sets the start and the end; leave out --from and --to");
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError(
@@ -108,7 +140,7 @@ function continuesOf(
     throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
   if (from === undefined)
     throw new UsageError(
-      "--continue needs --from or --month: the time at which the file before it ends",
+      "--continue needs --from, --month or --year: the time at which the file before it ends",
     );
   const dayOf = dayIn(zone);
   if (dayOf(from) === dayOf((from - 1) as EpochMs))

@@ -115,6 +115,7 @@ export const define: Define = (command, { io, config, runs }) => {
       "bills before this time, exclusive; default: the end of what was read completely",
     )
     .option("--month <month>", "a whole month, 2026-10, instead of --from and --to")
+    .option("--year <year>", "a whole year, 2026, instead of --from and --to")
     .option(
       "--time-zone <zone>",
       "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",

@@ -37,6 +37,10 @@ export const reporting = (command: Command): Command =>
 
 export const accountOption = () => new Option("--account <name...>", "these accounts only");
 export const productOption = () => new Option("--product <type...>", "these product types only");
+export const pricesOption = () =>
+  new Option("--prices <file>", "prices of coins: CSV with date,coin,price,currency");
+export const currencyOption = () =>
+  new Option("--currency <name>", "the currency, where the file of prices has several");
 export const jsonOption = () => new Option("--json", "print the result as JSON");
 
 export const formatOption = (about: string, formats: readonly string[]) =>

@@ -1,32 +1,48 @@
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { ReportableError } from "../errors.ts";
-import { jsonInterval, jsonTimeOrNull } from "../output/format.ts";
-import { digestCommand } from "../report/digest.ts";
-import type { MonthReport } from "../report/month-report.ts";
+import { ReportableError, UsageError } from "../errors.ts";
 import { readMonthReport } from "../report/read-month.ts";
-import { exportOf, reportHtml, reportText } from "../report/sections.ts";
+import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-report.ts";
 import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/reachable.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
-import { monthOf } from "./export-options.ts";
+import { type PeriodWords, periodOf, pricesOf, typedTime, zoneOf } from "./export-options.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
-import { accountOption, type Define, formatOption, productOption, type Which } from "./options.ts";
+import {
+  accountOption,
+  currencyOption,
+  type Define,
+  formatOption,
+  pricesOption,
+  productOption,
+  type Which,
+} from "./options.ts";
 import { nothingStored, openStored } from "./stored.ts";
 
-type Format = "text" | "html" | "json";
+type ReportWords = Which &
+  PeriodWords & {
+    readonly timeZone?: string;
+    readonly prices?: string;
+    readonly currency?: string;
+    readonly knownOn?: string;
+    readonly allDigits?: boolean;
+    readonly format: keyof typeof writers | "json";
+  };
+
+const writers = { text: reportText, html: reportHtml, csv: reportCsv };
 
 /**
- * `report`: a month's close. The exit code is 0 once the report is written, and the report says
- * what it lacks.
+ * `report`: a close. The exit code is 0 once the report is written, and the report says what it lacks.
  */
-async function reportCommand(
-  config: Config,
-  io: Io,
-  { month: text, format, ...which }: ReportWords,
-): Promise<ExitCode> {
-  const month = monthOf(text);
-  const selection = selectionOf(which);
+async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<ExitCode> {
+  const { format, allDigits = false } = words;
+  const period = periodOf(words);
+  if (period === undefined) throw new UsageError("which time? --month 2026-10, or --year 2026");
+  const zone = zoneOf(words.timeZone ?? "UTC");
+  const prices = await pricesOf(words);
+  const knownOn =
+    words.knownOn === undefined ? undefined : typedTime("--known-on", words.knownOn, zone);
+  const selection = selectionOf(words);
   await using stored = await openStored(config, io);
   const { db } = stored;
   if (db === undefined) throw new ReportableError(nothingStored(config));
@@ -34,56 +50,38 @@ async function reportCommand(
   const report = await withDatabaseErrors(() =>
     inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      return readMonthReport(tx, roster, { month, selection });
+      const options = { period, zone, prices, knownOn, allDigits };
+      return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
-  if (format === "json") printJson(io, jsonOf(report));
-  else print(io, format === "html" ? reportHtml(report) : reportText(report));
+  if (format === "json") printJson(io, reportJson(report));
+  else print(io, writers[format](report));
   return 0;
 }
 
-const jsonOf = ({ month, span, lacking, ledgers, ...report }: MonthReport): object => ({
-  month,
-  ...jsonInterval(span),
-  ...report,
-  isComplete: lacking.length === 0,
-  lacking,
-  ledgers: ledgers.map(({ wallet, coverage, digest, ...ledger }) => ({
-    account: wallet.account,
-    productType: wallet.productType,
-    productTypes: wallet.productTypes,
-    closedAt: jsonTimeOrNull(wallet.closedAt),
-    coverage: {
-      ...coverage,
-      complete: coverage.complete.map(jsonInterval),
-      unread: coverage.unread.map(jsonInterval),
-      lost: coverage.lost.map(jsonInterval),
-      recovered: coverage.recovered.map(jsonInterval),
-      older: coverage.older.map(jsonInterval),
-    },
-    digest: {
-      ...digest,
-      export: exportOf(wallet, month),
-      command: digestCommand("bills.csv"),
-    },
-    ...ledger,
-  })),
-});
-
 const help = `
-For each ledger, as of one moment: what was read and what proves it, opening,
-movements and closing of each coin, rejected rows, restatements, breaks, and a
-SHA-256 over the month's bills with the shell command that computes it. What is
-missing stands at the top. html is one file without scripts.`;
+What was read and what proves it, opening, movements and closing of each coin,
+the balances that the exchange itself told, contracts, restatements, breaks and
+who accepted them, and a SHA-256 over the bills with the shell command that
+computes it. What is missing stands at the top. html is one file without scripts
+and prints on A4; csv has the lines of the rollforwards.
 
-type ReportWords = Which & { readonly month: string; readonly format: Format };
+--prices FILE is CSV with the header date,coin,price,currency. Bills are valued
+by the newest price of their day or before. --known-on TIME lists what changed
+after the close was signed off; the close says the time to keep.`;
 
 export const define: Define = (report, { io, config, runs }) => {
   report
-    .requiredOption("--month <month>", "the month, in UTC: 2026-10")
+    .option("--month <month>", "the month: 2026-10")
+    .option("--year <year>", "or the year: 2026")
+    .option("--time-zone <zone>", "the zone of its days: Europe/Berlin; default: UTC")
     .addOption(accountOption())
     .addOption(productOption())
-    .addOption(formatOption("how it is written", ["text", "html", "json"]).default("text"))
+    .addOption(pricesOption())
+    .addOption(currencyOption())
+    .option("--known-on <time>", "list what changed since it was signed off then")
+    .option("--all-digits", "show amounts with all their digits")
+    .addOption(formatOption("how it is written", [...Object.keys(writers), "json"]).default("text"))
     .addHelpText("after", help)
     .action(runs((words: ReportWords) => reportCommand(config(), io, words)));
 };

@@ -1,23 +1,25 @@
-/** The causes of a balance's change, in the order of all reports: columns of analytics.daily_rollforward. */
+import type { Category } from "../contract/business-types.ts";
+
+/** The causes of a balance's change, in the order of all reports: columns of analytics.daily_rollforward. What is a result comes first. */
 export const movements = [
   ["realised_pnl", "realised profit and loss"],
   ["trading_fees", "trading fees"],
   ["fee_rebates", "fee rebates"],
+  ["fees", "fees in rows of their own"],
   ["funding_received", "funding received"],
   ["funding_paid", "funding paid"],
   ["liquidation", "liquidation"],
-  ["transfers_in", "transfers in"],
-  ["transfers_out", "transfers out"],
+  ["delivery", "delivery"],
   ["bonus", "bonus"],
   ["copy", "copy trading"],
-  ["delivery", "delivery"],
-  ["margin", "margin moves"],
   ["interest", "interest"],
+  ["unmapped", "unclassified"],
+  ["transfers_in", "transfers in"],
+  ["transfers_out", "transfers out"],
+  ["margin", "margin moves"],
   ["conversion", "conversion"],
   ["spot", "coins bought and sold"],
   ["loan", "loans borrowed and repaid"],
-  ["fees", "fees in rows of their own"],
-  ["unmapped", "unmapped types"],
   ["closed_out", "closed, left behind"],
   ["rounding", "rounding"],
   ["difference", "unexplained"],
@@ -25,3 +27,18 @@ export const movements = [
 ] as const;
 
 export type Movement = (typeof movements)[number][0];
+
+/** The columns of an amount that came in and of one that went out, where they are not the category's name. */
+const columns: Readonly<Partial<Record<Category, readonly [Movement, Movement]>>> = {
+  trade: ["realised_pnl", "realised_pnl"],
+  funding: ["funding_received", "funding_paid"],
+  transfer: ["transfers_in", "transfers_out"],
+  unknown: ["unmapped", "unmapped"],
+};
+
+/** The column of an amount, as src/sql/days/chain_days.sql has it. */
+export const movementOf = (category: Category, isGain: boolean): Movement =>
+  columns[category]?.[isGain ? 0 : 1] ?? (category as Movement);
+
+export const feeMovementOf = (isGain: boolean): Movement =>
+  isGain ? "fee_rebates" : "trading_fees";

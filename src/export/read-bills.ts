@@ -10,7 +10,7 @@ import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
-import { billTextColumns } from "../ledger/bill-rows.ts";
+import { billTextColumns, contentList } from "../ledger/bill-rows.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, type Closing, type ExportedBill, knownCategory } from "./exported-bill.ts";
 
@@ -41,6 +41,8 @@ export type BillSelection = {
   readonly ends?: readonly (Stream & { readonly to: EpochMs })[] | undefined;
   /** Only bills whose content was stored at or after this time of the database's clock. */
   readonly changedSince?: EpochMs | undefined;
+  /** The bills as they were stored at this time of the database's clock. */
+  readonly knownOn?: EpochMs | undefined;
 };
 
 // So many bills are 2 MB of text.
@@ -103,7 +105,7 @@ const declareCursor = (selection: BillSelection, account: string | undefined): S
     business_types.category,
     ${moves.amount}::text as "walletAmount",
     ${moves.fee}::text as "walletFee"
-  from bills
+  from ${selection.knownOn === undefined ? sql`bills` : storedAt(selection.knownOn)}
   ${joinRules("bills", account)}
   ${joinOrder("bills", account)}
   where ${isSelected(selection)}
@@ -111,6 +113,16 @@ const declareCursor = (selection: BillSelection, account: string | undefined): S
     bills.account,
     ${walletOf("bills.product_type")},
     ${chainOrder("bills")}`;
+
+function storedAt(time: EpochMs): SQL {
+  const columns = sql`account, product_type, bill_id, ${contentList}, ingested_at`;
+  const at = sql`${isoTime(time)}::timestamptz`;
+  return sql`(
+    select ${columns} from bills where ingested_at <= ${at}
+    union all
+    select ${columns} from bill_revisions where ingested_at <= ${at} and replaced_at > ${at}
+  ) as bills`;
+}
 
 /** The condition on rows of `bills`. */
 export function isSelected(selection: BillSelection): SQL {

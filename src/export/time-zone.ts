@@ -29,13 +29,15 @@ export function dayIn(zone: string): DayOf {
 export const startOfDay = (date: string, zone: string): EpochMs =>
   startOf(Temporal.PlainDate.from(date), zone);
 
-/** @param month 2026-10 */
-export function monthIn(
-  month: string,
+/** @param period a month or a year: 2026-10 or 2026 */
+export function periodIn(
+  period: string,
   zone: string,
 ): { readonly from: EpochMs; readonly to: EpochMs } {
-  const first = Temporal.PlainYearMonth.from(month).toPlainDate({ day: 1 });
-  return { from: startOf(first, zone), to: startOf(first.add({ months: 1 }), zone) };
+  const isYear = period.length === 4;
+  const first = Temporal.PlainDate.from(`${period}${isYear ? "-01" : ""}-01`);
+  const next = first.add(isYear ? { years: 1 } : { months: 1 });
+  return { from: startOf(first, zone), to: startOf(next, zone) };
 }
 
 export function isZone(zone: string): boolean {

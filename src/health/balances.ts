@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
@@ -9,7 +9,7 @@ import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
 import { select } from "./select.ts";
 
-/** The newest balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
+/** A balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
 export type ToldBalance = {
   readonly account: string;
   /** The wallet; "UTA" in a unified account. */
@@ -19,18 +19,20 @@ export type ToldBalance = {
   /** What follows from the bills. */
   readonly expected: string;
   readonly differs: boolean;
-  /** The exchange's time when it was told last. */
+  /** The exchange's time when it was told last, or the time that was asked about, if it was held then. */
   readonly toldAt: EpochMs;
 };
 
-/** @param since leaves out what was told before. */
+/** The newest ones. @param since instead the first ones that were held at that time or later. */
 export function readToldBalances(
   db: Queryable,
   accounts: readonly string[] | undefined,
   since?: EpochMs,
 ): Promise<readonly ToldBalance[]> {
   return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Omit<ToldBalance, "toldAt"> & { told_at: string }>(sql`
+    const { rows } = await db.execute<
+      Omit<ToldBalance, "toldAt"> & Record<"taken_at" | "held_until", string>
+    >(sql`
       select
         account,
         product_type as ledger,
@@ -38,12 +40,15 @@ export function readToldBalances(
         balance::text,
         expected::text,
         differs,
-        ${msOf(sql`held_until`)} as told_at
-      from ${comparedBalances(accounts)}
+        ${msOf(sql`taken_at`)} as taken_at,
+        ${msOf(sql`held_until`)} as held_until
+      from ${comparedBalances(accounts, since)}
       order by account, ledger, coin`);
-    return rows
-      .map(({ told_at, ...row }) => ({ ...row, toldAt: timeFrom(told_at) }))
-      .filter(({ toldAt }) => since === undefined || toldAt >= since);
+    return rows.map(({ taken_at, held_until, ...row }) => ({
+      ...row,
+      toldAt:
+        since === undefined ? timeFrom(held_until) : epochMs(Math.max(timeFrom(taken_at), since)),
+    }));
   });
 }
 

@@ -171,8 +171,14 @@ async function balanceAt(
   return rows[0]?.expected ?? null;
 }
 
-/** The newest balance of each wallet and coin that was compared, with whether it differs, as `compared`. */
-export const comparedBalances = (accounts: readonly string[] | undefined): SQL => sql`(
+/**
+ * The newest balance of each wallet and coin that was compared, with whether it differs, as `compared`.
+ * @param since then the first one that was held at that time or later.
+ */
+export const comparedBalances = (
+  accounts: readonly string[] | undefined,
+  since?: EpochMs,
+): SQL => sql`(
       select distinct on (account, product_type, coin)
         account,
         product_type,
@@ -186,5 +192,6 @@ export const comparedBalances = (accounts: readonly string[] | undefined): SQL =
       from wallet_balances
       where expected is not null
         and ${isOneOf(accounts)}
-      order by account, product_type, coin, taken_at desc
+        and ${since === undefined ? sql`true` : sql`held_until >= ${timeOf(since)}`}
+      order by account, product_type, coin, taken_at ${since === undefined ? sql`desc` : sql`asc`}
     ) as compared`;

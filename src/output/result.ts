@@ -19,6 +19,8 @@ type Kinds = {
   text: string;
   /** A decimal, which never passes through a number. */
   amount: string;
+  /** A decimal, and its digits for people, which may be rounded. */
+  money: { readonly exact: string; readonly shown: string };
   count: number;
   /** From 0 to 1. */
   share: number;
@@ -41,6 +43,7 @@ const kinds: {
 } = {
   text: { text: String, json: asItIs },
   amount: { text: String, json: asItIs, isRight: true },
+  money: { text: ({ shown }) => shown, json: ({ exact }) => exact, isRight: true },
   count: { text: formatCount, json: asItIs, isRight: true },
   // Cut, not rounded: 100 % is the whole.
   share: {

@@ -25,8 +25,12 @@ export const movement = (decimal: string, style: AmountStyle): Html =>
   isZero(decimal) ? none : figure(decimal, style, "+");
 
 /** The value is exact, whatever is shown. */
-const figure = (decimal: string, { coin, isExact }: AmountStyle, plus: string): Html =>
-  html`<data value="${decimal}">${isExact ? allDigits(decimal, plus) : rounded(decimal, placesOf(coin), plus)}</data>`;
+const figure = (decimal: string, style: AmountStyle, plus: string): Html =>
+  html`<data value="${decimal}">${digitsOf(decimal, style, plus)}</data>`;
+
+/** A number as it is read: grouped, with the coin's usual places or with all. */
+export const digitsOf = (decimal: string, { coin, isExact }: AmountStyle, plus = ""): string =>
+  isExact ? allDigits(decimal, plus) : rounded(decimal, placesOf(coin), plus);
 
 /** A number with all its digits, grouped, and with a plus where one is given. */
 export const allDigits = (decimal: string, plus = ""): string => signed(decimal, decimal, plus);
@@ -51,11 +55,14 @@ export const percentage = (ratio: string): string => {
 
 const dollarCoins = new Set(["USD", "USDT", "USDC", "USDE", "USDS", "DAI", "FDUSD", "TUSD"]);
 
+/** Whether a coin is worth about a dollar; a demo coin counts as the one that it is named after. */
+export const isDollarCoin = (coin: string): boolean =>
+  dollarCoins.has(coin) || dollarCoins.has(coin.replace(/^S/, ""));
+
 /** How many places a coin is usually written with. A demo coin's name is the coin's with an S before it. */
 export function placesOf(coin: string): number {
-  const names = [coin, coin.replace(/^S/, "")];
-  if (names.some((name) => dollarCoins.has(name))) return 2;
-  return names.some((name) => name === "BTC" || name === "ETH") ? 6 : 4;
+  if (isDollarCoin(coin)) return 2;
+  return ["BTC", "ETH", "SBTC", "SETH"].includes(coin) ? 6 : 4;
 }
 
 /** Rounds to exactly this many places, halves away from zero. */

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type Category, categories } from "../contract/business-types.ts";
+import type { Category } from "../contract/business-types.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 
 /*
@@ -45,6 +45,8 @@ const ofBills = {
     columns: ["bonus", "copy", "delivery", "interest"],
     categories: ["bonus", "copy", "delivery", "interest"],
   },
+  /** Types that nobody put into a category: a result, until somebody says otherwise. */
+  unclassified: { title: "Unclassified", columns: ["unmapped"], categories: ["unknown"] },
   transfers: {
     title: "Transfers",
     columns: ["transfers_in", "transfers_out"],
@@ -57,8 +59,7 @@ const ofBills = {
   },
 } as const satisfies Readonly<Record<string, PieceOfBills>>;
 
-const resultNames = ["profit", "fees", "funding", "liquidations", "gains"] as const;
-const named: readonly Category[] = Object.values(ofBills).flatMap((piece) => [...piece.categories]);
+const resultNames = ["profit", "fees", "funding", "liquidations", "gains", "unclassified"] as const;
 
 const ofChain = {
   rounding: { title: "Rounding", columns: ["rounding"], ofBill: "rounding" },
@@ -84,12 +85,6 @@ export const pieces = {
   ...ofBills,
   /** What is earned or lost. All other pieces only move coins from one place to another. */
   result: { title: "Result", ...union(resultNames), hasFees: true },
-  /** Types that nobody put into a category, and categories that have no piece. */
-  unclassified: {
-    title: "Unclassified",
-    columns: ["unmapped"],
-    categories: categories.filter((category) => !named.includes(category)),
-  },
   ...ofChain,
 } as const satisfies Readonly<Record<string, PieceOfBills | PieceOfChain>>;
 
@@ -104,7 +99,6 @@ export const resultParts: readonly PieceName[] = resultNames;
 export const movements: readonly PieceName[] = [
   "transfers",
   "other",
-  "unclassified",
   "rounding",
   "discrepancy",
   "unsettled",
@@ -127,9 +121,5 @@ export function partOfBill(name: PieceName): SQL {
   const piece: PieceOfBills | PieceOfChain = pieces[name];
   if ("ofBill" in piece) return sql.raw(piece.ofBill ?? "0");
   const { categories: own, hasFees } = piece;
-  const isOwn =
-    name === "unclassified"
-      ? sql`category <> all(${textArray(named)}::text[])`
-      : sql`category = any(${textArray(own)}::text[])`;
-  return sql`case when ${isOwn} then wallet_amount else 0 end${hasFees ? sql` + wallet_fee` : sql``}`;
+  return sql`case when category = any(${textArray(own)}::text[]) then wallet_amount else 0 end${hasFees ? sql` + wallet_fee` : sql``}`;
 }

@@ -1,20 +1,13 @@
-import type { Movement } from "../export/movements.ts";
+import type { EpochMs } from "../contract/time.ts";
+import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { ToldBalance } from "../health/balances.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
+import type { CoinFigures } from "./figures.ts";
 
 /** The first items of a list, and the length of the whole list. */
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
-
-/** Opening, movements and closing of one coin. Decimals are text. */
-export type Rollforward = Readonly<Record<Movement, string>> & {
-  readonly coin: string;
-  readonly bills: number;
-  /** Null where no bill of the ledger shows a balance. */
-  readonly opening: string | null;
-  readonly closing: string | null;
-};
 
 export type Coverage = {
   /** The month's time that was read to its end, that was not, and that is lost. */
@@ -60,6 +53,21 @@ export type ReportedBreak = {
   readonly acceptedAt: string | null;
 };
 
+/** Bills of one kind and category that changed after a time: what they moved more than before. */
+export type Change = {
+  readonly kind: "late" | "restated" | "recovered";
+  readonly category: string;
+  readonly coin: string;
+  readonly bills: number;
+  readonly difference: string;
+  /** The database's time of the first and of the last change. */
+  readonly since: string;
+  readonly until: string;
+};
+
+/** A balance that the exchange told, beside the one that follows from the bills at the period's start or end. */
+export type Confirmation = ToldBalance & { readonly of: "opening" | "closing" };
+
 /** Open ones come first, so that the first of a long list may hide how many are open. */
 export type ListedBreaks = Listed<ReportedBreak> & { readonly open: number };
 
@@ -68,20 +76,29 @@ export type LedgerMonth = {
   readonly coverage: Coverage;
   /** The oldest of the chains' last checks; null if no chain was checked. */
   readonly reconciledAt: string | null;
-  /** Whether reconcile has checked every bill of the month. */
-  readonly isReconciled: boolean;
-  readonly rollforward: readonly Rollforward[];
-  /** What the exchange told of the wallet at the end of the month or later, last. */
-  readonly told: readonly ToldBalance[];
+  readonly figures: readonly CoinFigures[];
+  readonly confirmations: readonly Confirmation[];
   readonly digest: Digest;
+  /** What changed after the period was signed off, and the digest of what was stored then. */
+  readonly changes: readonly Change[];
+  readonly digestThen: Digest | undefined;
   readonly rejected: Listed<Rejected>;
   readonly restatements: Listed<Restatement>;
   readonly breaks: ListedBreaks;
 };
 
-export type MonthReport = {
-  /** A month of UTC: 2026-10. */
-  readonly month: string;
+/** What is reported, and how. */
+export type ReportOptions = {
+  /** A month or a year: 2026-10 or 2026. */
+  readonly period: string;
+  readonly zone: string;
+  readonly prices?: Prices | undefined;
+  /** When the period was signed off: what changed since is listed. */
+  readonly knownOn?: EpochMs | undefined;
+  readonly allDigits?: boolean;
+};
+
+export type MonthReport = ReportOptions & {
   readonly span: Interval;
   readonly generatedAt: string;
   readonly versions: {
@@ -94,7 +111,8 @@ export type MonthReport = {
    * A sentence for each thing that the figures lack or that is not settled. Empty if there is none.
    */
   readonly lacking: readonly string[];
-  /** What of the month was accepted and is settled, in words: differences by coin, lost time. */
+  /** What of the period was accepted and is settled, in words: differences by coin, lost time. */
   readonly accepted: readonly string[];
+  /** Real money before demo, the largest first. */
   readonly ledgers: readonly LedgerMonth[];
 };

@@ -3,14 +3,16 @@ import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { type Movement, movements } from "../export/movements.ts";
+import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { readBills } from "../export/read-bills.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
 import { readKnownTime } from "../ledger/known-time.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { digestOf } from "./digest.ts";
+import { readFigures, Tallies, type Valuation } from "./figures.ts";
 import type {
+  Change,
   Coverage,
   LedgerMonth,
   Listed,
@@ -18,32 +20,42 @@ import type {
   Rejected,
   ReportedBreak,
   Restatement,
-  Rollforward,
 } from "./month-report.ts";
 
 // A person reads one page; the tables have the rest.
 const shownMax = 100;
 
-/** A ledger's month, in one snapshot. */
+type Reading = {
+  readonly span: Interval;
+  readonly valuation: Valuation | undefined;
+  readonly knownOn: EpochMs | undefined;
+};
+
+/** A ledger's period, in one snapshot. */
 export async function readLedgerMonth(
   tx: Transaction,
-  known: ReportedWallet,
-  span: Interval,
-): Promise<Omit<LedgerMonth, "isReconciled" | "told">> {
-  const { account, productTypes, closedAt } = known;
+  stored: ReportedWallet,
+  { span, valuation, knownOn }: Reading,
+): Promise<Omit<LedgerMonth, "confirmations">> {
+  const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;
-  const wallet = { ...known, closedAt: isClosed ? closedAt : undefined };
+  const wallet = { ...stored, closedAt: isClosed ? closedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
   const restatements = await readRestatements(tx, wallet, span);
+  // Demo coins have the names of others, and no price.
+  const worth = wallet.isDemo ? undefined : valuation;
+  const tallies = new Tallies(worth);
+  const digest = await digestOf(tallies.counting(readBills(tx, selection)));
   return {
-    wallet,
+    ...{ wallet, digest, restatements },
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
-    rollforward: await readRollforward(tx, wallet, span.from),
-    digest: await digestOf(readBills(tx, selection)),
+    figures: await readFigures(tx, wallet, span, { tallies, valuation: worth }),
+    changes: knownOn === undefined ? [] : await readChanges(tx, wallet, span, knownOn),
+    digestThen:
+      knownOn === undefined ? undefined : await digestOf(readBills(tx, { ...selection, knownOn })),
     rejected: await readRejected(tx, wallet),
-    restatements,
     breaks: await readBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
@@ -51,10 +63,6 @@ export async function readLedgerMonth(
 /** Selects rows by the bills' own product types. */
 const isOf = ({ account, productTypes }: ReportedWallet): SQL =>
   sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
-
-/** Selects rows that are stored under the wallet's name. */
-const isOfWallet = ({ account, productType }: ReportedWallet): SQL =>
-  sql`account = ${account} and product_type = ${productType}`;
 
 const isWithin = (column: SQL, { from, to }: Interval): SQL =>
   sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
@@ -102,30 +110,61 @@ async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promis
   return rows[0]?.reconciled_at ?? null;
 }
 
-async function readRollforward(
+/**
+ * What bills of the period moved since a time more than what was stored of them then. A bill that was first stored later is
+ * late, or recovered; of a restated one, the revision of that time is taken off.
+ */
+async function readChanges(
   tx: Transaction,
   wallet: ReportedWallet,
-  from: EpochMs,
-): Promise<readonly Rollforward[]> {
-  const columns = sql.raw(movements.map(([name]) => `${name}::text`).join(",\n      "));
-  const { rows } = await tx.execute<
-    Record<Movement, string> & {
-      coin: string;
-      bills: string;
-      opening: string | null;
-      closing: string | null;
-    }
-  >(sql`
+  span: Interval,
+  knownOn: EpochMs,
+): Promise<readonly Change[]> {
+  const at = sql`${isoTime(knownOn)}::timestamptz`;
+  const columns = sql.raw(
+    "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
+  );
+  const moves = walletMoves("contents");
+  const { rows } = await tx.execute<Change & { readonly bills: string }>(sql`
     select
+      case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
+      category,
       coin,
-      bills,
-      opening::text,
-      reported_closing::text as closing,
-      ${columns}
-    from analytics.monthly_rollforward
-    where ${isOfWallet(wallet)}
-      and month = ${isoTime(from).slice(0, 10)}::date
-    order by coin`);
+      count(*) as bills,
+      sum(moved)::text as difference,
+      ${timeText(sql`min(changed_at)`)} as since,
+      ${timeText(sql`max(changed_at)`)} as until
+    from (
+      select
+        contents.product_type,
+        contents.bill_id,
+        contents.coin,
+        coalesce(business_types.category, 'unknown') as category,
+        bool_or(bool_or(is_then)) over (
+          partition by contents.product_type, contents.bill_id
+        ) as is_restated,
+        bool_or(contents.source = 'tax') as is_recovered,
+        sum((case when is_then then -1 else 1 end) * (${moves.amount} + ${moves.fee})) as moved,
+        max(changed_at) as changed_at
+      from (
+        select ${columns}, false as is_then, ingested_at as changed_at
+        from bills
+        where ${isOf(wallet)}
+          and ${isWithin(sql`c_time`, span)}
+          and ingested_at > ${at}
+        union all
+        select ${columns}, true, replaced_at
+        from bill_revisions
+        where ${isOf(wallet)}
+          and ${isWithin(sql`c_time`, span)}
+          and ingested_at <= ${at}
+          and replaced_at > ${at}
+      ) as contents
+      ${joinRules("contents", wallet.account)}
+      group by contents.product_type, contents.bill_id, contents.coin, 4
+    ) as changed
+    group by 1, category, coin
+    order by 1, category, coin`);
   return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
 }
 

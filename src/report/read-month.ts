@@ -4,8 +4,10 @@ import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { decimalText, zero } from "../export/decimal.ts";
+import type { Prices } from "../export/prices.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
-import { monthIn } from "../export/time-zone.ts";
+import { dayIn, periodIn } from "../export/time-zone.ts";
 import { readToldBalances } from "../health/balances.ts";
 import { readAccepted, readFindings } from "../health/findings.ts";
 import { type Finding, isOfBills, sentenceOf } from "../health/kinds.ts";
@@ -14,46 +16,44 @@ import { acceptedParts } from "../health/verdict.ts";
 import { formatInterval } from "../output/format.ts";
 import { streamName } from "../output/stream-names.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
+import type { Interval } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
-import type { LedgerMonth, MonthReport } from "./month-report.ts";
+import { Valuation } from "./figures.ts";
+import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 
 /**
- * The month of the selected ledgers, as stored at one moment.
+ * The month or year of the selected ledgers, as stored at one moment.
  * @param roster all ledgers of the selected accounts.
- * @param month `2026-10`, in UTC.
  */
 export async function readMonthReport(
   tx: Transaction,
   roster: readonly RosterLedger[],
-  { month, selection }: { readonly month: string; readonly selection: Selection },
+  { selection, ...options }: ReportOptions & { readonly selection: Selection },
 ): Promise<MonthReport> {
+  const { period, zone, prices, knownOn } = options;
   const scope = { ...selection, roster };
   const wallets = await readReportedWallets(
     tx,
     roster.filter(({ isStored }) => isStored),
     (stream) => isSelected(selection, stream),
   );
-  const span = monthIn(month, "UTC");
+  const span = periodIn(period, zone);
   const { generatedAt, ...versions } = await readVersions(tx);
   const isOver = generatedAt >= isoTime(span.to);
   const now = await readExchangeTime(tx, scope.accounts);
   // Of a month, any unread time is a lack.
   const limits = { ...usualLimits, maxAgeMs: 0 };
   const findings = await readFindings(tx, { ...scope, span, now, limits });
-  const isUnchecked = ({ account, productType }: LedgerMonth["wallet"]) =>
-    findings.some(
-      (one) => one.kind === "unchecked" && one.account === account && one.ledger === productType,
-    );
-  const told = await readToldBalances(tx, scope.accounts, span.to);
+  const valuation = prices && new Valuation(prices, dayIn(zone));
+  const confirmations = await readConfirmations(tx, scope.accounts, span);
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets)
     ledgers.push({
-      ...(await readLedgerMonth(tx, wallet, span)),
-      told: told.filter(
+      ...(await readLedgerMonth(tx, wallet, { span, valuation, knownOn })),
+      confirmations: confirmations.filter(
         ({ account, ledger }) => account === wallet.account && ledger === wallet.productType,
       ),
-      isReconciled: !isUnchecked(wallet),
     });
   const isRestated = ({ account, ledger }: Finding) =>
     ledgers.some(
@@ -63,12 +63,10 @@ export async function readMonthReport(
   const isOfMonth = (finding: Finding) =>
     isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
   return {
-    month,
-    span,
-    generatedAt,
-    versions,
+    ...options,
+    ...{ span, generatedAt, versions },
     lacking: [
-      ...(isOver ? [] : [`${month} is not over yet: it ends ${isoTime(span.to)}`]),
+      ...(isOver ? [] : [`${period} is not over yet: it ends ${isoTime(span.to)}`]),
       ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),
       ...ledgers.flatMap(({ wallet, coverage }) =>
         coverage.older.map(
@@ -77,18 +75,51 @@ export async function readMonthReport(
         ),
       ),
       ...findings.filter(isOfMonth).map((finding) => sentenceOf(finding, now)),
-      ...ledgers.flatMap(({ wallet, rollforward }) =>
-        rollforward
+      ...ledgers.flatMap(({ wallet, figures }) =>
+        figures
           .filter(({ opening }) => opening === null)
           .map(
             ({ coin }) =>
               `${streamName(wallet)} ${coin}: no bill shows a balance, so none is known`,
           ),
       ),
+      ...(valuation === undefined
+        ? []
+        : [...valuation.missing].map(missingPrice(valuation.prices))),
     ],
     accepted: acceptedParts(await readAccepted(tx, { ...scope, span })),
-    ledgers,
+    ledgers: ledgers.toSorted(
+      (a, b) =>
+        Number(a.wallet.isDemo) - Number(b.wallet.isDemo) ||
+        worthOf(b) - worthOf(a) ||
+        b.digest.bills - a.digest.bills,
+    ),
   };
+}
+
+/** What a ledger holds in the chosen currency. For an order, floats will do. */
+const worthOf = ({ figures }: LedgerMonth): number =>
+  figures.reduce((sum, { closing }) => sum + Number(decimalText(closing?.value ?? zero)), 0);
+
+const missingPrice =
+  (file: Prices) =>
+  ([coin, day]: readonly [string, string]): string =>
+    `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},1.00,${file.currency}`;
+
+/** The balances that the exchange told first at the period's start or later, and at its end or later. */
+async function readConfirmations(
+  tx: Transaction,
+  accounts: readonly string[] | undefined,
+  span: Interval,
+): Promise<readonly Confirmation[]> {
+  const opening = await readToldBalances(tx, accounts, span.from);
+  const closing = await readToldBalances(tx, accounts, span.to);
+  return [
+    ...opening
+      .filter(({ toldAt }) => toldAt < span.to)
+      .map((told) => ({ ...told, of: "opening" as const })),
+    ...closing.map((told) => ({ ...told, of: "closing" as const })),
+  ];
 }
 
 async function readVersions(tx: Transaction) {

@@ -19,7 +19,7 @@ import {
 } from "../page/selection.ts";
 import { readWallets } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
-import { reportHtml } from "../report/sections.ts";
+import { reportHtml } from "../report/write-report.ts";
 import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
@@ -71,7 +71,7 @@ async function sendClose(
     const month = to.slice(0, 7);
     const productTypes = productTypesOf(selection) as readonly ProductType[];
     const report = await readMonthReport(tx, await readRoster(tx, [account]), {
-      ...{ month, selection: { accounts: [account], productTypes } },
+      ...{ period: month, zone: "UTC", selection: { accounts: [account], productTypes } },
     });
     return { name: fileName([account, product, month], "html"), text: reportHtml(report) };
   });

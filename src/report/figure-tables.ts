@@ -1,0 +1,242 @@
+import { type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
+import { movements } from "../export/movements.ts";
+import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { formatCount } from "../output/format.ts";
+import { type Columns, type Table, table } from "../output/result.ts";
+import { streamName } from "../output/stream-names.ts";
+import { digitsOf } from "../page/format.ts";
+import { type PieceName, pieces } from "../page/pieces.ts";
+import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
+import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
+
+// The tables of the report that have figures. Each column is declared once, for people and for programs.
+
+type Money = { readonly exact: string; readonly shown: string };
+
+/** Digits for people, with a hyphen as minus, which a spreadsheet reads. */
+export const money = (
+  decimal: Decimal | undefined,
+  coin: string,
+  isExact = false,
+): Money | undefined =>
+  decimal && {
+    exact: decimalText(decimal),
+    shown: digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
+  };
+
+// A currency has cents, as dollars have.
+export const inCents = (decimal: Decimal | undefined, isExact = false) =>
+  money(decimal, "USD", isExact);
+
+export const forPrograms = (rows: Table): Table => ({ ...rows, cells: [] });
+
+export const nameOf = ({ wallet }: LedgerMonth): string =>
+  `${streamName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
+/** The lines of the statement: opening, what moved it, and closing, each with what it was worth. */
+type Line = {
+  readonly line: string;
+  readonly title: string;
+  readonly amount: Decimal | undefined;
+  readonly value: Decimal | undefined;
+};
+
+export const isResult = (name: string): boolean =>
+  (pieces.result.columns as readonly string[]).includes(name);
+
+export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
+  sumOf(moved, pieces.result.columns);
+
+function linesOf(figures: CoinFigures): readonly Line[] {
+  const { opening, moved, closing } = figures;
+  const line = (name: string, title: string, sum: Sum | null): Line => ({
+    ...{ line: name, title },
+    ...{ amount: sum?.amount, value: sum?.value },
+  });
+  const moves = movements.map(([name, title]) => ({
+    name,
+    shown: line(name, title, sumOf(moved, [name])),
+  }));
+  const known = opening && plus(opening, [...moved.values()].reduce(plus));
+  const change =
+    known?.value &&
+    closing?.value &&
+    plus(
+      { ...closing, amount: zero },
+      {
+        amount: zero,
+        value: negate(known.value),
+      },
+    ).value;
+  return [
+    line("opening", "opening", opening),
+    ...moves.filter(({ name }) => isResult(name)).map(({ shown }) => shown),
+    line("result", "net result", resultOf(figures)),
+    ...moves.filter(({ name }) => !isResult(name)).map(({ shown }) => shown),
+    { line: "price_change", title: "change of prices", amount: undefined, value: change },
+    line("closing", "closing", closing),
+  ];
+}
+
+export const isShown = ({ bills, opening, closing }: CoinFigures): boolean =>
+  bills > 0 || ![opening, closing].every((sum) => sum !== null && isZero(sum.amount));
+
+type LineRow = Line & {
+  readonly coin: string;
+  readonly wallet: ReportedWallet;
+  readonly currency: string | undefined;
+};
+
+export const lineRows = (
+  ledgers: readonly LedgerMonth[],
+  { prices }: MonthReport,
+): readonly LineRow[] =>
+  ledgers.flatMap(({ wallet, figures }) =>
+    figures.filter(isShown).flatMap((coin) =>
+      linesOf(coin)
+        .filter(({ line }) => line !== "price_change" || prices !== undefined)
+        .map((line) => ({ ...line, coin: coin.coin, wallet, currency: prices?.currency })),
+    ),
+  );
+
+/** A line a row: of the CSV, and of JSON. */
+export const lineColumns: Columns<LineRow> = {
+  account: { kind: "text", of: ({ wallet }) => wallet.account },
+  productType: { kind: "text", of: ({ wallet }) => wallet.productType },
+  isDemo: { kind: "value", of: ({ wallet }) => wallet.isDemo },
+  coin: { kind: "text", of: ({ coin }) => coin },
+  line: { kind: "text", of: ({ line }) => line },
+  title: { kind: "text", of: ({ title }) => title },
+  amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },
+  currency: { kind: "text", of: ({ currency }) => currency },
+  value: { kind: "amount", of: ({ value }) => value && decimalText(value) },
+};
+
+/** For people: a column a coin, a row a line; those that are zero everywhere are left out. */
+export function rollforwardTable(
+  coins: readonly CoinFigures[],
+  { allDigits, prices }: ReportOptions,
+): Table {
+  const all = coins.map((figures) => ({ coin: figures.coin, lines: linesOf(figures) }));
+  const places = linesOf(coins[0] ?? nothing).map((line, place) => ({ ...line, place }));
+  type Row = (typeof places)[number];
+  const isKept = ({ line, place }: Row) =>
+    ["opening", "result", "closing"].includes(line) ||
+    all.some(({ lines }) =>
+      [lines[place]?.amount, lines[place]?.value].some((sum) => sum && !isZero(sum)),
+    );
+  const columns: Columns<Row> = {
+    movement: { kind: "text", title: "rollforward", of: ({ title }) => title },
+    ...Object.fromEntries(
+      all.flatMap(({ coin, lines }) => [
+        [
+          `coin ${coin}`,
+          {
+            ...{ kind: "money" as const, title: coin },
+            of: ({ place }: Row) => money(lines[place]?.amount, coin, allDigits),
+          },
+        ],
+        ...(prices === undefined || coin === prices.currency
+          ? []
+          : [
+              [
+                `value ${coin}`,
+                {
+                  ...{ kind: "money" as const, title: `${coin} in ${prices.currency}` },
+                  of: ({ place }: Row) => inCents(lines[place]?.value, allDigits),
+                },
+              ] as const,
+            ]),
+      ]),
+    ),
+  };
+  return table("", columns, coins.length === 0 ? [] : places.filter(isKept));
+}
+
+const nothing: CoinFigures = {
+  ...{ coin: "", bills: 0, opening: null, closing: null },
+  ...{ moved: new Map(), contracts: new Map() },
+};
+
+type ConfirmedRow = Confirmation & { readonly byBills: Decimal | undefined };
+
+export const confirmedRows = ({ confirmations, figures }: LedgerMonth): readonly ConfirmedRow[] =>
+  confirmations.flatMap((told) => {
+    const coin = figures.find((one) => one.coin === told.coin);
+    return coin === undefined || !isShown(coin)
+      ? []
+      : [{ ...told, byBills: coin[told.of]?.amount }];
+  });
+
+export const confirmedColumns = ({ allDigits }: ReportOptions): Columns<ConfirmedRow> => ({
+  balance: { kind: "text", title: "exchange's own balance", of: (told) => told.of },
+  coin: { kind: "text", of: ({ coin }) => coin },
+  byBills: {
+    kind: "money",
+    title: "by the bills",
+    of: (row) => money(row.byBills, row.coin, allDigits),
+  },
+  readAt: { kind: "time", title: "read", of: ({ toldAt }) => toldAt },
+  exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
+  expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
+  differs: { kind: "value", title: "", of: ({ differs }) => differs },
+});
+
+// A page has room for so many; JSON has all.
+const contractsMax = 12;
+
+type Contract = Pick<CoinFigures, "bills" | "moved"> & {
+  readonly symbol: string;
+  readonly coin: string;
+};
+
+/** What each contract brought, the largest first. */
+export function contractsTable(
+  { figures }: LedgerMonth,
+  { allDigits, prices }: ReportOptions,
+): Table {
+  const rows = figures.flatMap(({ coin, contracts }) =>
+    [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
+  );
+  const sizeOf = (row: Contract) => {
+    const { value, amount } = resultOf(row);
+    return Math.abs(Number(decimalText(value ?? amount)));
+  };
+  const sorted = rows
+    .filter((row) => !isZero(resultOf(row).amount))
+    .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
+  const part = (name: PieceName, title: string) =>
+    ({
+      kind: "money",
+      title,
+      of: (row: Contract) =>
+        money(sumOf(row.moved, pieces[name].columns).amount, row.coin, allDigits),
+    }) as const;
+  const columns: Columns<Contract> = {
+    contract: { kind: "text", of: ({ symbol }) => symbol || "no contract" },
+    coin: { kind: "text", of: ({ coin }) => coin },
+    bills: { kind: "count", of: ({ bills }) => bills },
+    profit: part("profit", "profit"),
+    fees: part("fees", "fees"),
+    funding: part("funding", "funding"),
+    result: part("result", "net result"),
+    ...(prices === undefined
+      ? {}
+      : {
+          value: {
+            ...{ kind: "money" as const, title: `in ${prices.currency}` },
+            of: (row: Contract) => inCents(resultOf(row).value, allDigits),
+          },
+        }),
+  };
+  const all = table("contracts", columns, sorted);
+  const more = sorted.length - contractsMax;
+  return more <= 0
+    ? all
+    : {
+        ...all,
+        cells: [
+          ...all.cells.slice(0, contractsMax),
+          [`and ${formatCount(more)} more, in JSON`, ...all.titles.slice(1).map(() => "")],
+        ],
+      };
+}

@@ -1,0 +1,187 @@
+import { isoTime } from "../contract/time.ts";
+import { zero } from "../export/decimal.ts";
+import { movements } from "../export/movements.ts";
+import { formatMinute, jsonInterval } from "../output/format.ts";
+import { type Columns, type Table, table } from "../output/result.ts";
+import { pieces } from "../page/pieces.ts";
+import { inCents, isResult, isShown, money, nameOf, resultOf } from "./figure-tables.ts";
+import { plus, type Sum, sumOf } from "./figures.ts";
+import type {
+  Change,
+  Confirmation,
+  LedgerMonth,
+  MonthReport,
+  ReportedBreak,
+} from "./month-report.ts";
+
+// The head of the report: what is lacking, all coins in a line each, what changed and what was accepted.
+
+/** A part of the report with a title. */
+export type Section = {
+  readonly title: string;
+  /** For programs, beside the tables that have names. */
+  readonly data: object;
+  /** Sentences, tables, and lines to copy into a shell. */
+  readonly parts: readonly (string | Table | { readonly code: readonly string[] })[];
+};
+
+/** A ledger's rows beside its name. */
+export type Of<Row> = Row & { readonly ledger: LedgerMonth };
+export const ledgerColumn = { kind: "text", of: (row: Of<object>) => nameOf(row.ledger) } as const;
+export const ofAll = <Row>(
+  { ledgers }: MonthReport,
+  rowsOf: (ledger: LedgerMonth) => readonly Row[],
+): readonly Of<Row>[] =>
+  ledgers.flatMap((ledger) => rowsOf(ledger).map((row) => ({ ...row, ledger })));
+
+export function headOf(report: MonthReport): Section {
+  const { period, span, zone, generatedAt, versions, lacking, accepted, knownOn, prices } = report;
+  const { program, node, postgres, schema } = versions;
+  const whole =
+    accepted.length === 0
+      ? "complete: all of it was read, it adds up, and nothing is open"
+      : `complete, with ${accepted.join(" and ")}`;
+  const changes = ofAll(report, (ledger) => ledger.changes);
+  const signed = ofAll(report, ({ breaks }) =>
+    breaks.shown.filter(({ state }) => state === "accepted"),
+  );
+  return {
+    title: `Close of ${period}`,
+    data: {
+      period,
+      zone,
+      ...jsonInterval(span),
+      knownOn: generatedAt,
+      currency: prices?.currency ?? null,
+      versions,
+      isComplete: lacking.length === 0,
+      lacking,
+    },
+    parts: [
+      `${zone}, as known on ${generatedAt} (--known-on with this time lists what changes after it)`,
+      `bill-sync ${program}, Node ${node}, Postgres ${postgres}, ${schema}`,
+      ...(lacking.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...lacking]),
+      summaryTable(report),
+      ...(knownOn === undefined
+        ? []
+        : [
+            changes.length === 0
+              ? `nothing changed after ${isoTime(knownOn)}`
+              : `CHANGED AFTER ${isoTime(knownOn)}:`,
+          ]),
+      table("changes", changeColumns, changes),
+      ...(signed.length === 0 ? [] : ["accepted differences:"]),
+      table("accepted", acceptedColumns, signed),
+    ],
+  };
+}
+
+/** A line a coin; with prices, their sum over real money. */
+export function summaryTable(report: MonthReport): Table {
+  const { allDigits, prices } = report;
+  const rows = ofAll(report, ({ figures }) => figures.filter(isShown));
+  type Row = { readonly name: string; readonly coin: string } & Readonly<
+    Record<"opening" | "result" | "transfers" | "other" | "closing", Sum | null>
+  > & { readonly told?: Confirmation | undefined };
+  const others = movements.flatMap(([name]) =>
+    isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
+  );
+  const summary = rows.map(
+    ({ ledger, ...figures }): Row => ({
+      ...figures,
+      name: nameOf(ledger),
+      result: resultOf(figures),
+      transfers: sumOf(figures.moved, pieces.transfers.columns),
+      other: sumOf(figures.moved, others),
+      told: ledger.confirmations.find(
+        (told) => told.of === "closing" && told.coin === figures.coin,
+      ),
+    }),
+  );
+  const amountOf = (name: keyof Row & ("opening" | "result" | "transfers" | "other" | "closing")) =>
+    ({
+      kind: "money",
+      of: (row: Row) =>
+        row.coin === "" ? undefined : money(row[name]?.amount, row.coin, allDigits),
+    }) as const;
+  const worthOf = (name: "opening" | "result" | "closing") =>
+    ({
+      kind: "money",
+      title: `${name}, ${prices?.currency}`,
+      of: (row: Row) => inCents(row[name]?.value, allDigits),
+    }) as const;
+  const columns: Columns<Row> = {
+    ledger: { kind: "text", of: ({ name }) => name },
+    coin: { kind: "text", of: ({ coin }) => coin || undefined },
+    opening: amountOf("opening"),
+    result: amountOf("result"),
+    transfers: amountOf("transfers"),
+    other: amountOf("other"),
+    closing: amountOf("closing"),
+    confirmed: {
+      kind: "text",
+      title: "confirmed by the exchange",
+      of: ({ told, coin }) => (coin === "" ? undefined : confirmedText(told)),
+    },
+    ...(prices === undefined
+      ? {}
+      : {
+          openingValue: worthOf("opening"),
+          resultValue: worthOf("result"),
+          closingValue: worthOf("closing"),
+        }),
+  };
+  const real = summary.filter((_, place) => rows[place]?.ledger.wallet.isDemo === false);
+  const total = (name: "opening" | "result" | "closing"): Sum | null =>
+    real
+      .map((row) => row[name])
+      .reduce((sum, one) => sum && one && plus(sum, one), {
+        amount: zero,
+        value: zero,
+      });
+  return table(
+    "summary",
+    columns,
+    summary,
+    prices === undefined || real.length === 0
+      ? undefined
+      : {
+          ...{ name: "all", coin: "", transfers: null, other: null },
+          ...{ opening: total("opening"), result: total("result"), closing: total("closing") },
+        },
+  );
+}
+
+const confirmedText = (told: Confirmation | undefined): string =>
+  told === undefined
+    ? "not read"
+    : told.differs
+      ? `NO: ${told.balance}, not ${told.expected}`
+      : formatMinute(told.toldAt);
+
+const changeColumns: Columns<Of<Change>> = {
+  ledger: ledgerColumn,
+  kind: { kind: "text", of: ({ kind }) => kind },
+  category: { kind: "text", of: ({ category }) => category },
+  coin: { kind: "text", of: ({ coin }) => coin },
+  bills: { kind: "count", of: ({ bills }) => bills },
+  difference: {
+    kind: "amount",
+    title: "moved more than before",
+    of: ({ difference }) => difference,
+  },
+  since: { kind: "text", of: ({ since }) => since },
+  until: { kind: "text", title: "", of: ({ until }) => until },
+};
+
+const acceptedColumns: Columns<Of<ReportedBreak>> = {
+  ledger: ledgerColumn,
+  number: { kind: "text", of: ({ breakId }) => `#${breakId}` },
+  kind: { kind: "text", of: ({ kind }) => kind },
+  coin: { kind: "text", of: ({ coin }) => coin || null },
+  happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
+  difference: { kind: "amount", title: "off by", of: ({ difference }) => difference },
+  note: { kind: "text", of: ({ note }) => note },
+  by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
+  on: { kind: "text", of: ({ acceptedAt }) => acceptedAt },
+};

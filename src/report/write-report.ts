@@ -1,0 +1,100 @@
+import { csvLines, harmless } from "../export/csv.ts";
+import { asJson, asText, type Table, table } from "../output/result.ts";
+import { Html, type HtmlPart, html, joined } from "../page/html.ts";
+import { lineColumns, lineRows } from "./figure-tables.ts";
+import type { MonthReport } from "./month-report.ts";
+import { sectionsOf } from "./sections.ts";
+import type { Section } from "./summary.ts";
+
+// The report as text, HTML, JSON and CSV, of the same sections.
+
+const isForAll = (part: Section["parts"][number]): part is string | Table =>
+  typeof part === "string" || !("code" in part);
+
+export function reportJson(report: MonthReport): object {
+  const [head = {}, ...ledgers] = sectionsOf(report).map(({ data, parts }) =>
+    asJson({ data, parts: parts.filter(isForAll), exit: 0 }),
+  );
+  return { ...head, ledgers };
+}
+
+/** The lines of all rollforwards. */
+export function reportCsv(report: MonthReport): string {
+  const { json } = table("", lineColumns, lineRows(report.ledgers, report));
+  const isFigure = (text: string) => /^-?\d[\d.]*$/.test(text);
+  const cellOf = (value: unknown) =>
+    value === null ? null : isFigure(`${value}`) ? `${value}` : harmless(`${value}`);
+  const rows = json.map((row) => Object.values(row).map(cellOf));
+  // As printed: a terminal's lines end without a carriage return.
+  return csvLines([Object.keys(lineColumns), ...rows])
+    .replaceAll("\r\n", "\n")
+    .trimEnd();
+}
+
+export const reportText = (report: MonthReport): string =>
+  sectionsOf(report)
+    .map(({ title, parts }) => {
+      const shown = parts.flatMap((part) =>
+        isForAll(part) ? [part] : part.code.map((line) => `  ${line}`),
+      );
+      return `== ${title}\n${asText({ parts: shown })}`;
+    })
+    .join("\n\n");
+
+const style = `
+  @page { size: A4; margin: 12mm; }
+  body { font: 9pt/1.3 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
+  h2 { border-top: 2px solid #111; padding-top: .3rem; margin: 1.2rem 0 .3rem; font-size: 12pt; }
+  p { margin: .2rem 0; }
+  table { border-collapse: collapse; margin: .4rem 0; }
+  th, td { border-bottom: 1px solid #ccc; padding: .1rem .5rem .1rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+  .figure { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+  pre { background: #f3f3f3; padding: .2rem; margin: .2rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7pt; }
+  @media print {
+    body { margin: 0; padding: 0; max-width: none; font-size: 7.5pt; line-height: 1.2; }
+    h2 { break-after: avoid; font-size: 9.5pt; margin: .6rem 0 .2rem; } tr { break-inside: avoid; }
+    pre { border: 1px solid #ccc; font-size: 5.5pt; }
+  }
+`;
+
+/** The report as a single file, without scripts and without anything to load. */
+export const reportHtml = (report: MonthReport): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${report.period}: the close</title>
+<style>${new Html(style)}</style>
+</head>
+<body>
+${joined(
+  sectionsOf(report).map(
+    ({ title, parts }) => html`<h2>${title}</h2>\n${joined(parts.map(partHtml), "\n")}`,
+  ),
+  "\n",
+)}
+</body>
+</html>`.text;
+
+function partHtml(part: Section["parts"][number]): HtmlPart {
+  if (typeof part === "string") return html`<p>${part}</p>`;
+  if ("code" in part) return html`<pre>${part.code.join("\n")}</pre>`;
+  const { titles, cells, isRight } = part;
+  if (cells.length === 0) return undefined;
+  const row = (values: readonly string[], tag: "th" | "td"): Html => {
+    const [open, close] = [new Html(`<${tag}`), new Html(`</${tag}>`)];
+    const shown = values.map((value, place) =>
+      isRight[place] === true
+        ? html`${open} class="figure">${value}${close}`
+        : html`${open}>${value}${close}`,
+    );
+    return html`<tr>${shown}</tr>`;
+  };
+  return html`<table><thead>${row(titles, "th")}</thead>
+<tbody>${joined(
+    cells.map((values) => row(values, "td")),
+    "\n",
+  )}</tbody></table>`;
+}

@@ -1,0 +1,379 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
+import type { Bill } from "../src/contract/bill.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { snowflake } from "../src/sandbox/snowflake.ts";
+import { aBill } from "./support/bills.ts";
+import { runCli, temporaryFolder } from "./support/cli.ts";
+import { fileDatabase } from "./support/database.ts";
+import { storeBills, streamOf } from "./support/export.ts";
+import { exactUnits } from "./support/journal.ts";
+import { storeTime } from "./support/stored-time.ts";
+
+// A close with prices, in any zone, against integers over its exported CSV.
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const env = { DATABASE_URL: database.url };
+const folder = await temporaryFolder();
+const start = Date.UTC(2025, 11, 30);
+const end = Date.UTC(2026, 3, 3);
+
+const kinds = [
+  ...["close_long", "contract_settle_fee", "trans_from_exchange", "open_short", "close_short"],
+  ...[
+    "contract_settle_fee",
+    "force_close_long",
+    "trans_to_exchange",
+    "risk_new_type",
+    "cash_gift_issue",
+  ],
+];
+
+/** A bill an hour, of every kind; some show no balance, and one is missing. */
+function bills(coin: string, symbols: readonly string[], step: string): readonly Bill[] {
+  const unit = exactUnits(step);
+  let balance = exactUnits("1000");
+  const all: Bill[] = [];
+  for (let at = start, index = 0; at < end; at += hourMs, index++) {
+    const businessType = kinds[(index * 7) % kinds.length] ?? "";
+    const isTraded = /^(close|open|force)/.test(businessType);
+    const sign = /^trans_to/.test(businessType)
+      ? -1n
+      : /^trans_from|issue/.test(businessType)
+        ? 1n
+        : 0n;
+    const size = BigInt((index * 37) % 101);
+    const amount =
+      businessType === "open_short" ? 0n : unit * (sign === 0n ? size - 48n : sign * size);
+    const fee = isTraded ? -unit / 8n : 0n;
+    balance += amount + fee;
+    all.push(
+      aBill({
+        billId: snowflake(at, index % 4_000),
+        cTime: epochMs(at + (index % 5) * 60_000),
+        ...{ coin, businessType, amount: textOf(amount), fee: textOf(fee) },
+        symbol: isTraded ? (symbols[index % symbols.length] ?? null) : null,
+        balance: index % 11 === 3 ? null : textOf(balance),
+      }),
+    );
+  }
+  return all.filter(({ cTime }) => cTime < march(9) || cTime > march(9, 5));
+}
+
+const march = (day: number, hour = 0) => Date.UTC(2026, 2, day, hour);
+
+function textOf(units: bigint): string {
+  const digits = String(units < 0n ? -units : units).padStart(31, "0");
+  return `${units < 0n ? "-" : ""}${digits.slice(0, -30)}.${digits.slice(-30)}`.replace(
+    /\.?0+$/,
+    "",
+  );
+}
+
+const ledgers = [
+  ["fund", "USDT-FUTURES", bills("USDT", ["BTCUSDT", "ETHUSDT"], "0.25")],
+  ["fund", "COIN-FUTURES", bills("BTC", ["BTCUSD"], "0.00008")],
+] as const satisfies (readonly [string, ProductType, readonly Bill[]])[];
+for (const [account, productType, own] of ledgers) {
+  await storeBills(db, streamOf(account, productType), own);
+  const span = { from: isoTime(epochMs(start)), to: isoTime(epochMs(end)) };
+  await storeTime(db, { account, productType }, { covered: [span] });
+}
+const everything = { accounts: undefined, productTypes: undefined };
+await reconcile(db, everything, { isFull: true });
+await db.execute(sql`analyze`);
+
+/** Prices of every third day, and of a bitcoin in two currencies. */
+const prices = Array.from({ length: 40 }, (_, index) => {
+  const day = isoTime(epochMs(start - dayMs + index * 3 * dayMs)).slice(0, 10);
+  return [
+    `${day},USDT,0.${9_100 + ((index * 31) % 97)},EUR`,
+    `${day},BTC,${60_000 + index * 321}.5,EUR`,
+    `${day},BTC,${70_000 + index},USD`,
+  ];
+}).flat();
+const pricesFile = join(folder.path, "prices.csv");
+await writeFile(pricesFile, `date,coin,price,currency\n${prices.join("\n")}\n`);
+
+const run = async (...args: readonly string[]) => {
+  const { code, stdout, stderr } = await runCli(args, { env });
+  // An export warns of the missing bill, and of a year that is not over.
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/^(warning: .*\n)*$/),
+  });
+  return stdout;
+};
+const inEuros = ["--prices", pricesFile, "--currency", "EUR"];
+
+const scale = 10n ** 30n;
+const priceOn = (coin: string, day: string): bigint => {
+  const rows = prices
+    .map((line) => line.split(","))
+    .filter((row) => row[1] === coin && row[3] === "EUR");
+  return exactUnits(rows.findLast(([date = ""]) => date <= day)?.[2] ?? "");
+};
+
+const columnOf: Readonly<Record<string, readonly [string, string]>> = {
+  trade: ["realised_pnl", "realised_pnl"],
+  funding: ["funding_received", "funding_paid"],
+  transfer: ["transfers_in", "transfers_out"],
+  unknown: ["unmapped", "unmapped"],
+};
+const results = [
+  ...["realised_pnl", "trading_fees", "funding_received", "funding_paid", "liquidation"],
+  ...["bonus", "unmapped"],
+];
+
+/** Amounts and values of each line and contract, from the CSV's own columns and a calendar of Intl. */
+function byHand(csv: string, zone: string, coin: string) {
+  const calendar = new Intl.DateTimeFormat("en-CA", { timeZone: zone });
+  const rows: Record<string, string>[] = parse(csv, { columns: true });
+  const sums = new Map<string, { amount: bigint; value: bigint }>();
+  const contracts = new Map<string, bigint>();
+  const count = (line: string, amount: bigint, value: bigint) => {
+    const sum = sums.get(line) ?? { amount: 0n, value: 0n };
+    sums.set(line, { amount: sum.amount + amount, value: sum.value + value });
+  };
+  let opening: bigint | undefined;
+  let [closing, moved] = [0n, 0n];
+  for (const row of rows.filter((one) => one["coin"] === coin)) {
+    const day = calendar.format(new Date(row["c_time"] ?? ""));
+    const [amount, fee] = [exactUnits(row["amount"] ?? ""), exactUnits(row["fee"] ?? "")];
+    const category = row["category"] ?? "";
+    for (const [line, units] of [
+      [columnOf[category]?.[amount > 0n ? 0 : 1] ?? category, amount],
+      ["trading_fees", fee],
+    ] as const) {
+      const value = (units * priceOn(coin, day)) / scale;
+      count(line, units, value);
+      if (results.includes(line)) {
+        count("result", units, value);
+        contracts.set(row["symbol"] ?? "", (contracts.get(row["symbol"] ?? "") ?? 0n) + units);
+      }
+    }
+    moved += amount + fee;
+    closing = row["balance"] === "" ? closing + amount + fee : exactUnits(row["balance"] ?? "");
+    if (row["balance"] !== "") opening ??= closing - moved;
+  }
+  return {
+    sums,
+    contracts,
+    opening: opening ?? 0n,
+    closing,
+    difference: closing - (opening ?? 0n) - moved,
+  };
+}
+
+type Line = { coin: string; line: string; amount: string | null; value: string | null };
+const exact = (text: string | null | undefined) => exactUnits(text ?? "none");
+/** Values have more digits than the scale of the test: the rest is below any coin. */
+const inUnits = (text: string | null | undefined): bigint => {
+  const [whole = "", places = ""] = (text ?? "none").split(".");
+  return exactUnits(`${whole}.${places.slice(0, 30)}`);
+};
+const isNear = (left: bigint, right: bigint) =>
+  left - right < 10n ** 12n && right - left < 10n ** 12n;
+
+describe.each([
+  ["UTC", ["--month", "2026-03"]],
+  ["Europe/Berlin", ["--month", "2026-03"]],
+  ["America/New_York", ["--month", "2026-01"]],
+  ["Asia/Kathmandu", ["--month", "2026-02"]],
+  ["Europe/Berlin", ["--year", "2026"]],
+] as const)("the close by the clock of %s, %j", (zone, period) => {
+  const when = [...period, "--time-zone", zone];
+  const reported = async () =>
+    JSON.parse(await run("report", ...when, ...inEuros, "--format", "json"));
+
+  test("has figures that are plain arithmetic over its exported CSV, and its prices", async () => {
+    const report = await reported();
+    expect(report.ledgers).toHaveLength(2);
+    for (const { productType, rollforward, contracts, digest } of report.ledgers) {
+      const coin = productType === "COIN-FUTURES" ? "BTC" : "USDT";
+      const exportArgs: readonly string[] = digest.export.split(" -- ")[1].split(" ");
+      const hand = byHand(await run("export", ...exportArgs), zone, coin);
+      const lines = new Map<string, Line>(rollforward.map((line: Line) => [line.line, line]));
+      expect(exact(lines.get("opening")?.amount)).toBe(hand.opening);
+      expect(exact(lines.get("closing")?.amount)).toBe(hand.closing);
+      expect(exact(lines.get("difference")?.amount)).toBe(hand.difference);
+      for (const line of ["result", ...results, "transfers_in", "transfers_out"]) {
+        const { amount, value } = hand.sums.get(line) ?? { amount: 0n, value: 0n };
+        expect([line, exact(lines.get(line)?.amount)]).toEqual([line, amount]);
+        expect([line, isNear(inUnits(lines.get(line)?.value), value)]).toEqual([line, true]);
+      }
+      // What was held changed its worth by what is left.
+      const worth = (line: string) => inUnits(lines.get(line)?.value);
+      const moved = [...lines.keys()].filter(
+        (line) => !["opening", "closing", "result"].includes(line),
+      );
+      expect(
+        isNear(
+          moved.reduce((sum, line) => sum + worth(line), worth("opening")),
+          worth("closing"),
+        ),
+      ).toBe(true);
+      expect(
+        new Map(
+          contracts.map((one: { contract: string; result: string }) => [
+            one.contract,
+            exact(one.result),
+          ]),
+        ),
+      ).toEqual(
+        new Map(
+          [...hand.contracts]
+            .filter(([, units]) => units !== 0n)
+            .map(([name, units]) => [name || "no contract", units]),
+        ),
+      );
+    }
+  });
+
+  test("adds its coins up in the currency, and its CSV has the same lines", async () => {
+    const report = await reported();
+    const rows: Record<string, string>[] = parse(
+      await run("report", ...when, ...inEuros, "--format", "csv"),
+      { columns: true },
+    );
+    const lines = report.ledgers.flatMap(({ rollforward }: { rollforward: Line[] }) => rollforward);
+    expect(rows.map(({ line, coin, amount, value }) => [line, coin, amount, value])).toEqual(
+      lines.map(({ line, coin, amount, value }: Line) => [line, coin, amount ?? "", value ?? ""]),
+    );
+    const result = lines
+      .filter(({ line }: Line) => line === "result")
+      .reduce((sum: bigint, { value }: Line) => sum + inUnits(value), 0n);
+    const text = await run("report", ...when, ...inEuros, "--all-digits");
+    const shown = /^all +.* (\S+) +\S+$/m.exec(text)?.[1]?.replaceAll(",", "") ?? "";
+    expect(isNear(inUnits(shown), result)).toBe(true);
+  });
+});
+
+test("amounts are in cents and thousands, and zero lines hidden; all digits on request", async () => {
+  const text = await run("report", "--month", "2026-03", "--product", "USDT-FUTURES");
+  expect(text).toMatch(/^net result +-?[\d,]+\.\d\d$/m);
+  expect(text).not.toMatch(/^(copy trading|delivery|interest)/m);
+  expect(text).toMatch(/^unclassified /m);
+  const before = text.indexOf("\nunclassified");
+  expect(before).toBeLessThan(text.indexOf("\nnet result"));
+});
+
+test("the exchange's own balances stand beside opening and closing", async () => {
+  await db.execute(sql`
+    insert into wallet_balances (account, product_type, coin, taken_at, held_until, balance, is_supposed, expected)
+    values
+      ('fund', 'USDT-FUTURES', 'USDT', '2026-01-31T20:00Z', '2026-02-01T04:00Z', 1000.5, false, 1000.5),
+      ('fund', 'USDT-FUTURES', 'USDT', '2026-02-20Z', '2026-02-20Z', 7, false, null),
+      ('fund', 'USDT-FUTURES', 'USDT', '2026-03-01T05:00Z', '2026-03-01T06:00Z', 1200, false, 1201),
+      ('fund', 'USDT-FUTURES', 'USDT', '2026-03-20Z', '2026-03-20Z', 1300, false, 1300)`);
+  const report = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
+  const { confirmed } = report.ledgers.find(
+    ({ productType }: { productType: string }) => productType === "USDT-FUTURES",
+  );
+  expect(confirmed).toMatchObject([
+    { balance: "opening", readAt: "2026-02-01T00:00:00Z", exchange: "1000.5", differs: false },
+    { balance: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },
+  ]);
+  expect(await run("report", "--month", "2026-02")).toContain("NO: 1200, not 1201");
+});
+
+test("what changed after the sign-off is named by kind, amount and time, and the digest of then is kept", async () => {
+  const signed = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
+  const [account, productType, own] = ledgers[0];
+  const stream = streamOf(account, productType);
+  const february = own.filter(
+    ({ cTime }) => cTime >= Date.UTC(2026, 1, 1) && cTime < Date.UTC(2026, 2, 1),
+  );
+  const trade = february.find(({ businessType }) => businessType === "close_long") ?? aBill();
+  const at = Date.UTC(2026, 1, 11, 5, 30);
+  const bill = (index: number, amount: string, others: Partial<Bill> = {}) =>
+    aBill({
+      billId: snowflake(at, index),
+      cTime: epochMs(at),
+      ...{ coin: "USDT", businessType: "close_long", amount, fee: "0", balance: null, ...others },
+    });
+  await storeBills(db, stream, [{ ...trade, fee: "-3.5" }]);
+  await storeBills(db, stream, [{ ...trade, fee: "-4.5" }, bill(1, "10.25"), bill(2, "1")]);
+  await storeBills(db, stream, [
+    bill(3, "5", { source: "tax", businessType: "trans_from_exchange" }),
+  ]);
+  const since = ["--month", "2026-02", "--known-on", signed.knownOn];
+  const report = JSON.parse(await run("report", ...since, "--format", "json"));
+  const fee = textOf(exactUnits("-4.5") - exactUnits(trade.fee));
+  expect(report.changes).toMatchObject([
+    { kind: "late", category: "trade", coin: "USDT", bills: 2, difference: "11.25" },
+    { kind: "recovered", category: "transfer", bills: 1, difference: "5" },
+    {
+      kind: "restated",
+      category: "trade",
+      bills: 1,
+      difference: expect.stringMatching(new RegExp(`^${fee}0*$`)),
+    },
+  ]);
+  for (const { since: changedAt } of report.changes) expect(changedAt > signed.knownOn).toBe(true);
+  const then = report.ledgers.map(({ digestThen }: { digestThen: object }) => digestThen);
+  expect(then).toEqual(
+    report.ledgers.map((ledger: { productType: string }) => {
+      const { bills: count, sha256 } = signed.ledgers.find(
+        ({ productType: name }: { productType: string }) => name === ledger.productType,
+      ).digest;
+      return { bills: count, sha256 };
+    }),
+  );
+  expect(await run("report", ...since)).toContain(`CHANGED AFTER ${signed.knownOn}`);
+  const now = JSON.parse(await run("report", "--month", "2026-02", "--format", "json")).knownOn;
+  expect(await run("report", "--month", "2026-02", "--known-on", now)).toContain(
+    "nothing changed after",
+  );
+});
+
+test.each([
+  [
+    "2026-01-01,USDT,0.9,EUR",
+    'line 1: "2026-01-01,USDT,0.9,EUR" is not the header: write date,coin,price,currency',
+  ],
+  [
+    "date,coin,price,currency\n2026-02-30,BTC,1,EUR",
+    'line 2: "2026-02-30" is not a date: write 2026-10-31',
+  ],
+  ["date;coin;price;currency", 'line 1: "date;coin;price;currency" is not the header'],
+  ['date,coin,price,currency\n\n2026-02-03,BTC,"1,5",EUR', "line 3: "],
+  [
+    "date,coin,price,currency\n2026-02-03,BTC,1e3,EUR",
+    'line 2: "1e3" is not a price: write digits with a point',
+  ],
+  ["date,coin,price,currency\n2026-02-03,BTC,0.0,EUR", "line 2: "],
+  [
+    "date,coin,price,currency\n2026-02-03,BTC,1,EUR\n2026-02-03,BTC,2,EUR",
+    "line 3: line 2 has another price of BTC on 2026-02-03: leave one out",
+  ],
+  [
+    "date,coin,price,currency\n2026-02-03,BTC,1,EUR\n2026-02-03,BTC,2,USD",
+    "has prices in EUR, USD: choose one by --currency",
+  ],
+  ["date,coin,price,currency\n", "has no prices: write a line such as 2026-10-31,USDT,0.92,EUR"],
+])("a file of prices %j is refused by line and remedy", async (text, message) => {
+  const path = join(folder.path, "bad.csv");
+  await writeFile(path, text);
+  const refused = await runCli(["report", "--month", "2026-02", "--prices", path], { env });
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toContain(message);
+});
+
+test("a coin without a price is named with the line to add, and no sum pretends", async () => {
+  const path = join(folder.path, "one.csv");
+  await writeFile(path, "\uFEFFcurrency,date,coin,price\r\nEUR,2026-01-31,USDT,0.9\r\n");
+  const { lacking } = JSON.parse(
+    await run("report", "--month", "2026-02", "--prices", path, "--format", "json"),
+  );
+  expect(lacking).toContain(
+    "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,1.00,EUR",
+  );
+  expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);
+});
