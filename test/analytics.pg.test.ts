@@ -102,6 +102,20 @@ describe.each(["daily_rollforward", "monthly_rollforward"])("%s", (name) => {
   });
 });
 
+test("a day is complete where all of it was read", async () => {
+  await storeLedgers(db, new Map([["partly", smallLedger(seededRandom("partly"))]]));
+  await db.execute(sql`
+    update streams
+    set covered = '{[2026-03-03T12:00Z,2026-03-05T00:00Z)}'
+    where account = 'partly'`);
+  const complete = sql`
+    select day::text
+    from analytics.daily_rollforward
+    where account = 'partly'
+      and is_complete`;
+  expect(await found(complete)).toEqual([{ day: "2026-03-04" }]);
+});
+
 test("has the same days in every time zone, also where a night has no midnight", async () => {
   const daysIn = (zone: string) =>
     inTransaction(db, async (tx) => {

@@ -68,17 +68,6 @@ test.each([
   expect(read(environment).accounts).toMatchObject([{ ltv, riskUnitIds }]);
 });
 
-test("a wrong word for loan-to-value, a wrong risk unit and a misspelling are told", () => {
-  expect(faultsBeside({ SYNC_LTV: "maybe", RISK_UNIT_IDS: "12,1 3", RISK_UNIT_ID: "12" })).toEqual([
-    'SYNC_LTV "maybe" is not true or false',
-    'RISK_UNIT_IDS "1 3" is not a risk unit\'s ID: 1 to 64 letters, digits, hyphens or underscores',
-  ]);
-  expect(faultsBeside({ SYNC_LTVS: "true", RISK_UNIT_ID: "12" })).toEqual([
-    "SYNC_LTVS is not a variable of this program, did you mean SYNC_LTV?",
-    "RISK_UNIT_ID is not a variable of this program, did you mean RISK_UNIT_IDS?",
-  ]);
-});
-
 test("a command that asks for nothing signed needs no credentials, and reads none", () => {
   const { accounts } = readConfig(credentials, { credentials: false });
   expect(accounts).toStrictEqual([
@@ -176,6 +165,8 @@ const bad: readonly [Environment, RegExp][] = [
   [{ SYNC_SETTLE_MINUTES: "10m" }, /^SYNC_SETTLE_MINUTES/],
   [{ HEALTH_MAX_AGE: "soon" }, /"soon" is not a duration such as 90m, 3h or 2d$/],
   [{ HEALTH_MAX_LTV: "80%" }, /"80%" is not a ratio such as 0.8$/],
+  [{ SYNC_LTV: "maybe" }, /^SYNC_LTV "maybe" is not true or false$/],
+  [{ RISK_UNIT_IDS: "12,1 3" }, /^RISK_UNIT_IDS "1 3" is not a risk unit's ID: 1 to 64 letters/],
   [{ LOG_LEVEL: "wran" }, /^LOG_LEVEL "wran" is not one of fatal,.*, did you mean warn\?$/],
   [
     { EXCHANGE_API_KEY: "schlüssel" },
@@ -230,6 +221,8 @@ describe("a misspelled variable", () => {
     ["EXCHANGE_ACOUNT", "EXCHANGE_ACCOUNT"],
     ["SYNC_SETTLE_MINUTE", "SYNC_SETTLE_MINUTES"],
     ["PRODUCT_TYPE", "PRODUCT_TYPES"],
+    ["ACCOUNT_FILE", "ACCOUNTS_FILE"],
+    ["RISK_UNIT_ID", "RISK_UNIT_IDS"],
   ];
   test.each(slips)("%s does not leave the default of %s at work", (slip, meant) => {
     expect(faultsBeside({ [slip]: "x" })).toEqual([

@@ -1,4 +1,3 @@
-import { connect, type LookupFunction } from "node:net";
 import { expect, test } from "vitest";
 import { DatabaseError, firstThrown, messageOf, StoppedError } from "../src/errors.ts";
 
@@ -35,22 +34,6 @@ const messages: readonly [string, unknown, string][] = [
 
 test.each(messages)("a message is %s", (_title, thrown, expected) => {
   expect(messageOf(thrown)).toBe(expected);
-});
-
-test("a host whose every address refuses says so for each of them", async () => {
-  // One name with two loopback addresses, and a port on which nothing listens.
-  const lookup: LookupFunction = (_host, _options, done) =>
-    done(null, [
-      { address: "127.0.0.1", family: 4 },
-      { address: "127.0.0.2", family: 4 },
-    ]);
-  const error = await new Promise((resolve) => {
-    connect({ host: "bills.test", port: 1, lookup, autoSelectFamily: true }).on("error", resolve);
-  });
-  expect(error).toBeInstanceOf(AggregateError);
-  expect(messageOf(error)).toBe(
-    "connect ECONNREFUSED 127.0.0.1:1; connect ECONNREFUSED 127.0.0.2:1",
-  );
 });
 
 test("what was thrown first decides, whatever failed to close after it", () => {
