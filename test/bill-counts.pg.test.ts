@@ -42,17 +42,6 @@ test("a count that went wrong is set right, one that is right is not written", a
   expect(await version()).toEqual(before);
 });
 
-test("bills that a version stored which counted none are counted", async () => {
-  const stream = aStream();
-  await store(db, stream, bills(9));
-  await db.execute(sql`delete from streams where account = ${stream.account}`);
-  expect(await recountBills(db, stream)).toEqual({ ...stream, counted: 0, stored: 9 });
-  expect(await shownOf(stream)).toEqual([9]);
-  const empty = aStream();
-  expect(await recountBills(db, empty)).toEqual({ ...empty, counted: 0, stored: 0 });
-  expect(await shownOf(empty)).toEqual([]);
-});
-
 test("the count is that of the rows after any number of writers and recounts at once", async () => {
   const stream = aStream();
   const all = bills(600);

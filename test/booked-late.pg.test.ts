@@ -104,28 +104,6 @@ describe("bills that are booked after their times", () => {
     }
   });
 
-  test("come piece by piece, each judged with what was learned of those beside it", async () => {
-    const random = seededRandom("pieces");
-    for (const account of ["pieces 1", "pieces 2", "pieces 3"]) {
-      const bills = ledgerOf(account);
-      await storeUnified(
-        db,
-        account,
-        bills.filter((bill) => random() < 0.9 || bill.balance === null),
-      );
-      await check(account);
-      for (const part of [0.5, 1]) {
-        const some = bills.filter(() => random() < part);
-        await storeUnified(db, account, some, uncovered);
-        await check(account);
-      }
-      const { breaks } = await check(account);
-      expect({ account, breaks }).toEqual({ account, breaks: [] });
-      expect(await offs(account)).toEqual(none);
-      expect((await check(account, true)).breaks).toEqual([]);
-    }
-  });
-
   test("are forgotten where a restatement dates them anew", async () => {
     const account = "restated";
     const bills = ledgerOf(account);

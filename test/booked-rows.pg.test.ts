@@ -21,45 +21,6 @@ const offs = (account: string) => offsOf(db, account);
 const uncovered = { uncovered: [...unifiedProductTypes] };
 
 describe("bills that are booked after their times", () => {
-  test.each<[string, readonly (readonly [number, number])[]]>([
-    [
-      "before those that they look like",
-      [
-        [1, 0],
-        [0, 11_180],
-        [2, 10_000],
-        [0, 10_300],
-        [3, hourMs],
-      ],
-    ],
-    [
-      "behind those that they look like",
-      [
-        [1, 0],
-        [0, 10_335],
-        [2, 10_975],
-        [0, 10_186],
-        [3, hourMs],
-      ],
-    ],
-    [
-      "thirteen seconds behind, as funding of classic accounts is booked",
-      [
-        [1, 0],
-        [2, 12_000],
-        [0, 12_500],
-        [-4, 0],
-        [3, 14_000],
-        [5, hourMs],
-      ],
-    ],
-  ])("chain where some move nothing, and stand %s", async (name, rows) => {
-    await storeUnified(db, name, rowsOf(rows));
-    const { breaks } = await check(name);
-    expect(breaks).toEqual([]);
-    expect(await offs(name)).toEqual(none);
-  });
-
   test("are not judged where they lie in the last seconds of what was read: what was booked before them may be dated behind it", async () => {
     const account = "the end";
     const readTo = unifiedStart + hourMs + 10_000;

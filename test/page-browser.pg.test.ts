@@ -78,13 +78,7 @@ const titles: Readonly<Record<string, readonly [title: string, tone: string]>> =
   nothing: ["Nothing was ever read", "bad"],
   "at work": ["A sync is at work", ""],
   breaks: ["It does not add up", "bad"],
-  lost: ["Some history is lost", "bad"],
-  missing: ["Not complete", "warn"],
   behind: ["Out of date", "warn"],
-  rejected: ["Some rows could not be read", "warn"],
-  restated: ["Stored bills were changed", "quiet"],
-  unreconciled: ["Complete, not yet reconciled", "quiet"],
-  unclassified: ["Some bills have no category", "warn"],
   good: ["Complete, and it adds up", "good"],
 };
 

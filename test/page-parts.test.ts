@@ -10,7 +10,6 @@ import {
   daysText,
   movement,
   percentage,
-  placesOf,
   roundedTo,
   timeTag,
 } from "../src/page/format.ts";
@@ -105,11 +104,6 @@ test("rounding changes a number by at most half of a place, and all digits are a
   );
   const back = allDigits("-1234567.000").replaceAll(",", "").replace("−", "-");
   expect(decimalOf(back)).toEqual(decimalOf("-1234567.000"));
-});
-
-test("coins are written with the places that they usually have", () => {
-  const places = ["USDT", "SUSDC", "USD", "BTC", "SETH", "SOL", "XRP"].map(placesOf);
-  expect(places).toEqual([2, 2, 2, 6, 6, 4, 4]);
 });
 
 const now = epochMs(Date.UTC(2026, 10, 22, 1, 9));

@@ -6,7 +6,7 @@ import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { markRetired } from "../src/commands/break-rows.ts";
 import { resultOf } from "../src/commands/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
@@ -17,12 +17,7 @@ import { seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import {
-  coverStream,
-  smallLedger,
-  smallLedgerStart,
-  storeLedgers,
-} from "./support/small-ledger.ts";
+import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -275,17 +270,6 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   ]);
 });
 
-test("150 bills of one millisecond in any order of their ids are no break", async () => {
-  const ledgers = new Map(
-    [0, 10, 1].map((missingPercent) => [
-      newAccount(),
-      smallLedger(seededRandom(`150/${missingPercent}`), { largestCluster: 150, missingPercent }),
-    ]),
-  );
-  await storeLedgers(db, ledgers);
-  for (const account of ledgers.keys()) expect((await check(account)).breaks).toEqual([]);
-});
-
 describe("a real ledger, of which the public listing leaves some days out", async () => {
   const text = await readFile(new URL("fixtures/real-ledger-2025-02.tsv", import.meta.url), "utf8");
   const rows = text
@@ -336,133 +320,6 @@ test("two reconciles at once take turns and come to the same", async () => {
   const ids = results.map(({ breaks }) => breaks.map(({ breakId }) => breakId));
   expect(new Set(ids.map(String)).size).toBe(1);
   expect(ids[0]).toHaveLength(1);
-});
-
-/** As if everything had been stored and checked long ago, so that only later changes are checked. */
-const age = (of = db) =>
-  of.execute(sql`
-    with aged as (
-      update bills
-      set ingested_at = ingested_at - interval '1 day'
-    )
-    update bill_revisions
-    set replaced_at = replaced_at - interval '1 day'`);
-
-describe("the check of what changed", () => {
-  test.each([
-    // At a covered time, the bill's new place would be a break, too. This time is not covered, so the bill
-    // is not judged there.
-    ["time", { cTime: epochMs(smallLedgerStart + 40 * dayMs) }],
-    ["coin", { coin: "BTC" }],
-  ])("sees the place that a bill left for another %s, and that it came back", async (_, other) => {
-    const account = newAccount();
-    const bills = plainLedger(Array.from({ length: 48 }, () => "10"));
-    await storeLedgers(db, new Map([[account, bills]]));
-    expect((await check(account)).breaks).toEqual([]);
-    await age();
-    await store(
-      account,
-      bills.slice(5, 6).map((bill) => ({ ...bill, ...other })),
-    );
-    const chainBreaks = async (isFull: boolean) =>
-      (await check(account, isFull)).breaks.filter(({ kind }) => kind !== "restatement");
-    const found = await chainBreaks(false);
-    expect(found[0]).toMatchObject({ lastGoodBill: bills[4]?.billId, difference: "10" });
-    expect(await chainBreaks(true)).toEqual(found);
-    await age();
-    await store(account, bills.slice(5, 6));
-    expect(await chainBreaks(false)).toEqual([]);
-    expect(await chainBreaks(true)).toEqual([]);
-  });
-
-  test("looks for bills since the last check, also where another chain has had none for long", async () => {
-    const account = newAccount();
-    const bills = plainLedger(tens);
-    const idle = bills.map((bill) => ({ ...bill, billId: `${bill.billId}0`, coin: "BTC" }));
-    await storeLedgers(db, new Map([[account, [...bills.slice(0, 9), ...idle]]]));
-    await check(account);
-    await age();
-    await store(account, bills);
-    await check(account);
-    const { rows } = await db.execute(sql`
-      select coin, checked_before = reconciled_at as is_new
-      from reconciled_chains
-      where account = ${account}
-      order by coin`);
-    expect(rows).toEqual([
-      { coin: "BTC", is_new: true },
-      { coin: "USDT", is_new: true },
-    ]);
-  });
-
-  /**
-   * A ledger without the bills of a day that was not read, its break, and that day. It has more than a hundred
-   * other bills: of fewer, all would be checked for the rule that the break may contradict.
-   */
-  async function dayUnread() {
-    const account = newAccount();
-    const bills = plainLedger(Array.from({ length: 24 * 6 }, () => "1"));
-    const [from, to] = [smallLedgerStart + dayMs, smallLedgerStart + 2 * dayMs];
-    await storeLedgers(
-      db,
-      new Map([[account, bills.filter(({ cTime }) => cTime < from || cTime >= to)]]),
-      { unread: new Map([[account, [from, to]]]) },
-    );
-    const [found] = (await check(account)).breaks;
-    await age();
-    const read = (start: number, end: number) =>
-      inTransaction(db, (tx) =>
-        coverStream(tx, { account, productType: "USDT-FUTURES" }, start, end),
-      );
-    return { account, found, from, noon: from + dayMs / 2, to, read };
-  }
-
-  test("no longer says that time was not read, once it was and brought no bill", async () => {
-    const { account, found, from, to, read } = await dayUnread();
-    expect(found?.kind).toBe("unread");
-    await read(from, to);
-    const { breaks } = await check(account);
-    expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
-    expect((await check(account, true)).breaks).toEqual(breaks);
-  });
-
-  test("says which time was not read, once a part of it was", async () => {
-    const { account, from, noon, to, read } = await dayUnread();
-    await read(from, noon);
-    const { wholeAccounts, breaks } = await check(account);
-    expect(wholeAccounts).toEqual([]);
-    const left = `${isoTime(epochMs(noon))} to ${isoTime(epochMs(to))}`;
-    expect(breaks[0]?.explanation).toContain(left);
-    expect((await check(account, true)).breaks).toEqual(breaks);
-  });
-
-  test("opens a break that was accepted as unread, once its time was read and brought no bill", async () => {
-    const { account, found, from, to, read } = await dayUnread();
-    await accept(found?.breakId ?? 0, "too long ago");
-    await read(from, to);
-    const { wholeAccounts, breaks } = await check(account);
-    expect(wholeAccounts).toEqual([]);
-    expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
-    expect((await check(account, true)).breaks).toEqual(breaks);
-  });
-
-  test("no longer says that the next balance is right again, once that was restated and is not", async () => {
-    const account = newAccount();
-    const bills = plainLedger(Array.from({ length: 150 }, () => "10"));
-    const wrong = bills.slice(-2).map((bill, index) => ({ ...bill, balance: `${10 * index + 1}` }));
-    await storeLedgers(db, new Map([[account, [...bills.slice(0, -2), ...wrong.slice(0, 1)]]]));
-    await store(account, bills.slice(-1));
-    const kinds = async (isFull: boolean) =>
-      (await check(account, isFull)).breaks
-        .filter(({ coin }) => coin !== "")
-        .map(({ kind, anchor }) => [kind, anchor]);
-    expect(await kinds(false)).toEqual([["balance", wrong[0]?.billId]]);
-    await age();
-    await store(account, wrong.slice(1));
-    const found = await kinds(false);
-    expect(found).toEqual([["chain", wrong[0]?.billId]]);
-    expect(await kinds(true)).toEqual(found);
-  });
 });
 
 test("each check says when a chain was checked and through when it was read, whether or not it changed", async () => {
