@@ -1,18 +1,19 @@
+import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs } from "../src/contract/time.ts";
 import { readReachable } from "../src/db/citus.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { countLedgers } from "../src/health/ledgers.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { type MirrorKey, writeKeys } from "../src/serve/keys/key-file.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { divideTables } from "./support/divided-tables.ts";
 import { coverUpTo, queueAccounts } from "./support/fleet.ts";
-import { aMirrorKey, openMirror } from "./support/mirror.ts";
+import { aMirrorKey, askServer } from "./support/mirror.ts";
 import { seriesOf } from "./support/promtool.ts";
 import { query } from "./support/query.ts";
 
@@ -76,6 +77,9 @@ test("a node that hangs holds up its own account: each command does the others, 
     DATABASE_URL: address,
     ...(await accountsEnvironment(folder.path, sandbox, "USDT-FUTURES")),
   };
+  const [ofWest, ofHanging] = ["west", hanging].map((name) => aMirrorKey(name, { gaps: "allow" }));
+  if (ofWest === undefined || ofHanging === undefined) throw new Error("no keys");
+  await writeKeys(join(folder.path, "mirror-keys.json"), [ofWest, ofHanging]);
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
   await queueAccounts(env);
   await query(database.url, "delete from fleet.job");
@@ -103,7 +107,7 @@ test("a node that hangs holds up its own account: each command does the others, 
 
   await using _ = await hangNode(database.url, hanging);
   const run = (...args: readonly string[]) => runCli(args, { env, maxMs: 120_000 });
-  await using serving = await startCli(["serve", "--port", "0"], { env });
+  await using serving = await startCli(["serve", "--port", "0"], { env, cwd: folder.path });
   const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
   const get = async (path: string) => {
     const answer = await fetch(`${url}${path}`);
@@ -125,13 +129,15 @@ test("a node that hangs holds up its own account: each command does the others, 
     run("status", "--check", "--limit", "2"),
     queueAccounts(env),
   ]);
-  const key = aMirrorKey("west", { gaps: "allow" });
-  await using mirror = openMirror(address, { keepsPlans: false, keys: [key], now: Date.now });
+  // More often than a plan for all accounts would be made.
+  const askFor = (key: MirrorKey) =>
+    Promise.all(Array.from({ length: 8 }, () => askServer(url ?? "", key)));
+  const ofItself = askFor(ofHanging);
   const [metrics, served, ready, mirrored, verified] = await Promise.all([
     run("status", "--format", "prometheus"),
     get("/metrics"),
     get("/readyz"),
-    mirror.ask(key, accountBills.path, { productType: "USDT-FUTURES" }),
+    askFor(ofWest),
     run("verify", "--json", "--repair", "--from", day(20), "--to", day(2)),
   ]);
   const [breakOfWest] = await query<{ id: string }>(
@@ -224,7 +230,8 @@ test("a node that hangs holds up its own account: each command does the others, 
 
   expect(metrics, metrics.stderr).toMatchObject({ code: 1 });
   expect(metrics.stderr).toMatch(/^left out: south: its rows cannot be read /m);
-  expect(mirrored).toMatchObject({ status: 200, body: { code: "00000" } });
+  for (const answer of mirrored) expect(answer).toMatchObject({ status: 200, code: "00000" });
+  for (const answer of await ofItself) expect(answer).toMatchObject({ status: 503, code: "40725" });
   expect(ready.status).toBe(200);
   expect(JSON.parse(ready.text)).toMatchObject({ status: "ready", unreachable: 1 });
   expect(served.status).toBe(200);

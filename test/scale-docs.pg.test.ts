@@ -66,9 +66,10 @@ test.each(unitNames)(
   "what %s runs ends in good order on a SIGTERM to its first process",
   async (name) => {
     await using database = await testDatabase();
+    await using sandbox = await openSandbox({ seed: "unit", density: 0.05 });
     const { script, args } = unitCommand(name);
     const child = spawn(process.execPath, [...script.split(" ").slice(1), ...args.slice(1)], {
-      env: { ...credentials, DATABASE_URL: database.url },
+      env: { ...environmentFor(sandbox, database), HISTORY_FROM: "none" },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const ended = once(child, "exit");
@@ -83,9 +84,3 @@ test.each(unitNames)(
     expect(await ended).toEqual([0, null]);
   },
 );
-
-const credentials = {
-  EXCHANGE_API_KEY: "key",
-  EXCHANGE_API_SECRET: "secret",
-  EXCHANGE_API_PASSPHRASE: "passphrase",
-};

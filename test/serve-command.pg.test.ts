@@ -2,8 +2,6 @@ import { chmod, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { signature } from "../src/contract/signature.ts";
 import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
@@ -12,7 +10,7 @@ import { readKeys, writeKeys } from "../src/serve/keys/key-file.ts";
 import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { aMirrorKey } from "./support/mirror.ts";
+import { aMirrorKey, askServer } from "./support/mirror.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 import { transactionPooler } from "./support/transaction-pooler.ts";
@@ -52,23 +50,6 @@ test("serve of a database without tables, or on a port that is taken, ends with 
 
 type Credentials = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
 
-/** The code of the answer to a request for the newest bills. */
-async function codeOf(url: string, { apiKey, apiSecret, apiPassphrase }: Credentials) {
-  const query = { productType: "USDT-FUTURES" };
-  const timestamp = String(Date.now());
-  const { path } = accountBills;
-  const answer = await fetch(`${url}${path}?productType=USDT-FUTURES`, {
-    headers: {
-      "access-key": apiKey,
-      "access-sign": signature(apiSecret, { timestamp, method: "GET", path, query }),
-      "access-passphrase": apiPassphrase,
-      "access-timestamp": timestamp,
-    },
-  });
-  const { code, msg } = (await answer.json()) as Readonly<Record<"code" | "msg", string>>;
-  return { code, msg };
-}
-
 test("keys are shown once, kept for their owner alone, and taken and given up by a server that runs", async () => {
   await using database = await testDatabase();
   await using folder = await temporaryFolder();
@@ -93,11 +74,11 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
 
   await sleep(1_100);
   // The key is accepted, and the answer says that nothing is stored.
-  expect(await codeOf(url, credentials)).toMatchObject({ code: "40725" });
+  expect(await askServer(url, credentials)).toMatchObject({ code: "40725" });
   const wrong = { ...credentials, apiSecret: "x" };
-  expect(await codeOf(url, wrong)).toMatchObject({ code: "40009" });
+  expect(await askServer(url, wrong)).toMatchObject({ code: "40009" });
   const ofExchange = { ...credentials, apiKey: "bg_0123456789abcdef" };
-  expect(await codeOf(url, ofExchange)).toEqual({
+  expect(await askServer(url, ofExchange)).toMatchObject({
     code: "40037",
     msg: expect.stringContaining("never one of the exchange"),
   });
@@ -108,7 +89,7 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   });
   expect(await keys("remove", "bot")).toMatchObject({ code: 0 });
   await sleep(1_100);
-  expect(await codeOf(url, credentials)).toMatchObject({ code: "40037" });
+  expect(await askServer(url, credentials)).toMatchObject({ code: "40037" });
   expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ keys: [] });
 
   serving.kill("SIGTERM");
@@ -126,7 +107,7 @@ const key = aMirrorKey("main");
 
 /** The codes of ten such answers, requested at the same time with a valid key. */
 async function codesOf(url: string): Promise<string[]> {
-  const asked = Array.from({ length: 10 }, () => codeOf(url, key));
+  const asked = Array.from({ length: 10 }, () => askServer(url, key));
   return [...new Set((await Promise.all(asked)).map(({ code }) => code))];
 }
 

@@ -198,8 +198,6 @@ describe("a window that cannot be finished", () => {
 
   test.each([
     { kind: "cut-json", share: 0.5 },
-    { kind: "server-error", status: 503 },
-    { kind: "no-data", data: "null" },
     { kind: "reset-in-body", share: 0.5 },
   ] satisfies Fault[])(
     "answers that stay $kind are retried, then a failed walk: never coverage",

@@ -1,3 +1,4 @@
+import { accountBills } from "../../src/contract/account-bills.ts";
 import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../../src/db/connect.ts";
@@ -36,6 +37,26 @@ export const aMirrorKey = (
     new Date(0),
   );
 
+/** Asks a server for the newest bills, over its port. @returns the status, and the code and message of the answer. */
+export async function askServer(
+  url: string,
+  { apiKey, apiSecret, apiPassphrase }: Pick<MirrorKey, "apiKey" | "apiSecret" | "apiPassphrase">,
+) {
+  const query = { productType: "USDT-FUTURES" };
+  const timestamp = String(Date.now());
+  const { path } = accountBills;
+  const answer = await fetch(`${url}${path}?${new URLSearchParams(query)}`, {
+    headers: {
+      "access-key": apiKey,
+      "access-sign": signature(apiSecret, { timestamp, method: "GET", path, query }),
+      "access-passphrase": apiPassphrase,
+      "access-timestamp": timestamp,
+    },
+  });
+  const { code, msg } = (await answer.json()) as Readonly<Record<"code" | "msg", string>>;
+  return { status: answer.status, code, msg };
+}
+
 /** The server on a test's database, in the test's time. */
 export function openMirror(
   url: string,
@@ -43,12 +64,10 @@ export function openMirror(
     keys,
     now,
     maxAgeMs = 3 * hourMs,
-    keepsPlans = true,
   }: {
     readonly keys: readonly MirrorKey[];
     readonly now: () => number;
     readonly maxAgeMs?: number;
-    readonly keepsPlans?: boolean;
   },
 ): Mirror {
   const database = openDatabase(url);
@@ -65,7 +84,7 @@ export function openMirror(
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
   const app = createApp({
     read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db, keepsPlans),
+    readAtOnce: readOnlyAtOnce(database.db, true),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
     ...{ keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
