@@ -6,7 +6,7 @@ import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { markRetired } from "../src/commands/break-rows.ts";
 import { resultOf } from "../src/commands/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
@@ -17,7 +17,12 @@ import { seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+import {
+  coverStream,
+  smallLedger,
+  smallLedgerStart,
+  storeLedgers,
+} from "./support/small-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -320,6 +325,35 @@ test("two reconciles at once take turns and come to the same", async () => {
   const ids = results.map(({ breaks }) => breaks.map(({ breakId }) => breakId));
   expect(new Set(ids.map(String)).size).toBe(1);
   expect(ids[0]).toHaveLength(1);
+});
+
+test("a break that was accepted as unread is open again, once a part of its time or all was read and brought no bill", async () => {
+  const account = newAccount();
+  // More than a hundred bills: of fewer, all would be checked for the rule that the break may contradict.
+  const bills = plainLedger(Array.from({ length: 24 * 6 }, () => "1"));
+  const at = (days: number) => smallLedgerStart + days * dayMs;
+  const [from, noon, to] = [at(1), at(1.5), at(2)] as const;
+  await storeLedgers(
+    db,
+    new Map([[account, bills.filter(({ cTime }) => cTime < from || cTime >= to)]]),
+    { unread: new Map([[account, [from, to]]]) },
+  );
+  const [found] = (await check(account)).breaks;
+  expect(found?.kind).toBe("unread");
+  await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
+  const read = (start: number, end: number) =>
+    inTransaction(db, (tx) =>
+      coverStream(tx, { account, productType: "USDT-FUTURES" }, start, end),
+    );
+  await read(from, noon);
+  const left = (await check(account)).breaks;
+  expect(left[0]?.explanation).toContain(`${isoTime(epochMs(noon))} to ${isoTime(epochMs(to))}`);
+  await accept(left[0]?.breakId ?? 0, "too long ago");
+  await read(noon, to);
+  const { wholeAccounts, breaks } = await check(account);
+  expect(wholeAccounts).toEqual([]);
+  expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
+  expect((await check(account, true)).breaks).toEqual(breaks);
 });
 
 test("each check says when a chain was checked and through when it was read, whether or not it changed", async () => {

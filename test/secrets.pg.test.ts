@@ -1,139 +1,195 @@
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Command } from "commander";
+import { Client, escapeIdentifier } from "pg";
+import { expect, test } from "vitest";
+import { programOf } from "../src/commands/program.ts";
 import { dayMs } from "../src/contract/time.ts";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { canariesOf, canaryPassword, canarySearch, spellingsMax } from "./support/canaries.ts";
-import { type CanaryHouse, type CanaryRun, openCanaryHouse } from "./support/canary-runs.ts";
-import { type CliEnvironment, type RunningCli, runCli, temporaryFolder } from "./support/cli.ts";
+import {
+  type CliEnvironment,
+  type CliOptions,
+  environmentFor,
+  type RunningCli,
+  runCli,
+  startCli,
+  temporaryFolder,
+} from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { echoes } from "./support/echoes.ts";
+import { give, serve } from "./support/exchange-client.ts";
 
-const lanes = 4;
 const maxMs = 10 * 60_000;
 const crasher = fileURLToPath(new URL("support/crash-at-request.ts", import.meta.url));
 
-let house: CanaryHouse;
-beforeAll(async () => {
-  house = await openCanaryHouse();
-  await using database = await testDatabase();
-  await using folder = await temporaryFolder();
-  const made = join(folder.path, "given.gz");
-  expect(
-    await runCli(["db", "backup", made], { env: { DATABASE_URL: database.url } }),
-  ).toMatchObject({
-    code: 0,
-  });
-  backup = await readFile(made);
-});
-afterAll(async () => {
-  const { secrets, spellingsMax, commands, failures, runs, leaks } = house.figures();
-  process.stdout.write(
-    `${secrets} secrets and each request's signature, in up to ${spellingsMax} spellings and by ` +
-      `halves, searched in all that ${runs} runs left behind, of ${commands} commands and ` +
-      `${failures} failures: ${leaks === 0 ? "none" : leaks} found\n`,
-  );
-  await house[Symbol.asyncDispose]();
-});
+type Secrets = Readonly<Record<"key" | "secret" | "passphrase" | "password", string>>;
+type Echo = (response: ServerResponse, echoed: string, request: IncomingMessage) => void;
+type Place = { readonly place: string; readonly bytes: Buffer };
 
-/** Runs all of them, a few at a time. @returns the secrets that were found, and what each command left. */
-async function runAll(runs: readonly CanaryRun[]) {
-  const waiting = [...runs];
-  const ends: (Awaited<ReturnType<CanaryHouse["run"]>> & { wanted: CanaryRun })[] = [];
-  const lane = async () => {
-    for (let wanted = waiting.shift(); wanted !== undefined; wanted = waiting.shift()) {
-      ends.push({ wanted, ...(await house.run(wanted)) });
-    }
+/** A sandbox exchange, a database role and a folder: no run of the program may leave a secret of them anywhere. */
+async function openWorld() {
+  const stack = new AsyncDisposableStack();
+  const seed = randomBytes(8).toString("hex");
+  const sandbox = stack.use(await openSandbox({ seed, density: 0.02 }));
+  const { apiKey, apiSecret, apiPassphrase } = sandbox.account;
+  const password = canaryPassword();
+  const secrets = { key: apiKey, secret: apiSecret, passphrase: apiPassphrase, password };
+  const database = stack.use(await testDatabase());
+  const role = await makeRole(database.url, password);
+  stack.defer(async () => {
+    await query(database.url, `drop owned by ${role}`, `drop role ${role}`);
+  });
+  const { path: cwd } = stack.use(await temporaryFolder());
+  const signatures = new Set<string>();
+  const places: Place[] = [];
+  const planted = new Map<string, string | Uint8Array>();
+  let echo: Echo | undefined;
+  let echoed = Promise.withResolvers<void>();
+  const front = stack.use(
+    await serve((response, request) => {
+      const signature = request.headers["access-sign"];
+      if (signature !== undefined) signatures.add(String(signature));
+      if (signature === undefined || echo === undefined) {
+        void forward(sandbox.url, request, response);
+        return;
+      }
+      echo(response, echoOf(request, secrets), request);
+      echoed.resolve();
+    }),
+  );
+  const url = new URL(database.url);
+  Object.assign(url, { username: role, password: encodeURIComponent(password) });
+  const env = environmentFor(
+    { ...sandbox, url: front.url },
+    { url: url.href },
+    { PRODUCT_TYPES: "USDT-FUTURES", SYNC_LTV: "true", LOG_LEVEL: "trace" },
+  );
+  /** Otherwise a run waits to see whether one that was killed is alive. */
+  const forgetHolders = () => query(database.url, "delete from leases");
+  const keep = (name: string, { stdout, stderr }: Record<"stdout" | "stderr", string>) => {
+    places.push({ place: `${name}: stdout`, bytes: Buffer.from(stdout) });
+    places.push({ place: `${name}: stderr`, bytes: Buffer.from(stderr) });
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
-  expect(ends.flatMap(({ leaks }) => leaks)).toEqual([]);
-  return ends;
+  return {
+    ...{ secrets, env, cwd },
+    /** Files that the program finds in its folder, which are not searched. */
+    async plant(files: Readonly<Record<string, string | Uint8Array>>) {
+      for (const path of planted.keys()) await rm(join(cwd, path), { force: true });
+      for (const [path, text] of Object.entries(files)) {
+        planted.set(path, text);
+        await writeFile(join(cwd, path), text);
+      }
+    },
+    async run(args: readonly string[], changes: CliEnvironment = {}, options: CliOptions = {}) {
+      await forgetHolders();
+      const end = await runCli(args, { env: { ...env, ...changes }, cwd, ...options });
+      keep(args.join(" "), end);
+      return end;
+    },
+    /** In a process of its own, to which something is done while it runs. */
+    async start(
+      name: string,
+      changes: CliEnvironment,
+      act: (running: RunningCli) => Promise<unknown>,
+    ) {
+      await forgetHolders();
+      await using running = await startCli(["sync"], { env: { ...env, ...changes }, cwd });
+      await Promise.race([running.ended, act(running)]);
+      const end = await running.ended;
+      keep(name, end);
+      return end;
+    },
+    /** Has the exchange repeat what it is sent. @returns what ends soon after it did. */
+    repeat(by: Echo | undefined): Promise<void> {
+      echo = by;
+      echoed = Promise.withResolvers();
+      return echoed.promise.then(() => sleep(300));
+    },
+    /** Where secrets and signatures were found: in what was printed, in files and in tables. */
+    async leaks() {
+      const files = (await filesIn(cwd)).filter((path) => !planted.has(path));
+      for (const path of files)
+        places.push({ place: path, bytes: await readFile(join(cwd, path)) });
+      places.push(...(await tablesOf(database.url)));
+      const search = canarySearch([...Object.values(secrets), ...signatures].flatMap(canariesOf));
+      const found = places.filter(({ bytes }) => search(bytes).length > 0);
+      return { leaks: found.map(({ place }) => place), files, signatures: signatures.size };
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }
 
-const seenThenStop =
-  (stream: "stdout" | "stderr", pattern: RegExp, afterMs = 0, signal: NodeJS.Signals = "SIGINT") =>
-  async (running: RunningCli) => {
-    await running.seen(stream, pattern);
-    await sleep(afterMs);
-    running.kill(signal);
-  };
+/** What a proxy sees of a request, and what the exchange itself knows. */
+const echoOf = (request: IncomingMessage, { secret }: Secrets): string =>
+  [
+    ...Object.entries(request.headers)
+      .filter(([name]) => name.startsWith("access-"))
+      .map(([name, value]) => `${name}: ${value}`),
+    `secret: ${secret}`,
+  ].join("\n");
 
-const dayBefore = (days: number): string =>
-  new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
+async function forward(url: string, request: IncomingMessage, response: ServerResponse) {
+  const headers = Object.entries(request.headers).flatMap(([name, value]) =>
+    name.startsWith("access-") || name === "paptrading" ? [[name, String(value)]] : [],
+  );
+  const answer = await fetch(`${url}${request.url}`, { headers: headers as [string, string][] });
+  response.writeHead(answer.status).end(await answer.text());
+}
 
-let backup: Buffer;
-const givenBackup = () => ({ "given.gz": backup });
-/** A restore needs an empty database: the embedded Postgres. */
-const noDatabase = () => ({ DATABASE_URL: "" });
+async function filesIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+}
 
-/** How each command is run where nothing is wrong. A command that is missing here fails the test. */
-const commands: Readonly<Record<string, readonly Omit<CanaryRun, "failure">[]>> = {
-  sync: [
-    { args: ["sync", "--dry-run"] },
-    { args: ["sync", "--dry-run", "--json"] },
-    { args: ["sync"] },
-    { args: ["sync", "--json", "--only", "bills,ltv"] },
-  ],
-  status: [
-    { args: ["status"] },
-    { args: ["status", "--json"] },
-    { args: ["status", "--format", "prometheus"] },
-  ],
-  export: [{ args: ["export", "--format", "csv"] }, { args: ["export", "--format", "ccxt"] }],
-  verify: [
-    { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--repair"] },
-    { args: ["verify", "--from", dayBefore(2), "--to", dayBefore(1), "--json"] },
-  ],
-  breaks: [
-    { args: ["breaks", "list"] },
-    { args: ["breaks", "list", "--json"] },
-    { args: ["breaks", "accept", "1", "--note", "known"] },
-    { args: ["breaks", "reopen", "1"] },
-  ],
-  reconcile: [{ args: ["reconcile"] }, { args: ["reconcile", "--json"] }],
-  report: ["text", "html", "json"].map((format) => ({
-    args: ["report", "--month", dayBefore(2).slice(0, 7), "--format", format],
-  })),
-  accounts: [
-    { args: ["accounts", "list"] },
-    { args: ["accounts", "list", "--json"] },
-    { args: ["accounts", "add", "another"] },
-    { args: ["accounts", "pause", "main"] },
-  ],
-  doctor: [{ args: ["doctor"] }, { args: ["doctor", "--json"] }],
-  db: [
-    { args: ["db", "url"] },
-    { args: ["db", "migrate"] },
-    { args: ["db", "backup", "ledger.gz"] },
-    { args: ["db", "backup", "ledger.gz", "--json"] },
-    { args: ["db", "restore", "given.gz"], env: noDatabase, files: givenBackup },
-    { args: ["db", "restore", "given.gz", "--json"], env: noDatabase, files: givenBackup },
-    { args: ["db", "distribute", "--dry-run"] },
-  ],
-  types: [{ args: ["types"] }, { args: ["types", "--json"] }],
-  serve: [{ args: ["serve", "--port", "0"], act: seenThenStop("stdout", /http/) }],
-  keys: [{ args: ["keys", "list"] }, { args: ["keys", "list", "--json"] }],
-  worker: [
-    {
-      args: ["worker", "--every", "1h"],
-      act: seenThenStop("stderr", /working off the queue/, 1_500),
-    },
-  ],
-  sandbox: [{ args: ["sandbox"], act: seenThenStop("stderr", /is up/) }],
-  demo: [{ args: ["demo"], act: seenThenStop("stdout", /bill-sync sync/, 1_500) }],
-  help: [{ args: ["help"] }],
-};
+async function query<Row extends object>(url: string, ...statements: readonly string[]) {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const rows: Row[] = [];
+    for (const statement of statements) rows.push(...(await client.query<Row>(statement)).rows);
+    return rows;
+  } finally {
+    await client.end();
+  }
+}
 
-const groups = ["accounts", "breaks", "db", "keys"];
-/** "sync", or "db backup" where the first word is a group of commands. */
-const commandOf = ([name = "", part = ""]: readonly string[]): string =>
-  groups.includes(name) ? `${name} ${part}` : name;
+/** Every row of every table as text, including the migrations' journal and the catalogue's comments. */
+async function tablesOf(url: string): Promise<readonly Place[]> {
+  const tables = await query<{ name: string }>(
+    url,
+    `select format('%I.%I', schemaname, tablename) as name
+     from pg_tables
+     where schemaname not in ('pg_catalog', 'information_schema')
+     union all values ('pg_catalog.pg_description'), ('pg_catalog.pg_db_role_setting')`,
+  );
+  const texts = await query<{ name: string; text: string | null }>(
+    url,
+    ...tables.map(
+      ({ name }) =>
+        `select '${name}' as name, string_agg(t::text, e'\\n') as text from ${name} as t`,
+    ),
+  );
+  return texts.map(({ name, text }) => ({
+    place: `table ${name}`,
+    bytes: Buffer.from(text ?? ""),
+  }));
+}
 
-async function commandsOf(text: string): Promise<readonly string[]> {
-  const [, list = ""] = /\nCommands:\n(.*?)\n\n/s.exec(text) ?? [];
-  return [...list.matchAll(/^ {2}(\w[\w-]*)/gm)].map(([, name = ""]) => name);
+/** A role with this password, and with all the rights of the role of the tests. */
+async function makeRole(url: string, password: string): Promise<string> {
+  const name = `canary_${process.pid}_${randomBytes(4).toString("hex")}`;
+  await query(
+    url,
+    `create role ${escapeIdentifier(name)} login password '${password.replaceAll("'", "''")}'`,
+    `do $$ begin execute format('grant %I to ${name}', current_user); end $$`,
+  );
+  return name;
 }
 
 test("a canary is found in each of its spellings, by its halves, and in any case", () => {
@@ -150,294 +206,325 @@ test("a canary is found in each of its spellings, by its halves, and in any case
   expect(search(Buffer.from(canaryPassword()))).toEqual([]);
 });
 
+const dayBefore = (days: number): string =>
+  new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
+const span = ["--from", dayBefore(2), "--to", dayBefore(1)];
+/** A restore needs an empty database: the embedded Postgres. */
+const embedded = { DATABASE_URL: "" };
+
+/** How each command is run where nothing is wrong, with --json as well where it has that; in this order. */
+const commands: Readonly<
+  Record<string, { args?: string[][]; env?: CliEnvironment; until?: RegExp; maxMs?: number }>
+> = {
+  sync: { args: [["--dry-run"], [], ["--only", "bills,ltv"]] },
+  status: { args: [[], ["--format", "prometheus"]] },
+  verify: { args: [[...span, "--repair"]] },
+  reconcile: {},
+  breaks: {},
+  "breaks list": {},
+  "breaks accept": { args: [["1", "--note", "known"]] },
+  "breaks reopen": { args: [["1"]] },
+  export: { args: ["csv", "ccxt"].map((format) => ["--format", format]) },
+  report: {
+    args: ["text", "html"].map((format) => [
+      ...["--month", dayBefore(2).slice(0, 7), "--format", format],
+    ]),
+  },
+  doctor: {},
+  types: {},
+  "types set": { args: [["gift", "bonus"]] },
+  "types unset": { args: [["gift"]] },
+  keys: {},
+  "keys add": { args: [["bot"]] },
+  "keys list": {},
+  "keys remove": { args: [["bot"]] },
+  "db url": {},
+  "db migrate": {},
+  "db backup": { args: [["ledger.gz", "--force"]] },
+  "db restore": { args: [["ledger.gz"]], env: embedded },
+  db: { env: embedded, until: /postgres/ },
+  "db distribute": { args: [["--dry-run"]] },
+  serve: { args: [["--port", "0"]], until: /http/ },
+  worker: {
+    args: [["--every", "1h"]],
+    until: /working off the queue[\s\S]*reconcile/,
+    maxMs: 3_000,
+  },
+  sandbox: { until: /is up/ },
+  demo: { until: /bill-sync sync/ },
+  accounts: {},
+  "accounts list": {},
+  "accounts add": { args: [["another"]] },
+  "accounts pause": { args: [["main"]] },
+  "accounts resume": { args: [["main"]] },
+  "accounts retire": { args: [["another"]] },
+  "accounts unretire": { args: [["another"]] },
+  "accounts rename": { args: [["another", "other"]] },
+};
+
+const nothing = () => {
+  throw new Error("nothing is run here");
+};
+const io = { out: process.stdout, err: process.stderr, signal: AbortSignal.abort() };
+const program = await programOf({
+  ...{ io: { ...io, lost: nothing }, readEnvironment: nothing, config: nothing },
+  runs: () => nothing,
+});
+const leaves = program.commands.flatMap((command): [string, Command][] =>
+  command.commands.length === 0
+    ? [[command.name(), command]]
+    : [
+        [command.name(), command],
+        ...command.commands.map((part): [string, Command] => [
+          `${command.name()} ${part.name()}`,
+          part,
+        ]),
+      ],
+);
+
 test(
   "no command that the program has shows a secret, nor does its help",
   async () => {
-    const help = await runCli(["--help"]);
-    const names = await commandsOf(help.stdout);
-    expect(names.toSorted()).toEqual(Object.keys(commands).toSorted());
-    const runs = Object.values(commands).flat();
-    const tried = new Set(runs.map(({ args }) => commandOf(args)));
-    const ends = await runAll(runs);
-    for (const { wanted, stdout, stderr } of ends) {
-      expect(`${wanted.args}: ${stdout}${stderr}`).not.toMatch(/: $/);
+    await using world = await openWorld();
+    const named = leaves.map(([name]) => name).filter((name) => name !== "help");
+    expect(named.toSorted()).toEqual(Object.keys(commands).toSorted());
+    let runs = 0;
+    for (const [name, { args = [[]], env = {}, until, maxMs }] of Object.entries(commands)) {
+      const words = name.split(" ");
+      const command = leaves.find(([leaf]) => leaf === name)?.[1];
+      const hasJson = command?.options.some(({ long }) => long === "--json") === true;
+      const options = { ...(until && { until }), ...(maxMs && { maxMs }) };
+      for (const given of args)
+        for (const json of hasJson ? [[], ["--json"]] : [[]]) {
+          const { stdout, stderr } = await world.run([...words, ...given, ...json], env, options);
+          expect(`${name} ${given}: ${stdout}${stderr}`).not.toMatch(/: $/);
+          runs += 1;
+        }
+      await world.run([...words, "--help"]);
     }
-    tried.delete("help");
-    const { key, secret, passphrase, password } = house.secrets;
-    const env = {
-      ...{ EXCHANGE_API_KEY: key, EXCHANGE_API_SECRET: secret },
-      ...{ EXCHANGE_API_PASSPHRASE: passphrase, DATABASE_URL: `postgres://u:${password}@h/l` },
-    };
-    for (const name of tried) {
-      const { stdout, stderr } = await runCli([...name.split(" "), "--help"], { env });
-      for (const secret of Object.values(house.secrets))
-        expect(stdout + stderr).not.toContain(secret);
-      const isTried = runs.some(({ args }) => commandOf(args) === name && args.includes("--json"));
-      expect({ name, isTried }).toEqual({ name, isTried: /--json/.test(stdout) });
-    }
+    const { leaks, signatures } = await world.leaks();
+    expect(leaks).toEqual([]);
+    expect(signatures).toBeGreaterThan(10);
+    process.stdout.write(`${runs} runs of ${named.length} commands left no secret\n`);
   },
   maxMs,
 );
 
-test(
-  "a whole sync into the embedded Postgres leaves no secret in its files",
-  async () => {
-    const [end] = await runAll([
-      {
-        args: ["sync"],
-        env: () => ({ DATABASE_URL: undefined }),
-        act: (running) => sleep(maxMs, running, { ref: false }),
-      },
-    ]);
-    expect(end?.stdout).toMatch(/complete, after/);
-    expect(end?.files.length).toBeGreaterThan(500);
-  },
-  maxMs,
-);
+test("a whole sync into the embedded Postgres leaves no secret in its files", async () => {
+  await using world = await openWorld();
+  const { stdout } = await world.run(["sync"], { DATABASE_URL: undefined });
+  expect(stdout).toMatch(/complete, after/);
+  const { leaks, files } = await world.leaks();
+  expect(leaks).toEqual([]);
+  expect(files.length).toBeGreaterThan(500);
+}, 120_000);
+
+const secretOf = (echoed: string): string => /^secret: (.*)$/m.exec(echoed)?.[1] ?? "";
+const envelope = (data: object) => ({
+  ...{ code: "00000", msg: "success", requestTime: Date.now(), data },
+});
+const bill = (but: object) => ({
+  ...{ billId: String(Date.now()), symbol: "BTCUSDT", amount: "1", fee: "0", feeByCoupon: "" },
+  ...{ businessType: "open_long", coin: "USDT", balance: "1", cTime: String(Date.now()), ...but },
+});
+/** For bills and for loan-to-value. */
+const page = (row: object, more: object = {}) =>
+  envelope({ bills: [row], endId: null, ltv: "0.1", unpaidInfo: [row], ...more });
+const inBill =
+  (but: (echoed: string, request: IncomingMessage) => object): Echo =>
+  (response, echoed, request) =>
+    give(response, { body: page(bill(but(echoed, request))) });
+
+/** Where an exchange, or a proxy, may repeat what it was sent, so that it is stored; others: client-secrets.test.ts. */
+const echoes: Readonly<Record<string, Echo>> = {
+  "a refusal's message": (response, msg) =>
+    give(response, { status: 400, body: { code: "40009", msg } }),
+  "a redirect": (response, echoed) =>
+    give(response, {
+      ...{ status: 302, body: "" },
+      headers: { location: `/login?${encodeURIComponent(echoed)}` },
+    }),
+  "a Retry-After": (response, echoed) =>
+    give(response, { status: 429, headers: { "retry-after": secretOf(echoed) }, body: "" }),
+  "a page with it for a list": (response, echoed) =>
+    give(response, { body: envelope({ bills: echoed, [echoed]: echoed, unpaidInfo: echoed }) }),
+  "a bill's symbol": inBill((echoed) => ({ symbol: secretOf(echoed), coin: secretOf(echoed) })),
+  "a bill's other fields": inBill((echoed) => ({ debug: { headers: echoed } })),
+  "a field's name": inBill((echoed) => ({ [secretOf(echoed)]: "1" })),
+  "a bill that breaks the contract": inBill((echoed) => ({ amount: secretOf(echoed) })),
+  "a bill that spells it in escapes": (response, echoed) =>
+    give(response, {
+      body: JSON.stringify(page(bill({ symbol: "@@" }))).replaceAll(
+        "@@",
+        [...secretOf(echoed)]
+          .map((sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`)
+          .join(""),
+      ),
+    }),
+  "a bill in base64": inBill((echoed) => ({
+    symbol: Buffer.from(echoed).toString("base64").slice(0, 190),
+  })),
+  "the passphrase alone": inBill((_, { headers }) => ({ symbol: headers["access-passphrase"] })),
+  "the signature alone": inBill((_, { headers }) => ({ coin: headers["access-sign"] })),
+  "the cursor": (response, echoed) =>
+    give(response, { body: page(bill({}), { endId: secretOf(echoed) }) }),
+};
 
 test(
   "an exchange that repeats what it was sent, in any place, makes no command show or store it",
   async () => {
-    const runs = Object.entries(echoes).flatMap(([failure, echo], index) =>
-      [["sync", "--only", "bills,ltv"], ["doctor"]]
-        // Every fourth failure for doctor, since it uses the same client and prints its messages.
-        .filter(([command]) => command === "sync" || index % 4 === 0)
-        .map((args) => ({ failure, args, echo })),
-    );
-    const ends = await runAll(runs);
-    for (const { wanted, stdout } of ends) {
-      expect(`${wanted.failure}: ${stdout}`).toMatch(/FAILED|NOT complete|FAIL|stopped/);
+    await using world = await openWorld();
+    for (const [failure, echo] of Object.entries(echoes)) {
+      const until = world.repeat(echo);
+      const { stdout } = await world.run(["sync", "--only", "bills,ltv"], {}, { until });
+      expect(`${failure}: ${stdout}`).toMatch(/FAILED|NOT complete|FAIL|stopped/);
     }
+    expect((await world.leaks()).leaks).toEqual([]);
   },
   maxMs,
 );
 
-const wrong = (name: string, value: string) => () => ({ [name]: value });
-const credentialFailures: readonly CanaryRun[] = [
-  ["a wrong key", "EXCHANGE_API_KEY", "bg_0123456789abcdef"],
-  ["a wrong secret", "EXCHANGE_API_SECRET", "0123456789abcdef"],
-  ["a wrong passphrase", "EXCHANGE_API_PASSPHRASE", "0123456789"],
-].flatMap(([failure = "", name = "", value = ""]) =>
-  [["sync"], ["doctor"]].map((args) => ({ failure, args, env: wrong(name, value) })),
-);
-
-const changedUrl =
-  (change: (url: URL) => unknown) =>
-  ({ DATABASE_URL = "" }: CliEnvironment) => {
-    const url = new URL(DATABASE_URL);
-    change(url);
-    return { DATABASE_URL: url.href };
-  };
-
-const closedPort = async (): Promise<string> => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((settle) => server.once("listening", settle));
-  const address = server.address();
-  await new Promise((settle) => server.close(settle));
-  return typeof address === "object" ? String(address?.port) : "";
-};
-
-async function databaseFailures(): Promise<readonly CanaryRun[]> {
-  const port = await closedPort();
-  const failures: readonly [string, NonNullable<CanaryRun["env"]>][] = [
-    ["a database that is away", changedUrl((url) => Object.assign(url, { port }))],
-    ["no such role", changedUrl((url) => Object.assign(url, { username: "nobody_there" }))],
-    ["no such database", changedUrl((url) => Object.assign(url, { pathname: "/nowhere" }))],
-    ["no such host", changedUrl((url) => Object.assign(url, { hostname: "db.invalid" }))],
-    ["no TLS there", changedUrl(({ searchParams }) => searchParams.set("sslmode", "require"))],
-    [
-      "no certificate",
-      changedUrl(({ searchParams }) => searchParams.set("sslrootcert", "/no.pem")),
-    ],
-    [
-      "no writes",
-      changedUrl(({ searchParams }) =>
-        searchParams.set("options", "-cdefault_transaction_read_only=on"),
-      ),
-    ],
-    [
-      "another schema",
-      changedUrl(({ searchParams }) => searchParams.set("options", "-csearch_path=nowhere")),
-    ],
-    [
-      "no database but an exchange",
-      ({ EXCHANGE_BASE_URL = "", DATABASE_URL = "" }) => ({
-        DATABASE_URL: Object.assign(new URL(DATABASE_URL), {
-          host: new URL(EXCHANGE_BASE_URL).host,
-        }).href,
-      }),
-    ],
-  ];
-  const commands = [
-    ["sync"],
-    ["status"],
-    ["doctor"],
-    ["db", "migrate"],
-    ["sync", "--dry-run"],
-    ["db", "url"],
-  ];
-  return failures.flatMap(([failure, env], index) =>
-    // One command for each failure, and each command at least once.
-    commands
-      .filter((_, at) => at === index % commands.length)
-      .map((args) => ({ failure, args, env })),
-  );
-}
-
-const account = ({ key, secret, passphrase }: CanaryHouse["secrets"]) => ({
-  name: "main",
-  apiKey: key,
-  apiSecret: secret,
-  apiPassphrase: passphrase,
-});
 const noOwnAccount = {
   EXCHANGE_API_KEY: undefined,
   EXCHANGE_API_SECRET: undefined,
   EXCHANGE_API_PASSPHRASE: undefined,
   SYNC_LTV: undefined,
 };
-const withAccounts = (
-  text: (secrets: CanaryHouse["secrets"]) => string,
-): Omit<CanaryRun, "args"> => ({
-  env: () => ({ ...noOwnAccount, ACCOUNTS_FILE: "accounts.json" }),
-  files: (secrets) => ({ "accounts.json": text(secrets) }),
+const account = ({ key, secret, passphrase }: Secrets) => ({
+  ...{ name: "main", apiKey: key, apiSecret: secret, apiPassphrase: passphrase },
 });
+const listed = (...accounts: readonly object[]) => JSON.stringify({ accounts });
 
-const configFailures: Readonly<Record<string, Omit<CanaryRun, "args">>> = {
-  "an accounts file that is cut off": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [account(secrets)] }).slice(0, -5),
-  ),
-  "an accounts file without a quote": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [account(secrets)] }).replace(`${secrets.secret}"`, secrets.secret),
-  ),
-  "an account twice": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [account(secrets), { ...account(secrets), name: "other" }] }),
-  ),
-  "a secret where its variable's name belongs": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [{ ...account(secrets), apiSecret: { env: secrets.secret } }] }),
-  ),
-  "a secret where its file's path belongs": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [{ ...account(secrets), apiSecret: { file: secrets.secret } }] }),
-  ),
-  "a secret where a key belongs": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [{ ...account(secrets), [secrets.secret]: "apiSecret" }] }),
-  ),
-  "a secret where the name belongs": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [{ ...account(secrets), name: `${secrets.secret}=` }] }),
-  ),
-  "a secret as a list": withAccounts((secrets) =>
-    JSON.stringify({ accounts: [{ ...account(secrets), apiSecret: [secrets.secret] }] }),
-  ),
-  "a secret with a sign that no header carries": {
-    env: (_, { secret }) => ({ EXCHANGE_API_SECRET: `${secret}\u00e9` }),
-  },
-  "a misspelled variable": {
-    env: (_, { secret }) => ({ EXCHANGE_API_SECRT: secret, EXCHANGE_API_SECRET: undefined }),
-  },
-  "a key in the exchange's address": {
-    env: (_, { key, secret }) => ({ EXCHANGE_BASE_URL: `https://${key}:${secret}@api.example` }),
-  },
-  "a password with a bare slash": {
-    env: (_, { password }) => ({
-      DATABASE_URL: `postgres://user:12/${encodeURIComponent(password)}@127.0.0.1:1/ledger`,
-    }),
-  },
-  "a password with a bare hash": {
-    env: (_, { password }) => ({ DATABASE_URL: `postgres://user:1#${password}@127.0.0.1/ledger` }),
-  },
-  "another database's address": {
-    env: (_, { password }) => ({ DATABASE_URL: `mysql://user:${password}@127.0.0.1/ledger` }),
-  },
-  "a faulty .env": {
-    env: () => ({ ...noOwnAccount, LOG_LEVEL: "loud" }),
-    files: ({ key, secret, passphrase }) => ({
-      ".env": `EXCHANGE_API_KEY='${key}\nEXCHANGE_API_SECRET ${secret}\n=${passphrase}\n${secret}`,
-    }),
-  },
-  "a command that prints secrets and fails": withAccounts(({ key, secret }) => {
+/** An accounts file with a fault. */
+const files: Readonly<Record<string, (secrets: Secrets) => string>> = {
+  "cut off": (secrets) => listed(account(secrets)).slice(0, -5),
+  "without a quote": (secrets) =>
+    listed(account(secrets)).replace(`${secrets.secret}"`, secrets.secret),
+  "of an account twice": (secrets) => listed(account(secrets), account(secrets)),
+  "with a secret for a variable's name": (secrets) =>
+    listed({ ...account(secrets), apiSecret: { env: secrets.secret } }),
+  "with a secret for a file's path": (secrets) =>
+    listed({ ...account(secrets), apiSecret: { file: secrets.secret } }),
+  "with a secret for a program": (secrets) =>
+    listed({ ...account(secrets), apiSecret: { command: [secrets.secret] } }),
+  "with a secret for a key": (secrets) =>
+    listed({ ...account(secrets), [secrets.secret]: "apiSecret" }),
+  "with a secret for the name": (secrets) =>
+    listed({ ...account(secrets), name: `${secrets.secret}=` }),
+  "with a secret as a list": ({ secret, ...secrets }) =>
+    listed({ ...account({ ...secrets, secret }), apiSecret: [secret] }),
+  "with a command that prints secrets and fails": ({ key, secret }) => {
     const script = `console.log('${secret}'); console.error('${key}'); process.exit(1)`;
-    const credentials = { command: [process.execPath, "-e", script] };
-    return JSON.stringify({ accounts: [{ name: "main", credentials }] });
+    return listed({ name: "main", credentials: { command: [process.execPath, "-e", script] } });
+  },
+};
+
+/** Variables that name something wrong. */
+const settings: Readonly<Record<string, (secrets: Secrets) => CliEnvironment>> = {
+  "a wrong key": () => ({ EXCHANGE_API_KEY: "bg_0123456789abcdef" }),
+  "a wrong secret": () => ({ EXCHANGE_API_SECRET: "0123456789abcdef" }),
+  "a wrong passphrase": () => ({ EXCHANGE_API_PASSPHRASE: "0123456789" }),
+  "a sign that no header carries": ({ secret }) => ({ EXCHANGE_API_SECRET: `${secret}\u00e9` }),
+  "a misspelled variable": ({ secret }) => ({
+    ...{ EXCHANGE_API_SECRT: secret, EXCHANGE_API_SECRET: undefined },
   }),
-  "a secret where a command's program belongs": withAccounts((secrets) =>
-    JSON.stringify({
-      accounts: [{ ...account(secrets), apiSecret: { command: [secrets.secret] } }],
-    }),
-  ),
+  "a key in the exchange's address": ({ key, secret }) => ({
+    EXCHANGE_BASE_URL: `https://${key}:${secret}@api.example`,
+  }),
+  "a password with a bare slash": ({ password }) => ({
+    DATABASE_URL: `postgres://user:12/${encodeURIComponent(password)}@127.0.0.1:1/ledger`,
+  }),
+  "a password with a bare hash": ({ password }) => ({
+    DATABASE_URL: `postgres://user:1#${password}@127.0.0.1/ledger`,
+  }),
+  "another database's address": ({ password }) => ({
+    DATABASE_URL: `mysql://user:${password}@127.0.0.1/ledger`,
+  }),
+};
+
+/** How a database fails, by what its address is changed to. */
+const databases: Readonly<Record<string, (url: URL) => unknown>> = {
+  "a database that is away": (url) => Object.assign(url, { port: "1" }),
+  "no such role": (url) => Object.assign(url, { username: "nobody_there" }),
+  "no such database": (url) => Object.assign(url, { pathname: "/nowhere" }),
+  "no such host": (url) => Object.assign(url, { hostname: "db.invalid" }),
+  "no TLS there": ({ searchParams }) => searchParams.set("sslmode", "require"),
+  "no certificate": ({ searchParams }) => searchParams.set("sslrootcert", "/no.pem"),
+  "no writes": ({ searchParams }) =>
+    searchParams.set("options", "-cdefault_transaction_read_only=on"),
+  "another schema": ({ searchParams }) => searchParams.set("options", "-csearch_path=nowhere"),
 };
 
 test(
   "wrong credentials, a database that fails and a wrong configuration are told without a secret",
   async () => {
-    const commands = [["sync"], ["doctor"], ["status"]];
-    const ofConfig = Object.entries(configFailures).flatMap(([failure, run], index) =>
-      commands
-        .filter((_, at) => at === index % commands.length)
-        .map((args) => ({ failure, args, ...run })),
-    );
-    const ends = await runAll([...credentialFailures, ...(await databaseFailures()), ...ofConfig]);
-    for (const { wanted, stdout, stderr } of ends) {
-      expect(`${wanted.failure}, ${wanted.args}: ${stdout}${stderr}`).toMatch(/: .{20}/s);
+    await using world = await openWorld();
+    const { secrets, env } = world;
+    const tried = async (name: string, changes: CliEnvironment) => {
+      for (const command of ["sync", "doctor", "status"]) {
+        const { stdout, stderr } = await world.run([command], changes);
+        expect(`${name}, ${command}: ${stdout}${stderr}`).toMatch(/: .{20}/s);
+      }
+    };
+    for (const [name, settingsOf] of Object.entries(settings))
+      await tried(name, settingsOf(secrets));
+    for (const [name, change] of Object.entries(databases)) {
+      const url = new URL(env["DATABASE_URL"] ?? "");
+      change(url);
+      await tried(name, { DATABASE_URL: url.href });
     }
+    const { host } = new URL(env["EXCHANGE_BASE_URL"] ?? "");
+    const ofExchange = Object.assign(new URL(env["DATABASE_URL"] ?? ""), { host });
+    await tried("no database but an exchange", { DATABASE_URL: ofExchange.href });
+    for (const [name, textOf] of Object.entries(files)) {
+      await world.plant({ "accounts.json": textOf(secrets) });
+      await tried(name, { ...noOwnAccount, ACCOUNTS_FILE: "accounts.json" });
+    }
+    const { key, secret, passphrase } = secrets;
+    await world.plant({
+      ".env": `EXCHANGE_API_KEY='${key}\nEXCHANGE_API_SECRET ${secret}\n=${passphrase}\n${secret}`,
+    });
+    await tried("a faulty .env", { ...noOwnAccount, LOG_LEVEL: "loud" });
+    expect((await world.leaks()).leaks).toEqual([]);
   },
   maxMs,
 );
 
-const crash = (kind: string): CanaryRun => ({
-  failure: `a crash: ${kind}`,
-  args: ["sync"],
-  env: ({ NODE_OPTIONS }) => ({
-    NODE_OPTIONS: `${NODE_OPTIONS} --import ${crasher} --max-old-space-size=96`,
-    CRASH: kind,
-  }),
-  act: (running) => sleep(maxMs, running, { ref: false }),
-});
-
-const whileItRuns = (failure: string, act: NonNullable<CanaryRun["act"]>): CanaryRun => ({
-  failure,
-  args: ["sync"],
-  act,
-});
-const planned = /"planned"/;
-
 test(
   "a crash, a report of one, a signal, a reader that is gone and a debug log show no secret",
   async () => {
-    const ends = await runAll([
-      ...["exception", "rejection", "rejection of no error", "memory"].map(crash),
-      whileItRuns("SIGTERM", seenThenStop("stderr", planned, 0, "SIGTERM")),
-      whileItRuns("SIGKILL", seenThenStop("stderr", planned, 0, "SIGKILL")),
-      whileItRuns("a report on SIGUSR2", async (running) => {
-        await seenThenStop("stderr", planned, 0, "SIGUSR2")(running);
-        await sleep(1_000);
-        running.kill("SIGTERM");
-      }),
-      whileItRuns("stdout closed", async (running) => {
-        running.close("stdout");
-        await running.ended;
-      }),
-      whileItRuns("stderr closed", async (running) => {
-        running.close("stderr");
-        await running.ended;
-      }),
-      { failure: "NODE_DEBUG", args: ["sync"], env: () => ({ NODE_DEBUG: "*" }) },
-      {
-        failure: "no certificate check",
-        args: ["sync"],
-        env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: "0" }),
-      },
-    ]);
-    const of = (failure: string) => ends.find(({ wanted }) => wanted.failure === failure);
-    for (const kind of ["exception", "rejection"]) {
-      expect(of(`a crash: ${kind}`)?.stderr).toMatch(/^defect: Error: a defect\n/m);
-    }
-    expect(of("no certificate check")?.stderr).toMatch(
+    await using world = await openWorld();
+    const reporting =
+      "--report-on-signal --report-uncaught-exception --report-on-fatalerror --report-directory=.";
+    const patiently = (running: RunningCli) => sleep(maxMs, running, { ref: false });
+    const crash = (kind: string) =>
+      world.start(
+        kind,
+        { NODE_OPTIONS: `${reporting} --import ${crasher} --max-old-space-size=96`, CRASH: kind },
+        patiently,
+      );
+    const planned = async (running: RunningCli) => await running.seen("stderr", /"planned"/);
+    for (const kind of ["exception", "rejection"])
+      expect((await crash(kind)).stderr).toMatch(/^defect: Error: a defect\n/m);
+    await crash("memory");
+    await world.start("a report", { NODE_OPTIONS: reporting }, async (running) => {
+      await planned(running);
+      running.kill("SIGUSR2");
+      await sleep(1_000);
+      running.kill("SIGTERM");
+    });
+    await world.start("a reader that is gone", {}, async (running) => {
+      running.close("stderr");
+      await running.ended;
+    });
+    await world.start("NODE_DEBUG", { NODE_DEBUG: "*" }, patiently);
+    const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+    expect((await world.start("no certificate check", unchecked, patiently)).stderr).toMatch(
       /^NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are verified/,
     );
-    const reports = (failure: string) =>
-      of(failure)?.files.filter((path) => /^report\..*\.json$/.test(path));
-    expect(reports("a crash: memory")).toHaveLength(1);
-    expect(reports("a report on SIGUSR2")).toHaveLength(1);
+    const { leaks, files } = await world.leaks();
+    expect(leaks).toEqual([]);
+    expect(files.filter((path) => /^report\..*\.json$/.test(path)).length).toBeGreaterThan(1);
   },
   maxMs,
 );

@@ -23,6 +23,8 @@ export type CliOptions = {
    * with it.
    */
   readonly cwd?: string;
+  /** Stops it, as Ctrl-C does, once its output has this, or once this ends. Default never. */
+  readonly until?: RegExp | Promise<unknown>;
   /** Which output goes to a disk without room, `/dev/full`. Default none. */
   readonly full?: readonly ("stdout" | "stderr")[];
   /**
@@ -60,12 +62,14 @@ const pollMs = 10;
 
 /**
  * Runs the real program to its end: in this process, which takes a tenth of the time, unless the
- * test is about its folder, its output's end, or what Node itself reads from the environment.
+ * test is about its output's end, or what Node itself reads from the environment, or other runs are
+ * at work in another folder.
  */
 export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliEnd> {
   const { env = {}, cwd, full } = options;
   const isOfNode = Object.keys(env).some((name) => /^(NODE_|TZ$|LANG$|LC_)/.test(name));
-  if (cwd === undefined && full === undefined && !isOfNode) return await runHere(args, options);
+  const isElsewhere = cwd !== undefined && here !== undefined && here.path !== cwd;
+  if (full === undefined && !isOfNode && !isElsewhere) return await runHere(args, options);
   return await runProcess(args, options);
 }
 
@@ -80,15 +84,17 @@ export async function runProcess(
 
 const testsFolder = process.cwd();
 /** The folder of the runs that are at work in this process: it has only one at a time. */
-let here: { readonly path: string; runs: number } | undefined;
+let here: { readonly path: string; readonly isOwn: boolean; runs: number } | undefined;
 
 async function runHere(
   args: readonly string[],
-  { env = {}, maxMs = runMaxMs }: CliOptions,
+  { env = {}, cwd, until, maxMs = runMaxMs }: CliOptions,
 ): Promise<CliEnd> {
   const program = await builtHere();
-  using _ = enterFolder();
+  using _ = enterFolder(cwd);
   const stop = new AbortController();
+  const end = () => stop.abort(new Error("stopped on request"));
+  if (until instanceof Promise) void until.then(end);
   const overdue = setTimeout(() => stop.abort(new Error(`overdue: ${maxMs} ms`)), maxMs);
   const written = { stdout: "", stderr: "" };
   const output = (name: keyof typeof written) =>
@@ -96,6 +102,7 @@ async function runHere(
       decodeStrings: false,
       write(text: string, _, done) {
         written[name] += text;
+        if (until instanceof RegExp && until.test(written[name])) end();
         done();
       },
     }) as unknown as NodeJS.WriteStream;
@@ -119,9 +126,9 @@ async function runHere(
   }
 }
 
-/** Enters an empty folder, which is left and removed after the last run that began in it. */
-function enterFolder(): Disposable {
-  here ??= { path: emptyFolder(), runs: 0 };
+/** Enters a folder, or an empty one, which is left after the last run that began in it; the empty one is removed. */
+function enterFolder(cwd: string | undefined): Disposable {
+  here ??= { path: cwd ?? emptyFolder(), isOwn: cwd === undefined, runs: 0 };
   const folder = here;
   folder.runs += 1;
   process.chdir(folder.path);
@@ -131,7 +138,7 @@ function enterFolder(): Disposable {
       if (folder.runs > 0) return;
       here = undefined;
       process.chdir(testsFolder);
-      rmSync(folder.path, { recursive: true, force: true });
+      if (folder.isOwn) rmSync(folder.path, { recursive: true, force: true });
     },
   };
 }
