@@ -1,17 +1,11 @@
 import { sql } from "drizzle-orm";
-import fc from "fast-check";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
 import { readQueue } from "../src/fleet/queue-status.ts";
-import { type Job, keyOf, type QueuedTask, queuedTasks, renameJobs } from "../src/fleet/tasks.ts";
-import {
-  readWorkerSessions,
-  unawareOfEachOther,
-  workerSessionName,
-} from "../src/fleet/worker-sessions.ts";
+import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/fleet/tasks.ts";
 import { Secret } from "../src/secret.ts";
 import { testDatabase } from "./support/database.ts";
 import { coverUpTo } from "./support/fleet.ts";
@@ -185,35 +179,6 @@ test("a session that only reads holds no lock for which a fetch waits", async ()
   });
 });
 
-test("an account that is renamed waits under its new name, once, and what was given up of it is told so", async () => {
-  await using at = await openQueues();
-  const [queue] = at.queues;
-  await queue.enqueue([task("given-up"), task("old"), task("user", { group: "uid 1" })]);
-  const jobs = await queue.fetch(3);
-  for (const job of jobs) {
-    if (keyOf(job.task) === "given-up") await queue.abandon(job, "refused");
-    else await queue.giveBack([job]);
-  }
-  const rename = (from: string, to: string) =>
-    inTransaction(at.db, (tx) => renameJobs(tx, { from, to }));
-  await rename("given-up", "known");
-  await rename("old", "new");
-  await rename("user", "twin");
-  expect(await failedOf(at.db)).toEqual([{ name: "known", why: "refused" }]);
-  const { rows } = await at.db.execute(sql`
-    select singleton_key as name, data ->> 'key' as key, group_id as "group"
-    from fleet.job
-    where state < 'active' and name = 'sync'
-    order by name`);
-  expect(rows).toEqual([
-    { name: "new", key: "new", group: "new" },
-    { name: "twin", key: "twin", group: "uid 1" },
-  ]);
-  // Another process has queued the new name already.
-  await rename("new", "twin");
-  expect(names(await queue.fetch(9))).toEqual(["twin"]);
-});
-
 test("accounts of one user are at work one after the other, however many fetch at once", async () => {
   await using at = await openQueues();
   const own = Array.from({ length: 40 }, (_, index) =>
@@ -253,135 +218,4 @@ test("what the exchange forgets first goes first: lists, accounts never read, th
   const order = [];
   for (let place = 0; place < 5; place++) order.push(...names(await queue.fetch(1)));
   expect(order).toEqual([":lists", "new", "days", "an-hour", "retired-part"]);
-});
-
-describe("workers that seem to share an address without its limit", () => {
-  test("are told by the connections of those that run", async () => {
-    await using database = await testDatabase();
-    const names = [{}, { localAddress: "10.1.2.3" }].map((egress) => workerSessionName(egress));
-    const far = workerSessionName({ name: "nat" }, `a-host-with-${"a-very-".repeat(12)}long-name`);
-    await using stack = new AsyncDisposableStack();
-    for (const applicationName of [...names, far]) {
-      const { db } = stack.use(openDatabase(database.url, { applicationName }));
-      await db.execute(sql`select 1`);
-    }
-    await using open = openDatabase(database.url);
-    const sessions = await readWorkerSessions(open.db);
-    const told = sessions.map(({ egress, from }) => ({ egress, from }));
-    const from = "127.0.0.1";
-    expect(told).toHaveLength(3);
-    expect(told).toEqual(
-      expect.arrayContaining([undefined, "10.1.2.3", "nat"].map((egress) => ({ egress, from }))),
-    );
-    // The process on the other machine, paired with each of the two on this machine.
-    expect(unawareOfEachOther(sessions)).toHaveLength(2);
-  });
-
-  const session = { machine: "aaaaaaaa", egress: undefined, host: "a", from: "198.51.100.1" };
-  const other = { ...session, machine: "bbbbbbbb", host: "b" };
-  test.each([
-    ["two of one machine, nobody named an address", session, { ...session }, 0],
-    ["two machines that come from one address", session, other, 1],
-    ["two machines that come from two", session, { ...other, from: "198.51.100.2" }, 0],
-    ["two machines of one name", { ...session, egress: "nat" }, { ...other, egress: "nat" }, 0],
-    ["one named, one not", { ...session, egress: "nat" }, other, 1],
-    [
-      "two public addresses of one machine",
-      { ...session, egress: "203.0.113.1" },
-      { ...session, egress: "203.0.113.2" },
-      0,
-    ],
-    [
-      "two private ones",
-      { ...session, egress: "10.0.0.1" },
-      { ...session, egress: "172.20.0.1" },
-      1,
-    ],
-    [
-      "two that the server sees by its socket",
-      { ...session, from: undefined },
-      { ...other, from: undefined },
-      0,
-    ],
-  ])("%s", (_, one, two, count) => {
-    expect(unawareOfEachOther([one, two])).toHaveLength(count);
-  });
-});
-
-const accounts = ["a", "b", "c", "d", "e", "f"];
-const userOf = (account: string) => `uid ${accounts.indexOf(account) % 4}`;
-const step = fc.oneof(
-  fc.record({ is: fc.constant("enqueue" as const) }),
-  fc.record({
-    is: fc.constant("fetch" as const),
-    worker: fc.nat(1),
-    count: fc.integer({ min: 1, max: 3 }),
-  }),
-  fc.record({ is: fc.constantFrom("done", "failed", "hopeless", "given back"), worker: fc.nat(1) }),
-  fc.record({ is: fc.constantFrom("beat", "dies"), worker: fc.nat(1) }),
-  fc.record({ is: fc.constant("time" as const), seconds: fc.constantFrom(1, 8, 16, 400) }),
-);
-
-test("whatever workers do, no account and no user is worked on twice, and nothing is lost", async () => {
-  await using at = await openQueues();
-  const { db, queues } = at;
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-      await db.execute(sql`delete from fleet.job`);
-      /** The jobs that each worker holds, and how long ago it last sent a heartbeat. */
-      const held = [0, 1].map(() => new Map<Job, number>());
-      const wanted = new Set<string>();
-      for (const one of steps) {
-        if (one.is === "enqueue") {
-          await queues[0].enqueue(accounts.map((name) => task(name, { group: userOf(name) })));
-          for (const name of accounts) wanted.add(name);
-          continue;
-        }
-        if (one.is === "time") {
-          await at.pass(one.seconds);
-          for (const jobs of held) {
-            for (const [job, silent] of jobs) jobs.set(job, silent + one.seconds);
-          }
-          continue;
-        }
-        const queue = queues[one.worker] ?? queues[0];
-        const own = held[one.worker] ?? new Map<Job, number>();
-        if (one.is === "fetch") {
-          for (const job of await queue.fetch(one.count)) own.set(job, 0);
-          // A worker that sent a heartbeat within 14 s is the only one that works on its account.
-          const live = held.flatMap((jobs) => [...jobs].filter(([, silent]) => silent < 14));
-          const users = live.map(([job]) => userOf(keyOf(job.task)));
-          expect(new Set(users).size).toBe(users.length);
-          continue;
-        }
-        if (one.is === "beat") {
-          const told = [...own].filter(([, silent]) => silent < 14).map(([job]) => job);
-          await queue.beat(told);
-          for (const job of told) own.set(job, 0);
-          continue;
-        }
-        const [[job, silent] = []] = own;
-        if (job === undefined || silent === undefined) continue;
-        own.delete(job);
-        if (one.is === "done") {
-          await queue.complete([job]);
-          if (silent < 14) wanted.delete(keyOf(job.task));
-        }
-        if (one.is === "failed") await queue.fail(job, "failed");
-        if (one.is === "given back") await queue.giveBack([job]);
-        if (one.is === "hopeless") {
-          await queue.abandon(job, "hopeless");
-          if (silent < 14) wanted.delete(keyOf(job.task));
-        }
-      }
-      // A wanted account is waiting, at work, or among the failed.
-      const { rows } = await db.execute<{ key: string }>(sql`
-        select singleton_key as key
-        from fleet.job
-        where name = 'failed' or state <= 'active'`);
-      const known = new Set(rows.map(({ key }) => key));
-      expect([...wanted].filter((name) => !known.has(name))).toEqual([]);
-    }),
-    { numRuns: 12 },
-  );
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { mayWrite } from "../src/db/reader-role.ts";
+import { mayWrite } from "../src/db/server-settings.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";

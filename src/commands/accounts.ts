@@ -5,7 +5,6 @@ import { pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
-import { renameJobs } from "../fleet/tasks.ts";
 import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
 import { becameText } from "../output/account-remarks.ts";
 import { formatCounted, formatMinute } from "../output/format.ts";
@@ -212,15 +211,8 @@ async function renameCommand(config: Config, io: Io, from: string, to: string): 
   if (!accountName.pattern.test(to))
     throw new UsageError(`"${to}" is not a name: ${accountName.form}`);
   await using database = await openMigrated(config, io);
-  await renameAccount(
-    database.db,
-    { from, to },
-    {
-      onWait: (message) => note(io, message),
-      signal: io.signal,
-      besides: (tx) => renameJobs(tx, { from, to }),
-    },
-  );
+  const onWait = (message: string) => note(io, message);
+  await renameAccount(database.db, { from, to }, { onWait, signal: io.signal });
   const isConfigured = config.accounts.some(({ name }) => name === to);
   const rest = `; name it ${to} in the configuration, too, before the next sync`;
   print(io, `account ${from} is now stored as ${to}${isConfigured ? "" : rest}`);

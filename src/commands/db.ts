@@ -15,8 +15,8 @@ import {
   takeStep,
 } from "../db/citus.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { migrate } from "../db/migrate.ts";
-import { addReader } from "../db/reader-role.ts";
 import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
@@ -55,7 +55,7 @@ async function urlCommand(
     );
   await using database = await openMigrated(config, io);
   const url = database.url.reveal();
-  const address = isServer ? withoutPassword(url) : write ? url : await addReader(database.db, url);
+  const address = isServer ? withoutPassword(url) : write ? url : readOnlyUrl(url);
   // SQLAlchemy refuses `postgres:`, which libpq takes as well.
   print(io, address.replace(/^postgres:/, "postgresql:"));
   if (isServer) return 0;

@@ -2,20 +2,14 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { systemClock } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
-import type { Database, Queryable } from "../db/connect.ts";
+import type { Database } from "../db/connect.ts";
 import { migrationState } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
-import {
-  readWorkerSessions,
-  unawareOfEachOther,
-  type WorkerSession,
-} from "../fleet/worker-sessions.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../open-files.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
-import { printableLine } from "../printable.ts";
 import {
   type Config,
   type DatabaseConfig,
@@ -28,7 +22,7 @@ import { reachableSelection } from "../roster/reachable.ts";
 import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { accountsToRead } from "../roster/to-read.ts";
-import { type Check, checkDatabase, checked, failed, ok, type Report } from "./doctor-database.ts";
+import { type Check, checkDatabase, failed, ok, type Report } from "./doctor-database.ts";
 import { checkExchange } from "./doctor-exchange.ts";
 import { type ExitCode, print, stopped } from "./io.ts";
 import { accountOption, type Define, jsonOption, type Program, type Which } from "./options.ts";
@@ -67,7 +61,6 @@ async function examine(
   await using database = where && (await checkDatabase(where, report, io));
   const db = await migrated(database);
   const accounts = db && (await checkRows(db, config, report));
-  report(db && (await checked("workers", () => checkWorkers(db))));
   const configured = wanted && (await accountsToTry(wanted, db, accounts, report));
   if (configured !== undefined) await checkExchange(configured, db, report, io.signal);
   const isWell = checks.every(({ status }) => status !== "FAIL");
@@ -161,25 +154,6 @@ async function checkRows(
     report(failed("rows", error));
     return undefined;
   }
-}
-
-const workerName = ({ host, egress }: WorkerSession): string =>
-  printableLine(egress === undefined ? host : `${host} (${egress})`);
-
-/** Whether workers share an address without sharing its limit. Undefined if all share, or none runs. */
-async function checkWorkers(db: Queryable): Promise<Check | undefined> {
-  const pairs = unawareOfEachOther(await readWorkerSessions(db));
-  const [first] = pairs;
-  if (first === undefined) return undefined;
-  const more = pairs.length === 1 ? "" : `, and ${formatCounted(pairs.length - 1, "other pair")}`;
-  return {
-    status: "warn",
-    name: "workers",
-    result:
-      `${workerName(first[0])} and ${workerName(first[1])}${more} seem to send from one address, and ` +
-      "each uses its whole rate limit",
-    remedy: "start them with the same --egress NAME, or ignore this if their addresses differ",
-  };
 }
 
 /**

@@ -2,9 +2,9 @@ import { secondMs } from "../contract/time.ts";
 import { hasNodes, readReachable } from "../db/citus.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.ts";
 import { isDirect } from "../db/connections.ts";
+import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { hasSchema } from "../db/migrate.ts";
-import type { CommandDatabase } from "../db/open.ts";
-import { addReader, mayWrite } from "../db/reader-role.ts";
+import { mayWrite } from "../db/server-settings.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import type { Config } from "../roster/config.ts";
@@ -37,7 +37,9 @@ export async function serveCommand(
   if (!(await hasSchema(database.db))) {
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
-  await using reader = openDatabase(await readerUrl(config, database), { statementMaxMs });
+  const isServer = "url" in config.database;
+  const url = isServer ? database.url.reveal() : readOnlyUrl(database.url.reveal());
+  await using reader = openDatabase(url, { statementMaxMs });
   const isDistributed = await hasNodes(reader.db);
   // A plan that is kept knows no account, and so not its node.
   const keepsPlans = !isDistributed && (await isDirect(reader.db.$client));
@@ -59,7 +61,7 @@ export async function serveCommand(
   });
   await using server = await listen(app, { host, port });
   print(io, server.url);
-  if (await mayWrite(reader.db))
+  if (isServer && (await mayWrite(reader.db)))
     note(
       io,
       "its database user may write, and serve only needs to read: use one who may only " +
@@ -70,10 +72,6 @@ export async function serveCommand(
   await stopped(io.signal);
   return 0;
 }
-
-/** The embedded database's owner may do everything, so the server uses another role there. */
-const readerUrl = async (config: Config, { db, url }: CommandDatabase): Promise<string> =>
-  "url" in config.database ? url.reveal() : addReader(db, url.reveal());
 
 const help = `
 Clients of the exchange read what is stored from this server, with a key of its

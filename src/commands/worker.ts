@@ -15,7 +15,6 @@ import {
 import { Queue } from "../fleet/queue.ts";
 import { type JobEnd, type Task, taskName } from "../fleet/tasks.ts";
 import { workOff } from "../fleet/work-off.ts";
-import { workerSessionName } from "../fleet/worker-sessions.ts";
 import { type Log, openLog } from "../log.ts";
 import type { Config } from "../roster/config.ts";
 import { errorText } from "./exit-code.ts";
@@ -55,9 +54,7 @@ async function workerCommand(
   await using database = await openCommandDatabase(config.database, notice);
   await using session = await openSyncSession({ database, notice, egress });
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
-  const applicationName = workerSessionName(egress);
-  const { url } = database;
-  await using queue = await Queue.open({ url, supervises: true, onTrouble, applicationName });
+  await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });
   using told = openWorkerLog(log, systemClock);
   const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
     using reporter = told.reporter();

@@ -11,7 +11,6 @@ import {
   connectionOf,
   lent,
   openPool,
-  type PoolOptions,
   type StatementLimit,
   usualStatementMaxMs,
 } from "./connections.ts";
@@ -54,7 +53,7 @@ const transactionIdleMaxMs = 15 * secondMs;
 const usualLockMaxMs = minuteMs;
 
 /** Opens a pool. Nothing is sent before the first statement. @throws as {@link openPool} does. */
-export function openDatabase(url: string, options?: PoolOptions): OpenDatabase {
+export function openDatabase(url: string, options?: StatementLimit): OpenDatabase {
   const pool = openPool(url, options);
   return {
     db: drizzle(pool),

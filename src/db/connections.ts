@@ -131,15 +131,10 @@ export const usualStatementMaxMs = 2 * minuteMs;
 /** How long a statement may take. Default two minutes. */
 export type StatementLimit = { readonly statementMaxMs?: number };
 
-export type PoolOptions = StatementLimit & {
-  /** The name under which pg_stat_activity shows the sessions, up to 63 bytes. */
-  readonly applicationName?: string;
-};
-
 /** @throws DatabaseError where the URL cannot be used: it names a certificate file that is missing, say. */
 export function openPool(
   url: string,
-  { statementMaxMs = usualStatementMaxMs, applicationName = "bill-sync" }: PoolOptions = {},
+  { statementMaxMs = usualStatementMaxMs }: StatementLimit = {},
 ): Connections {
   const config: pg.PoolConfig = {
     connectionString: withVerifiedTls(url),
@@ -147,7 +142,7 @@ export function openPool(
     // start-up parameter. Longer than the server's limit in a transaction, which then fires first: where a
     // transaction raises that limit, it raises this one for as long as it runs.
     query_timeout: statementMaxMs + connectMaxMs,
-    application_name: applicationName,
+    application_name: "bill-sync",
     keepAlive: true,
     // The URL may override it. PGSSLNEGOTIATION=direct must not, since it rules out sslmode=disable.
     sslnegotiation: "postgres",

@@ -144,7 +144,7 @@ export async function areViewsCurrent(db: Queryable, views: readonly View[]): Pr
 }
 
 /**
- * Recreates all views where one differs from its file, and keeps their grants. Call it in a transaction
+ * Recreates all views where one differs from its file. Call it in a transaction
  * that holds the migration lock.
  * @returns whether it did.
  * @throws DatabaseError where an object that is not this program's is in the way.
@@ -152,7 +152,10 @@ export async function areViewsCurrent(db: Queryable, views: readonly View[]): Pr
 export async function makeViews(tx: Transaction, views: readonly View[]): Promise<boolean> {
   if (await areViewsCurrent(tx, views)) return false;
   await refuseForeignNames(tx, views);
-  if (!(await replaceViews(tx, views))) await dropAndCreateViews(tx, views);
+  if (!(await replaceViews(tx, views))) {
+    await dropViews(tx, views);
+    await tx.execute(textOf(views));
+  }
   await tx.execute(sql`
     insert into analytics_views (name, hash)
     select name, hash
@@ -168,7 +171,7 @@ export async function makeViews(tx: Transaction, views: readonly View[]): Promis
 const textOf = (views: readonly View[]) => sql.raw(views.map(({ text }) => text).join("\n"));
 
 /**
- * Replaces the views in place, so that other objects may depend on them. Works where new columns only come
+ * Replaces the views in place, so that they keep their grants and other objects may depend on them. Works where new columns only come
  * after the existing ones.
  * @returns false where the columns differ in another way.
  */
@@ -183,53 +186,6 @@ async function replaceViews(tx: Transaction, views: readonly View[]): Promise<bo
     return false;
   }
 }
-
-type Access = { name: string; owner: string; revoke: string | null; grant: string | null };
-
-async function dropAndCreateViews(tx: Transaction, views: readonly View[]): Promise<void> {
-  const { rows: before } = await tx.execute<Access>(readAccess(views));
-  await dropViews(tx, views);
-  await tx.execute(textOf(views));
-  // Default privileges may have granted rights that somebody had revoked.
-  const { rows: after } = await tx.execute<Access>(readAccess(views));
-  const known = new Set(before.map(({ name }) => name));
-  const statements = [
-    ...after.filter(({ name }) => known.has(name)).map(({ revoke }) => revoke),
-    ...before.flatMap(({ owner, grant }) => [owner, grant]),
-  ].filter((statement) => statement !== null);
-  await tx.execute(sql.raw([...new Set(statements)].join(";\n")));
-}
-
-/** The statements that give a view its owner, and one that takes or gives each right. */
-const readAccess = (views: readonly View[]) => sql`
-  with existing as (
-    select pg_class.oid, format('%I.%I', nspname, relname) as view, relname, relowner, relacl
-    from ${objectsNamedAs(views)}
-    where relkind = 'v'
-  ),
-  lists as (
-    select view, relname, relowner, relacl as acl, '' as of_column
-    from existing
-    union all
-    select view, relname, relowner, attacl, format(' (%I)', attname)
-    from existing
-    join pg_attribute on attrelid = existing.oid
-  ),
-  rights as (
-    select
-      lists.*,
-      privilege_type || of_column as privilege,
-      case when is_grantable then ' with grant option' end as option,
-      case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as role
-    from lists
-    left join aclexplode(acl) on grantee <> relowner
-  )
-  select
-    relname as name,
-    format('alter view %s owner to %I', view, pg_get_userbyid(relowner)) as owner,
-    'revoke all on ' || view || ' from ' || role as revoke,
-    'grant ' || privilege || ' on ' || view || ' to ' || role || coalesce(option, '') as grant
-  from rights`;
 
 async function dropViews(tx: Transaction, views: readonly View[]): Promise<void> {
   const names = views.map(

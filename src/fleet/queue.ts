@@ -60,8 +60,6 @@ export type QueueDeps = {
    * The database's address. The queue has its own connections, so that it never waits for a page.
    */
   readonly url: Secret;
-  /** The name under which the server shows these connections. Default the name of all others. */
-  readonly applicationName?: string;
   /** Whether this process maintains the queue: jobs of silent workers, and old jobs. */
   readonly supervises: boolean;
   /** Called with errors of background work, which is retried. */
@@ -83,9 +81,9 @@ export class Queue implements AsyncDisposable {
   }
 
   /** Creates the queue's tables if they do not exist. */
-  static async open({ url, supervises, onTrouble, ...shown }: QueueDeps): Promise<Queue> {
+  static async open({ url, supervises, onTrouble }: QueueDeps): Promise<Queue> {
     await using stack = new AsyncDisposableStack();
-    const database = stack.use(openDatabase(url.reveal(), shown));
+    const database = stack.use(openDatabase(url.reveal()));
     const pool = database.db.$client;
     const boss = new PgBoss({
       db: { executeSql: (text, values) => pool.query(text, values) },

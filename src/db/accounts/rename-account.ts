@@ -13,11 +13,6 @@ import { tables } from "../schema/tables.ts";
 // Renaming rewrites every row of the account, which may be millions.
 const statementMaxMs = hourMs;
 
-export type RenameOptions = TakeOptions & {
-  /** Renames what other schemas keep of the account, in the same transaction. */
-  readonly besides?: (tx: Transaction) => Promise<void>;
-};
-
 /**
  * Renames an account in all tables, in one transaction, while no sync and no verification is at work on either
  * name. A check takes no lease: it locks its rows of `streams`, whose deletion waits for it.
@@ -28,7 +23,7 @@ export type RenameOptions = TakeOptions & {
 export async function renameAccount(
   db: Database,
   { from, to }: Names,
-  { besides, ...options }: RenameOptions,
+  options: TakeOptions,
 ): Promise<void> {
   await withDatabaseErrors(async () => {
     // Checked before the leases too: taking a lease leaves a row, which a mistyped name should not.
@@ -41,7 +36,6 @@ export async function renameAccount(
       await refuseUnfit(tx, from, to);
       for (const table of namedTables) await renameRows(tx, table, { from, to });
       await tx.execute(sql`update leases set uid = null where account = ${from}`);
-      await besides?.(tx);
     };
     await inTransaction(db, rename, { statementMaxMs });
   });

@@ -103,6 +103,13 @@ function urlOf({ dir, password }: Cluster): string {
   return url.href.replaceAll("+", "%20");
 }
 
+/** The same address for sessions that write only if they say so. */
+export function readOnlyUrl(url: string): string {
+  const address = new URL(url);
+  address.searchParams.set("options", `${ownOptions} -cdefault_transaction_read_only=on`);
+  return address.href.replaceAll("+", "%20");
+}
+
 async function enter(cluster: Cluster): Promise<Keeper> {
   const giveUpAt = performance.now() + readyWithinMs;
   let refusal = "nothing answered";
