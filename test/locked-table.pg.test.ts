@@ -1,10 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
 import { escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
-import { Leases } from "../src/db/lease/leases.ts";
-import { LockWaits } from "../src/db/lease/lock-waits.ts";
+import { openDatabase, type TransactionOptions } from "../src/db/connect.ts";
 import { DatabaseSilentError } from "../src/errors.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
@@ -29,12 +26,12 @@ async function lockTable(name: string) {
 }
 
 /** A page in each of that many windows, of a store of its own. */
-async function pagesOf(lockWaits: LockWaits, windows: number) {
+async function pagesOf(windows: number, limits: TransactionOptions = {}) {
   const held = await holdStream(tables.db);
   const { stream, runId } = held;
   const all = Array.from({ length: windows }, (_, index) => minutes(index * 10, index * 10 + 10));
   await plan(held, all);
-  const store = openStore(tables.db, { account: stream.account, epoch: 1 }, runId, lockWaits);
+  const store = openStore(tables.db, { account: stream.account, epoch: 1 }, runId, limits);
   const commit = () =>
     Promise.allSettled(
       all.map((window, index) => {
@@ -47,9 +44,8 @@ async function pagesOf(lockWaits: LockWaits, windows: number) {
 
 const isHeldUp = /lock timeout, 55P03\): another session holds a lock; find it by pg_blocking_pids/;
 
-test("a locked table is waited for once for all pages and accounts", async () => {
-  const waits = new LockWaits(tables.db, { lockMaxMs: 1_500 });
-  const [one, other] = [await pagesOf(waits, 40), await pagesOf(waits, 3)];
+test("a locked table is waited for once for all pages of an account", async () => {
+  const one = await pagesOf(40, { lockMaxMs: 1_500 });
   {
     await using _ = await lockTable("bills");
     const results = await one.commit();
@@ -60,10 +56,6 @@ test("a locked table is waited for once for all pages and accounts", async () =>
     expect(error).toBeInstanceOf(DatabaseSilentError);
     expect(error.message).toMatch(isHeldUp);
     await expect(one.store.knownTime(one.stream)).rejects.toBe(error);
-    // The other store waits for a second: the run's time for waiting is used up.
-    const begunAt = performance.now();
-    for (const result of await other.commit()) expect(result).toMatchObject({ status: "rejected" });
-    expect(performance.now() - begunAt).toBeLessThan(1_400);
   }
   expect(new Set(await timesOf(tables.db, one.stream)).size).toBe(40);
   const next = openStore(tables.db, { account: one.stream.account, epoch: 1 }, randomUUID());
@@ -72,27 +64,22 @@ test("a locked table is waited for once for all pages and accounts", async () =>
 });
 
 test("a lock that ends in time costs nothing but the wait", async () => {
-  const { commit } = await pagesOf(new LockWaits(tables.db), 3);
+  const { commit } = await pagesOf(3);
   const admin = await lockTable("bills");
   const committed = commit();
   await admin[Symbol.asyncDispose]();
   expect((await committed).map(({ status }) => status)).toEqual(Array(3).fill("fulfilled"));
 });
 
-const { signal } = new AbortController();
 const bill = aBill();
-type Held = Awaited<ReturnType<typeof holdStream>> & { readonly lockWaits: LockWaits };
-const storeOf = ({ stream, lockWaits }: Held) =>
-  openStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), lockWaits);
-const verifyStore = ({ stream, lockWaits }: Held) =>
-  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), lockWaits);
+type Held = Awaited<ReturnType<typeof holdStream>>;
+const limits = { lockMaxMs: 300 };
+const storeOf = ({ stream }: Held) =>
+  openStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), limits);
+const verifyStore = ({ stream }: Held) =>
+  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), limits);
 
 test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
-  [
-    "takes an account",
-    "leases",
-    ({ lockWaits }) => new Leases(tables.db).take("another", { signal, lockWaits }),
-  ],
   [
     "reads what is known of a stream's time",
     "windows",
@@ -112,20 +99,7 @@ test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
 ])("a run is told of a lock where it %s: %s", async (_, table, act) => {
   const held = await holdStream(tables.db);
   await using _lock = await lockTable(table);
-  const acting = act({ ...held, lockWaits: new LockWaits(tables.db, { lockMaxMs: 300 }) });
+  const acting = act(held);
   await expect(acting).rejects.toThrow(DatabaseSilentError);
   await expect(acting).rejects.toThrow(isHeldUp);
-});
-
-test("a statement that is not answered is waited for once in a run: no other gets as long", async () => {
-  const waits = new LockWaits(tables.db, { statementMaxMs: 200 });
-  const limitOf = async () => {
-    const { rows } = await waits.transact((tx) =>
-      tx.execute<{ statement_timeout: string }>(sql`show statement_timeout`),
-    );
-    return rows[0]?.statement_timeout;
-  };
-  expect(await limitOf()).toBe("200ms");
-  await expect(waits.transact((tx) => tx.execute(sql`select pg_sleep(60)`))).rejects.toThrow();
-  expect(await limitOf()).toBe("15s");
 });

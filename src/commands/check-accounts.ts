@@ -38,6 +38,6 @@ export async function checkAccounts(
     const end = exitOf({ errors: [], isOpen: open > 0, isAnythingDone: true });
     return { ...end, counts: { isWhole: false, chains, breaks: open }, errors: [] };
   };
-  await loggedRun(db, "reconcile", check, signal);
+  await loggedRun(db, "reconcile", check);
   return { open, opened };
 }

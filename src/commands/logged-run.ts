@@ -15,7 +15,6 @@ export type LoggedEnd = RunExit & {
  * Runs something that gets a row in `sync_runs`. The row records a run that throws as well as one
  * that ends. It stays "running" if the process is killed, or if the database is away at the end.
  *
- * @param signal ends the deletion of old runs.
  * @param run must report its result before it returns, because writing the run log may fail.
  * @throws what `run` throws.
  */
@@ -23,7 +22,6 @@ export async function loggedRun(
   db: Database,
   command: string,
   run: (runId: string) => Promise<LoggedEnd>,
-  signal: AbortSignal,
 ): Promise<ExitCode> {
   const runId = randomUUID();
   await beginRun(db, runId, command);
@@ -37,6 +35,6 @@ export async function loggedRun(
   });
   await finishRun(db, runId, { outcome, counts, error: errorText(errors) });
   // The run is complete even if old runs cannot be deleted; tomorrow's run tries again.
-  await forgetOldRuns(db, runId, signal).catch(() => undefined);
+  await forgetOldRuns(db).catch(() => undefined);
   return exitCode;
 }

@@ -70,7 +70,7 @@ export async function reconcileCommand(
     const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
     return { ...end, counts, errors };
   };
-  return await loggedRun(db, "reconcile", run, io.signal);
+  return await loggedRun(db, "reconcile", run);
 }
 
 /** The result of a check, with the breaks of retired ledgers marked. */

@@ -7,7 +7,6 @@ import { type Egress, holderName, shareAddress } from "../db/lease/holders.ts";
 import { checkLease } from "../db/lease/lease.ts";
 import { readUsers, recordUser, type Users } from "../db/lease/leased-accounts.ts";
 import { holdAccount, Leases } from "../db/lease/leases.ts";
-import { LockWaits } from "../db/lease/lock-waits.ts";
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { commitContracts, commitSymbols } from "../db/reference/stored-symbols.ts";
@@ -73,16 +72,12 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
     async run(whole, deps) {
       const { config, notices, unreachable } = await reachableToRead(db, whole);
       for (const line of notices) deps.reporter.warn(line);
-      const lockWaits = new LockWaits(db);
       const isOfBills = deps.targets.has("bills") || deps.targets.has("ltv");
       // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
       const isChecked = deps.reconcile && isOfBills && unreachable.length === 0;
-      const shared = { db, checks: isChecked ? db : undefined, access, leases, lockWaits };
-      return await loggedRun(
-        db,
-        "sync",
-        (runId) => sync({ ...deps, ...shared, config, unreachable, runId }),
-        deps.signal,
+      const shared = { db, checks: isChecked ? db : undefined, access, leases };
+      return await loggedRun(db, "sync", (runId) =>
+        sync({ ...deps, ...shared, config, unreachable, runId }),
       );
     },
     ban: () => access.addressLimits.ban(),
@@ -143,7 +138,7 @@ export type RunDeps = {
   readonly targets: Targets;
   /** The product types whose contracts are read. */
   readonly contractTypes: readonly ContractProductType[];
-  /** Whether to accept keys that are new for their accounts without proof. */
+  /** Whether to take keys of which nothing says that they are the accounts'. */
   readonly newKey: boolean;
   /** Whether to end with a check of what changed. */
   readonly reconcile: boolean;
@@ -160,7 +155,6 @@ type SyncDeps = RunDeps & {
   readonly access: ExchangeAccess;
   readonly runId: string;
   readonly leases: Leases;
-  readonly lockWaits: LockWaits;
 };
 
 /** The lists are public: this client has no key that it could send. */
@@ -219,7 +213,7 @@ const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | undefin
  * nothing.
  */
 async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, runId, targets, newKey, leases, users, lockWaits } = deps;
+  const { db, signal, reporter, runId, targets, newKey, leases, users } = deps;
   const { name, credentials } = account;
   const named = { account: name, key: credentials.key };
   const key = new AccountKey(db, named, { isDemo: account.demo, isVouched: newKey });
@@ -229,10 +223,10 @@ async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange
     await holdAccount(
       { leases, exchange },
       { name, uid: account.uid ?? users.get(name) },
-      { onWait: reporter.notice, signal, lockWaits },
+      { onWait: reporter.notice, signal },
     ),
   );
-  const store = openStore(db, lease, runId, lockWaits);
+  const store = openStore(db, lease, runId);
   if (targets.has("bills")) {
     const replayed = await replayRejected(db, lease, name, () => signal.throwIfAborted());
     if (replayed.stored > 0)

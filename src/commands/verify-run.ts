@@ -5,7 +5,6 @@ import { shareAddress } from "../db/lease/holders.ts";
 import { checkLease } from "../db/lease/lease.ts";
 import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
 import { holdAccount, Leases } from "../db/lease/leases.ts";
-import { LockWaits } from "../db/lease/lock-waits.ts";
 import { type ExchangeError, firstThrown } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
@@ -62,8 +61,7 @@ export async function compareAccounts(wanted: Config, given: CompareDeps): Promi
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const findings = new Findings(keptMax);
   const users = await readUsers(db, accounts);
-  const held = { leases: new Leases(db), lockWaits: new LockWaits(db) };
-  const deps = { ...given, ...held, config, access, findings, users };
+  const deps = { ...given, leases: new Leases(db), config, access, findings, users };
   const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
   const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
   return { span, reports, findings };
@@ -77,13 +75,12 @@ type AccountDeps = CompareDeps & {
   readonly findings: Findings;
   readonly leases: Leases;
   readonly users: Users;
-  readonly lockWaits: LockWaits;
 };
 
 /** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, repair, findings } = deps;
-  const { leases, users, lockWaits } = deps;
+  const { leases, users } = deps;
   const { name } = wanted;
   let streams: readonly StreamVerification[] = [];
   try {
@@ -95,7 +92,7 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     await using lease = await holdAccount(
       { leases, exchange },
       { name, uid: account.uid ?? users.get(name) },
-      { onWait: notice, signal, lockWaits },
+      { onWait: notice, signal },
     );
     const { client, exchangeNow } = exchange;
     const { assertHeld } = lease;
@@ -104,7 +101,7 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     const asking = { client, exchangeNow, assertHeld, signal, onFailure };
     const verifying: VerifyDeps = {
       ...asking,
-      store: openVerifyStore(db, lease, runId, lockWaits),
+      store: openVerifyStore(db, lease, runId),
       repair,
       onFinding: (finding) => findings.add(finding),
       onFailure: (stream, { message }) =>

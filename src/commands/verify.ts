@@ -60,7 +60,7 @@ export async function runVerification(config: Config, given: VerificationDeps): 
     return { ...endOfVerification(verification), counts };
   };
   // A verification that writes nothing needs no row in the run log.
-  if (repair) return await loggedRun(db, "verify", verify, given.signal);
+  if (repair) return await loggedRun(db, "verify", verify);
   return (await verify(randomUUID())).exitCode;
 }
 

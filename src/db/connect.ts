@@ -4,7 +4,7 @@ import { type Assume, type SQL, sql } from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
-import { hourMs, minuteMs, secondMs } from "../contract/time.ts";
+import { hourMs, secondMs } from "../contract/time.ts";
 import {
   assertCommitted,
   Connections,
@@ -49,8 +49,8 @@ const closeTimeoutMs = 2 * secondMs;
 // How long a process that is frozen in a transaction, or whose machine is gone, keeps its locks.
 // Without this limit the server's TCP keepalive decides, which is two hours.
 const transactionIdleMaxMs = 15 * secondMs;
-// Long enough for others to alter a table or build an index. A longer wait is reported.
-const usualLockMaxMs = minuteMs;
+// Long enough for others to alter a table. A longer wait is reported: each account whose node hangs costs as long.
+const usualLockMaxMs = 20 * secondMs;
 
 /** Opens a pool. Nothing is sent before the first statement. @throws as {@link openPool} does. */
 export function openDatabase(url: string, options?: StatementLimit): OpenDatabase {
@@ -72,7 +72,7 @@ export type TransactionOptions = StatementLimit & {
   readonly isolation?: "read committed" | "repeatable read" | "repeatable read read only";
   /** How long the transaction may wait for this process. Default 15 s. */
   readonly idleMaxMs?: number;
-  /** How long each of its statements may wait for a lock. Default a minute. */
+  /** How long each of its statements may wait for a lock. Default 20 s. */
   readonly lockMaxMs?: number;
   /**
    * Whether a statement may be sent before the last one is answered, so that statements that do not

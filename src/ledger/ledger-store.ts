@@ -14,7 +14,6 @@ import {
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
-import { LockWaits } from "../db/lease/lock-waits.ts";
 import { commitLoanToValue } from "../db/reference/stored-loan-to-value.ts";
 import { inTwoRoundTrips } from "../db/two-round-trips.ts";
 import { DatabaseSilentError } from "../errors.ts";
@@ -31,14 +30,12 @@ import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
  * The tables of one account, as the sync that holds it writes them. After the server did not answer, or
  * kept a lock too long, all further work fails at once: each page would wait as long again. So it does after
  * a commit without an answer, on which the server may still be at work.
- *
- * @param lockWaits the whole run's limits.
  */
 export function openStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  lockWaits = new LockWaits(db),
+  limits: TransactionOptions = {},
 ): Store {
   // One transaction at a time: two at once would both count what both store. Waiting here, and not in
   // the database, keeps no connection busy.
@@ -55,8 +52,6 @@ export function openStore(
       throw error;
     }
   };
-  const withLimits = <T>(run: (limits: TransactionOptions) => Promise<T>): Promise<T> =>
-    unlessSilent(() => lockWaits.within(run));
   const checkAndLook = async <Read>(
     tx: Transaction,
     look: (tx: Transaction) => Promise<Read>,
@@ -75,14 +70,12 @@ export function openStore(
       lease.assertHeld?.();
       return result;
     };
-    return withLimits((limits) =>
+    return unlessSilent(() =>
       inTransactionAfter(db, (tx) => checkAndLook(tx, look), inTime, limits),
     );
   };
   const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
-    withLimits((limits) =>
-      inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits),
-    );
+    unlessSilent(() => inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits));
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => transact(() => Promise.resolve(), work));
   const { account } = lease;
@@ -99,7 +92,7 @@ export function openStore(
       })),
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan)),
     commitPage: batchCommits(turns, (pages, onUnanswered) =>
-      withLimits((limits) =>
+      unlessSilent(() =>
         inTwoRoundTrips(
           db,
           {

@@ -2,10 +2,15 @@ import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
-import type { Database, Queryable, Transaction } from "../db/connect.ts";
+import {
+  type Database,
+  inTransaction,
+  type Queryable,
+  type Transaction,
+  type TransactionOptions,
+} from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
-import { LockWaits } from "../db/lease/lock-waits.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -22,11 +27,10 @@ export function openVerifyStore(
   db: Database,
   lease: LeaseInUse,
   runId: string,
-  /** The whole run's limits. */
-  lockWaits = new LockWaits(db),
+  limits: TransactionOptions = {},
 ): VerifyStore {
   const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    withDatabaseErrors(() => lockWaits.transact(work));
+    withDatabaseErrors(() => inTransaction(db, work, limits));
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
   let repairedSince: string | undefined;

@@ -3,7 +3,7 @@ import { asleepOrAwake, type Clock, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
 import { AccountHeldError, type LeaseLostError } from "../../errors.ts";
 import type { AccountExchange } from "../../exchange/session.ts";
-import { type Database, urgently } from "../connect.ts";
+import { type Database, inTransaction, urgently } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { holderName } from "./holders.ts";
 import {
@@ -23,13 +23,10 @@ import {
   userKey,
   withSince,
 } from "./lease.ts";
-import type { LockWaits } from "./lock-waits.ts";
 
 export type TakeOptions = {
   readonly onWait?: (message: string) => void;
   readonly signal: AbortSignal;
-  /** The run's limits on waiting for locks. Default the statement's limit, two minutes. */
-  readonly lockWaits?: LockWaits;
 };
 
 export type LeasesOptions = {
@@ -103,7 +100,7 @@ export class Leases {
     }
   }
 
-  async #take(account: string, { onWait, signal, lockWaits }: TakeOptions): Promise<Lease> {
+  async #take(account: string, { onWait, signal }: TakeOptions): Promise<Lease> {
     const clock = this.#clock;
     const { leaseMs, pollMs } = this.#timing;
     const waitMaxMs = aheadMaxMs + leaseMs;
@@ -113,9 +110,7 @@ export class Leases {
       signal.throwIfAborted();
       const askedAt = asleepOrAwake(clock);
       const taker = { account, holder: this.#holder, leaseMs };
-      const { epoch, held } = await (lockWaits === undefined
-        ? takeFree(this.#db, taker)
-        : lockWaits.transact((tx) => takeFree(tx, taker)));
+      const { epoch, held } = await inTransaction(this.#db, (tx) => takeFree(tx, taker));
       if (epoch !== undefined) return this.#keep(account, epoch, askedAt);
       if (held !== undefined && held.holder !== "") {
         const holder = withSince(held);
