@@ -3,9 +3,8 @@ import { expect, test } from "vitest";
 import {
   classicProductTypes,
   demoKeyProductTypes,
-  isUnified,
+  isDemoProductType,
   type ProductType,
-  unifiedProductTypes,
   walletOf,
 } from "../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
@@ -15,6 +14,7 @@ import { Refusal } from "../src/exchange-server/source.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { productTypesOf } from "../src/sync/account-state.ts";
 import { horizonAt } from "../src/sync/plan.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
@@ -23,10 +23,12 @@ import { exactly } from "./support/sandbox-ledger.ts";
 
 const always = (mode: string) => [{ at: Number.NEGATIVE_INFINITY, mode }];
 const delisted = new Refusal(400, "400172", "Parameter verification failed productType");
-const delistedTypes: readonly ProductType[] = classicProductTypes.filter(
-  (productType) => !demoKeyProductTypes.includes(productType),
+const delistedTypes: readonly ProductType[] = classicProductTypes.filter(isDemoProductType);
+const unifiedTypes = productTypesOf("unified");
+const liveTypes = productTypesOf("classic").filter(
+  (productType) => !isDemoProductType(productType),
 );
-const liveTypes = demoKeyProductTypes.filter((productType) => !isUnified(productType));
+const demoTypes = liveTypes.filter((productType) => demoKeyProductTypes.includes(productType));
 
 /**
  * Accounts of every kind at one exchange, whose clock the test sets ahead, and the program configured for
@@ -113,7 +115,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
     async storedByWallet() {
       const counts = new Map<string, number>();
       for (const { name, ledger } of sandbox.accounts) {
-        for (const productType of [...liveTypes, ...unifiedProductTypes]) {
+        for (const productType of [...liveTypes, ...unifiedTypes]) {
           const stored = await readStoredBills(db, { account: name, productType });
           const ids = new Set(stored.map(({ billId }) => billId));
           for (const { billId, coin } of ledger.bills[productType]) {
@@ -131,7 +133,8 @@ async function house(options: Partial<SandboxOptions> = {}) {
 
 /** The product types of an account that are read once the upgrade is over. */
 const typesNow = (name: string): readonly ProductType[] =>
-  name === "unified" || name === "upgraded" ? unifiedProductTypes : liveTypes;
+  name === "unified" || name === "upgraded" ? unifiedTypes : classicTypesOf(name);
+const classicTypesOf = (name: string) => (name === "demo" ? demoTypes : liveTypes);
 
 /** How many bills `verify --json` compared, by account and product type. */
 function comparedIn(json: string): readonly (readonly [string, number])[] {
@@ -171,8 +174,8 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
     /^classic: not available to its key: SUSDT-FUTURES, SCOIN-FUTURES, SUSDC-FUTURES: .*400172/m,
   );
   expect(await at.compare(of("classic"), liveTypes, first)).toBeGreaterThan(50);
-  expect(await at.compare(of("demo"), liveTypes, first)).toBeGreaterThan(50);
-  expect(await at.compare(of("unified"), unifiedProductTypes, first)).toBeGreaterThan(50);
+  expect(await at.compare(of("demo"), demoTypes, first)).toBeGreaterThan(50);
+  expect(await at.compare(of("unified"), unifiedTypes, first)).toBeGreaterThan(50);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
   expect(await at.isDemo("demo")).toBe(true);
   expect(await at.isDemo("unified")).toBe(false);
@@ -189,8 +192,8 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(transit.stdout).toMatch(/^NOT complete \(3 of 4 accounts are complete\)/m);
   expect(await at.written("upgraded")).toEqual(before);
   await at.compare(of("classic"), liveTypes, inTransit);
-  await at.compare(of("demo"), liveTypes, inTransit);
-  await at.compare(of("unified"), unifiedProductTypes, inTransit);
+  await at.compare(of("demo"), demoTypes, inTransit);
+  await at.compare(of("unified"), unifiedTypes, inTransit);
 
   at.clock.aheadMs = 2 * hourMs;
   const second = at.now();
@@ -199,9 +202,9 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   // Time that was not read before the upgrade can no longer be read, and this run says so.
   expect(moved.code, moved.stdout + moved.stderr).toBe(1);
   expect(await at.compare(of("upgraded"), liveTypes, first)).toBeGreaterThan(50);
-  await at.compare(of("upgraded"), unifiedProductTypes, second);
+  await at.compare(of("upgraded"), unifiedTypes, second);
   await at.compare(of("classic"), liveTypes, second);
-  await at.compare(of("unified"), unifiedProductTypes, second);
+  await at.compare(of("unified"), unifiedTypes, second);
 
   const status = await at.run("status");
   // Streams that ended in different minutes have lines of their own.
@@ -209,7 +212,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
     /^(?:upgraded\/[A-Z, -]+: closed .*: became unified, complete through .*\n)+(?:upgraded\/[A-Z, -]+: not read .* to .*; it can be read only after the account is switched back\n?)+$/m,
   );
   expect(status.stdout).toMatch(/^warning +upgraded\/\S+ not read .*, before the account changed/m);
-  expect(status.stdout.match(/^upgraded\/\S+-FUTURES .* closed$/gm)).toHaveLength(liveTypes.length);
+  expect(status.stdout.match(/^upgraded\/\S+ .* closed$/gm)).toHaveLength(liveTypes.length);
   const json = JSON.parse((await at.run("status", "--json")).stdout);
   type AccountJson = { account: string; mode: string; notAvailable: readonly object[] };
   const accounts: readonly AccountJson[] = json.accounts;

@@ -5,12 +5,12 @@ import {
   isDemoProductType,
   type ProductType,
   productTypes,
-  unifiedProductTypes,
 } from "../src/contract/product-types.ts";
 import { hourMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { AccountInTransitError } from "../src/errors.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
+import { productTypesOf } from "../src/sync/account-state.ts";
 import { isComplete } from "../src/sync/run.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
@@ -41,6 +41,8 @@ const refusing = (
   }),
 });
 
+const classicTypes = productTypesOf("classic");
+const unifiedTypes = productTypesOf("unified");
 const delisted = classicProductTypes.filter(isDemoProductType);
 
 describe("what the exchange refuses to a key", () => {
@@ -55,7 +57,7 @@ describe("what the exchange refuses to a key", () => {
       const first = await at.sync();
       expect(isComplete(first)).toBe(true);
       expect(first.streams.map(({ stream }) => stream.productType)).toEqual(
-        classicProductTypes.filter((productType) => !isDemoProductType(productType)),
+        classicTypes.filter((productType) => !isDemoProductType(productType)),
       );
       expect(first.notAvailable).toEqual(
         delisted.map((productType) => ({ productType, reason: expect.stringContaining(code) })),
@@ -190,9 +192,9 @@ test("an account is read through an upgrade and back: nothing is written in tran
   const unified = await exchange.sync();
   // The run that finds time that cannot be read is not complete. The run after it is.
   expect([unified.mode, isComplete(unified)]).toEqual(["unified", false]);
-  expect(unified.streams.map(({ stream }) => stream.productType)).toEqual(unifiedProductTypes);
+  expect(unified.streams.map(({ stream }) => stream.productType)).toEqual(unifiedTypes);
   expect(unified.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
-    classicProductTypes.toSorted(),
+    classicTypes.toSorted(),
   );
   const through = first.streams[0]?.completeThrough;
   for (const { closedAt, unread, ...closed } of unified.closed ?? []) {
@@ -208,15 +210,15 @@ test("an account is read through an upgrade and back: nothing is written in tran
   const back = await exchange.sync();
   expect([back.mode, isComplete(back)]).toEqual(["classic", false]);
   expect(back.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
-    unifiedProductTypes.toSorted(),
+    unifiedTypes.toSorted(),
   );
   const { rows } = await db.execute<{ product_type: string }>(
     sql`select product_type from streams where closed_at is not null order by product_type`,
   );
-  expect(rows.map(({ product_type }) => product_type)).toEqual(unifiedProductTypes.toSorted());
-  const compared = (await exchange.compare()).slice(0, classicProductTypes.length);
+  expect(rows.map(({ product_type }) => product_type)).toEqual(unifiedTypes.toSorted());
+  const compared = (await exchange.compare()).slice(0, classicTypes.length);
   expect(compared.map(({ missing, extra, different }) => ({ missing, extra, different }))).toEqual(
-    classicProductTypes.map(() => exactly),
+    classicTypes.map(() => exactly),
   );
 });
 

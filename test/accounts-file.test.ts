@@ -90,7 +90,7 @@ test("each account has its keys, and what it leaves out has a default", async ()
 });
 
 test("PRODUCT_TYPES holds for the accounts that name none; one of demo trading reads those that a demo key can", async () => {
-  const demoTypes = productTypes.filter((type) => !type.startsWith("S"));
+  const demoTypes = productTypes.filter((type) => !/^S|FUNDING/.test(type));
   const accounts = [
     main,
     { name: "own", ...otherKeys, productTypes: ["USDC-FUTURES"] },

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
-import { epochMs, hourMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
+import { bookedMaxMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
@@ -129,7 +129,7 @@ describe("bills that are booked after their times", () => {
         select bills.bill_id
         from bill_order
         join bills using (account, product_type, bill_id)
-        where booked_at not between c_time and c_time + ${unifiedBookedMaxMs} * interval '1 millisecond'`);
+        where booked_at not between c_time and c_time + ${bookedMaxMs} * interval '1 millisecond'`);
       expect(wrong).toEqual([]);
       return breaks.filter(({ kind }) => kind !== "restatement").length;
     };

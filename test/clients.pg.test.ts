@@ -3,7 +3,11 @@ import { RestClientV2, RestClientV3 } from "bitget-api";
 import ccxt, { type bitget } from "ccxt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { billFields } from "../src/contract/bill.ts";
-import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
+import {
+  classicProductTypes,
+  type ProductType,
+  unifiedProductTypes,
+} from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import type { OpenDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
@@ -49,8 +53,8 @@ beforeAll(async () => {
     throw new Error("two accounts were asked for");
   storedTo = Date.now();
   const span = { from: storedTo - storedMs, to: storedTo };
-  await storeLedger(tables.db, classic, classicProductTypes, span);
-  await storeLedger(tables.db, unified, unifiedProductTypes, span);
+  await storeLedger(tables.db, classic, [...classicProductTypes, "SPOT"], span);
+  await storeLedger(tables.db, unified, [...unifiedProductTypes, "UTA-FUNDING"], span);
   await storeLists(tables.db, sandbox.url, epochMs(storedTo));
   const keys = { classic: aMirrorKey("classic", { gaps: "trim" }), unified: aMirrorKey("unified") };
   const mirror = stack.use(
@@ -82,7 +86,7 @@ const settledTo = () => storedTo - dayMs / 2;
 
 /** The ids of the classic account's stored bills, oldest first. */
 async function storedIds(
-  productType: (typeof classicProductTypes)[number],
+  productType: ProductType,
   { from, to = storedTo }: { readonly from: number; readonly to?: number },
   isWanted: (bill: {
     readonly businessType: string;
@@ -146,6 +150,32 @@ describe.each(["mirror", "sandbox"] as const)("ccxt reads from the %s", (name) =
       type: "swap",
     });
     expect(entries).toHaveLength(50);
+  });
+});
+
+describe("ccxt reads from the mirror the other wallets", () => {
+  const read = async (key: Key, params: object) => {
+    const client = ccxtAt(places.mirror.url, key);
+    const entries = await client.fetchLedger(undefined, storedTo - 80 * dayMs, 500, params);
+    return idsOf(entries).toSorted();
+  };
+
+  test("spot of a classic account", async () => {
+    const expected = await storedIds("SPOT", { from: storedTo - 80 * dayMs });
+    expect(expected.length).toBeGreaterThan(10);
+    expect(await read(places.mirror.key, { type: "spot" })).toEqual(expected.toSorted());
+  });
+
+  test("funding of a unified one", async () => {
+    const bills = await readStoredBills(tables.db, {
+      account: "unified",
+      productType: "UTA-FUNDING",
+    });
+    const expected = bills.filter(({ cTimeMs }) => Number(cTimeMs) >= storedTo - 80 * dayMs);
+    expect(expected.length).toBeGreaterThan(10);
+    expect(await read(places.mirror.unified, { uta: true, type: "funding" })).toEqual(
+      expected.map(({ billId }) => billId).toSorted(),
+    );
   });
 });
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { unifiedProductTypes } from "../src/contract/product-types.ts";
+import { productTypesOf } from "../src/sync/account-state.ts";
 import { startCli, temporaryFolder } from "./support/cli.ts";
 
 test("demo of a unified account reads all of it, each bill is the sandbox's own, and its page stays up until Ctrl-C", async () => {
@@ -11,7 +11,7 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   const page = await (await fetch(url)).text();
   expect(page).toMatch(/<h1[^>]*><i class="dot"><\/i>Complete, and it adds up<\/h1>/);
   // One wallet over all categories. Each category is a ledger.
-  expect(page.match(/<th scope="row">UTA-/g)).toHaveLength(unifiedProductTypes.length);
+  expect(page.match(/<th scope="row">UTA-/g)).toHaveLength(productTypesOf("unified").length);
   expect(page).toMatch(/<option value="account=demo&amp;product=UTA&amp;coin=\w+" selected>/);
   demo.kill("SIGINT");
   const { code, stdout: all } = await demo.ended;
@@ -19,7 +19,7 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   const stdout = all.slice(0, all.indexOf("\n$ bill-sync serve "));
   const [, status = "", reconciled = ""] = stdout.split("\n$ bill-sync ").slice(1);
   const complete = status.match(/^UTA-[A-Z-]+(?= .* 100\.0% .* - +- )/gm);
-  expect(complete, status).toEqual(unifiedProductTypes);
+  expect(complete, status).toEqual(productTypesOf("unified"));
   expect(reconciled.match(/^demo\/UTA \w+ /gm)?.length).toBeGreaterThan(5);
   expect(reconciled).toContain("nothing is open: the ledger adds up");
   const [, equal, expected] = /ledger: ([\d,]+) of ([\d,]+) bills are equal/.exec(stdout) ?? [];

@@ -63,7 +63,7 @@ async function house(given: House = {}) {
 }
 
 const allTypes =
-  "USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, SUSDT-FUTURES, SCOIN-FUTURES and SUSDC-FUTURES";
+  "USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, SUSDT-FUTURES, SCOIN-FUTURES, SUSDC-FUTURES and SPOT";
 
 const mayOnlyRead =
   "it may only read; it has no right to tax records; it is bound to no IP address";
@@ -265,7 +265,7 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     { sandbox: revoked("a", { accountMode: "unified" }) },
     0,
     [
-      /^\w+ {2,4}account a .*a unified account; its key reads bills of UTA-SPOT, .* and UTA-OTHER; /,
+      /^\w+ {2,4}account a .*a unified account; its key reads bills of UTA-SPOT, .* and UTA-FUNDING; /,
     ],
   ],
   [

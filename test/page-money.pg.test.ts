@@ -200,6 +200,8 @@ const titles: Readonly<Record<Category, string>> = {
   delivery: "Other results",
   interest: "Other results",
   transfer: "Transfers",
+  deposit: "Transfers",
+  withdrawal: "Transfers",
   margin: "Other",
   conversion: "Other",
   spot: "Other",

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochMs, unifiedBookedMaxMs } from "../src/contract/time.ts";
+import { bookedMaxMs, epochMs } from "../src/contract/time.ts";
 import type { ExportedBill } from "../src/export/exported-bill.ts";
 import { tradesOf, wholeTrades } from "../src/export/koinly.ts";
 import { anExportedBill } from "./support/bills.ts";
@@ -39,10 +39,10 @@ async function* paged(bills: readonly ExportedBill[], pageBills: number) {
 }
 
 test("a trade's two bills are on one page, whatever was booked between them, and bills keep their order", async () => {
-  const late = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: unifiedBookedMaxMs }));
+  const late = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: bookedMaxMs }));
   const happening = fc.record({
     isTrade: fc.boolean(),
-    gapMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 2 * unifiedBookedMaxMs })),
+    gapMs: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 2 * bookedMaxMs })),
     lateMs: fc.tuple(late, late),
   });
   const happenings = fc.array(happening, { maxLength: 25 });

@@ -12,6 +12,7 @@ import { readStatus } from "../src/health/ledger-status.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import type { ModeChange } from "../src/sandbox/modes.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
+import { productTypesOf } from "../src/sync/account-state.ts";
 import type { ClosedStream } from "../src/sync/closed-streams.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { Store } from "../src/sync/store.ts";
@@ -19,7 +20,7 @@ import { testDatabase } from "./support/database.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
 const delisted = classicProductTypes.filter(isDemoProductType);
-const live = classicProductTypes.filter((productType) => !isDemoProductType(productType));
+const live = productTypesOf("classic").filter((productType) => !isDemoProductType(productType));
 const refusal = new Refusal(400, "400172", "Parameter verification failed productType");
 
 /** A simulated exchange with a classic account that is upgraded after ten days. */

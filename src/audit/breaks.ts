@@ -10,12 +10,13 @@ import {
   sql,
 } from "drizzle-orm";
 import {
+  bookedMaxMsOf,
   isUnified,
   type ProductType,
   unifiedProductTypes,
   unifiedWallet,
 } from "../contract/product-types.ts";
-import { type EpochMs, epochMs, hourMs, unifiedBookedMaxMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, hourMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
@@ -210,7 +211,7 @@ export function readBrokenSpans(db: Queryable, scope: Scope): Promise<readonly B
       const at = happenedAt?.getTime() ?? 0;
       const isUnified = wallet === unifiedWallet;
       const good = goodAt?.getTime() ?? at - hourMs;
-      const from = epochMs(Math.min(good, at) - (isUnified ? unifiedBookedMaxMs : 0));
+      const from = epochMs(Math.min(good, at) - bookedMaxMsOf(wallet));
       const to = epochMs(Math.max(good, at) + 1);
       const members = isUnified ? unifiedProductTypes : [wallet as ProductType];
       return members.map((member) => ({ account, productType: member, from, to }));

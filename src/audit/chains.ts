@@ -1,6 +1,6 @@
 import { getTableColumns, sql } from "drizzle-orm";
-import { unifiedWallet, walletOf } from "../contract/product-types.ts";
-import { dayMs, epochMs, minuteMs, unifiedBookedMaxMs } from "../contract/time.ts";
+import { bookedMaxMsOf, walletOf } from "../contract/product-types.ts";
+import { dayMs, epochMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { reconciledChains } from "../db/schema/reconciliation-schema.ts";
 import { msOf } from "../db/sql/time-text.ts";
@@ -113,7 +113,7 @@ export async function chooseChanged(
     const changes = [oldest, ...read.map(({ from }) => from)].filter(Number.isFinite);
     if (changes.length === 0 && !chain?.isUnjudged) return [];
     // Bills may change places with bills this much older, and those with still older ones.
-    const lateMs = wallet === unifiedWallet ? 2 * unifiedBookedMaxMs : 0;
+    const lateMs = 2 * bookedMaxMsOf(wallet);
     const checkpoint = chain?.checkpoint ?? Number.POSITIVE_INFINITY;
     const isLater = checkpoint < Math.min(...changes) - lateMs;
     return [{ wallet, coin, since: isLater ? checkpoint : Number.NEGATIVE_INFINITY }];

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
-import { unifiedWallet } from "../contract/product-types.ts";
-import { epochMs, isoTime, unifiedBookedMaxMs } from "../contract/time.ts";
+import { bookedMaxMsOf } from "../contract/product-types.ts";
+import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
@@ -95,7 +95,7 @@ function breakOf(
 ): FoundBreak {
   const { bill, base } = residual;
   const text = (units: bigint) => decimalText(units, places);
-  const lateMs = wallet === unifiedWallet ? unifiedBookedMaxMs : 0;
+  const lateMs = bookedMaxMsOf(wallet);
   const between = {
     from: Math.min(base.time, bill.time) - lateMs,
     to: Math.max(base.time, bill.time),

@@ -1,6 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type ProductType, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
-import { unifiedBookedMaxMs } from "../contract/time.ts";
+import {
+  bookedMaxMsOf,
+  type ProductType,
+  unifiedProductTypes,
+  unifiedWallet,
+} from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { joinOrder } from "../db/sql/chain-order.ts";
@@ -76,7 +80,7 @@ async function checkWith(
         wallet,
         coin,
         tolerance: 10n ** BigInt(places - roundedPlaces),
-        bookedMaxMs: isUnifiedWallet ? unifiedBookedMaxMs : 0,
+        bookedMaxMs: bookedMaxMsOf(wallet),
         settledTo: settledToOf(wallet),
       });
       ofWallet.set(coin, chain);

@@ -1,7 +1,6 @@
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { sql } from "drizzle-orm";
-import { productTypes } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { openCommandDatabase } from "../db/open.ts";
@@ -13,7 +12,7 @@ import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
-import { type AccountMode, modeOf } from "../sync/account-state.ts";
+import { type AccountMode, productTypesOf } from "../sync/account-state.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { answer, type ExitCode, type Io, print } from "./io.ts";
 import type { Define } from "./options.ts";
@@ -116,7 +115,7 @@ async function printComparison(
 ): Promise<boolean> {
   const inside = { from: horizonAt(epochMs(Date.now())), visibleAt: startedAt };
   const comparisons: Comparison[] = [];
-  for (const productType of productTypes.filter((type) => modeOf(type) === mode)) {
+  for (const productType of productTypesOf(mode)) {
     const stored = await readStoredBills(db, { account: "demo", productType });
     comparisons.push(compareWithLedger(account.ledger.bills[productType], stored, inside));
   }

@@ -1,16 +1,20 @@
 import { accountBills } from "./account-bills.ts";
 import { type BillReading, billIdOf, cTimeOf, readBill } from "./bill.ts";
 import { financialRecords } from "./financial-records.ts";
+import { fundingRecords, readFundingRecord } from "./funding-records.ts";
 import type { Query } from "./operation.ts";
 import {
   type ClassicProductType,
   categoryOf,
+  fundingWallet,
   isUnified,
   type ProductType,
   productTypes,
+  spotWallet,
   type UnifiedProductType,
 } from "./product-types.ts";
-import { type EpochMs, intervalMaxMs, unifiedIntervalMaxMs } from "./time.ts";
+import { readSpotBill, spotBillIdOf, spotBills, spotBillTimeOf } from "./spot-bills.ts";
+import { type EpochMs, historyMs, intervalMaxMs, unifiedIntervalMaxMs } from "./time.ts";
 import { readUnifiedBill, unifiedBillIdOf, unifiedBillTimeOf } from "./unified-bill.ts";
 
 /** The question for one page. Without times it asks for the newest page. */
@@ -34,8 +38,8 @@ export type BillsApi = {
   /** The disorder of ids against times that is known beforehand; see `IdOrder.disorderMs`. */
   readonly idDisorderMs: number;
   query(question: BillsQuestion): Query;
-  /** The field of the answer's data that lists the rows. */
-  readonly rowsName: string;
+  /** Where the answer's data has the rows. */
+  readonly rowsAt: readonly string[];
   /** Reads a row. Never throws: for a row that is not a bill it returns the fault. */
   read(row: unknown): BillReading;
   /** The id and the time of a row, even where other fields are broken; undefined where it has none. */
@@ -43,40 +47,9 @@ export type BillsApi = {
   timeOf(row: unknown): EpochMs | undefined;
 };
 
-export type BillsOperation = typeof accountBills | typeof financialRecords;
+export const billsOperations = [accountBills, spotBills, financialRecords, fundingRecords] as const;
 
-export const billsOperations: readonly BillsOperation[] = [accountBills, financialRecords];
-
-const classicApi = (productType: ClassicProductType): BillsApi => ({
-  operation: accountBills,
-  windowMaxMs: intervalMaxMs - 1,
-  idDisorderMs: 0,
-  query: ({ idLessThan, ...question }) => ({
-    productType,
-    ...spanQuery(question),
-    ...(idLessThan === undefined ? {} : { idLessThan }),
-  }),
-  rowsName: "bills",
-  read: readBill,
-  idOf: billIdOf,
-  timeOf: cTimeOf,
-});
-
-const unifiedApi = (productType: UnifiedProductType): BillsApi => ({
-  operation: financialRecords,
-  windowMaxMs: unifiedIntervalMaxMs - 1,
-  // A funding row carries the time of its settlement, but its id is made later: by 1,472 ms in a public row.
-  idDisorderMs: 2_000,
-  query: ({ idLessThan, ...question }) => ({
-    category: categoryOf(productType),
-    ...spanQuery(question),
-    ...(idLessThan === undefined ? {} : { cursor: idLessThan }),
-  }),
-  rowsName: "list",
-  read: (row) => readUnifiedBill(productType, row),
-  idOf: unifiedBillIdOf,
-  timeOf: unifiedBillTimeOf,
-});
+export type BillsOperation = (typeof billsOperations)[number];
 
 const spanQuery = ({ startTime, endTime, limit }: Omit<BillsQuestion, "idLessThan">): Query => ({
   ...(startTime === undefined ? {} : { startTime: String(startTime) }),
@@ -84,8 +57,71 @@ const spanQuery = ({ startTime, endTime, limit }: Omit<BillsQuestion, "idLessTha
   limit: String(limit),
 });
 
-const makeApi = (type: ProductType): BillsApi =>
-  isUnified(type) ? unifiedApi(type) : classicApi(type);
+const classicQuery = ({ idLessThan, ...question }: BillsQuestion): Query => ({
+  ...spanQuery(question),
+  ...(idLessThan === undefined ? {} : { idLessThan }),
+});
+
+const unifiedQuery = ({ idLessThan, ...question }: BillsQuestion): Query => ({
+  ...spanQuery(question),
+  ...(idLessThan === undefined ? {} : { cursor: idLessThan }),
+});
+
+const unifiedWindowMaxMs = unifiedIntervalMaxMs - 1;
+
+const classicApi = (productType: ClassicProductType): BillsApi => ({
+  operation: accountBills,
+  windowMaxMs: intervalMaxMs - 1,
+  idDisorderMs: 0,
+  query: (question) => ({ productType, ...classicQuery(question) }),
+  rowsAt: ["bills"],
+  read: readBill,
+  idOf: billIdOf,
+  timeOf: cTimeOf,
+});
+
+const unifiedApi = (productType: UnifiedProductType): BillsApi => ({
+  operation: financialRecords,
+  windowMaxMs: unifiedWindowMaxMs,
+  // A funding row carries the time of its settlement, but its id is made later: by 1,472 ms in a public row.
+  idDisorderMs: 2_000,
+  query: (question) => ({ category: categoryOf(productType), ...unifiedQuery(question) }),
+  rowsAt: ["list"],
+  read: (row) => readUnifiedBill(productType, row),
+  idOf: unifiedBillIdOf,
+  timeOf: unifiedBillTimeOf,
+});
+
+// An id is made up to 118 ms after its bill's time, in public rows.
+const walletIdDisorderMs = 2_000;
+
+const spotApi: BillsApi = {
+  operation: spotBills,
+  windowMaxMs: historyMs - 1,
+  idDisorderMs: walletIdDisorderMs,
+  query: classicQuery,
+  rowsAt: [],
+  read: readSpotBill,
+  idOf: spotBillIdOf,
+  timeOf: spotBillTimeOf,
+};
+
+const fundingApi: BillsApi = {
+  operation: fundingRecords,
+  windowMaxMs: unifiedWindowMaxMs,
+  idDisorderMs: walletIdDisorderMs,
+  query: unifiedQuery,
+  rowsAt: ["list"],
+  read: readFundingRecord,
+  idOf: unifiedBillIdOf,
+  timeOf: unifiedBillTimeOf,
+};
+
+function makeApi(type: ProductType): BillsApi {
+  if (type === spotWallet) return spotApi;
+  if (type === fundingWallet) return fundingApi;
+  return isUnified(type) ? unifiedApi(type) : classicApi(type);
+}
 
 const apis: ReadonlyMap<ProductType, BillsApi> = new Map(
   productTypes.map((type) => [type, makeApi(type)]),

@@ -13,6 +13,8 @@ export const categories = [
   "spot",
   "loan",
   "fees",
+  "deposit",
+  "withdrawal",
   "unknown",
 ] as const;
 
@@ -103,6 +105,45 @@ export const businessTypes: readonly BusinessType[] = [
   seen("user_grants_recycle", "bonus", "grant taken back"),
   seen("user_grid_profit_in", "unknown", "profit of a grid bot, by its name"),
 ];
+
+/** Types of the spot and the funding wallet: see {@link groupedType}. */
+export const walletBusinessTypes: readonly BusinessType[] = [
+  seen("transfer/transfer_in", "transfer", "transfer in from another wallet"),
+  seen("transfer/transfer_out", "transfer", "transfer out to another wallet"),
+  seen("deposit/deposit", "deposit", "deposit from outside"),
+  seen("withdraw/withdraw", "withdrawal", "withdrawal to the outside"),
+  seen("transaction/buy", "spot", "coin bought"),
+  seen("transaction/sell", "spot", "coin sold"),
+];
+
+/** The groups of the spot and the funding wallet's bills. Source: the `groupType` of both operations. */
+const groupCategories: ReadonlyMap<string, Category> = new Map([
+  ["deposit", "deposit"],
+  ["withdraw", "withdrawal"],
+  ["transaction", "spot"],
+  ["transfer", "transfer"],
+  ["loan", "loan"],
+  ["convert", "conversion"],
+  ["trace", "copy"],
+  // Coins bought or sold for money that no wallet holds. The exchange writes fait.
+  ["fait", "spot"],
+  ["c2c", "spot"],
+  ["pre_c2c", "spot"],
+]);
+
+/** A wallet's type is its group and its name in it, such as `transfer/transfer_in`: names recur in other ledgers. */
+export const groupedType = (group: string | null, name: string | null): string =>
+  `${group ?? ""}/${name ?? ""}`;
+
+/** The group and the name of a {@link groupedType}. */
+export const groupAndName = (type: string): readonly [string, string] => {
+  const at = type.indexOf("/");
+  return [type.slice(0, at), type.slice(at + 1)];
+};
+
+/** The category of a type that is in no list: that of its group. */
+export const categoryOfGroup = (type: string): Category =>
+  (type.includes("/") && groupCategories.get(groupAndName(type)[0].toLowerCase())) || "unknown";
 
 /** The types of nearly all bills: of trades and funding. An index holds the others. */
 export const frequentTypes = [

@@ -5,39 +5,47 @@ import { unifiedCategories } from "./product-types.ts";
 import { epochMsText, text } from "./scalars.ts";
 import { secondMs, unifiedIntervalMaxMs } from "./time.ts";
 
-const query = z
-  .strictObject({
-    category: z.string().toUpperCase().pipe(z.enum(unifiedCategories)),
-    coin: z.string().optional(),
-    type: z.string().optional(),
-    startTime: epochMsText.optional(),
-    endTime: epochMsText.optional(),
-    limit: z
-      .string()
-      .regex(/^\d{1,3}$/)
-      .refine(
-        (size) => Number(size) >= 1 && Number(size) <= pageSizeMax,
-        `is not 1 to ${pageSizeMax}`,
-      )
-      .optional(),
-    /** The previous page's cursor, which is the id of its last row: older rows are asked for. */
-    cursor: z.string().optional(),
-  })
-  .refine(
-    ({ startTime, endTime }) => {
-      if (startTime === undefined || endTime === undefined) return true;
-      const spanMs = Number(endTime) - Number(startTime);
-      return spanMs >= 0 && spanMs <= unifiedIntervalMaxMs;
-    },
-    { path: ["endTime"], error: "is before startTime or more than 30 days after it" },
-  );
+/** The query of a v3 ledger. @param own the parameters that it has beside the common ones. */
+export const recordsQuery = <Own extends z.ZodRawShape>(own: Own) =>
+  z
+    .strictObject({
+      coin: z.string().optional(),
+      type: z.string().optional(),
+      startTime: epochMsText.optional(),
+      endTime: epochMsText.optional(),
+      limit: z
+        .string()
+        .regex(/^\d{1,3}$/)
+        .refine(
+          (size) => Number(size) >= 1 && Number(size) <= pageSizeMax,
+          `is not 1 to ${pageSizeMax}`,
+        )
+        .optional(),
+      /** The previous page's cursor, which is the id of its last row: older rows are asked for. */
+      cursor: z.string().optional(),
+      ...own,
+    })
+    .refine(isWithinInterval, {
+      path: ["endTime"],
+      error: "is before startTime or more than 30 days after it",
+    });
+
+function isWithinInterval(query: object): boolean {
+  const { startTime, endTime } = query as {
+    readonly startTime?: string;
+    readonly endTime?: string;
+  };
+  if (startTime === undefined || endTime === undefined) return true;
+  const spanMs = Number(endTime) - Number(startTime);
+  return spanMs >= 0 && spanMs <= unifiedIntervalMaxMs;
+}
 
 /**
  * A page of records. The rows are checked one by one (see unified-bill.ts). Empty pages were seen with
  * `list` null or `[]`, and with the cursor null or missing. The list may also be missing, unless the data
  * has fields other than the cursor: such data is not a page.
  */
-const data = z
+export const recordsData = z
   .looseObject({
     list: z.array(z.unknown()).nullish(),
     cursor: z.union([z.literal("").transform(() => null), text]).nullish(),
@@ -54,7 +62,7 @@ export const financialRecords = {
   method: "GET",
   path: "/api/v3/account/financial-records",
   access: "signed",
-  query,
-  data,
+  query: recordsQuery({ category: z.string().toUpperCase().pipe(z.enum(unifiedCategories)) }),
+  data: recordsData,
   limit: { requests: 20, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;

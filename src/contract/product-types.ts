@@ -1,3 +1,5 @@
+import { bookedMaxMs } from "./time.ts";
+
 /** The product types of the v2 account bills operation. Source: its parameter `productType`. */
 export const classicProductTypes = [
   "USDT-FUTURES",
@@ -21,20 +23,40 @@ export const unifiedProductTypes = [
   "UTA-OTHER",
 ] as const;
 
+/** The spot wallet of a classic account, and the funding wallet of a unified one. Each has an operation of its own. */
+export const spotWallet = "SPOT";
+export const fundingWallet = "UTA-FUNDING";
+
 /** All product types under which bills are stored. */
-export const productTypes = [...classicProductTypes, ...unifiedProductTypes] as const;
+export const productTypes = [
+  ...classicProductTypes,
+  spotWallet,
+  ...unifiedProductTypes,
+  fundingWallet,
+] as const;
 
 export type ClassicProductType = (typeof classicProductTypes)[number];
 export type UnifiedProductType = (typeof unifiedProductTypes)[number];
-export type ProductType = ClassicProductType | UnifiedProductType;
+export type ProductType = (typeof productTypes)[number];
 
 const unifiedPrefix = "UTA-";
 
 /** The one wallet of a unified account. */
 export const unifiedWallet = "UTA";
 
-export const isUnified = (productType: string): productType is UnifiedProductType =>
+/** Whether a unified account has it. A classic account has the others. */
+export const isOfUnifiedAccount = (productType: string): boolean =>
   productType.startsWith(unifiedPrefix);
+
+/** Whether it is one of the ledgers that share a unified account's one wallet. */
+export const isUnified = (productType: string): productType is UnifiedProductType =>
+  isOfUnifiedAccount(productType) && productType !== fundingWallet;
+
+/** Whether it is a wallet beside futures and the unified account: its bills name a group, and have ids that miss their times. */
+export const isApartWallet = (
+  productType: string,
+): productType is typeof spotWallet | typeof fundingWallet =>
+  productType === spotWallet || productType === fundingWallet;
 
 /** The exchange's name for a ledger of a unified account: the product type without `UTA-`. */
 export const categoryOf = (productType: UnifiedProductType): string =>
@@ -44,11 +66,22 @@ export const categoryOf = (productType: UnifiedProductType): string =>
 export const unifiedCategories = unifiedProductTypes.map(categoryOf);
 
 /**
- * The wallet that holds a product type's coins, as reports name it. A classic product type has its own
- * wallet. A unified account has one wallet for all its categories.
+ * The wallet that holds a product type's coins, as reports name it. A unified account has one wallet for all its
+ * categories. Each other product type has its own.
  */
 export const walletOf = (productType: string): string =>
   isUnified(productType) ? unifiedWallet : productType;
+
+/** Whether an amount of this product type may contain its fee: in a unified account and the spot wallet. */
+export const mayContainFee = (productType: string): boolean =>
+  productType === spotWallet || isUnified(productType);
+
+/**
+ * How long after its time a bill of a wallet or product type may be booked, in ms. Classic futures' bills have the time at
+ * which they are booked.
+ */
+export const bookedMaxMsOf = (wallet: string): number =>
+  /^(UTA|SPOT)/.test(wallet) ? bookedMaxMs : 0;
 
 /**
  * Whether it is one of a live account's demo products, which have their own coins and were delisted in
@@ -61,7 +94,7 @@ export const isDemoProductType = (productType: string): boolean =>
 
 /** The product types that a demo trading key can read. */
 export const demoKeyProductTypes: readonly ProductType[] = productTypes.filter(
-  (productType) => !isDemoProductType(productType),
+  (productType) => !isDemoProductType(productType) && !isApartWallet(productType),
 );
 
 /** The product types whose contracts are read. The demo products' contracts were delisted with them. */

@@ -4,6 +4,7 @@ import type { Operation, Query } from "./operation.ts";
 import {
   categoryOf,
   classicProductTypes,
+  isApartWallet,
   isDemoProductType,
   isUnified,
   type ProductType,
@@ -156,9 +157,9 @@ export type TaxApi = {
   read(row: unknown): BillReading;
 };
 
-/** @returns undefined where there are no tax records: of the demo products. */
+/** @returns undefined where there are no tax records, or none that are known: of demo products, and of spot and funding wallets. */
 export function taxApiOf(productType: ProductType): TaxApi | undefined {
-  if (isDemoProductType(productType)) return undefined;
+  if (isDemoProductType(productType) || isApartWallet(productType)) return undefined;
   const times = ({ from, to }: { readonly from: EpochMs; readonly to: EpochMs }) => ({
     startTime: String(from - 1),
     endTime: String(to),

@@ -19,7 +19,7 @@ export const unifiedIntervalMaxMs = 30 * dayMs;
  * was due, but moves the balance later: 1.5 s in the one public row of a unified account, whose id tells it, and
  * 3 to 13 s in classic accounts, whose funding is dated when it is booked (test/fixtures/real-ledger-2025-02.tsv).
  */
-export const unifiedBookedMaxMs = 20 * secondMs;
+export const bookedMaxMs = 20 * secondMs;
 
 /** ISO 8601 in UTC with milliseconds: the format for Postgres and for people. */
 export const isoTime = (time: EpochMs): string => new Date(time).toISOString();

@@ -1,4 +1,4 @@
-import { type BusinessType, businessTypes, type Category } from "./business-types.ts";
+import { type BusinessType, businessTypes, type Category, walletBusinessTypes } from "./business-types.ts";
 
 /**
  * Every `type` of the v3 financial records, by category. The category is derived from the type's name, in
@@ -243,8 +243,9 @@ export const unifiedBusinessTypes: readonly BusinessType[] = meanings.flatMap(([
   })),
 );
 
-/** All business types that this program lists, for classic and for unified accounts. */
+/** All business types that this program lists, for classic and for unified accounts, and for the wallets beside them. */
 export const listedBusinessTypes: readonly BusinessType[] = [
   ...businessTypes,
   ...unifiedBusinessTypes,
+  ...walletBusinessTypes,
 ];

@@ -9,7 +9,7 @@ import { bookedMaxOf, chainOrder, chainPlace } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
 import { flagWords } from "./sql/is-demo.ts";
 import { readSqlFile, type Words } from "./sql/sql-file.ts";
-import { apart, productTypesOf, unifiedArray, walletOf } from "./sql/wallet.ts";
+import { apart, mayContainFeeText, productTypesOf, unifiedArray, walletOf } from "./sql/wallet.ts";
 import { isFeeInside, joinRules, walletMoves, walletSums } from "./sql/wallet-moves.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
@@ -25,6 +25,7 @@ export const viewNames = [
   "realised_pnl_by_symbol_day",
   "liquidations",
   "transfers",
+  "transfers_between_accounts",
   "bonuses",
   "ltv_history",
   "symbol_history",
@@ -65,6 +66,7 @@ const words: Words = {
   fee_apart: apart("fee", "entries.product_type"),
   frequent_types: sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`),
   is_fee_inside: isFeeInside("days"),
+  may_contain_fee: sql.raw(mayContainFeeText("days.product_type")),
   is_id_odd: sql.raw(isIdOddText("bills")),
   join_day_rules: joinRules("days"),
   ...flagWords,

@@ -2,8 +2,8 @@ import { successCode } from "../contract/envelope.ts";
 import { epochMs, secondMs } from "../contract/time.ts";
 import { type Arrivals, countArrivals, type Statistics, type Verdict } from "./arrivals.ts";
 import { authenticate, carriesCredentials, namedCredential, refusedMode } from "./authenticate.ts";
-import { type Context, type Route, routes } from "./routes.ts";
-import { type Credentials, Refusal, type Source } from "./source.ts";
+import { type Route, routes } from "./routes.ts";
+import { type Context, type Credentials, Refusal, type Source } from "./source.ts";
 
 /** A request as it arrived, whatever carried it. Query values are decoded. */
 export type ApiRequest = {

@@ -129,3 +129,15 @@ export type Source = {
     symbol: string | undefined,
   ): Promise<readonly unknown[] | Refusal>;
 };
+
+/** What is needed to serve an admitted request. */
+export type Context = {
+  readonly source: Source;
+  readonly query: Readonly<Record<string, string>>;
+  readonly now: EpochMs;
+  /** The exchange's time: history begins 90 days before it. */
+  readonly clock: EpochMs;
+  /** Whether the request asks for the demo environment. */
+  readonly demo: boolean;
+  readonly numericCursor: boolean;
+};

@@ -75,6 +75,8 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
     loss: feesPaid,
     koinly: { received: "fee refund", sent: "cost" },
   },
+  deposit: { ...both({ root: "Equity", name: "Deposits" }), koinly: unlabelled },
+  withdrawal: { ...both({ root: "Equity", name: "Withdrawals" }), koinly: unlabelled },
   unknown: { ...both({ root: "Equity", name: "Unmapped" }), koinly: unlabelled },
 };
 

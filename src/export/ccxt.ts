@@ -1,6 +1,13 @@
-import type { Category } from "../contract/business-types.ts";
+import { type Category, groupAndName } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
-import { categoryOf, isUnified, walletOf } from "../contract/product-types.ts";
+import {
+  categoryOf,
+  isApartWallet,
+  isUnified,
+  mayContainFee,
+  spotWallet,
+  walletOf,
+} from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
 import {
   type Decimal,
@@ -33,6 +40,8 @@ export async function* toCcxt(pages: BillPages): Chunks {
 /** ccxt's names of types. For others the exchange's own name is used, as ccxt does. */
 const types: Readonly<Partial<Record<Category, string>>> = {
   transfer: "transfer",
+  deposit: "transaction",
+  withdrawal: "transaction",
   trade: "trade",
   liquidation: "trade",
   delivery: "trade",
@@ -72,14 +81,28 @@ function ledgerEntry(bill: ExportedBill): object {
 
 /** The amount without the fee, which a unified account's amount may contain: ccxt shows fees separately. */
 function amountOf(bill: ExportedBill): Decimal {
-  const isMoved = isUnified(bill.productType) && !isZero(balanceChange(bill));
+  const isMoved = mayContainFee(bill.productType) && !isZero(balanceChange(bill));
   return decimalOf(isMoved ? bill.walletAmount : bill.amount);
 }
 
 /** The bill under the API's names, including fields that have no column, as they were spelled. */
 function rawRow(bill: ExportedBill): object {
   const extra = bill.extra === null ? {} : (parseExactJson(bill.extra) as object);
-  return { ...(isUnified(bill.productType) ? unifiedRow(bill) : classicRow(bill)), ...extra };
+  return { ...wireRow(bill), ...extra };
+}
+
+function wireRow(bill: ExportedBill): object {
+  if (isApartWallet(bill.productType)) return walletRow(bill);
+  return isUnified(bill.productType) ? unifiedRow(bill) : classicRow(bill);
+}
+
+function walletRow(bill: ExportedBill): object {
+  const { productType, billId, coin, businessType, amount, fee, balance, cTime } = bill;
+  const [groupType, type] = groupAndName(businessType);
+  const row = { coin, groupType, balance: balance ?? "" };
+  return productType === spotWallet
+    ? { ...row, billId, businessType: type, size: amount, fees: fee, cTime: String(cTime) }
+    : { ...row, id: billId, type, amount, ts: String(cTime) };
 }
 
 function classicRow(bill: ExportedBill): object {

@@ -1,6 +1,6 @@
 import { compareIds } from "../contract/compare-ids.ts";
-import { isUnified } from "../contract/product-types.ts";
-import { isoTime, unifiedBookedMaxMs } from "../contract/time.ts";
+import { mayContainFee } from "../contract/product-types.ts";
+import { bookedMaxMs, isoTime } from "../contract/time.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines, harmless } from "./csv.ts";
 import { decimalOf, decimalText, magnitude } from "./decimal.ts";
@@ -31,7 +31,7 @@ function startOfOpen(bills: readonly ExportedBill[]): number {
     ([, bill]) => bill.account === last?.account && isSide(bill),
   );
   // No bill that is still to come is earlier than this.
-  let since = (last?.cTime ?? 0) - unifiedBookedMaxMs;
+  let since = (last?.cTime ?? 0) - bookedMaxMs;
   for (let start = bills.length; ; ) {
     const [first = start] = sides.find(([, { cTime }]) => cTime >= since) ?? [];
     if (first >= start) return start;
@@ -69,7 +69,7 @@ export function tradesOf(bills: readonly ExportedBill[]): readonly Trade[] {
 }
 
 const isSide = ({ productType, category }: ExportedBill): boolean =>
-  isUnified(productType) && (category === "spot" || category === "conversion");
+  mayContainFee(productType) && (category === "spot" || category === "conversion");
 
 const signOf = ({ walletAmount }: ExportedBill): number => {
   const { units } = decimalOf(walletAmount);

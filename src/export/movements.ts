@@ -16,6 +16,8 @@ export const movements = [
   ["unmapped", "unclassified"],
   ["transfers_in", "transfers in"],
   ["transfers_out", "transfers out"],
+  ["deposits", "deposits"],
+  ["withdrawals", "withdrawals"],
   ["margin", "margin moves"],
   ["conversion", "conversion"],
   ["spot", "coins bought and sold"],
@@ -33,6 +35,8 @@ const columns: Readonly<Partial<Record<Category, readonly [Movement, Movement]>>
   trade: ["realised_pnl", "realised_pnl"],
   funding: ["funding_received", "funding_paid"],
   transfer: ["transfers_in", "transfers_out"],
+  deposit: ["deposits", "deposits"],
+  withdrawal: ["withdrawals", "withdrawals"],
   unknown: ["unmapped", "unmapped"],
 };
 

@@ -1,4 +1,5 @@
 import { getTableColumns, sql } from "drizzle-orm";
+import { categoryOfGroup } from "../contract/business-types.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
@@ -265,8 +266,11 @@ async function readUnmetTypes(
 async function meetTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
   if (codes.length === 0) return;
   await tx.execute(sql`
-    insert into business_types (code, category, meaning, documented)
-    select code, 'unknown', 'met in the ledger, not known to this program', false
-    from unnest(${textArray(codes)}::text[]) as met (code)
+    insert into business_types (code, category, listed_category, meaning, documented)
+    select code, category, category, case
+      when category = 'unknown' then 'met in the ledger, not known to this program'
+      else replace(code, '/', ': ')
+    end, false
+    from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)
     on conflict (code) do nothing`);
 }

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
-import { unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
-import { type EpochMs, isoTime, secondMs, unifiedBookedMaxMs } from "../contract/time.ts";
+import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { chainPlace, joinOrder } from "../db/sql/chain-order.ts";
@@ -122,7 +122,7 @@ async function balanceAt(
   { wallet, coin, from, takenAt, at }: Told,
 ): Promise<string | null> {
   const isUnified = wallet === unifiedWallet;
-  const about = sql`${isUnified ? unifiedBookedMaxMs : aboutMs} * interval '1 ms'`;
+  const about = sql`${bookedMaxMsOf(wallet) || aboutMs} * interval '1 ms'`;
   const isOf = sql`account = ${account}
         and product_type = any(${textArray(isUnified ? unifiedProductTypes : [wallet])}::text[])
         and coin = ${coin}`;

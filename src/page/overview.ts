@@ -8,6 +8,7 @@ import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isLedger } from "../db/sql/is-ledger.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { walletOf as walletSql } from "../db/sql/wallet.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
 import type { Scope } from "../health/select.ts";
@@ -160,7 +161,7 @@ async function readLedgers(
         array_position(${textArray(places)}::text[], account || E'\n' || product_type),
         array_position(
           ${textArray(places)}::text[],
-          account || E'\n' || case when product_type like 'UTA-%' then 'UTA' else product_type end
+          account || E'\n' || ${walletSql("product_type")}
         )
       ),
       bills desc,

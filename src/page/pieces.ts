@@ -49,8 +49,8 @@ const ofBills = {
   unclassified: { title: "Unclassified", columns: ["unmapped"], categories: ["unknown"] },
   transfers: {
     title: "Transfers",
-    columns: ["transfers_in", "transfers_out"],
-    categories: ["transfer"],
+    columns: ["transfers_in", "transfers_out", "deposits", "withdrawals"],
+    categories: ["transfer", "deposit", "withdrawal"],
   },
   other: {
     title: "Other",

@@ -73,7 +73,8 @@ export function compareWithLedger(
   };
 }
 
-function differences(row: Record<string, unknown>, bill: BillText): readonly string[] {
+function differences(sentRow: Record<string, unknown>, bill: BillText): readonly string[] {
+  const row = commonRow(sentRow);
   const isUnified = "ts" in row;
   const fields = isUnified ? unifiedFields : classicFields;
   const extra = JSON.parse(bill.extra ?? "{}", exactNumber) as Record<string, unknown>;
@@ -90,6 +91,19 @@ function differences(row: Record<string, unknown>, bill: BillText): readonly str
   return sent === stored
     ? [...wrong, ...filled]
     : [...wrong, ...filled, `${bill.billId} extra: ${sent} is stored as ${stored}`];
+}
+
+/** A row under the names of futures' rows, where it is of the spot or the funding wallet. */
+export function commonRow(sent: Record<string, unknown>): Record<string, unknown> {
+  if (!("groupType" in sent)) return sent;
+  const { groupType, businessType, type, size, fees, ...row } = sent;
+  return {
+    ...row,
+    fee: "0",
+    ...(size === undefined
+      ? { type: `${groupType}/${type}` }
+      : { businessType: `${groupType}/${businessType}`, amount: size, fee: fees }),
+  };
 }
 
 /** Columns that are empty for bills of one kind of account. */

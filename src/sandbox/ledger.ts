@@ -1,10 +1,12 @@
 import {
   type ClassicProductType,
   classicProductTypes,
+  fundingWallet,
   isDemoProductType,
   isUnified,
   type ProductType,
   productTypes,
+  spotWallet,
 } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import { type ClassicBook, classicBook } from "./classic-book.ts";
@@ -14,6 +16,7 @@ import type { Units } from "./money.ts";
 import { accountCounter } from "./snowflake.ts";
 import { type UnifiedBook, type UnifiedKind, unifiedBook } from "./unified/book.ts";
 import { moveIn, moveOut } from "./unified/move-money.ts";
+import { walletBills } from "./wallet-books.ts";
 
 export type Ledger = {
   readonly now: EpochMs;
@@ -73,9 +76,31 @@ export function makeLedger(options: LedgerOptions): Ledger {
     productType,
     isUnified(productType)
       ? books.unified.bills[productType]
-      : (books.classic.get(productType)?.bills ?? []),
+      : (books.classic.get(productType as ClassicProductType)?.bills ?? []),
   ]);
-  return { now: epochMs(now), bills: Object.fromEntries(bills) as Ledger["bills"] };
+  const served = Object.fromEntries(bills) as Ledger["bills"];
+  const { seed, account = 0, productTypes: wanted = productTypes } = options;
+  const counterOf = (counter: number) => accountCounter(counter, account);
+  const walletOf = (
+    wallet: typeof spotWallet | typeof fundingWallet,
+    others: readonly ProductType[],
+  ) =>
+    wanted.includes(wallet)
+      ? walletBills(
+          wallet,
+          others.map((other) => served[other]),
+          { seed, counterOf },
+        )
+      : [];
+  const real = classicProductTypes.filter((productType) => !isDemoProductType(productType));
+  return {
+    now: epochMs(now),
+    bills: {
+      ...served,
+      [spotWallet]: walletOf(spotWallet, real),
+      [fundingWallet]: walletOf(fundingWallet, ["UTA-OTHER"]),
+    },
+  };
 }
 
 type Books = {

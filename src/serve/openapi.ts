@@ -3,6 +3,7 @@ import { accountBills } from "../contract/account-bills.ts";
 import { billFields } from "../contract/bill.ts";
 import { contractFields, contracts } from "../contract/contracts.ts";
 import { financialRecords } from "../contract/financial-records.ts";
+import { fundingRecordFields, fundingRecords } from "../contract/funding-records.ts";
 import {
   collateralFields,
   debtFields,
@@ -11,11 +12,18 @@ import {
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
+import { spotBillFields, spotBills } from "../contract/spot-bills.ts";
 import { symbolFields, symbols } from "../contract/symbols.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { unifiedBillFields } from "../contract/unified-bill.ts";
 import { programVersion } from "../version.ts";
-import { billsQuery, loanToValueQuery, recordsQuery } from "./mirror/queries.ts";
+import {
+  billsQuery,
+  fundingQuery,
+  loanToValueQuery,
+  recordsQuery,
+  spotBillsQuery,
+} from "./mirror/queries.ts";
 import type { RouteGroup } from "./route-group.ts";
 
 /**
@@ -53,6 +61,18 @@ const described: readonly Described[] = [
     summary: "The bills of a unified account, newest first",
     query: recordsQuery,
     data: z.object({ list: z.array(z.object(unifiedBillFields)), cursor: z.string() }),
+  },
+  {
+    ...spotBills,
+    summary: "The bills of a classic account's spot wallet, newest first",
+    query: spotBillsQuery,
+    data: z.array(z.object(spotBillFields)),
+  },
+  {
+    ...fundingRecords,
+    summary: "The bills of a unified account's funding wallet, newest first",
+    query: fundingQuery,
+    data: z.object({ list: z.array(z.object(fundingRecordFields)), cursor: z.string() }),
   },
   ...[loanToValue, unifiedLoanToValue].map((operation) => ({
     ...operation,

@@ -24,6 +24,7 @@ begin
       ('copy', 'Copy trading: paid, cashed back, and earned as the copied trader.'),
       ('day', 'The UTC day.'),
       ('delivery', 'Settlement of delivery contracts.'),
+      ('deposits', 'Coins that came from outside the exchange.'),
       ('difference', 'The exchange''s balance minus the sum of the bills. Equal to unsettled, and mostly zero, unless a bill is missing or wrong.'),
       ('fee', 'The bill''s fee as it was served, signed: negative is paid.'),
       ('fee_by_coupon', 'The part of the fee that a coupon paid.'),
@@ -44,13 +45,13 @@ begin
       ('off_time', 'When trading ends; null if no end is set.'),
       ('open_time', 'When trading began or will begin.'),
       ('opening', 'The balance before the first bill. Null if no bill of the ledger has a balance.'),
-      ('product_type', 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading.'),
+      ('product_type', 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; SPOT for the spot wallet.'),
       ('quote_coin', 'The coin that prices are in.'),
       ('realised_pnl', 'Profit and loss of closed positions, fees not included.'),
       ('reported_closing', 'The last balance that the exchange served, plus what later bills without a balance moved.'),
       ('rounding', 'What the balance is off by rounding: on a day at most one unit in the eighth decimal place for each of its bills.'),
       ('sell_limit_price_ratio', 'How far the price of a sell may be from the market''s, as a share.'),
-      ('spot', 'Coins bought and sold on the spot market of a unified account: principal, not profit.'),
+      ('spot', 'Coins bought and sold on the spot market: principal, not profit.'),
       ('symbol', 'The contract, as the exchange names it; empty if the bill has none.'),
       ('symbol_type', 'perpetual or delivery.'),
       ('taker_fee_rate', 'The default rate, as a share. An account may have another rate.'),
@@ -61,6 +62,7 @@ begin
       ('unsettled', 'The part of the difference that reconcile has not judged yet. It comes from bills that are newer than the last reconcile, or newer than the time that was read completely: more bills may appear between them.'),
       ('valid_from', 'When the version was first seen.'),
       ('valid_to', 'When another version was first seen; null while it is valid.'),
+      ('withdrawals', 'Coins that went out of the exchange, negative.'),
       ('wallet', 'The wallet whose balance the bill moves: UTA for all categories of a unified account, else the product type.')
     ) as shared (name, comment)
     join pg_attribute on attname = name

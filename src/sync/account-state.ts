@@ -1,11 +1,15 @@
-import { isUnified, type ProductType } from "../contract/product-types.ts";
+import { isOfUnifiedAccount, type ProductType, productTypes } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 
 /** The API that serves an account. Each of the exchange's two APIs refuses accounts of the other mode. */
 export type AccountMode = "classic" | "unified";
 
 export const modeOf = (productType: ProductType): AccountMode =>
-  isUnified(productType) ? "unified" : "classic";
+  isOfUnifiedAccount(productType) ? "unified" : "classic";
+
+/** All product types of an account of this mode. */
+export const productTypesOf = (mode: AccountMode): readonly ProductType[] =>
+  productTypes.filter((productType) => modeOf(productType) === mode);
 
 /** A product type that the exchange refuses to an account's key. Times are the exchange's. */
 export type NotAvailable = {

@@ -3,7 +3,7 @@ import {
   loanToValue as classicLoanToValue,
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
-import type { ProductType } from "../contract/product-types.ts";
+import { isApartWallet, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf } from "../errors.ts";
 import { meetAccount, refuseNothing } from "./account-mode.ts";
@@ -173,10 +173,12 @@ export async function syncBills(
 
 /**
  * The streams that are not available to the key. They were never read, and the exchange serves other
- * streams. A key that may read nothing, or may no longer read what it read before, counts as failed instead.
+ * streams. A key that may read no futures, or may no longer read what it read before, counts as failed instead.
  */
 const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
-  streams.every(({ reader }) => reader.refusal !== undefined)
+  streams.every(
+    ({ reader, stream }) => reader.refusal !== undefined || isApartWallet(stream.productType),
+  )
     ? []
     : streams.filter(({ reader, isUnread }) => isRefused(reader.refusal) && isUnread);
 

@@ -191,12 +191,12 @@ export async function askBills(
   question: () => BillsQuestion,
   signal: AbortSignal,
 ): Promise<FetchedPage> {
-  const { operation, query, rowsName } = billsApiOf(productType);
+  const { operation, query, rowsAt } = billsApiOf(productType);
   const options = { signal, beforeSend: assertHeld, onAttempt, priority };
   const { data, requestTime, written } = await client.ask(
     operation,
     () => query(question()),
     options,
   );
-  return { ...data, requestTime, rowTexts: () => written([rowsName]) };
+  return { ...data, requestTime, rowTexts: () => written(rowsAt) };
 }

@@ -1,4 +1,9 @@
-import { isUnified, unifiedProductTypes, walletOf } from "../contract/product-types.ts";
+import {
+  isApartWallet,
+  isUnified,
+  unifiedProductTypes,
+  walletOf,
+} from "../contract/product-types.ts";
 import { dayMs } from "../contract/time.ts";
 import { balancesQuestion } from "../contract/wallet-balances.ts";
 import { ExchangeError } from "../errors.ts";
@@ -45,6 +50,8 @@ async function syncWallet(
   if (productType === undefined) return;
   // The categories of a unified account share its balances: who lacks one knows none.
   if (isUnified(productType) && streams.length < unifiedProductTypes.length) return;
+  // No operation is known that tells what spot and funding wallets hold.
+  if (isApartWallet(productType)) return;
   const { operation, query } = balancesQuestion(isUnified(productType) ? undefined : productType);
   const { data, requestTime } = await client.ask(operation, query, {
     signal,

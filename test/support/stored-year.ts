@@ -1,15 +1,13 @@
-import { readBill } from "../../src/contract/bill.ts";
+import { billsApiOf } from "../../src/contract/bills-api.ts";
 import { readContract } from "../../src/contract/contracts.ts";
 import { readLoanToValue } from "../../src/contract/loan-to-value.ts";
 import {
   type ContractProductType,
   contractProductTypes,
-  isUnified,
   type ProductType,
 } from "../../src/contract/product-types.ts";
 import { readSymbol } from "../../src/contract/symbols.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
-import { readUnifiedBill } from "../../src/contract/unified-bill.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { commitLoanToValue } from "../../src/db/reference/stored-loan-to-value.ts";
 import { commitContracts, commitSymbols } from "../../src/db/reference/stored-symbols.ts";
@@ -30,9 +28,7 @@ export async function storeLedger(
       const bills = ledger.bills[productType]
         .filter(({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= to)
         .map(({ row }) => {
-          const reading = isUnified(productType)
-            ? readUnifiedBill(productType, row)
-            : readBill(row);
+          const reading = billsApiOf(productType).read(row);
           if ("fault" in reading)
             throw new Error(`the ledger has a row with a fault: ${reading.fault.reason}`);
           return reading.bill;

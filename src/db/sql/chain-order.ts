@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { unifiedBookedMaxMs } from "../../contract/time.ts";
+import { bookedMaxMs } from "../../contract/time.ts";
 
 /**
  * Joins bills to their learned order.
@@ -52,5 +52,5 @@ const lastOrderOf = (bills: string) => [
  */
 export const bookedMaxOf = (column: string): SQL =>
   sql.raw(
-    `(case when ${column} like 'UTA%' then interval '${unifiedBookedMaxMs} milliseconds' else interval '0' end)`,
+    `(case when ${column} ~ '^(UTA|SPOT)' then interval '${bookedMaxMs} milliseconds' else interval '0' end)`,
   );

@@ -14,6 +14,6 @@ export function isIdOddText(bills: string): string {
     end
     or ${bills}.bill_id not between
       (${ms} << 22)::text
-      and ((${ms} + case when ${bills}.product_type like 'UTA-%' then 60000 else 0 end << 22) + 4194303)::text
+      and ((${ms} + case when ${bills}.product_type ~ '^(UTA|SPOT)' then 60000 else 0 end << 22) + 4194303)::text
   )`;
 }

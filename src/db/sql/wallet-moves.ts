@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { expectedRuleOf } from "./expected-rule.ts";
+import { mayContainFeeText } from "./wallet.ts";
 
 const expected = expectedRuleOf("business_types.category");
 
@@ -42,10 +43,10 @@ export function joinRules(alias: string, account?: string): SQL {
       ) as rule`;
 }
 
-/** In a unified account a balance that moves by the amount alone shows that the fee is inside it. */
+/** In a unified account and in the spot wallet, a balance that moves by the amount alone shows that the fee is inside it. */
 export const isFeeInside = (bills: string): SQL =>
   sql.raw(`(
-    rule.counts_amount and not rule.counts_fee and ${bills}.product_type like 'UTA-%'
+    rule.counts_amount and not rule.counts_fee and ${mayContainFeeText(`${bills}.product_type`)}
   )`);
 
 /**

@@ -3,8 +3,10 @@ import { pageSizeDefault, pageSizeMax as recordsDefault } from "../../contract/a
 import { parseExactJson } from "../../contract/json.ts";
 import {
   categoryOf,
-  isUnified,
+  fundingWallet,
+  isOfUnifiedAccount,
   type ProductType,
+  spotWallet,
   type UnifiedProductType,
   unifiedProductTypes,
 } from "../../contract/product-types.ts";
@@ -20,9 +22,13 @@ import { JsonText } from "../send-envelope.ts";
 import type { Query } from "./access.ts";
 import { completenessHeaders, holesOf, holesWithin, refuseHoles } from "./holes.ts";
 import { type KnownLedgers, refuseUnread, type VersionedTimes } from "./ledger-times.ts";
-import { billsQuery, recordsQuery } from "./queries.ts";
+import { billsQuery, fundingQuery, recordsQuery, spotBillsQuery } from "./queries.ts";
 
 const timeMs = msOf(sql`c_time`);
+
+// A wallet's type is its group and its name: see groupedType of src/contract/business-types.ts.
+const groupOf = sql`split_part(business_type, '/', 1)`;
+const nameOf = sql`substr(business_type, strpos(business_type, '/') + 1)`;
 
 /**
  * A bill's JSON as the exchange served it. Values that the exchange left empty, null or out are
@@ -137,6 +143,54 @@ export async function serveRecords(deps: BillsDeps, { key, query, now }: Asked):
   return { data: new JsonText(`{"list":${wireRows(page)},"cursor":"${endId}"}`), headers };
 }
 
+/** The JSON of a bill of the spot wallet. */
+const wireSpotBill = sql`format(
+        '{"billId":%s,"coin":%s,"groupType":%s,"businessType":%s,"size":"%s","balance":"%s","fees":"%s","cTime":"%s"}',
+        to_json(bill_id), to_json(coin), to_json(${groupOf}), to_json(${nameOf}), amount, balance, fee, ${timeMs}
+      )`;
+
+/** The JSON of a record of the funding wallet. */
+const wireFundingRecord = sql`format(
+        '{"id":%s,"coin":%s,"groupType":%s,"type":%s,"amount":"%s","balance":"%s","ts":"%s"}',
+        to_json(bill_id), to_json(coin), to_json(${groupOf}), to_json(${nameOf}), amount, balance, ${timeMs}
+      )`;
+
+/** Get Account Bills of the spot wallet: the data is the list. */
+export async function serveSpotBills(deps: BillsDeps, { key, query, now }: Asked): Promise<Served> {
+  const asked = readQuery(spotBillsQuery, query);
+  if (asked instanceof Refusal) return { data: asked };
+  const page = await servePage(deps, {
+    key,
+    now,
+    ...asked,
+    productType: spotWallet,
+    json: wireSpotBill,
+    onlyFunding: false,
+    cursor: asked.idLessThan,
+    limit: Number(asked.limit ?? recordsDefault),
+  });
+  if ("data" in page) return page;
+  return { data: new JsonText(wireRows(page)), headers: page.headers };
+}
+
+/** Get Funding Financial Records: the funding wallet of a unified account. */
+export async function serveFunding(deps: BillsDeps, { key, query, now }: Asked): Promise<Served> {
+  const asked = readQuery(fundingQuery, query);
+  if (asked instanceof Refusal) return { data: asked };
+  const page = await servePage(deps, {
+    key,
+    now,
+    ...asked,
+    productType: fundingWallet,
+    json: wireFundingRecord,
+    onlyFunding: false,
+    limit: Number(asked.limit ?? recordsDefault),
+  });
+  if ("data" in page) return page;
+  const { endId, headers } = page;
+  return { data: new JsonText(`{"list":${wireRows(page)},"cursor":"${endId}"}`), headers };
+}
+
 type PageAsked = {
   readonly key: MirrorKey;
   readonly now: EpochMs;
@@ -236,5 +290,5 @@ const unknownCursor = (productType: ProductType) =>
   new Refusal(
     400,
     "40020",
-    `Parameter ${isUnified(productType) ? "cursor" : "idLessThan"} error: no such bill is stored`,
+    `Parameter ${isOfUnifiedAccount(productType) ? "cursor" : "idLessThan"} error: no such bill is stored`,
   );

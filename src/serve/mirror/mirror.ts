@@ -2,8 +2,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { accountBills } from "../../contract/account-bills.ts";
 import { contracts } from "../../contract/contracts.ts";
 import { financialRecords } from "../../contract/financial-records.ts";
+import { fundingRecords } from "../../contract/funding-records.ts";
 import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
 import { emptyLists, serverTimes } from "../../contract/public-lists.ts";
+import { spotBills } from "../../contract/spot-bills.ts";
 import { symbols } from "../../contract/symbols.ts";
 import { epochMs } from "../../contract/time.ts";
 import { accountSettings } from "../../contract/unified-account.ts";
@@ -13,7 +15,14 @@ import { Refusal } from "../../exchange-server/source.ts";
 import type { RouteGroup } from "../route-group.ts";
 import { sendEnvelope } from "../send-envelope.ts";
 import { accessBy, exceeded, type Query } from "./access.ts";
-import { type Asked, type Served, serveBills, serveRecords } from "./bill-pages.ts";
+import {
+  type Asked,
+  type Served,
+  serveBills,
+  serveFunding,
+  serveRecords,
+  serveSpotBills,
+} from "./bill-pages.ts";
 import { knownLedgers } from "./ledger-times.ts";
 import { createRollingLimit } from "./rolling-limit.ts";
 import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from "./stored-records.ts";
@@ -49,6 +58,8 @@ export const mirror: RouteGroup = (app, deps) => {
 
   signed(accountBills.path, (asked) => serveBills(bills, asked));
   signed(financialRecords.path, (asked) => serveRecords(bills, asked));
+  signed(spotBills.path, (asked) => serveSpotBills(bills, asked));
+  signed(fundingRecords.path, (asked) => serveFunding(bills, asked));
   for (const { path } of [loanToValue, unifiedLoanToValue])
     signed(path, (asked) => read((tx) => serveLoanToValue(tx, asked, maxAgeMs)));
   signed(accountSettings.path, (asked) => read((tx) => serveSettings(tx, asked)));

@@ -68,4 +68,24 @@ export const recordsQuery = z
   })
   .refine(inOrder, order);
 
+/** The query of Get Account Bills of the spot wallet. */
+export const spotBillsQuery = z
+  .strictObject({
+    coin: name.optional(),
+    idLessThan: billId
+      .optional()
+      .meta({ description: "The id of the last bill of the page before." }),
+    ...span,
+  })
+  .refine(inOrder, order);
+
+/** The query of Get Funding Financial Records. */
+export const fundingQuery = z
+  .strictObject({
+    coin: name.optional(),
+    cursor: billId.optional().meta({ description: "The cursor of the page before." }),
+    ...span,
+  })
+  .refine(inOrder, order);
+
 export const loanToValueQuery = z.strictObject({ riskUnitId: name.optional() });

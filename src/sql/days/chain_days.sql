@@ -25,12 +25,14 @@ select
   coalesce(sum(amount_in + amount_out) filter (where category = 'spot'), 0) as spot,
   coalesce(sum(amount_in + amount_out) filter (where category = 'loan'), 0) as loan,
   coalesce(sum(amount_in + amount_out) filter (where category = 'fees'), 0) as fees,
+  coalesce(sum(amount_in + amount_out) filter (where category = 'deposit'), 0) as deposits,
+  coalesce(sum(amount_in + amount_out) filter (where category = 'withdrawal'), 0) as withdrawals,
   -- Not only 'unknown': a category without a column must not vanish from the sums.
   coalesce(
     sum(amount_in + amount_out) filter (
       where category not in (
         'trade', 'funding', 'liquidation', 'transfer', 'bonus', 'copy', 'delivery', 'margin',
-        'interest', 'conversion', 'spot', 'loan', 'fees'
+        'interest', 'conversion', 'spot', 'loan', 'fees', 'deposit', 'withdrawal'
       )
     ),
     0

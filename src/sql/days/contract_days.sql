@@ -13,11 +13,11 @@ select
   fee_out,
   coupon,
   fee_bills,
-  -- A unified account's amount without the fee that it may contain.
-  case when days.product_type like 'UTA-%' then $sum_amount_in else amount_in end as amount_in,
-  case when days.product_type like 'UTA-%' then $sum_amount_out else amount_out end as amount_out,
+  -- The amount without the fee that it may contain.
+  case when $may_contain_fee then $sum_amount_in else amount_in end as amount_in,
+  case when $may_contain_fee then $sum_amount_out else amount_out end as amount_out,
   case
-    when days.product_type not like 'UTA-%' then amount_bills
+    when not $may_contain_fee then amount_bills
     when $is_fee_inside then apart_bills
     when rule.counts_amount then amount_bills
     else 0

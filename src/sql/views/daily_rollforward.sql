@@ -10,7 +10,7 @@ with read as not materialized (
 -- complete. Product types that the key may not read do not count.
 unread as (
   select distinct account
-  from (select distinct account from read where product_type like 'UTA-%') as unified
+  from (select distinct account from read where $wallet = 'UTA') as unified
   cross join unnest($unified_types) as wanted (product_type)
   left join streams using (account, product_type)
   where coalesce(covered, '{}') = '{}'
@@ -21,12 +21,12 @@ covered as (
     read.account,
     $wallet as wallet,
     case
-      when product_type like 'UTA-%' and unread.account is not null then '{}'
+      when $wallet = 'UTA' and unread.account is not null then '{}'
       else range_intersect_agg(time)
     end as time
   from read
   left join unread using (account)
-  group by read.account, unread.account, 2, product_type like 'UTA-%'
+  group by read.account, unread.account, 2
 ),
 -- The day on which a wallet's account changed to the other mode. What was left in the wallet is
 -- taken out on that day.
@@ -82,6 +82,8 @@ days as (
     case when day_offset = 0 then (own).spot else 0 end as spot,
     case when day_offset = 0 then (own).loan else 0 end as loan,
     case when day_offset = 0 then (own).fees else 0 end as fees,
+    case when day_offset = 0 then (own).deposits else 0 end as deposits,
+    case when day_offset = 0 then (own).withdrawals else 0 end as withdrawals,
     case when day_offset = 0 then dated.rounding else 0 end as rounding,
     case when day_offset = 0 then dated.difference else 0 end as difference,
     case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
@@ -128,7 +130,9 @@ select
   spot,
   loan,
   fees,
-  case when is_closing then -reported_closing else 0 end as closed_out
+  case when is_closing then -reported_closing else 0 end as closed_out,
+  deposits,
+  withdrawals
 from days
 $join_account;
 

@@ -26,7 +26,7 @@ select
     + sum(
       realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation
         + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion
-        + unmapped + rounding + spot + loan + fees + closed_out
+        + unmapped + rounding + spot + loan + fees + deposits + withdrawals + closed_out
     ) as computed_closing,
   (array_agg(reported_closing order by day desc))[1] as reported_closing,
   sum(difference) as difference,
@@ -37,7 +37,9 @@ select
   sum(spot) as spot,
   sum(loan) as loan,
   sum(fees) as fees,
-  sum(closed_out) as closed_out
+  sum(closed_out) as closed_out,
+  sum(deposits) as deposits,
+  sum(withdrawals) as withdrawals
 from analytics.daily_rollforward
 group by account, product_type, coin, is_demo, date_trunc('month', day);
 

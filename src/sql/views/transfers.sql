@@ -83,13 +83,16 @@ select
   case when best_of_other = 1 and counter_bill_id is not null then 'paired' else 'one_sided' end as state,
   case when best_of_other = 1 then counter_product_type end as counter_product_type,
   case when best_of_other = 1 then counter_bill_id end as counter_bill_id,
-  case when best_of_other = 1 then counter_time end as counter_time
+  case when best_of_other = 1 then counter_time end as counter_time,
+  meaning
 from candidates
+left join business_types on code = business_type
 $join_account
 where best_of_leg = 1;
 
 comment on view analytics.transfers is
   'Each leg of a transfer, with its other leg if that is in another product type of the same account.';
+comment on column analytics.transfers.meaning is 'Where it went or came from, as its type says.';
 comment on column analytics.transfers.direction is 'in or out, seen from this product type.';
 comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. one_sided: the other leg is not in this database.';
 comment on column analytics.transfers.counter_product_type is 'The product type of the other leg.';

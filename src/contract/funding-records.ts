@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { type BillReading, noPosition } from "./bill.ts";
+import { groupedType } from "./business-types.ts";
+import { recordsData, recordsQuery } from "./financial-records.ts";
+import type { Operation } from "./operation.ts";
+import { readRow } from "./row.ts";
+import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
+import { epochMs, secondMs } from "./time.ts";
+
+/** Get Funding Financial Records: the last 90 days of a unified account's funding wallet. */
+export const fundingRecords = {
+  name: "funding records",
+  method: "GET",
+  path: "/api/v3/account/funding-financial-records",
+  access: "signed",
+  query: recordsQuery({}),
+  data: recordsData,
+  limit: { requests: 10, perMs: secondMs, scope: "uid" },
+} as const satisfies Operation;
+
+/** The fields of a record. It has no fee: that of a withdrawal is in no row, only in the balance. */
+export const fundingRecordFields = {
+  id: text,
+  coin: text,
+  groupType: optionalText,
+  type: optionalText,
+  amount: decimal,
+  balance: optionalDecimal,
+  ts: epochMsText,
+};
+
+const row = z.object(fundingRecordFields);
+
+/** Reads one row of a page. Never throws: for a row that breaks the contract it returns the fault. */
+export function readFundingRecord(given: unknown): BillReading {
+  const reading = readRow(fundingRecordFields, row, given);
+  if ("fault" in reading) return reading;
+  const { id, groupType, type, ts, ...same } = reading.values;
+  return {
+    bill: {
+      ...same,
+      ...noPosition,
+      billId: id,
+      symbol: null,
+      fee: "0",
+      feeByCoupon: null,
+      businessType: groupedType(groupType, type),
+      cTime: epochMs(Number(ts)),
+    },
+  };
+}

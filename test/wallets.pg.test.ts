@@ -1,0 +1,123 @@
+import { sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
+import { billsApiOf } from "../src/contract/bills-api.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { epochMs } from "../src/contract/time.ts";
+import { inTransaction } from "../src/db/connect.ts";
+import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import type { ModeChange } from "../src/sandbox/modes.ts";
+import { aBill } from "./support/bills.ts";
+import { fileDatabase } from "./support/database.ts";
+import { simulate } from "./support/simulation.ts";
+
+// The wallets beside futures: spot of a classic account, funding of a unified one.
+
+const { database, tables } = await fileDatabase();
+const { db } = tables;
+const unified: readonly ModeChange[] = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
+
+type Case = {
+  readonly wallet: ProductType;
+  readonly others: readonly ProductType[];
+  readonly modes?: readonly ModeChange[];
+};
+
+const cases: readonly Case[] = [
+  { wallet: "SPOT", others: ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"] },
+  {
+    wallet: "UTA-FUNDING",
+    modes: unified,
+    others: [
+      ...(["UTA-SPOT", "UTA-MARGIN", "UTA-USDT-FUTURES"] as const),
+      ...(["UTA-COIN-FUTURES", "UTA-USDC-FUTURES", "UTA-OTHER"] as const),
+    ],
+  },
+];
+
+describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
+  test("is stored letter for letter, adds up, and has the other leg of each transfer", async () => {
+    await using run = simulate(database.url, {
+      ...{ name: wallet, seed: `${wallet} 1`, density: 0.6 },
+      ...{ productTypes: [...others, wallet], ...(modes && { modes }) },
+    });
+    const report = await run.sync();
+    expect(report.error).toBeUndefined();
+    const compared = await run.compare();
+    const [own] = compared.slice(-1);
+    expect(own?.expected).toBeGreaterThan(20);
+    for (const each of compared)
+      expect(each).toMatchObject({ missing: [], extra: [], different: [] });
+    await reconcile(db, { accounts: [wallet], productTypes: undefined }, { isFull: true });
+    const { rows: breaks } = await db.execute(
+      sql`select product_type, kind, explanation from ledger_breaks where account = ${wallet}`,
+    );
+    expect(breaks).toEqual([]);
+    const { rows: legs } = await db.execute<{
+      state: string;
+      is_inside: boolean;
+      legs: number;
+    }>(sql`
+      select state, count(*)::int as legs
+      from analytics.transfers
+      where account = ${wallet}
+        and business_type ~ '^(trans_(from|to)_exchange|TRANSFER_(IN|OUT)|transfer/.*)$'
+        and c_time > (select min(c_time) + interval '2 minutes' from bills where account = ${wallet})
+        -- The other leg of a newer one may be shown later.
+        and c_time < (select max(c_time) - interval '15 minutes' from bills where account = ${wallet})
+      group by 1`);
+    expect(legs).toMatchObject([{ state: "paired" }]);
+    const { rows: unclassified } = await db.execute(sql`
+      select distinct business_type
+      from analytics.entries
+      where account = ${wallet} and product_type = ${wallet} and category = 'unknown'`);
+    expect(unclassified).toEqual([]);
+  });
+});
+
+test("a transfer between two accounts is found by its equal amounts, one to one", async () => {
+  const at = epochMs(Date.UTC(2026, 2, 1, 12));
+  const transfer = (billId: string, amount: string, afterMs: number) =>
+    aBill({
+      billId,
+      amount,
+      fee: "0",
+      coin: "USDT",
+      businessType: amount.startsWith("-") ? "transfer/transfer_out" : "transfer/transfer_in",
+      cTime: epochMs(at + afterMs),
+    });
+  const legsOf = {
+    head: [transfer("1", "-50", 0), transfer("2", "-50", 5_000), transfer("3", "-7", 0)],
+    sub: [transfer("4", "50", 30), transfer("5", "50", 5_040), transfer("6", "8", 0)],
+  };
+  await inTransaction(db, async (tx) => {
+    for (const [account, bills] of Object.entries(legsOf))
+      await upsertBills(tx, [{ stream: { account, productType: "SPOT" }, bills }]);
+  });
+  const { rows } = await db.execute(sql`
+    select from_account || from_bill_id || ' ' || to_account || to_bill_id || ' ' || amount::float8 as legs
+    from analytics.transfers_between_accounts
+    where coin = 'USDT' and from_account = 'head'
+    order by sent_at`);
+  expect(rows.map(({ legs }) => legs)).toEqual(["head1 sub4 50", "head2 sub5 50"]);
+  const { rows: sided } = await db.execute(sql`
+    select distinct meaning from analytics.transfers where account = 'head'`);
+  expect(sided).toEqual([{ meaning: "transfer out to another wallet" }]);
+});
+
+test("a time in seconds and a coin in lower case are read as what they are, and kept as they came", () => {
+  const { read } = billsApiOf("SPOT");
+  const row = {
+    ...{ billId: "1", coin: "usdt", groupType: "deposit", businessType: "DEDUCTION_HANDLING_FEE" },
+    ...{ size: "-1.50", fees: "0", balance: "2", cTime: "1700729673" },
+  };
+  expect(read(row)).toMatchObject({
+    bill: {
+      coin: "USDT",
+      cTime: 1_700_729_673_000,
+      businessType: "deposit/DEDUCTION_HANDLING_FEE",
+      extra: { coin: "usdt", cTime: "1700729673" },
+    },
+  });
+  expect(read({ ...row, coin: "rTOWN" })).toMatchObject({ bill: { coin: "rTOWN" } });
+});
