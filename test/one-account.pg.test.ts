@@ -19,19 +19,16 @@ import { proxyTo } from "./support/tcp-proxy.ts";
 
 /** Statements that ask for several accounts at once, and why. Each of them only reads. */
 const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
-  [/ from streams cross join unnest/, "whether a new key's ledger is that of another account"],
   [
     / from streams where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
     "what is retired or refused, of the accounts of a command",
   ],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
-  [/ distinct run_id from rejected_bills/, "which old runs are kept: those of rejected rows"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ from streams where planned_at /, "what time it is at the exchange"],
   [/^select count\(\*\) as ledgers from streams /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all streams at once"],
   [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
-  [/^select distinct run_id from rejected_bills/, "which runs are kept, since rows name them"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
   [/ as findings order by is_demo, /, "status: what is found"],
   [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],

@@ -1,4 +1,9 @@
-import { type BusinessType, businessTypes, type Category, walletBusinessTypes } from "./business-types.ts";
+import {
+  type BusinessType,
+  businessTypes,
+  type Category,
+  walletBusinessTypes,
+} from "./business-types.ts";
 
 /**
  * Every `type` of the v3 financial records, by category. The category is derived from the type's name, in
