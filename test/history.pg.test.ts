@@ -93,7 +93,7 @@ async function expectOlder(
   expect(older.map(({ balance: _, source: __, ...bill }) => bill)).toEqual(expected);
   const recovered = older.filter(({ at }) => at < horizon - 10_000);
   expect(new Set(recovered.map(({ source }) => source))).toEqual(new Set(["tax"]));
-  for (const { source, balance } of older) expect(balance === null).toBe(source === "tax");
+  expect(recovered.filter(({ balance }) => balance !== null)).toEqual([]);
 }
 
 describe("the first sync", () => {
@@ -214,6 +214,62 @@ test("a key without the right gets one notice a day, and no failure", async () =
     { error: undefined, withheld: expect.stringMatching(/^the key may not read tax records/) },
   ]);
   expect((await run.sync()).history).toEqual([]);
+});
+
+describe("answers that lack records", () => {
+  const older = {
+    days: 200,
+    historyFrom: epochMs(simulationStart - 190 * dayMs),
+    density: 1,
+  };
+  test.each<[string, (answers: number) => number]>([
+    ["have at most 200", () => 200],
+    ["have at most 200 from the fourth on", (answers) => (answers < 4 ? 500 : 200)],
+    ["are empty once in a while", (answers) => (answers % 3 === 1 ? 0 : 500)],
+  ])("and %s hide none", async (_, mostOf) => {
+    let answers = 0;
+    await using run = historyOf({
+      ...older,
+      wrapAnswer: taxed((rows) => {
+        answers += 1;
+        return rows.slice(0, mostOf(answers));
+      }),
+    });
+    const report = await run.sync();
+    expect(report.history).toMatchObject([{ withheld: undefined, error: undefined, crowded: [] }]);
+    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+    await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
+  });
+
+  test("and have at most 40, which is cut twice, name a millisecond of as many", async () => {
+    await using run = historyOf({ ...older, wrapAnswer: taxed((rows) => rows.slice(0, 40)) });
+    const [history] = (await run.sync()).history ?? [];
+    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+    const expected = olderOf(run, older.historyFrom, horizon);
+    const stored = new Set((await storedOf(run.name)).map(({ id }) => id));
+    const missing = expected.filter(({ id }) => !stored.has(id));
+    const crowded = new Set<number>(history?.crowded);
+    expect(missing.length).toBeGreaterThan(0);
+    expect(missing.filter(({ at }) => !crowded.has(at))).toEqual([]);
+  });
+
+  test("and are those to another question hide none", async () => {
+    let last: unknown[] = [];
+    let answers = 0;
+    await using run = historyOf({
+      ...older,
+      wrapAnswer: taxed((rows) => {
+        answers += 1;
+        if (answers % 4 === 3) return last;
+        last = rows;
+        return rows;
+      }),
+    });
+    const report = await run.sync();
+    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+    await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
+    expect(report.history?.[0]?.requests).toBeLessThan(400);
+  });
 });
 
 test("lost time is recovered, and lost no more", async () => {

@@ -217,6 +217,11 @@ const historyColumns: Columns<RecoverReport> = {
   rejected: { kind: "count", of: ({ rejected }) => rejected },
   requests: { kind: "count", of: ({ requests }) => requests },
   recovered: { kind: "spans", of: ({ recovered }) => recovered },
+  crowded: {
+    kind: "spans",
+    title: "",
+    of: ({ crowded }) => crowded.map((at) => ({ from: at, to: epochMs(at + 1) })),
+  },
   withheld: { kind: "text", title: "", of: ({ withheld }) => withheld },
   error: errorColumn,
 };

@@ -1,11 +1,11 @@
 import type { Bill } from "../contract/bill.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { asPrinted } from "../contract/scalars.ts";
-import { type TaxApi, taxApiOf, taxRowsMax } from "../contract/tax-records.ts";
-import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
+import { type TaxApi, taxApiOf } from "../contract/tax-records.ts";
+import { dayMs, type EpochMs } from "../contract/time.ts";
 import { type ExchangeError, isRefused, messageOf } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { type Interval, interval, lengthMs, split, subtract, union } from "./intervals.ts";
+import { type Interval, interval, split, subtract, union } from "./intervals.ts";
 import { historyStart, horizonAt } from "./plan.ts";
 import type {
   HeldAccount,
@@ -17,6 +17,7 @@ import type {
   RejectedRow,
   Stream,
 } from "./store.ts";
+import { readTaxWindows } from "./tax-windows.ts";
 
 /*
  * Bills go back 90 days. Older time, and lost time, is recovered from tax records: the same amounts and fees, without
@@ -215,49 +216,14 @@ class LedgerHistory {
     }
   }
 
-  /** Reads windows in this order, each in parts that an answer holds, newest part first. */
-  async *#parts(windows: readonly Interval[]) {
-    const left = windows.toReversed();
-    for (;;) {
-      const window = left.pop();
-      if (window === undefined) return;
-      const { rows, isFull } = await this.#ask(window);
-      const isCrowded = isFull && lengthMs([window]) <= 1;
-      if (!isFull || isCrowded) {
-        yield { window, rows, isCrowded };
-        continue;
-      }
-      const middle = epochMs(Math.floor((window.from + window.to) / 2));
-      left.push({ from: window.from, to: middle }, { from: middle, to: window.to });
-    }
-  }
-
-  async #ask(window: Interval): Promise<{ readonly rows: ReadRows; readonly isFull: boolean }> {
+  #parts(windows: readonly Interval[]) {
     const { client, held, signal, onFailure } = this.#deps;
-    signal.throwIfAborted();
-    const { data, written } = await client.ask(this.#api.operation, this.#api.query(window), {
-      signal,
-      beforeSend: held.assertHeld,
-      onAttempt: (failure) => {
-        this.#requests += 1;
-        if (failure !== undefined) onFailure(failure);
-      },
-    });
-    const bills: Bill[] = [];
-    const rejected: RejectedRow[] = [];
-    const texts = written([]);
-    for (const [place, received] of data.entries()) {
-      const reading = this.#api.read(received);
-      if ("fault" in reading)
-        rejected.push({
-          received,
-          text: texts[place] ?? JSON.stringify(received),
-          fault: reading.fault,
-        });
-      else if (reading.bill.cTime >= window.from && reading.bill.cTime < window.to)
-        bills.push(reading.bill);
-    }
-    return { rows: { bills, rejected }, isFull: data.length >= taxRowsMax };
+    const onAttempt = (failure: ExchangeError | undefined) => {
+      this.#requests += 1;
+      if (failure !== undefined) onFailure(failure);
+    };
+    const { assertHeld } = held;
+    return readTaxWindows({ client, api: this.#api, assertHeld, signal, onAttempt }, windows);
   }
 }
 

@@ -272,8 +272,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "as many tax records as an answer holds taken for all of its time",
-    file: "src/sync/recover.ts",
-    changes: [["isFull: data.length >= taxRowsMax", "isFull: data.length > taxRowsMax"]],
+    file: "src/sync/tax-windows.ts",
+    changes: [["isServedAgain && !isCut && !isLimit(again.count)", "isServedAgain"]],
   },
   {
     name: "unified: an account in transit taken for a unified one",
