@@ -2,29 +2,16 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { classicProductTypes } from "../src/contract/product-types.ts";
-import { dayMs, minuteMs } from "../src/contract/time.ts";
-import type { Database } from "../src/db/connect.ts";
-import type { Answer } from "../src/exchange-server/api.ts";
+import { dayMs } from "../src/contract/time.ts";
 import type { Credential } from "../src/exchange-server/source.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
-import type { Fault } from "./faults/kinds.ts";
-import { withFaults, withRefusedProducts } from "./faults/network.ts";
 import type { CliEnvironment } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
-import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 async function house(options: Partial<SandboxOptions>, others: CliEnvironment = {}) {
   const at = await openHouse({ seed: "refusals", ...options }, others);
   return { ...at, requests: () => at.sandbox.statistics().arrivals[accountBills.name] };
 }
-
-const coverageOf = async (db: Database, productType: string) => {
-  const { rows } = await db.execute<{ coverage: string | null }>(sql`
-    select max(nullif(covered, '{}')::text) as coverage
-    from streams
-    where product_type = ${productType}`);
-  return rows[0]?.coverage;
-};
 
 const altered = (changes: Partial<Credential>): Partial<SandboxOptions> => ({
   alterCredential: (credential) => ({ ...credential, ...changes }),
@@ -38,12 +25,6 @@ describe.concurrent("credentials that are refused are refused once, and told apa
       {},
       { EXCHANGE_API_KEY: "other" },
       /40037: .* there is no such API key; check EXCHANGE_API_KEY, or its apiKey in ACCOUNTS_FILE$/,
-    ],
-    [
-      "a wrong secret",
-      {},
-      { EXCHANGE_API_SECRET: "other" },
-      /40009: .* the signature is wrong; check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE$/,
     ],
     [
       "a wrong passphrase",
@@ -109,32 +90,6 @@ test("an address that is banned in the middle of a sync asks nothing more, keeps
 });
 
 describe.concurrent("a key without the right to something", () => {
-  const without: readonly [string, Partial<SandboxOptions>, RegExp][] = [
-    [
-      "to read bills",
-      altered({ permissions: [] }),
-      /40014: .* the API key lacks a permission; give it the right to read futures, .* UTA management$/,
-    ],
-    [
-      "to live products",
-      altered({ environment: "demo" }),
-      /40099: .* a demo key was used as a live one.*"demo": true in ACCOUNTS_FILE/,
-    ],
-  ];
-  test.each(without)("%s is told so", async (_title, options, message) => {
-    await using at = await house(options);
-    const end = await at.run("sync", "--only", "bills");
-    expect(end.code).toBe(1);
-    const [, remark] = end.stdout.split("\n\n");
-    expect(remark?.split("\n")).toEqual([
-      expect.stringMatching(message),
-      expect.stringMatching(/^NOT complete, after /),
-      "",
-    ]);
-    expect(at.requests()).toBeLessThanOrEqual(13);
-    expect(await coverageOf(at.db, "USDT-FUTURES")).toBeNull();
-  });
-
   test("to any product type is told so once by sync, and once by verify, with all of them", async () => {
     await using at = await house(altered({ environment: "demo" }), { PRODUCT_TYPES: "" });
     const types = classicProductTypes.join(", ");
@@ -155,106 +110,4 @@ describe.concurrent("a key without the right to something", () => {
       expect.stringMatching(`^main/${types}: not read to its end: `),
     ]);
   });
-
-  test("but to one product type finishes the others and names that one", async () => {
-    await using at = await house(
-      { wrapAnswer: (answer) => withRefusedProducts(answer, ["COIN-FUTURES"]) },
-      { PRODUCT_TYPES: "COIN-FUTURES,USDT-FUTURES" },
-    );
-    const syncedAt = Date.now();
-    const end = await at.run("sync", "--only", "bills");
-    expect(end.code).toBe(1);
-    expect(end.stdout).toMatch(/\nmain\/COIN-FUTURES: the exchange refused \(40014: /);
-    expect(end.stdout).not.toContain("main/USDT-FUTURES: ");
-    expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
-      exactly,
-    );
-    expect(await coverageOf(at.db, "COIN-FUTURES")).toBeNull();
-    expect(await coverageOf(at.db, "USDT-FUTURES")).not.toBeNull();
-  });
-});
-
-describe.concurrent("a machine whose clock is off", () => {
-  test.each([-6, 6])(
-    "by %i minutes signs by the exchange's clock from the first refusal on",
-    async (minutes) => {
-      const offMs = minutes * minuteMs;
-      await using at = await house({
-        now: () => performance.timeOrigin + performance.now() + offMs,
-      });
-      const syncedAt = Date.now() + offMs;
-      const end = await at.run("sync", "--json", "--only", "bills");
-      expect(end.code).toBe(0);
-      expect(at.sandbox.statistics().refusals).toEqual({ "40008": 1 });
-      expect(await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(
-        exactly,
-      );
-      const [stream] = JSON.parse(end.stdout).streams;
-      const settledTo = Date.parse(stream.completeThrough) + 10 * minuteMs;
-      expect(Math.abs(settledTo - syncedAt)).toBeLessThan(minuteMs);
-    },
-  );
-});
-
-describe.concurrent("answers that are none", () => {
-  const html =
-    (answer: Answer, isOn: () => boolean): Answer =>
-    async (request) => {
-      const given = await answer(request);
-      if (!isOn() || request.query["productType"] !== "COIN-FUTURES") return given;
-      return { status: 200, headers: { "content-type": "text/html" }, body: "<html>Busy</html>" };
-    };
-  const faulty =
-    (fault: Fault) =>
-    (answer: Answer, isOn: () => boolean): Answer =>
-      withFaults(answer, ({ query }) =>
-        isOn() && query["productType"] === "COIN-FUTURES" ? fault : undefined,
-      );
-  const bad: readonly [string, (answer: Answer, isOn: () => boolean) => Answer, RegExp][] = [
-    [
-      "HTML",
-      html,
-      /the answer is not the exchange's: HTTP 200 "<html>Busy<\/html>" \(after 6 attempts\)/,
-    ],
-    [
-      "cut off",
-      faulty({ kind: "cut-json", share: 0.5 }),
-      /the answer is not the exchange's: HTTP 200 .* \(after 6 attempts\)/,
-    ],
-    [
-      "successes without data",
-      faulty({ kind: "no-data", data: "null" }),
-      /the answer to account bills broke the contract at data: .* \(after 6 attempts\)/,
-    ],
-  ];
-  test.each(bad)(
-    "%s: the walk fails, nothing is covered, and the next sync mends it",
-    async (_title, wrap, message) => {
-      let isOn = false;
-      await using at = await house(
-        { wrapAnswer: (answer) => wrap(answer, () => isOn) },
-        { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES" },
-      );
-      expect((await at.run("sync", "--only", "bills")).code).toBe(0);
-      const before = {
-        coin: await coverageOf(at.db, "COIN-FUTURES"),
-        usdt: await coverageOf(at.db, "USDT-FUTURES"),
-      };
-      isOn = true;
-      const end = await at.run("sync", "--only", "bills");
-      expect(end.code).toBe(1);
-      const remarks = end.stdout.split("\n\n")[1]?.split("\n") ?? [];
-      expect(remarks[0]).toMatch(message);
-      expect(remarks[1]).toBe("main/COIN-FUTURES: 1 of 1 window not finished");
-      expect(remarks[2]).toMatch(/^NOT complete, after/);
-      expect(await coverageOf(at.db, "COIN-FUTURES")).toBe(before.coin);
-      expect(await coverageOf(at.db, "USDT-FUTURES")).not.toBe(before.usdt);
-      isOn = false;
-      const mendedAt = Date.now();
-      expect((await at.run("sync", "--only", "bills")).code).toBe(0);
-      expect(await heldAgainstLedger(at.db, at.sandbox, "COIN-FUTURES", mendedAt)).toMatchObject(
-        exactly,
-      );
-    },
-  );
 });

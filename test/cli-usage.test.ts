@@ -171,19 +171,6 @@ describe("what cannot be meant ends with code 2 and one message, before anything
   });
 });
 
-test("missing credentials are named all at once, with what to do, and nothing is begun", async () => {
-  const end = await runCli(["sync"]);
-  expect(end).toMatchObject({ code: 2, stdout: "" });
-  expect(end.stderr.split("\n")).toEqual([
-    "the configuration has errors:",
-    ...Object.keys(credentials).map(
-      (name) => `  ${name} is missing; the exchange gives it when you create an API key`,
-    ),
-    expect.stringMatching(/in the environment or in \.env; \.env\.example describes each\.$/),
-    "",
-  ]);
-});
-
 describe(".env", () => {
   test("is read, and what is set for the process wins over it", async () => {
     await using folder = await temporaryFolder();
@@ -244,7 +231,7 @@ test.each(["sync", "sync --dry-run", "status", "reconcile", "breaks list", "db m
 );
 
 describe("sandbox", () => {
-  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  test.each(["SIGINT", "SIGHUP"] as const)(
     "prints lines that work as .env, and ends with code 0 on %s",
     async (signal) => {
       await using sandbox = await startCli(["sandbox"]);

@@ -3,7 +3,6 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
@@ -143,18 +142,6 @@ test("cuts off what lies behind the 90 days, and says so", async () => {
   expect(end.stdout).toMatch(
     /Z \(from 20\d\d-[^ ]+ [^ ]+Z on; the exchange no longer has what is older\): equal(, after \d+ bills? w\w+ repaired)?\n$/,
   );
-});
-
-test("is refused with code 3 where another process holds the account", async () => {
-  await using at = await house();
-  const { signal } = new AbortController();
-  await using lease = await new Leases(at.db).take("main", { signal });
-  const span = ["--from", daysAgo(3), "--to", daysAgo(2)];
-  const end = await at.run("verify", ...span, "--product", "USDT-FUTURES");
-  expect(end.code).toBe(3);
-  expect(end.stdout).toMatch(/^main: another run holds account main \(.+\); wait until it has/);
-  expect(at.of("en-US")).toEqual([]);
-  lease.assertHeld();
 });
 
 test("says that not all was read where the exchange refuses, with code 1, and asks once", async () => {

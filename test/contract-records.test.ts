@@ -9,82 +9,8 @@ import { envelope } from "../src/contract/envelope.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { readSymbol, symbolOf } from "../src/contract/symbols.ts";
-import { unifiedBusinessTypes } from "../src/contract/unified-business-types.ts";
 
 describe("the list of business types", () => {
-  // The API's own table, in its order.
-  const documented = `
-    unknown trans_from_exchange trans_to_exchange open_long open_short close_long close_short
-    force_close_long force_close_short contract_settle_fee append_margin
-    adjust_down_lever_append_margin reduce_margin auto_append_margin cash_gift_issue
-    cash_gift_recycle tracking_follow_pay tracking_follow_back tracking_trader_income
-    burst_long_loss_query burst_short_loss_query trans_from_contract trans_to_contract
-    trans_from_otc trans_to_otc buy sell force_buy force_sell burst_buy burst_sell bonus_issue
-    bonus_recycle bonus_expired delivery_long delivery_short trans_from_cross trans_to_cross
-    trans_from_isolated trans_to_isolated`.match(/\w+/g);
-  // Found in public records of the API's answers.
-  const seen = `
-    risk_captital_user_transfer user_exchange_buy user_exchange_sell settle_interest adl_close_long
-    adl_close_short adl_buy_in_single_side_mode adl_sell_in_single_side_mode trans_to_strategy
-    trans_from_strategy user_grants_issue user_grants_recycle user_grid_profit_in`.match(/\w+/g);
-
-  const codes = (wanted: boolean) =>
-    businessTypes.filter((type) => type.documented === wanted).map(({ code }) => code);
-
-  test("has the 40 of the API's documentation, no other as documented, and 13 that were met", () => {
-    expect(codes(true)).toEqual(documented);
-    expect(codes(true)).toHaveLength(40);
-    expect(codes(false).toSorted()).toEqual(seen?.toSorted());
-    expect(codes(false)).toHaveLength(13);
-  });
-
-  test("puts each code into one category, by a rule of its name", () => {
-    const rules: readonly [RegExp, string][] = [
-      [/^trans_(from|to)_/, "transfer"],
-      [/^(open_|close_)(long|short)$|^(buy|sell)$/, "trade"],
-      [/^(force|burst|adl)_|^risk_captital_/, "liquidation"],
-      [/^contract_settle_fee$/, "funding"],
-      [/_margin$/, "margin"],
-      [/^(cash_gift|bonus|user_grants)_/, "bonus"],
-      [/^tracking_/, "copy"],
-      [/^delivery_/, "delivery"],
-      [/^settle_interest$/, "interest"],
-      [/^user_exchange_/, "conversion"],
-      [/^unknown$|^user_grid_profit_in$/, "unknown"],
-    ];
-    const ruled = businessTypes.map(({ code }) => [
-      code,
-      ...rules.filter(([rule]) => rule.test(code)).map(([, category]) => category),
-    ]);
-    expect(businessTypes.map(({ code, category }) => [code, category])).toEqual(ruled);
-  });
-
-  test("has the 154 types of unified accounts, each once, with the category of its name", () => {
-    expect(new Set(unifiedBusinessTypes.map(({ code }) => code)).size).toBe(154);
-    expect(unifiedBusinessTypes).toHaveLength(154);
-    // The first rule that matches applies.
-    const rules: readonly [RegExp, string][] = [
-      [/^ORDER_DEALT_/, "spot"],
-      [/^(BORROW|REPAYMENT)$/, "loan"],
-      [/^ORDER_PLF_FEE_|^SMALL_ASSET_FEE_/, "fees"],
-      [/^INTEREST_/, "interest"],
-      [/^BONUS_/, "bonus"],
-      [/^TRACE_/, "copy"],
-      [/SETTLE_FEE_/, "funding"],
-      [/^(FIXED_)?DELIVERY_/, "delivery"],
-      [/^(EXCHANGE|DELIST|SMALL_ASSET|REBASE_COIN)_|^CONVERSION_/, "conversion"],
-      [/^(LIQ|CONFISCATE)_|RISK_LIQ_|(FORCE|BURST|ADL|OFFSET_REDUCE)_/, "liquidation"],
-      [/TRANSFER_|REFUND_IN$|^PAPTRADING_/, "transfer"],
-      [/_MARGIN$|_BACK$|_LEVER_|FROZEN/, "margin"],
-      [/(OPEN|CLOSE)_(LONG|SHORT)$|(BUY|SELL)_(DEAL|IN_SSM)$|_OFFSET_IN_SSM_/, "trade"],
-    ];
-    const ruled = unifiedBusinessTypes.map(({ code }) => [
-      code,
-      rules.find(([rule]) => rule.test(code))?.[1],
-    ]);
-    expect(unifiedBusinessTypes.map(({ code, category }) => [code, category])).toEqual(ruled);
-  });
-
   test("knows the types that filters name", () => {
     const all = businessTypes.map(({ code }) => code);
     expect(all).toEqual(expect.arrayContaining([...coinFilterTypes, ...nonFinancialTypes]));

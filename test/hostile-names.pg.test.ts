@@ -4,12 +4,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readBill } from "../src/contract/bill.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
-import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { readAccountStates } from "../src/db/accounts/account-states.ts";
 import { Leases } from "../src/db/lease/leases.ts";
-import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
-import { beginRun, finishRun } from "../src/db/run-log.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
 import { readRecords } from "../src/health/records.ts";
@@ -19,7 +15,6 @@ import { openStore } from "../src/ledger/ledger-store.ts";
 import { countRejected } from "../src/ledger/rejected-bills.ts";
 import { shellWord } from "../src/printable.ts";
 import { Secret } from "../src/secret.ts";
-import { readList } from "../src/sync/settings-lists.ts";
 import type { Stream } from "../src/sync/store.ts";
 import { fileDatabase } from "./support/database.ts";
 import { minutes, origin, provenWhole } from "./support/held-store.ts";
@@ -182,63 +177,6 @@ describe("names in any shape", () => {
       }),
       { ...runs, numRuns: 60 },
     );
-  });
-
-  test("of pairs are stored as they are, and those that are left out are gone", async () => {
-    let readAt = origin as number;
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.record({ symbol: anyText, baseCoin: anyText, x: anyText }), {
-          minLength: 1,
-          maxLength: 20,
-        }),
-        async (pairs) => {
-          await db.execute(sql`delete from symbols`);
-          await db.execute(sql`delete from symbol_versions`);
-          readAt += 1;
-          const { list } = readList(pairs, readSymbol);
-          if (list.settings.length === 0) return;
-          await commitSymbols(db, { readAt: epochMs(readAt), ...list });
-          const { rows } = await db.execute(sql`
-          select symbol, base_coin as "baseCoin", extra->>'x' as x from symbols order by symbol`);
-          const stored = list.settings.map(({ symbol, baseCoin, extra }) => ({
-            symbol,
-            baseCoin,
-            x: extra?.["x"],
-          }));
-          expect(new Set(rows)).toEqual(new Set(stored));
-        },
-      ),
-      runs,
-    );
-  });
-
-  test("of runs and in their errors are stored as they are", async () => {
-    await fc.assert(
-      fc.asyncProperty(name, name, async (command, error) => {
-        const runId = randomUUID();
-        await beginRun(db, runId, command);
-        await finishRun(db, runId, { outcome: "failed", counts: { [error]: command }, error });
-        const { rows } = await db.execute(
-          sql`select command, error, counts from sync_runs where run_id = ${runId}`,
-        );
-        expect(rows).toEqual([{ command, error, counts: { [error]: command } }]);
-      }),
-      { ...runs, numRuns: 60 },
-    );
-  });
-
-  test("of 10,000 characters are an account's like any other", async () => {
-    const account = `x'"\\🚀,{}`.repeat(1_250);
-    await using at = await held(account, "USDT-FUTURES");
-    const { stream, store } = at;
-    await store.recordPlan({
-      stream,
-      plannedAt: origin,
-      walks: [{ window: minutes(0, 10) }],
-      lost: [],
-    });
-    expect((await readAccountStates(db)).accounts).toContain(account);
   });
 
   test.each([

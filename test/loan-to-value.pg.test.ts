@@ -113,32 +113,6 @@ test("a record is stored to the last digit, its lists in tables of their own", a
 });
 
 describe("nulls and missing fields", () => {
-  test.each([
-    ["of nothing", {}],
-    [
-      "of nulls",
-      {
-        ltv: null,
-        subAccountUids: null,
-        usdtBalance: null,
-        unpaidUsdtAmount: null,
-        unpaidInfo: null,
-        balanceInfo: null,
-      },
-    ],
-    ["of empty texts", { ltv: "", usdtBalance: "", unpaidUsdtAmount: "" }],
-  ])("are NULL in a record %s", async (_, data) => {
-    await using to = await house();
-    await to.bring(0, data);
-    const { rows } = await to.db.execute(sql`
-      select ltv, sub_account_uids, usdt_balance, unpaid_usdt_amount, extra
-      from ltv_snapshots`);
-    const none = { ltv: null, sub_account_uids: null, usdt_balance: null };
-    expect(rows).toEqual([{ ...none, unpaid_usdt_amount: null, extra: null }]);
-    expect(await coins(to.db)).toEqual({ debts: [], collateral: [] });
-    expect(await to.bring(1, {})).toBe("unchanged");
-  });
-
   test("are NULL in its lists, where a coin without a name is the empty text, since it is a key", async () => {
     await using to = await house();
     const debt = { coin: null, unpaidQty: null };
@@ -276,12 +250,6 @@ describe("a sync", () => {
 
   const text = expect.any(String);
 
-  test("of a risk unit's own account names no unit", async () => {
-    const { stored, queries } = await syncOf({}, () => []);
-    expect(queries).toEqual([{}]);
-    expect(stored).toEqual([[text, text]]);
-  });
-
   test("of a parent account names each unit, and one that is wrong leaves the others alone", async () => {
     const { stored, queries, reports, units } = await syncOf({ isParent: true }, (own) => [
       "0",
@@ -301,39 +269,6 @@ describe("a sync", () => {
     ],
   ])("of %s is told the remedy", async (_, options, message) => {
     const { reports, stored } = await syncOf(options, () => []);
-    expect(stored).toEqual([undefined]);
-    expect(reports).toMatchObject([{ error: { message: expect.stringMatching(message) } }]);
-  });
-
-  test("of credentials that are refused asks once, whatever units there are", async () => {
-    const wrong: Partial<SandboxOptions> = {
-      alterCredential: (credential) => ({ ...credential, secret: "other" }),
-    };
-    const { reports, queries } = await syncOf(wrong, () => ["1", "2", "3"]);
-    expect(queries).toHaveLength(1);
-    expect(reports).toHaveLength(3);
-    for (const { error } of reports) expect(error).toMatchObject({ kind: "refused-credentials" });
-  });
-
-  const answering = (data: unknown): Partial<SandboxOptions> => ({
-    wrapAnswer: (answer) => async (request) => ({
-      ...(await answer(request)),
-      body: JSON.stringify({ code: "00000", msg: "success", requestTime: start, data }),
-    }),
-  });
-
-  test.each([
-    ["no data", null, 6, /broke the contract at data/],
-    [
-      "a broken record",
-      { balanceInfo: [{ coin: "A", price: "x" }] },
-      1,
-      /data.balanceInfo.0.price is/,
-    ],
-    ["text that cannot be stored", { note: "\0" }, 1, /data.note holds a NUL character/],
-  ])("that is answered with %s stores nothing and says why", async (_, data, requests, message) => {
-    const { reports, stored, queries } = await syncOf(answering(data), () => []);
-    expect(queries).toHaveLength(requests);
     expect(stored).toEqual([undefined]);
     expect(reports).toMatchObject([{ error: { message: expect.stringMatching(message) } }]);
   });

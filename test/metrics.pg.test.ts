@@ -13,11 +13,9 @@ import { readStatus } from "../src/health/ledger-status.ts";
 import { usualLimits } from "../src/health/select.ts";
 import { readMetrics, registryOf } from "../src/metrics/registry.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { unheardOfTypes } from "../src/sandbox/schedule.ts";
 import { servedBills } from "../src/sandbox/source.ts";
-import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { logRun } from "./support/page-states.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
 import { rosterOfAccounts } from "./support/roster.ts";
 
@@ -117,50 +115,6 @@ async function expectFit(text: string): Promise<void> {
     return console.log("promtool is not installed: the metrics were not checked by it");
   expect(await promtool(["check", "metrics"], text)).toEqual({ code: 0, output: "" });
 }
-
-test("an account that is configured and was never begun is found by all who watch; a name's default is not", async () => {
-  await using database = await testDatabase();
-  await using folder = await temporaryFolder();
-  await using open = openDatabase(database.url);
-  await logRun(open.db, { agoMs: minuteMs });
-  const options = { cwd: folder.path };
-  const named = { DATABASE_URL: database.url, PRODUCT_TYPES: productTypes.join() };
-  const env = { ...named, EXCHANGE_ACCOUNT: "new" };
-  const ran = await runCli(["status", "--format", "prometheus"], { ...options, env });
-  await using serving = await startCli(["serve", "--port", "0"], { ...options, env });
-  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
-  const served = await (await fetch(`${url}/metrics`)).text();
-  const neverRead = 'kind="never-read",severity="warning"';
-  for (const text of [ran.stdout, served]) {
-    expect(seriesOf(text, "bill_sync_findings")[neverRead]).toBe(2);
-    expect(text).not.toContain("complete_through");
-  }
-  const checked = await runCli(["status", "--check"], { ...options, env });
-  expect(checked.code).toBe(1);
-  const unread = productTypes.toSorted().map((type) => `new/${type}`);
-  expect(checked.stdout.match(/^warning .*/gm)).toEqual([
-    `warning   ${unread.join(", ")} was never read  bill-sync sync`,
-  ]);
-  const unnamed = await runCli(["status", "--format", "prometheus"], { ...options, env: named });
-  expect(seriesOf(unnamed.stdout, "bill_sync_findings")[neverRead]).toBe(0);
-});
-
-test("status --check is silent after a sync, and names what is above a lower limit", async () => {
-  await using at = await house();
-  await at.run("sync");
-  const unclassified = [...unheardOfTypes, "unknown", "user_grid_profit_in"];
-  for (const type of unclassified) await at.run("types", "set", type, "bonus");
-  const well = await at.run("status", "--check");
-  expect(well).toMatchObject({ code: 0, stderr: "" });
-  expect(well.stdout).not.toMatch(/^(critical|warning)/m);
-  const strict = { ...at.env, HEALTH_MAX_AGE: "5m", HEALTH_MAX_LTV: "0.000001" };
-  const end = await runCli(["status", "--check"], { env: strict });
-  expect(end.code).toBe(1);
-  expect(end.stdout).toMatch(/^critical +main\S* .*loan to value is /m);
-  expect(end.stdout).toMatch(/^warning +main\S+.* is .* behind +bill-sync sync$/m);
-  // Without --check, the same state is no failure.
-  expect((await runCli(["status"], { env: strict })).code).toBe(0);
-});
 
 test("before the first migration, nothing but the version is known, and status --check fails", async () => {
   await using at = await house({ isEmpty: true });

@@ -5,11 +5,8 @@ import { epochMs, hourMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { UnbelievableListError } from "../src/errors.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { readList, syncSymbols } from "../src/sync/settings-lists.ts";
+import { readList } from "../src/sync/settings-lists.ts";
 import { testDatabase } from "./support/database.ts";
-import { openClient } from "./support/exchange-client.ts";
-import { virtualClock } from "./support/virtual-clock.ts";
 
 const start = Date.UTC(2026, 9, 1, 12, 34, 56, 789);
 /** The exchange's time that many hours after the start. */
@@ -277,50 +274,4 @@ describe("a broken row", () => {
       broken: [],
     });
   });
-});
-
-test("a sync asks once, without credentials, for what the exchange lists at that time", async () => {
-  await using to = await house();
-  const time = virtualClock(start);
-  let listed: readonly { symbol: string }[] = [btc, eth];
-  await using sandbox = await openSandbox({
-    seed: 1,
-    density: 0,
-    now: time.now,
-    symbols: () => listed,
-  });
-  await using asking = openClient(sandbox.url, { account: sandbox.account, time });
-  const sync = () =>
-    time.run(
-      syncSymbols({
-        client: asking.client,
-        commitSymbols: (list) => time.hold(() => commitSymbols(to.db, list)),
-        signal: new AbortController().signal,
-        onFailure: (failure) => expect.unreachable(failure.message),
-      }),
-    );
-  const readAt = expect.any(Number);
-  expect(await sync()).toEqual({
-    requests: 1,
-    stored: { ...none, new: 2, pairs: 2, readAt },
-    broken: [],
-    error: undefined,
-  });
-  await time.run(time.clock.sleep(hourMs));
-  listed = [withFee("free"), withFee("0.1", eth), sol];
-  expect(await sync()).toEqual({
-    requests: 1,
-    stored: { ...none, new: 1, changed: 1, pairs: 2, readAt },
-    broken: [{ name: "BTCUSDT", fault: { path: "takerFeeRate", reason: expect.any(String) } }],
-    error: undefined,
-  });
-  listed = [];
-  await time.run(time.clock.sleep(hourMs));
-  expect(await sync()).toMatchObject({
-    stored: undefined,
-    error: expect.any(UnbelievableListError),
-  });
-  expect(sandbox.statistics()).toMatchObject({ arrivals: { symbols: 3 }, strayCredentials: 0 });
-  const began = await versionsOf(to.db, "ETHUSDT");
-  expect(began.map(([from]) => Math.floor(Number(from)))).toEqual([0, 1]);
 });
