@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
-import type { Check } from "../src/commands/doctor-database.ts";
-import { checkExchange } from "../src/commands/doctor-exchange.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";
-import { classicProductTypes } from "../src/contract/product-types.ts";
 import { secondMs } from "../src/contract/time.ts";
 import {
   accountsAtOnce,
@@ -12,8 +9,6 @@ import {
 } from "../src/exchange/address-limits.ts";
 import { exchangeOf } from "../src/exchange/session.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
-import type { Account } from "../src/roster/account.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
@@ -74,48 +69,4 @@ test("accounts of one user share its limit from the moment when the user is know
   // Whose account the third one is, its first answer says.
   await time.run(Promise.all([work("one"), work("two"), work("three", 1)]));
   expect(arrivals.peak()).toBe(requests + 1);
-});
-
-test("doctor keeps to the limit of a user who has several accounts", async () => {
-  const accountNames = ["first", "second"];
-  let user: string | undefined;
-  await using sandbox = await openSandbox({
-    seed: "one user",
-    density: 0.01,
-    accountNames,
-    alterCredential(credential) {
-      user ??= credential.uid;
-      return { ...credential, uid: user };
-    },
-  });
-  const config = {
-    baseUrl: new URL(sandbox.url),
-    locale: "en-US",
-    accounts: sandbox.accounts.map(
-      ({ name, apiKey, apiSecret, apiPassphrase }): Account => ({
-        name,
-        uid: String(user),
-        productTypes: classicProductTypes,
-        readsAll: true,
-        credentials: {
-          key: new Secret(apiKey),
-          secret: new Secret(apiSecret),
-          passphrase: new Secret(apiPassphrase),
-        },
-      }),
-    ),
-  };
-  const checks: Check[] = [];
-  const tell = (check: Check) => checks.push(check);
-  await checkExchange(config, undefined, tell, signal);
-  const { peaks, refusals } = sandbox.statistics();
-  const good = ["exchange", "clock", "account first", "account second"];
-  expect(checks.map(({ status, name }) => `${status} ${name}`)).toEqual(
-    good.map((name) => `ok ${name}`),
-  );
-  const bills = peaks.find(({ operation }) => operation === accountBills.name);
-  expect(bills?.requests).toBeLessThanOrEqual(accountBills.limit.requests);
-  // The requests of both accounts within one second would exceed the limit.
-  expect(2 * classicProductTypes.length).toBeGreaterThan(accountBills.limit.requests);
-  expect(refusals).not.toHaveProperty("429");
 });

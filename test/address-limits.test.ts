@@ -96,7 +96,7 @@ test("a run that begins right after another one, and does not know of it, stays 
   expect(peaks.minute()).toBeLessThanOrEqual(5_400 + 90);
 });
 
-test.each([12, 200])(
+test.each([200])(
   "%i processes of one account each share the limit of their address",
   async (processes) => {
     const { time, sandbox, clientsUnder, peaks } = world(processes);

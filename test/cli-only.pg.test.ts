@@ -97,12 +97,6 @@ describe.concurrent("sync brings", () => {
       // Only the account's settings say which of the two APIs serves it.
       [keyInfo.classic.name, "account settings", "loan-to-value", "symbols"],
     ],
-    [
-      "the two that --only ltv bills names",
-      ["--only", "ltv", "bills"],
-      { bills: someBills, ltv: 1, symbols: 0, contracts: 0 },
-      [...ofBills, "loan-to-value"],
-    ],
   ])("%s", async (_, args, rows, asked) => {
     await using at = await house();
     const end = await at.run("sync", ...args);
@@ -117,12 +111,6 @@ describe.concurrent("sync brings", () => {
     const end = await at.run("sync", "--only", "ltv");
     expect(end.code, end.stdout + end.stderr).toBe(0);
     expect(await at.rows()).toEqual({ bills: 0, ltv: 1, symbols: 0, contracts: 0 });
-  });
-
-  test("no loan-to-value where it is not asked for", async () => {
-    await using at = await house({}, { SYNC_LTV: "" });
-    expect((await at.run("sync")).code).toBe(0);
-    expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 60, contracts: 5 });
   });
 });
 
@@ -158,18 +146,6 @@ describe.concurrent("symbols that fail", () => {
     expect(end.stdout).toMatch(/\nNOT complete, after /);
     expect(await at.rows()).toEqual({ bills: someBills, ltv: 1, symbols: 0, contracts: 5 });
   });
-
-  test("in one row are stored but for that one, and the run ends with code 1 and its name", async () => {
-    const pair = { symbol: "BTCUSDT", takerFeeRate: "0.002" };
-    await using at = await house({
-      symbols: () => [pair, { symbol: "ETHUSDT", takerFeeRate: "free" }],
-    });
-    const end = await at.run("sync", "--only", "symbols");
-    expect(end.code).toBe(1);
-    expect(end.stdout).toMatch(
-      /^list .*\nsymbols +1 +1 .*\n\nsymbols: ETHUSDT was not stored: .*: takerFeeRate /,
-    );
-  });
 });
 
 test("loan-to-value that is refused is told once with the remedy, and leaves the bills whole", async () => {
@@ -182,23 +158,4 @@ test("loan-to-value that is refused is told once with the remedy, and leaves the
   expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0, contracts: 0 });
   const { completeThrough } = JSON.parse((await at.run("status", "--json")).stdout).streams[0];
   expect(completeThrough).toMatch(/Z$/);
-});
-
-test("plan and status know all three", async () => {
-  await using at = await house();
-  const plan = await at.run("sync", "--dry-run", "--only", "ltv,symbols");
-  expect(plan.stdout).toBe("0 windows, 2 requests at least, 0.0 s at the exchange's limits\n");
-  expect((await at.run("status")).stdout).toMatch(
-    /\nrecords +kept +read +age\nmain\/loan-to-value +- +- +-\n/,
-  );
-  await at.run("sync", "--only", "ltv,symbols");
-  expect((await at.run("status")).stdout).toMatch(
-    /\nsymbols +60 pairs, 0 gone +20\d\d-.*\nmain\/loan-to-value +ltv 0\.\d+ +20\d\d-/,
-  );
-  expect(JSON.parse((await at.run("status", "--json")).stdout)).toMatchObject({
-    records: [
-      { name: "symbols", kept: "60 pairs, 0 gone", readAt: expect.stringMatching(/Z$/) },
-      { name: "main/loan-to-value", kept: expect.stringMatching(/^ltv 0\./) },
-    ],
-  });
 });
