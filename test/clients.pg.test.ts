@@ -31,12 +31,10 @@ let sandbox: OpenSandbox;
 let places: Readonly<Record<"mirror" | "sandbox", Place>>;
 /** The end of the stored time. */
 let storedTo: number;
-let databaseUrl: string;
 
 beforeAll(async () => {
   const made = await fileDatabase();
   tables = made.tables;
-  databaseUrl = made.database.url;
   sandbox = stack.use(
     await openSandbox({
       seed: 20,
@@ -196,18 +194,6 @@ describe("ccxt reads from the mirror what the exchange does not serve", () => {
       expect(idsOf(entries).toSorted()).toEqual(expected.toSorted());
     }
   });
-
-  test("a coin's bills alone, 1,000 of them", async () => {
-    const client = ccxtAt(places.mirror.url, places.mirror.key);
-    const since = storedTo - 300 * dayMs;
-    const entries = await client.fetchLedger("BTC", since, 1_000, {
-      productType: "COIN-FUTURES",
-      type: "swap",
-    });
-    const expected = await storedIds("COIN-FUTURES", { from: since }, ({ coin }) => coin === "BTC");
-    expect(entries.length).toBeGreaterThan(100);
-    expect(idsOf(entries).toSorted()).toEqual(expected.slice(-1_000).toSorted());
-  });
 });
 
 describe.each(["mirror", "sandbox"] as const)("bitget-api reads from the %s", (name) => {
@@ -299,33 +285,6 @@ test("a loop over a year in windows of 7 days, 100 bills a page, reads the table
     .map(({ row }) => row);
   expect(served.length).toBeGreaterThan(1_500);
   expect(read.map(spelled).toSorted()).toEqual(served.map(spelled).toSorted());
-});
-
-test("past the 100 requests that a key has in a second, both throw the refusal", async () => {
-  const keys = { sdk: aMirrorKey("classic"), ccxt: aMirrorKey("classic") };
-  // The clock stands still within one second.
-  const second = Date.now();
-  await using mirror = openMirror(databaseUrl, { keys: Object.values(keys), now: () => second });
-  await using server = await listen(mirror.app, { host: "127.0.0.1", port: 0 });
-  const refusedOf = async (ask: () => Promise<unknown>) => {
-    const ends = await Promise.allSettled(Array.from({ length: 130 }, ask));
-    return ends.flatMap((end) => (end.status === "rejected" ? [end.reason as unknown] : []));
-  };
-  const { apiKey, apiSecret, apiPassphrase } = keys.sdk;
-  const sdk = new RestClientV2({ apiKey, apiSecret, apiPass: apiPassphrase, baseUrl: server.url });
-  const query = { productType: "USDT-FUTURES", limit: "1" } as const;
-  const refused = await refusedOf(() => sdk.getFuturesAccountBills(query));
-  expect(refused).toHaveLength(30);
-  for (const one of refused)
-    expect(one).toMatchObject({ code: 429, headers: { "retry-after": "1" } });
-  const client = ccxtAt(server.url, keys.ccxt);
-  await client.loadMarkets();
-  // Its own limit of 20 requests a second would never reach the mirror's.
-  client.enableRateLimit = false;
-  const params = { productType: "USDT-FUTURES", type: "swap" };
-  const hurried = await refusedOf(() => client.fetchLedger(undefined, undefined, 1, params));
-  expect(hurried.length).toBeGreaterThanOrEqual(30);
-  for (const one of hurried) expect(one).toBeInstanceOf(ccxt.DDoSProtection);
 });
 
 /** A row's documented fields, each as it was written. */

@@ -115,22 +115,6 @@ test("a key that may trade is told so, and that one that only reads is enough", 
 
 const rightsOfTrader = { userId: "1", authorities: ["coor", "trade"], ips: "192.0.2.1" };
 
-test("--json gives the same checks to a program; --account takes one account", async () => {
-  await using at = await house();
-  const end = await at.doctor("--json", "--account", "b");
-  const { outcome, checks } = JSON.parse(end.stdout);
-  expect(outcome).toBe("ok");
-  expect(checks[0]).toEqual({ status: "ok", name: "config", result: "2 accounts configured" });
-  const names = checks.map(({ name }: { name: string }) => name);
-  expect(names).toContain("account b");
-  expect(names).not.toContain("account a");
-  const mistyped = await at.doctor("--account", "c");
-  expect(mistyped).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("--account c: there is no such account"),
-  });
-});
-
 test("the key of a retired account is not tried, nor is one of a retired product type", async () => {
   await using at = await house({ alter: withLtv });
   await retire(at.db, "b", undefined);
@@ -209,14 +193,6 @@ test("doctor tries no key where the database does not let it take the lease", as
   expect(at.sandbox.statistics().arrivals[accountBills.name]).toBeUndefined();
 });
 
-test("doctor waits for the last requests of a run that has just ended", async () => {
-  await using at = await house({ alter: withLtv });
-  const { signal } = new AbortController();
-  const lease = await new Leases(at.db).take("a", { signal });
-  await lease[Symbol.asyncDispose]();
-  expect((await at.doctor()).stdout).toMatch(/^ok {4}account a/m);
-});
-
 test("doctor leaves the exchange to a run that holds the account, and says so", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();
@@ -283,17 +259,6 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
     ],
   ],
   [
-    "a demo key that is called one",
-    {
-      sandbox: revoked("a", { environment: "demo" }),
-      alter: ([a, ...others]) => [{ ...a, demo: true }, ...others],
-    },
-    0,
-    [
-      /^ok {4}account a +a classic account; its key reads bills of USDT-FUTURES, COIN-FUTURES and USDC-FUTURES; user \d+'s; it may only read; /,
-    ],
-  ],
-  [
     "no right to the loan-to-value record",
     { sandbox: revoked("a", { permissions: ["bills"] }), alter: withLtv },
     1,
@@ -302,12 +267,6 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
       /^FAIL {2}ltv a .*40014.*; where the account has no institutional loan/,
       /^ok {4}ltv b/,
     ],
-  ],
-  [
-    "a file that others may read",
-    { mode: 0o644 },
-    0,
-    [/^warn {2}accounts file .*; run chmod 600 \S+$/],
   ],
   [
     "a clock that is off",
@@ -349,12 +308,6 @@ const broken: readonly [string, House, 0 | 1, readonly RegExp[]][] = [
       /^FAIL {2}config .*PRODUCT_TYPE is not/,
       /^ok {4}database/,
     ],
-  ],
-  [
-    "a wrong address of the database",
-    { env: { DATABASE_URL: "postgres://u:canary4#@h/x" } },
-    1,
-    [/^FAIL {2}config .*DATABASE_URL is not an address/],
   ],
   [
     "nothing, on the embedded server",
@@ -412,21 +365,6 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
     expect((await at.doctor()).stdout).toMatch(
       /^ok {4}database .* shown in time zone Asia\/Tokyo$/m,
     );
-  });
-});
-
-describe.concurrent("doctor, where a server's clock was hours ahead", { timeout: 60_000 }, () => {
-  test.each([
-    ["was given back", ""],
-    ["was not given back", "elsewhere process 7"],
-  ])("tries the key of an account whose lease %s, at once", async (_, holder) => {
-    await using at = await house();
-    await at.db.execute(sql`
-      insert into leases (account, holder, epoch, expires_at)
-      values ('a', ${holder}, 3, clock_timestamp() + interval '6 hours')`);
-    const { code, stdout } = await at.doctor();
-    expect(stdout).toMatch(/^ok {4}account a {8}a classic account; its key reads bills of /m);
-    expect(code).toBe(0);
   });
 });
 

@@ -15,7 +15,6 @@ import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { coverStream } from "./support/small-ledger.ts";
-import { proxyTo } from "./support/tcp-proxy.ts";
 
 const now = Date.UTC(2026, 5, 1);
 const keys = {
@@ -27,10 +26,8 @@ const keys = {
 const marks = { ours: "OURSUSDT", theirs: "THEIRSUSDT" };
 
 let mirror: Mirror;
-let databaseUrl: string;
 beforeAll(async () => {
   const { database, tables } = await fileDatabase();
-  databaseUrl = database.url;
   await inTransaction(tables.db, async (tx) => {
     for (const account of ["ours", "theirs"] as const) {
       for (const productType of ["USDT-FUTURES", "UTA-SPOT"] as const) {
@@ -429,40 +426,4 @@ test("bytes that are no HTTP end in a refusal or a closed connection, and the se
   for (const answer of answers) expect(answer).toMatch(/^(?:HTTP\/1\.1 4\d\d |$)/);
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
   await server[Symbol.asyncDispose]();
-});
-
-test("a database that goes away costs the requests of that time alone", async () => {
-  await using proxy = await proxyTo(databaseUrl);
-  await using over = openMirror(proxy.url, { keys: [keys.ours], now: () => now });
-  expect((await over.ask(keys.ours, path, ask)).status).toBe(200);
-  proxy.cutOff();
-  const lost = await Promise.all([over.ask(keys.ours, path, ask), over.ask(keys.ours, path, ask)]);
-  for (const { status, body, headers } of lost) {
-    expect([status, body.code]).toEqual([503, "40725"]);
-    expect(headers["retry-after"]).toBeDefined();
-    expect(body.msg).not.toMatch(/127\.0\.0\.1|postgres/i);
-  }
-  expect((await over.app.inject({ method: "GET", url: "/readyz" })).statusCode).toBe(503);
-  expect((await over.app.inject({ method: "GET", url: "/healthz" })).statusCode).toBe(200);
-  proxy.resume();
-  expect((await over.ask(keys.ours, path, ask)).status).toBe(200);
-});
-
-test("clients that take nothing of their answers hold nobody up", async () => {
-  await using slow = openMirror(databaseUrl, { keys: [keys.ours, keys.theirs], now: () => now });
-  await using server = await listen(slow.app, { host: "127.0.0.1", port: 0 });
-  const { port } = new URL(server.url);
-  const url = `${path}?limit=300&productType=USDT-FUTURES`;
-  const lines = Object.entries(signed(url, keys.ours)).map(([name, value]) => `${name}: ${value}`);
-  const request = [`GET ${url} HTTP/1.1`, "host: x", ...lines, "", ""].join("\r\n");
-  const sockets = Array.from({ length: 20 }, () => {
-    const socket = connect(Number(port), "127.0.0.1", () => socket.write(request.repeat(4)));
-    socket.on("error", () => undefined);
-    return socket.pause();
-  });
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => slow.ask(keys.theirs, path, { ...ask, limit: "100" })),
-  );
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-  for (const socket of sockets) socket.destroy();
 });

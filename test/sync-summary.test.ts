@@ -4,7 +4,7 @@ import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync-result.
 import { resultOf } from "../src/commands/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
-import { asJson, asText } from "../src/output/result.ts";
+import { asText } from "../src/output/result.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { ContractsReport, ListReport } from "../src/sync/settings-lists.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
@@ -78,13 +78,6 @@ test("the summary counts each product type and all of them, complete through the
   ]);
   const never = linesOf([account([stream(), coin({ completeThrough: undefined })])]);
   expect(never[3]).toMatch(/^all .* -$/);
-});
-
-test("a million bills of one account fit on 80 columns", () => {
-  const busy = { new: 1_234_567, unchanged: 999_999, requests: 123_456 };
-  const demo = stream({ ...busy, stream: { account: "main", productType: "SUSDC-FUTURES" } });
-  const lines = linesOf([account([stream(busy), demo])]);
-  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
 describe("below its table, the summary says", () => {
@@ -250,41 +243,4 @@ test("the run log has each message once, and none for a stop", () => {
   );
   expect(textOf(account([stream({ error: stopped })]))).toBeNull();
   expect(textOf(well)).toBeNull();
-});
-
-test("programs get the same as JSON, times as ISO 8601 and errors as their messages", () => {
-  const report = {
-    ...loans(unit(failed)),
-    streams: [stream({ lost: [{ from: epochMs(at - 1), to: at }], error: unpermitted })],
-  };
-  const run = result([report], { symbols: list({ broken: [{ name: "X", fault }] }) });
-  const time = "2026-11-21T03:24:59Z";
-  const error = "the API key lacks a permission";
-  expect(JSON.parse(JSON.stringify(asJson(resultOf(run))))).toEqual({
-    ...{ runId: "run", outcome: "incomplete", rejected: [], openBreaks: null, errors: [error] },
-    accounts: [{ account: "main", mode: null, notAvailable: [], closed: [], error: null }],
-    streams: [
-      {
-        ...{ account: "main", productType: "USDT-FUTURES", new: 1_003, unchanged: 20 },
-        ...{ restated: 1, rejected: 0, pages: 24, requests: 25 },
-        windows: { planned: 13, walked: 13 },
-        ...{ completeThrough: time, completeThroughMs: at, error },
-        lost: [{ from: "2026-11-21T03:24:58Z", to: time, fromMs: at - 1, toMs: at }],
-      },
-    ],
-    lists: [
-      {
-        ...{ name: "symbols", entries: 3_204, new: 2, changed: 1, returned: 0, gone: 3 },
-        ...{ stored: "yes", readAt: time, requests: 1, broken: [{ name: "X", ...fault }] },
-        error: null,
-      },
-    ],
-    history: [],
-    loanToValue: [
-      {
-        ...{ account: "main", riskUnitId: null, ltv: null, assets: null, unpaid: null },
-        ...{ takenAt: null, record: null, error },
-      },
-    ],
-  });
 });
