@@ -95,6 +95,32 @@ describe("a job", () => {
     expect(await readQueue(at.db)).toEqual({ waiting: 0, atWork: 1, failed: [] });
   });
 
+  test("of a worker that goes on telling stays its own", async () => {
+    await using at = await openQueues();
+    const [queue, other] = at.queues;
+    await queue.enqueue([task("a")]);
+    const jobs = await queue.fetch(1);
+    for (let beats = 0; beats < 4; beats++) {
+      await at.pass(13);
+      await queue.beat(jobs);
+    }
+    await at.pass(13);
+    expect(await other.fetch(1)).toEqual([]);
+    expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
+  });
+
+  test("that is given back can be fetched at once", async () => {
+    await using at = await openQueues();
+    const [queue, other] = at.queues;
+    await queue.enqueue([task("a")]);
+    const jobs = await queue.fetch(1);
+    await queue.giveBack(jobs);
+    expect(names(await other.fetch(1))).toEqual(["a"]);
+    // As a worker does that got no answer the first time.
+    await queue.giveBack(jobs);
+    expect(await readQueue(at.db)).toMatchObject({ waiting: 0, atWork: 1 });
+  });
+
   test("that failed is tried again eight times, ever later, and kept as failed until it is done", async () => {
     await using at = await openQueues();
     const [queue] = at.queues;
@@ -151,6 +177,27 @@ test("a session that only reads holds no lock for which a fetch waits", async ()
     const late = new Promise((resolve) => setTimeout(resolve, 10_000, "waits"));
     expect(await Promise.race([jobs, late])).toEqual(["one"]);
   });
+});
+
+test("accounts of one user are at work one after the other, however many fetch at once", async () => {
+  await using at = await openQueues();
+  const own = Array.from({ length: 40 }, (_, index) =>
+    task(`a${index}`, { group: `uid ${index % 4}` }),
+  );
+  await at.queues[0].enqueue(own);
+  for (let round = 0; round < 5; round++) {
+    const fetched = await Promise.all(
+      [...at.queues, ...at.queues, ...at.queues].map(async (queue) => ({
+        queue,
+        jobs: await queue.fetch(3),
+      })),
+    );
+    const users = fetched.flatMap(({ jobs }) =>
+      names(jobs).map((name) => Number(name.slice(1)) % 4),
+    );
+    expect(users.toSorted()).toEqual([0, 1, 2, 3]);
+    for (const { queue, jobs } of fetched) await queue.complete(jobs);
+  }
 });
 
 test("what the exchange forgets first goes first: lists, accounts never read, then by their oldest unread time", async () => {
