@@ -78,7 +78,7 @@ test("the first sync makes the tables, stores the ledger to the last digit and s
   expect(logOf(first).map(({ msg, productType }) => [msg, productType])).toEqual([
     [expect.stringMatching(/^applied \d+ migrations?$/), undefined],
     [
-      `main: its key is new: user ${sandbox.account.uid}'s; it may only read; it has no right to tax records; it is bound to no IP address`,
+      `main: its key is new: user ${sandbox.account.uid}'s; it may only read; it can read tax records; it is bound to no IP address`,
       undefined,
     ],
     ["planned", "USDT-FUTURES"],

@@ -65,8 +65,7 @@ async function house(given: House = {}) {
 const allTypes =
   "USDT-FUTURES, COIN-FUTURES, USDC-FUTURES, SUSDT-FUTURES, SCOIN-FUTURES, SUSDC-FUTURES and SPOT";
 
-const mayOnlyRead =
-  "it may only read; it has no right to tax records; it is bound to no IP address";
+const mayOnlyRead = "it may only read; it can read tax records; it is bound to no IP address";
 
 const linesOf = (stdout: string) => stdout.trimEnd().split("\n");
 

@@ -124,9 +124,10 @@ async function serveSettings(context: Context, credential: Credential): Promise<
 }
 
 async function serveClassicInfo({ query }: Context, credential: Credential) {
-  const authorities = credential.permissions.includes("bills")
-    ? ["coor", "cpor", "stor"]
-    : ["stor"];
+  const words = { bills: ["coor", "cpor"], spot: ["stor"], tax: ["taxr"] };
+  const authorities = Object.entries(words).flatMap(([right, named]) =>
+    credential.permissions.some((permission) => permission === right) ? named : [],
+  );
   const info = { userId: credential.uid, ips: "", authorities, regisTime: "1700000000000" };
   return answerOf(query, { ...info, ...credential.info });
 }
