@@ -35,7 +35,7 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly numericCursor?: boolean;
   readonly retryAfter?: boolean;
   /** Changes a ledger before it is served. */
-  readonly alterLedger?: (ledger: Ledger) => Ledger;
+  readonly alterLedger?: (ledger: Ledger, name: string) => Ledger;
   /** Changes what the exchange permits an account. */
   readonly alterCredential?: (credential: Credential) => Credential;
   /** What tests change in the exchange. */
@@ -155,7 +155,7 @@ function makeAccount(
     apiSecret: token("secret"),
     apiPassphrase: token("passphrase").slice(0, 20),
     riskUnitIds: [`${token("unit").replace(/\D/g, "").slice(0, 10)}`],
-    ledger: alterLedger?.(ledger) ?? ledger,
+    ledger: alterLedger?.(ledger, name) ?? ledger,
   };
 }
 

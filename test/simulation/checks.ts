@@ -6,9 +6,10 @@ import { historyMs, hourMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import { balancesOperations } from "../../src/contract/wallet-balances.ts";
 import type { Database } from "../../src/db/connect.ts";
+import { UsageError } from "../../src/errors.ts";
 import { findDifferingDays } from "../../src/ledger/differing-days.ts";
 import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
-import { isComplete } from "../../src/sync/run.ts";
+import { type AccountReport, isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";
 import { modeOfType } from "./account.ts";
@@ -83,6 +84,12 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
     "overtaken",
     1,
     run.isOvertaken ? [`${run.name} committed a ${write.kind} after another run took over`] : [],
+  );
+  if (write.kind === "key") world.takeKey(run.key);
+  verdicts.check(
+    "identity",
+    1,
+    run.isForeign ? [`${run.name} committed a ${write.kind} with the key "${run.key}"`] : [],
   );
   checkTransit(world, run, write);
   if (write.kind === "page") {
@@ -216,6 +223,10 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
   const { report, name } = run;
   if (report === undefined) throw new Error(`${name} did not end`);
   if (report === "killed") return;
+  if (run.isForeign) {
+    checkRefused(world, run, report);
+    return;
+  }
   const wrong: string[] = [];
   // A run that found lost time is not complete, but has read everything else.
   if (isComplete(report) || run.isFaultless) {
@@ -245,6 +256,13 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
       [...failed, ...counts].map((what) => `${name}: ${what}`),
     );
   }
+}
+
+/** A key that is another account's is refused, and nothing but a fault hides it. */
+function checkRefused({ verdicts }: World, { name, key, isFaultless }: Run, report: AccountReport) {
+  const { error } = report;
+  const isRefused = isFaultless ? error instanceof UsageError : error !== undefined;
+  verdicts.check("identity", 1, isRefused ? [] : [`${name} says ${error} of the key "${key}"`]);
 }
 
 const saysWhy = ({

@@ -43,7 +43,8 @@ export type Write =
   | { readonly kind: "mode"; readonly mode: AccountMode }
   | { readonly kind: "availability" }
   | { readonly kind: "balances" }
-  | { readonly kind: "history" };
+  | { readonly kind: "history" }
+  | { readonly kind: "key" };
 
 /** Records what is committed, for each stream. */
 export function committedStreams(ledger: SimulatedLedger) {
@@ -67,6 +68,12 @@ export function committedStreams(ledger: SimulatedLedger) {
     of: streamOf,
     forgetTouched(): void {
       for (const { touched } of streams.values()) touched.clear();
+    },
+    forgetPlans(): void {
+      for (const stream of streams.values()) {
+        stream.proofs.splice(0);
+        stream.wantedFrom = Number.POSITIVE_INFINITY;
+      }
     },
     addPlan({ stream, walks, lost }: StreamPlan): void {
       const committed = streamOf(stream.productType);

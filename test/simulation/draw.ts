@@ -16,6 +16,7 @@ import type {
   RecentBill,
   Step,
 } from "./history.ts";
+import { withKeys } from "./keys.ts";
 import { withRecords } from "./tax-records.ts";
 
 const bounds: readonly NonNullable<Quirks["bounds"]>[] = ["both", "start", "end", "neither"];
@@ -65,22 +66,18 @@ export function drawHistory(seed: number): History {
   if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
   const steps = drawSteps(random);
   const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
-  return withTinyPages(
-    withOtherFaults(
-      withRecords(
-        withAccount({
-          seed,
-          exchange: {
-            ...kind,
-            wayMs: integer(random, 5, 400),
-            jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
-          },
-          ledger: drawLedger(random, seed, spanMs),
-          steps,
-        }),
-      ),
-    ),
-  );
+  const plain: History = {
+    seed,
+    exchange: {
+      ...kind,
+      wayMs: integer(random, 5, 400),
+      jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
+    },
+    ledger: drawLedger(random, seed, spanMs),
+    steps,
+  };
+  const drawn = [withAccount, withRecords, withKeys, withOtherFaults, withTinyPages];
+  return drawn.reduce((history, draw) => draw(history), plain);
 }
 
 /** In one step of four, faults strike requests that are not for bills. */

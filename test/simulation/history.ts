@@ -19,6 +19,8 @@ export type History = {
   readonly account?: AccountKind;
   /** Default nobody asks for tax records. */
   readonly records?: RecordsKind;
+  /** Whether the exchange refuses to say whose a key is. Default false. */
+  readonly isUserUntold?: boolean;
   readonly steps: readonly Step[];
 };
 
@@ -72,9 +74,17 @@ export type RecordsKind = {
   readonly crowd: number;
 };
 
+/**
+ * The key of a run: the account's, a second one of its user, one of another user, one of a user without bills, or a second
+ * one of its user under another name.
+ */
+export type KeyKind = "own" | "second" | "other" | "empty" | "twice";
+
 /** Time passes, then a sync runs. */
 export type Step = {
   readonly passMs: number;
+  /** Default its own. */
+  readonly key?: KeyKind;
   /** How far this machine's clock is ahead of the exchange's. */
   readonly aheadMs: number;
   /** Bills of the last minutes before the sync. */

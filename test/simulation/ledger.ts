@@ -20,6 +20,8 @@ import type { History, LedgerKind, RecentBill } from "./history.ts";
 export type SimulatedLedger = {
   bills(productType: ProductType): readonly LedgerBill[];
   bill(productType: ProductType, billId: string): LedgerBill | undefined;
+  /** While another user's key reads the account, none of these bills is to be stored. */
+  set isHidden(is: boolean);
   /** Whether a verification has begun in this step: what it has read must not change. */
   isVerified: boolean;
   /** Adds such bills to each product type in the minutes before `now`, but none before `since`. */
@@ -47,6 +49,7 @@ export function simulatedLedger(
   let byId = new Map<string, LedgerBill>();
   const disorderedId = disorderedIds(`${seed}/added`, jitterMs, addedFrom);
   const billsOf = (productType: ProductType) => all[productType] ?? [];
+  let isHidden = false;
 
   function add(productType: ProductType, cTime: number, change: (row: WireBill) => Made): void {
     const bills = billsOf(productType);
@@ -73,7 +76,10 @@ export function simulatedLedger(
   }
 
   return {
-    bills: billsOf,
+    bills: (productType) => (isHidden ? [] : billsOf(productType)),
+    set isHidden(is: boolean) {
+      isHidden = is;
+    },
     isVerified: false,
     bill: (productType, billId) => byId.get(`${productType} ${billId}`),
     addRecent(since, now, recent) {

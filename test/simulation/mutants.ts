@@ -261,6 +261,26 @@ export const mutants: readonly Mutant[] = [
     changes: [["if (isSame(row.bill, served)) return [];", "return [];"]],
   },
   {
+    name: "another user's key taken",
+    file: "src/ledger/account-key.ts",
+    changes: [["return told === userId;", "return true;"]],
+  },
+  {
+    name: "two names of one user",
+    file: "src/ledger/account-key.ts",
+    changes: [["accounts.find((name) => name !== account)", "accounts.find(() => false)"]],
+  },
+  {
+    name: "another account's key taken where its user is not told",
+    file: "src/ledger/account-key.ts",
+    changes: [["keys.length === 0 || !isRead || keys.includes(fingerprint)", "true"]],
+  },
+  {
+    name: "what an empty account's key has read not read again",
+    file: "src/ledger/account-key.ts",
+    changes: [["await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);", ""]],
+  },
+  {
     name: "tax records believed that differ from the bills",
     file: "src/sync/recover.ts",
     changes: [["if (differing.length + rejected.length > 0) {", "if (this.#requests === 0) {"]],

@@ -12,13 +12,15 @@ import {
   type SerialIo,
   type Statements,
 } from "./database.ts";
-import type { DatabaseFault } from "./history.ts";
+import type { DatabaseFault, KeyKind } from "./history.ts";
 import { type NetworkEvents, networkOf } from "./network.ts";
 import type { SimulatedProcess } from "./process.ts";
 
 export type OutsideOptions = {
   readonly process: SimulatedProcess;
   readonly sandbox: Sandbox;
+  /** Default its own. */
+  readonly key?: KeyKind;
   readonly productTypes: readonly ProductType[];
   readonly time: VirtualClock;
   readonly pool: pg.Pool;
@@ -56,7 +58,7 @@ export function outsideOf(
   });
   const exchange = exchangeOf(
     { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
-    { credentials: credentialsOf(sandbox) },
+    { credentials: credentialsOf(sandbox, options.key ?? "own") },
     {
       transport: networkOf(sandbox, time, process, options.wayMs, events),
       clock: process.clock,
@@ -69,8 +71,12 @@ export function outsideOf(
 const isRead = ([text]: Statements[number]): boolean =>
   /^\s*(?:begin|select|commit)\b/.test(String(text));
 
-const credentialsOf = ({ account }: Sandbox) => ({
-  key: new Secret(account.apiKey),
-  secret: new Secret(account.apiSecret),
-  passphrase: new Secret(account.apiPassphrase),
-});
+/** Those of the simulated account, or of the one with the key's name. */
+export function credentialsOf({ account, accounts }: Sandbox, key: KeyKind) {
+  const { apiKey, apiSecret, apiPassphrase } = accounts.find(({ name }) => name === key) ?? account;
+  return {
+    key: new Secret(apiKey),
+    secret: new Secret(apiSecret),
+    passphrase: new Secret(apiPassphrase),
+  };
+}

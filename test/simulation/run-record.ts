@@ -1,12 +1,16 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
+import type { KeyKind } from "./history.ts";
 import type { ServedPage } from "./network.ts";
 import type { VerifyOutcome } from "./verify-process.ts";
 
 /** One sync of a history, and its result. */
 export type Run = {
   readonly name: string;
+  readonly key: KeyKind;
+  /** Whether its key is to be refused: it is another user's, or its user has another name already. */
+  readonly isForeign: boolean;
   /** The faults of its step. */
   readonly isFirst: boolean;
   /** The exchange's time. */

@@ -44,7 +44,7 @@ function openProcess(
 /** Starts a sync, and checks its requests, answers and commits against the promises. */
 export function startRun(
   world: World,
-  { name, isFirst }: Pick<Run, "name" | "isFirst">,
+  { name, isFirst, key, isForeign }: Pick<Run, "name" | "isFirst" | "key" | "isForeign">,
   step: Step,
   onFault: OnFault,
 ) {
@@ -52,6 +52,8 @@ export function startRun(
   const run: Run = {
     name,
     isFirst,
+    key,
+    isForeign,
     beganAt: time.now(),
     endedAt: Number.NaN,
     report: undefined,
@@ -68,6 +70,8 @@ export function startRun(
   }));
   const sync = startSync({
     ...shared,
+    key,
+    isVouched: isVouched(world, run),
     faults: step.database,
     historyFrom: historyFromOf(world.history),
     onDatabaseFault: ({ of, kind }) => {
@@ -76,7 +80,7 @@ export function startRun(
     },
     events: {
       trace: world.trace,
-      onHeld: (epoch) => world.overtake(run, epoch),
+      onHeld: (epoch) => key === "twice" || world.overtake(run, epoch),
       onRequest: (behind) => checkAsked(world, run, behind),
       onPage: (page) => void run.pages.push(page),
       onPlan: ({ plan }) => lookAtPlan(world, run, plan),
@@ -94,6 +98,12 @@ export function startRun(
 /** The oldest time that is wanted of tax records. */
 export const historyFromOf = ({ records }: World["history"]): EpochMs | undefined =>
   records && epochMs(historyStart - records.wantedMs);
+
+/** Whoever notices that a wrong key was used vouches for the right one; and for each new key of an untold user. */
+function isVouched({ history, owner, keyInUse }: World, { key, isForeign }: Run): boolean {
+  if (isForeign || keyInUse() === undefined) return false;
+  return history.isUserUntold ? key !== keyInUse() : owner() === "empty" && key !== "empty";
+}
 
 type VerificationOptions = Pick<Step, "aheadMs"> & {
   readonly name: string;

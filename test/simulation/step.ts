@@ -1,5 +1,6 @@
 import { dayMs, secondMs } from "../../src/contract/time.ts";
 import type { ProcessFault, Step } from "./history.ts";
+import { keyOf } from "./keys.ts";
 import type { Run, Verification } from "./run-record.ts";
 import { type OnFault, startRun, startVerification } from "./starts.ts";
 import type { World } from "./world.ts";
@@ -28,11 +29,16 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
   });
   giveUp.catch(() => undefined);
   const pending: Promise<unknown>[] = [];
+  const { key, isForeign } = await keyOf(world, step.key ?? "own");
+  if (key !== "own") {
+    const kind = `key: ${key}${isForeign ? ", to be refused" : ""}`;
+    world.faults.set(kind, (world.faults.get(kind) ?? 0) + 1);
+  }
   const start = (faults: readonly ProcessFault[], database: Step["database"]): void => {
     const name = `run ${runsBefore + runs.length + 1}`;
     const { run, ended } = startRun(
       world,
-      { name, isFirst: runs.length === 0 },
+      { name, isFirst: runs.length === 0, key, isForeign },
       { ...step, process: faults, database },
       onFault,
     );
@@ -41,8 +47,8 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
     pending.push(ended);
   };
   const verify = ({ days, process }: Extract<ProcessFault, { kind: "verify" }>): void => {
-    // While it changes from one mode to the other, there is nothing to verify.
-    if (world.account.modeAt(time.now()) === undefined) return;
+    // While it changes from one mode to the other, or is another user's, there is nothing to verify.
+    if (world.account.modeAt(time.now()) === undefined || world.owner() !== "own") return;
     const name = `verification ${verifications.length + 1} beside ${runs[0]?.name}`;
     const options = { name, days, aheadMs: step.aheadMs, faults: process };
     const { verification, ended } = startVerification(world, options, onFault);

@@ -1,17 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { type EpochMs, isoTime, minuteMs } from "../../src/contract/time.ts";
+import { checkLease } from "../../src/db/lease/lease.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
+import { AccountKey } from "../../src/ledger/account-key.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
+import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { HeldAccount, Store } from "../../src/sync/store.ts";
 import type { Write } from "./committed.ts";
 import type { ProcessDatabase, Statements } from "./database.ts";
 import type { NetworkEvents } from "./network.ts";
-import { type OutsideOptions, outsideOf } from "./outside.ts";
+import { credentialsOf, type OutsideOptions, outsideOf } from "./outside.ts";
 
 export const settleLagMs = 10 * minuteMs;
 
 export type SyncProcessOptions = OutsideOptions & {
+  /** Whether the key is taken without a proof. */
+  readonly isVouched: boolean;
   /** The oldest time that is wanted of tax records. */
   readonly historyFrom: EpochMs | undefined;
   readonly events: NetworkEvents & {
@@ -42,13 +47,27 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
     },
   });
   const db = database.asDatabase();
-  const { account } = sandbox;
+  const { key = "own" } = options;
+  const account = { name: key === "twice" ? "twice" : sandbox.account.name };
   const hold = async (): Promise<HeldAccount & AsyncDisposable> => {
     const { clock, signal } = process;
+    const named = { account: account.name, key: credentialsOf(sandbox, key).key };
+    const accountKey = new AccountKey(db, named, { isVouched: options.isVouched });
+    await accountKey.refuseTaken();
     const lease = await new Leases(db, { clock }).take(account.name, { signal });
     events.onHeld(lease.epoch);
     const store = watched(openStore(db, lease, randomUUID()), writes, events.onPlan);
-    return { ...lease, store };
+    return {
+      ...lease,
+      store,
+      async takeKey(answer) {
+        await accountKey.check(answer);
+        const horizon = horizonAt(exchange.exchangeNow());
+        await noted(writes, { kind: "key" }, () =>
+          accountKey.take((tx) => checkLease(tx, lease), horizon),
+        );
+      },
+    };
   };
   const sync = syncAccount(
     {
@@ -92,37 +111,40 @@ function windowsOf(values: readonly unknown[]): readonly string[] {
   return productTypes.map((name, row) => [name, starts[row], ends[row]].join(" "));
 }
 
+/** A write is among those under way from its request until it is over. */
+async function noted<T>(writes: Write[], write: Write, act: () => Promise<T>): Promise<T> {
+  writes.push(write);
+  try {
+    return await act();
+  } finally {
+    writes.splice(writes.indexOf(write), 1);
+  }
+}
+
 /** The store. Each write is recorded from its request until it is over. */
 function watched(
   store: Store,
   writes: Write[],
   onPlan: SyncProcessOptions["events"]["onPlan"],
 ): Store {
-  const noted = async <T>(write: Write, act: () => Promise<T>): Promise<T> => {
-    writes.push(write);
-    try {
-      return await act();
-    } finally {
-      writes.splice(writes.indexOf(write), 1);
-    }
-  };
+  const note = <T>(write: Write, act: () => Promise<T>) => noted(writes, write, act);
   return {
     ...store,
     async recordPlan(plan) {
       const write = { kind: "plan", plan } as const;
       await onPlan(write);
-      return noted(write, () => store.recordPlan(plan));
+      return note(write, () => store.recordPlan(plan));
     },
-    commitPage: (page) => noted({ kind: "page", page }, () => store.commitPage(page)),
-    divideWindow: (...given) => noted({ kind: "division" }, () => store.divideWindow(...given)),
+    commitPage: (page) => note({ kind: "page", page }, () => store.commitPage(page)),
+    divideWindow: (...given) => note({ kind: "division" }, () => store.divideWindow(...given)),
     closeStreamsOfOtherMode: (mode, at) =>
-      noted({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
+      note({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
     recordAvailability: (given) =>
-      noted({ kind: "availability" }, () => store.recordAvailability(given)),
-    recordHistory: (...given) => noted({ kind: "history" }, () => store.recordHistory(...given)),
-    commitRecovered: (given) => noted({ kind: "history" }, () => store.commitRecovered(given)),
-    commitBalances: (given) => noted({ kind: "balances" }, () => store.commitBalances(given)),
+      note({ kind: "availability" }, () => store.recordAvailability(given)),
+    recordHistory: (...given) => note({ kind: "history" }, () => store.recordHistory(...given)),
+    commitRecovered: (given) => note({ kind: "history" }, () => store.commitRecovered(given)),
+    commitBalances: (given) => note({ kind: "balances" }, () => store.commitBalances(given)),
     recordBalancesRefused: (at) =>
-      noted({ kind: "balances" }, () => store.recordBalancesRefused(at)),
+      note({ kind: "balances" }, () => store.recordBalancesRefused(at)),
   };
 }

@@ -160,6 +160,9 @@ const written = [
   "type_days",
   "symbol_days",
   "day_ends",
+  "wallet_balances",
+  "account_keys",
+  "account_users",
 ];
 
 /**

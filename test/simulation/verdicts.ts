@@ -17,6 +17,7 @@ export const promises = [
   "verified",
   "days",
   "mode",
+  "identity",
 ] as const;
 
 export type PromiseName = (typeof promises)[number];

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
+import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
+import type { Ledger } from "../../src/sandbox/ledger.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
@@ -11,7 +13,8 @@ import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
 import { type SimulatedAccount, simulatedAccount } from "./account.ts";
 import { committedStreams } from "./committed.ts";
 import { OpenTransactions, type SerialIo, serialIo } from "./database.ts";
-import type { AccountKind, History, ProcessFault } from "./history.ts";
+import type { AccountKind, History, KeyKind, ProcessFault } from "./history.ts";
+import { accountsOf, credentialOf } from "./keys.ts";
 import { burstMoments, type SimulatedLedger, simulatedLedger } from "./ledger.ts";
 import type { Run } from "./run-record.ts";
 import { recordsOptions } from "./tax-records.ts";
@@ -42,6 +45,12 @@ export type World = {
   strike(kind: string): void;
   /** How often anything struck: a fault of many requests counts at each of them. */
   strikes(): number;
+  /** Whose account it is as the tables know it; undefined before the first key. */
+  owner(): "own" | "empty" | undefined;
+  /** The key that a run took last. */
+  keyInUse(): KeyKind | undefined;
+  /** A run with this key has made it the one that reads the account: what another user's key has read is forgotten. */
+  takeKey(key: KeyKind): void;
   /** A run holds the account now: earlier holders must not write any more. */
   overtake(run: Run, epoch: number): void;
   /** What the exchange does from its next request on. */
@@ -83,9 +92,10 @@ export function openWorld(
   };
   const { exchange, records } = history;
   const { seed, futureDays, density, bursts } = history.ledger;
+  let user: string | undefined;
   const sandbox = createSandbox({
     seed,
-    accountNames: [accountName],
+    accountNames: accountsOf(history),
     productTypes: account.productTypes,
     modes: account.changes,
     ...unifiedOptions(history.account),
@@ -98,10 +108,19 @@ export function openWorld(
       { ...exchange.quirks, pastHorizon: exchange.pastHorizon },
       seededRandom(`${seed}/answers`),
     ),
-    alterLedger: ledger.alter,
+    alterLedger: (made, name) =>
+      name === accountName ? ledger.alter(made) : name === "empty" ? withoutBills(made) : made,
     ...recordsOptions(records),
+    alterCredential(credential) {
+      user ??= credential.uid;
+      const permitted = recordsOptions(records).alterCredential?.(credential) ?? credential;
+      return credentialOf(history, permitted, user);
+    },
     faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
+  const committed = committedStreams(ledger);
+  let owner: "own" | "empty" | undefined;
+  let keyInUse: KeyKind | undefined;
   let holder: { readonly run: Run; readonly epoch: number } | undefined;
   const jitter = seededRandom(`way ${history.seed}`);
   return {
@@ -114,13 +133,23 @@ export function openWorld(
     account,
     ledger,
     sandbox,
-    committed: committedStreams(ledger),
+    committed,
     verdicts: verdicts(),
     tolerance: toleranceOf(history),
     wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
     faults,
     strike,
     strikes: () => strikes,
+    owner: () => owner,
+    keyInUse: () => keyInUse,
+    takeKey(key) {
+      const user = key === "empty" ? key : "own";
+      const isOther = history.isUserUntold ? key !== keyInUse : user !== owner;
+      if (isOther) committed.forgetPlans();
+      owner = user;
+      keyInUse = key;
+      ledger.isHidden = owner !== "own";
+    },
     overtake(run, epoch) {
       // A run that stood still while another one took the account hears of it late.
       const isLate = holder !== undefined && epoch < holder.epoch;
@@ -160,6 +189,11 @@ function requestsForOthers(sandbox: Sandbox): number {
   const all = Object.values(sandbox.statistics().arrivals);
   return all.reduce((sum, arrived) => sum + arrived, 0) - requestsForBills(sandbox);
 }
+
+const withoutBills = (ledger: Ledger): Ledger => ({
+  ...ledger,
+  bills: Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as Ledger["bills"],
+});
 
 const unifiedOptions = (account: AccountKind | undefined) =>
   account && {
