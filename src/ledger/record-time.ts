@@ -267,12 +267,13 @@ export async function forgetCoverage(
 ): Promise<void> {
   const timeOf = (ms: number) => sql`${isoTime(epochMs(ms))}::timestamptz`;
   const changed = {
-    // A ledger that began a little before the horizon is planned anew without a loss.
+    // A ledger that began a little before the horizon is planned anew without a loss. Of one without a bill, nothing
+    // shows that any key but an empty account's has read it.
     covered:
       horizon === undefined
         ? sql`'{}'::tstzmultirange`
         : sql`case
-          when lower(covered) < ${timeOf(horizon - startSlackMs)}
+          when bills > 0 and lower(covered) < ${timeOf(horizon - startSlackMs)}
           then covered * tstzmultirange(tstzrange(null, ${timeOf(horizon + reachMarginMs)}))
           else '{}'
         end`,
