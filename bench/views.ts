@@ -26,7 +26,6 @@ const views = [
   "activity",
   "daily_rollforward",
   "monthly_rollforward",
-  "month_end_balances",
   "fees_by_symbol_day",
   "realised_pnl_by_symbol_day",
   "funding_by_symbol_day",

@@ -2,11 +2,11 @@
 -- a hash; docs/analytics.md shows them with what they answer on a sandbox's ledger.
 
 -- # What was the balance at the end of each month?
-select month_end, coin, balance, is_complete
-from analytics.month_end_balances
+select month, coin, reported_closing as balance, is_complete
+from analytics.monthly_rollforward
 where account = 'main'
   and product_type = 'USDT-FUTURES'
-order by month_end;
+order by month;
 
 -- # How did March's balance come about?
 select
@@ -158,7 +158,7 @@ order by abs(net) desc, position
 limit 5;
 
 -- # What did liquidations cost?
-select started_at, symbol, bills, amount, fee, swept, balance_left
+select started_at, symbols, bills, amount, fee, swept, balance_left
 from analytics.liquidations
 where account = 'main'
   and product_type = 'USDT-FUTURES'

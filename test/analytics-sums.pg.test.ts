@@ -137,7 +137,6 @@ const views: readonly {
   },
   { name: "daily_rollforward", by: ["day"], of: () => true, sums: rollforward },
   { name: "monthly_rollforward", by: ["month"], of: () => true, sums: rollforward },
-  { name: "month_end_balances", by: ["month"], of: () => true, sums: { bills: one } },
   {
     name: "funding_by_symbol_day",
     by: bySymbol,

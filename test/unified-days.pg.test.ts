@@ -67,7 +67,6 @@ const queries = {
   "activity, a day": "select * from analytics.activity where day = '2026-03-03'",
   daily_rollforward: "select * from analytics.daily_rollforward",
   monthly_rollforward: "select * from analytics.monthly_rollforward",
-  month_end_balances: "select * from analytics.month_end_balances",
   bonuses: "select account, coin, bill_id, event, amount from analytics.bonuses",
   fees: symbolDays("fees_by_symbol_day", "sum(net) as net, sum(bills) as bills"),
   funding: symbolDays("funding_by_symbol_day", "sum(net) as net, sum(bills) as bills"),

@@ -185,8 +185,8 @@ describe("the rollforward of an account that became unified", () => {
 
   test("counts no coin twice at the end of the month of the closing", async () => {
     const { rows } = await db.execute<{ wallet: string; month: string; balance: string }>(sql`
-      select product_type as wallet, month::text, balance::text
-      from analytics.month_end_balances
+      select product_type as wallet, month::text, reported_closing::text as balance
+      from analytics.monthly_rollforward
       where account = ${account}
       order by month, product_type, coin`);
     const [usdt, btc] = classic;

@@ -19,7 +19,6 @@ export const viewNames = [
   "coverage",
   "daily_rollforward",
   "monthly_rollforward",
-  "month_end_balances",
   "funding_by_symbol_day",
   "fees_by_symbol_day",
   "realised_pnl_by_symbol_day",
@@ -154,6 +153,7 @@ export async function areViewsCurrent(db: Queryable, views: readonly View[]): Pr
 export async function makeViews(tx: Transaction, views: readonly View[]): Promise<boolean> {
   if (await areViewsCurrent(tx, views)) return false;
   await refuseForeignNames(tx, views);
+  await dropForgottenViews(tx, views);
   if (!(await replaceViews(tx, views))) {
     await dropViews(tx, views);
     await tx.execute(textOf(views));
@@ -168,6 +168,18 @@ export async function makeViews(tx: Transaction, views: readonly View[]): Promis
     on conflict (name) do update
     set hash = excluded.hash`);
   return true;
+}
+
+/** Drops the views of an earlier version that this one has no more. */
+async function dropForgottenViews(tx: Transaction, views: readonly View[]): Promise<void> {
+  const { rows } = await tx.execute<{ name: string }>(sql`
+    delete from analytics_views
+    where name <> all(${textArray(views.map(({ name }) => name))}::text[])
+    returning name`);
+  await dropViews(
+    tx,
+    rows.map(({ name }) => ({ schema: "analytics", name })),
+  );
 }
 
 const textOf = (views: readonly View[]) => sql.raw(views.map(({ text }) => text).join("\n"));
@@ -189,7 +201,11 @@ async function replaceViews(tx: Transaction, views: readonly View[]): Promise<bo
   }
 }
 
-async function dropViews(tx: Transaction, views: readonly View[]): Promise<void> {
+async function dropViews(
+  tx: Transaction,
+  views: readonly Pick<View, "schema" | "name">[],
+): Promise<void> {
+  if (views.length === 0) return;
   const names = views.map(
     ({ schema, name }) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
   );

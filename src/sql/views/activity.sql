@@ -1,57 +1,8 @@
 create or replace view analytics.activity as
-select
-  account,
-  product_type,
-  coin,
-  is_demo,
-  position,
-  bill_id,
-  c_time,
-  day,
-  symbol,
-  business_type,
-  category,
-  amount,
-  fee,
-  fee_by_coupon,
-  wallet_amount,
-  wallet_fee,
-  net,
-  balance_before,
-  balance_after,
-  running_balance,
-  rounding,
-  difference,
-  is_settled,
-  wallet
-from classic_activity
+-- Columns are those of src/sql/days/wallet_activity.sql.
+select * from classic_activity
 union all
-select
-  account,
-  product_type,
-  coin,
-  is_demo,
-  position,
-  bill_id,
-  c_time,
-  day,
-  symbol,
-  business_type,
-  category,
-  amount,
-  fee,
-  fee_by_coupon,
-  wallet_amount,
-  wallet_fee,
-  net,
-  balance_before,
-  balance_after,
-  running_balance,
-  rounding,
-  difference,
-  is_settled,
-  wallet
-from unified_activity;
+select * from unified_activity;
 
 comment on view analytics.activity is
   'One row for each bill, in the order in which the balance moved: by time and id, unless the balances show another order.';
