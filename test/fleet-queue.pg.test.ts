@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
-import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
 import { readQueue } from "../src/fleet/queue-status.ts";
 import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/fleet/tasks.ts";
@@ -57,11 +57,6 @@ const task = (account: string, { priority = 0, group = account } = {}): QueuedTa
 });
 const names = (jobs: readonly Job[]) => jobs.map((job) => keyOf(job.task));
 
-async function failedOf(db: Database) {
-  const status = await readQueue(db);
-  return status?.failed.map(({ name, why }) => ({ name, why }));
-}
-
 describe("a job", () => {
   test("is in the queue once while it waits or is at work, and the greatest priority goes first", async () => {
     await using at = await openQueues();
@@ -92,7 +87,7 @@ describe("a job", () => {
     await silent.complete([lost]);
     await silent.giveBack([lost]);
     await silent.fail(lost, "too late");
-    expect(await readQueue(at.db)).toEqual({ waiting: 0, atWork: 1, failed: [] });
+    expect(await readQueue(at.db)).toEqual({ waiting: 0, atWork: 1 });
   });
 
   test("of a worker that goes on telling stays its own", async () => {
@@ -121,7 +116,7 @@ describe("a job", () => {
     expect(await readQueue(at.db)).toMatchObject({ waiting: 0, atWork: 1 });
   });
 
-  test("that failed is tried again eight times, ever later, and kept as failed until it is done", async () => {
+  test("that failed is tried again eight times, ever later, and queued again by the next round", async () => {
     await using at = await openQueues();
     const [queue] = at.queues;
     await queue.enqueue([task("a"), task("b")]);
@@ -137,35 +132,11 @@ describe("a job", () => {
       await queue.fail(job, `try ${tries}`);
       expect(await queue.fetch(1)).toEqual([]);
     }
-    expect(await failedOf(at.db)).toEqual([{ name: "a", why: "try 8" }]);
-    await queue.enqueue([task("a")]);
-    await queue.complete(await queue.fetch(1));
-    expect(await failedOf(at.db)).toEqual([]);
+    await at.pass(16);
+    expect(await queue.fetch(1)).toEqual([]);
+    expect(await queue.enqueue([task("a")])).toBe(1);
+    expect(names(await queue.fetch(1))).toEqual(["a"]);
   });
-
-  test("that nothing helps is kept as failed at once, and tried in the next round", async () => {
-    await using at = await openQueues();
-    const [queue] = at.queues;
-    for (const why of ["a key that is refused", "still refused"]) {
-      await queue.enqueue([task("a")]);
-      const [job] = await queue.fetch(1);
-      if (job === undefined) throw new Error("nothing was fetched");
-      await queue.abandon(job, why);
-      expect(await queue.fetch(1)).toEqual([]);
-      expect(await failedOf(at.db)).toEqual([{ name: "a", why }]);
-    }
-  });
-});
-
-test("what was given up of an account that no round queues any more is forgotten", async () => {
-  await using at = await openQueues();
-  const [queue] = at.queues;
-  await queue.enqueue([task("kept"), task("gone")]);
-  await queue.enqueue([{ task: { lists: true }, priority: 1, group: "lists" }]);
-  for (const job of await queue.fetch(3)) await queue.abandon(job, "refused");
-  await queue.forgetOthers(new Set(["kept"]));
-  const failed = await failedOf(at.db);
-  expect(failed?.map(({ name }) => name).toSorted()).toEqual([":lists", "kept"]);
 });
 
 test("a session that only reads holds no lock for which a fetch waits", async () => {

@@ -9,7 +9,7 @@ const silentMaxMs = 14 * secondMs;
 
 type Row = {
   readonly key: string;
-  state: "waiting" | "at work" | "done" | "failed";
+  state: "waiting" | "at work" | "done";
   tries: number;
   toldAt: number;
 };
@@ -45,7 +45,6 @@ function modelQueue(accounts: readonly string[], now: () => number) {
       for (const job of jobs) again(job);
     },
     fail: async (job) => again(job),
-    abandon: (job) => end("failed")([job]),
   };
   return { rows, queue };
 }
@@ -67,7 +66,6 @@ function unreliable(queue: WorkDeps["queue"], fault: () => "none" | "refused" | 
     complete: behind(queue.complete),
     giveBack: behind(queue.giveBack),
     fail: behind(queue.fail),
-    abandon: behind(queue.abandon),
   };
 }
 
@@ -145,14 +143,14 @@ test("whatever a database and workers do, each account is done or given up, and 
         await stopped;
         const third = worker(last.signal);
         for (let second = 0; second < 3_000; second += 10) {
-          if (rows.every(({ state }) => state === "done" || state === "failed")) break;
+          if (rows.every(({ state }) => state === "done")) break;
           await time.clock.sleep(10 * secondMs);
         }
         last.abort();
         await third;
       };
       await time.run(play());
-      const left = rows.filter(({ state }) => state !== "done" && state !== "failed");
+      const left = rows.filter(({ state }) => state !== "done");
       expect({ left, twice }).toEqual({ left: [], twice: [] });
     }),
     { numRuns: 60 },

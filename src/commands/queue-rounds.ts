@@ -20,8 +20,6 @@ export async function enqueueAccounts(db: Database, queue: Queue, given: Config)
   const accounts = config.accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
   const tasks = await queuedTasks(db, accounts, { areAll: unreachable.length === 0 });
   const queued = await queue.enqueue(tasks);
-  const names = [...accounts.map(({ name }) => name), ...unreachable.map(({ account }) => account)];
-  await queue.forgetOthers(new Set(names));
   const rest = tasks.length - queued;
   return [
     `queued ${formatCount(queued)} of ${formatCounted(tasks.length, "job")}` +

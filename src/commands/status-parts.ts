@@ -256,30 +256,13 @@ const balanceColumns: Columns<ToldBalance> = {
 export const balancesTable = (balances: readonly ToldBalance[]): Table =>
   table("balances", balanceColumns, balances);
 
-/** How many failed jobs a person is shown. JSON has all. */
-const failedShownMax = 10;
-
-const failedColumns: Columns<QueueStatus["failed"][number]> = {
-  name: { kind: "text", title: "failed job", of: ({ name }) => name },
-  failedAt: { kind: "time", title: "given up", of: ({ failedAt }) => failedAt },
-  why: { kind: "text", of: ({ why }) => why },
-};
-
 /** The workers' queue; nothing if there never was one. */
-export function queueParts(queue: QueueStatus | undefined): Parts {
-  if (queue === undefined) return [];
-  const { waiting, atWork, failed } = queue;
-  const more = failed.length - failedShownMax;
-  return [
-    `queue: ${formatCounted(waiting, "job")} waiting, ${formatCount(atWork)} at work, ` +
-      `${formatCount(failed.length)} failed`,
-    table("", failedColumns, failed.slice(0, failedShownMax)),
-    ...(more > 0 ? [`queue: ${formatCount(more)} more failed: see --json`] : []),
-  ];
-}
-
-export const queueJson = (queue: QueueStatus | undefined): object | null =>
-  queue === undefined ? null : { ...queue, failed: rowsJson(failedColumns, queue.failed) };
+export const queueParts = (queue: QueueStatus | undefined): Parts =>
+  queue === undefined
+    ? []
+    : [
+        `queue: ${formatCounted(queue.waiting, "job")} waiting, ${formatCount(queue.atWork)} at work`,
+      ];
 
 export function lastRunText(run: LastRun | undefined): string {
   if (run === undefined) return "no run yet";

@@ -29,7 +29,6 @@ import {
   lastRunJson,
   lastRunText,
   ledgersTable,
-  queueJson,
   queueParts,
   recordsTable,
   shownMax,
@@ -152,7 +151,7 @@ async function readWhole(
       lastRun: lastRunJson(lastRun),
       accounts: rowsJson(accountColumns, accounts),
       ...(totals && { totals: totalsJson(totals, counts) }),
-      queue: queueJson(queue),
+      queue: queue ?? null,
     },
     parts: [
       ...(totals === undefined ? [] : totalsLines(totals, counts, now)),

@@ -1,18 +1,11 @@
 import { sql } from "drizzle-orm";
 import { fromDrizzle, PgBoss } from "pg-boss";
 import { dayMs, hourMs, minuteMs, secondMs } from "../contract/time.ts";
-import {
-  type Database,
-  inTransaction,
-  type OpenDatabase,
-  openDatabase,
-  type Queryable,
-} from "../db/connect.ts";
+import { type Database, inTransaction, type OpenDatabase, openDatabase } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { leaseTiming, usableMs } from "../db/lease/lease.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import type { Secret } from "../secret.ts";
-import { failedQueue, queueSchema, syncQueue } from "./queue-status.ts";
+import { queueSchema, syncQueue } from "./queue-status.ts";
 import { type Job, keyOf, type QueuedTask, taskOf } from "./tasks.ts";
 
 export const beatMs = secondMs;
@@ -26,7 +19,6 @@ const silentMaxMs = beatMs + usableMs(leaseTiming);
 const queueOptions = {
   policy: "exclusive",
   partition: true,
-  deadLetter: failedQueue,
   heartbeatSeconds: silentMaxMs / secondMs,
   // Retries after 1, 2, 4 s and so on, each up to twice as long: some eight minutes in all.
   retryLimit: 8,
@@ -39,12 +31,6 @@ const queueOptions = {
   // Finished jobs need not be kept: sync_runs has them. A small table is fetched from and analyzed
   // quickly.
   deleteAfterSeconds: minuteMs / secondMs,
-} as const;
-
-const failedOptions = {
-  policy: "standard",
-  partition: true,
-  retentionSeconds: (30 * dayMs) / secondMs,
 } as const;
 
 /** The number of jobs that one statement inserts. */
@@ -100,7 +86,6 @@ export class Queue implements AsyncDisposable {
     stack.defer(() => stopped(boss));
     await withDatabaseErrors(async () => {
       await boss.start();
-      await boss.createQueue(failedQueue, failedOptions);
       await boss.createQueue(syncQueue, queueOptions);
     });
     stack.move();
@@ -150,47 +135,13 @@ export class Queue implements AsyncDisposable {
     if (jobs.length > 0) await this.#boss.touch(syncQueue, attempts(jobs));
   }
 
-  /** Completes the jobs, and deletes the failed jobs of the same tasks. */
   async complete(jobs: readonly Job[]): Promise<void> {
-    if (jobs.length === 0) return;
-    await this.#boss.complete(syncQueue, attempts(jobs));
-    await forgetFailed(this.#db, jobs);
+    if (jobs.length > 0) await this.#boss.complete(syncQueue, attempts(jobs));
   }
 
-  /** Fails a job: it is retried later, or kept among the failed after its last try. */
+  /** Fails a job: it is retried later, or given up after its last try. */
   async fail(job: Job, why: string): Promise<void> {
     await this.#boss.fail(syncQueue, attempts([job]), { why });
-  }
-
-  /** Keeps a job among the failed without a retry. Only a new enqueue tries it again. */
-  async abandon(job: Job, why: string): Promise<void> {
-    await inTransaction(this.#db, async (tx) => {
-      const db = fromDrizzle(tx, sql);
-      await this.#boss.complete(syncQueue, attempts([job]), { why }, { db });
-      await forgetFailed(tx, [job]);
-      const key = keyOf(job.task);
-      const failed = { singletonKey: key, data: { key, why } };
-      await this.#boss.insert(failedQueue, [failed], { db });
-    });
-  }
-
-  /** Deletes the failed jobs of all but these accounts: no later round would. */
-  async forgetOthers(accounts: ReadonlySet<string>): Promise<void> {
-    await withDatabaseErrors(async () => {
-      const { rows } = await this.#db.execute<{ id: string; key: string }>(sql`
-        select id, singleton_key as key
-        from fleet.job
-        where name = ${failedQueue}`);
-      const isOther = ({ key }: { readonly key: string }) => {
-        const task = taskOf(key);
-        return "account" in task && !accounts.has(task.account);
-      };
-      const ids = textArray(rows.filter(isOther).map(({ id }) => id));
-      await this.#db.execute(sql`
-        delete from fleet.job
-        where name = ${failedQueue}
-          and id = any(${ids}::uuid[])`);
-    });
   }
 
   /** Puts the jobs back into the queue, as if nobody had fetched them. */
@@ -214,11 +165,3 @@ const stopped = (boss: PgBoss): Promise<void> => boss.stop({ graceful: false, cl
 
 /** The ids by which a try is known. A try that a later one overtook changes nothing. */
 const attempts = (jobs: readonly Job[]) => jobs.map(({ id, retryCount }) => ({ id, retryCount }));
-
-async function forgetFailed(db: Queryable, jobs: readonly Job[]): Promise<void> {
-  const keys = textArray(jobs.map(({ task }) => keyOf(task)));
-  await db.execute(sql`
-    delete from fleet.job
-    where name = ${failedQueue}
-      and singleton_key = any(${keys}::text[])`);
-}

@@ -31,7 +31,7 @@ export type JobEnd =
   | { readonly is: "done" }
   /** Another try may succeed. */
   | { readonly is: "failed"; readonly why: string }
-  /** Another try fails as well until somebody acts. */
+  /** Another try fails as well until somebody acts: the next round tries. */
   | { readonly is: "hopeless"; readonly why: string }
   /** The job was stopped, and another worker continues it. */
   | { readonly is: "given back" };

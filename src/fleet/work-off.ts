@@ -4,7 +4,7 @@ import { beatMs, type Queue } from "./queue.ts";
 import type { Job, JobEnd } from "./tasks.ts";
 
 export type WorkDeps = {
-  readonly queue: Pick<Queue, "fetch" | "beat" | "complete" | "fail" | "abandon" | "giveBack">;
+  readonly queue: Pick<Queue, "fetch" | "beat" | "complete" | "fail" | "giveBack">;
   /** How many jobs run side by side. */
   readonly concurrency: number;
   /** Does one job. Never throws. */
@@ -130,13 +130,10 @@ class Settlement {
   /** Repeating a report is harmless: the queue no longer knows that try. */
   async #tell(all: readonly Ended[]): Promise<void> {
     const { queue } = this.#deps;
-    const those = (is: JobEnd["is"]) =>
-      all.filter(({ end }) => end.is === is).map(({ job }) => job);
-    await queue.complete(those("done"));
+    const those = (...ends: readonly JobEnd["is"][]) =>
+      all.filter(({ end }) => ends.includes(end.is)).map(({ job }) => job);
+    await queue.complete(those("done", "hopeless"));
     await queue.giveBack(those("given back"));
-    for (const { job, end } of all) {
-      if (end.is === "failed") await queue.fail(job, end.why);
-      if (end.is === "hopeless") await queue.abandon(job, end.why);
-    }
+    for (const { job, end } of all) if (end.is === "failed") await queue.fail(job, end.why);
   }
 }
