@@ -58,8 +58,17 @@ async function house(given: House = {}) {
     for (const canary of canaries) expect(end.stdout + end.stderr).not.toContain(canary);
     return end;
   };
+  const run = (...args: readonly string[]) => runCli(args, { env: environment });
   const start = () => startCli(["doctor"], { env: environment });
-  return { sandbox, db, path, doctor, start, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return {
+    sandbox,
+    db,
+    path,
+    doctor,
+    run,
+    start,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }
 
 const allTypes =
@@ -207,6 +216,19 @@ test("doctor leaves the exchange to a run that holds the account, and says so", 
     [loanToValue.name]: 1,
   });
   lease.assertHeld();
+});
+
+test("why no older bills of an account are recovered is said, as the last sync found it", async () => {
+  const sandbox = revoked("a", { permissions: ["bills", "spot", "loan-to-value"] });
+  await using at = await house({
+    sandbox: { ...sandbox, density: 0.01, productTypes: ["USDT-FUTURES"], days: 120 },
+    env: { HISTORY_FROM: "2020-01-01", PRODUCT_TYPES: "USDT-FUTURES" },
+  });
+  await at.run("sync", "--account", "a");
+  const { stdout } = await at.doctor("--account", "a");
+  expect(stdout).toMatch(
+    /^warn {2}history a {8}no older bills of USDT-FUTURES: the key may not read tax records: .*40014/m,
+  );
 });
 
 const revoked = (name: string, changes: object): Partial<SandboxOptions> => ({

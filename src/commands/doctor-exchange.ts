@@ -17,6 +17,7 @@ import type { Client } from "../exchange/client.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { AccountKey } from "../ledger/account-key.ts";
+import { readWithheld } from "../ledger/history.ts";
 import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
@@ -116,7 +117,8 @@ async function checkAccount(
       if (key.status !== "FAIL") await accountKey.check({ ...tried, productTypes: tried.read });
       return key;
     };
-    return await withLoanToValue(deps, account, await checked(check, tryAndCheck));
+    const checks = await withLoanToValue(deps, account, await checked(check, tryAndCheck));
+    return [...checks, ...(await historyChecks(db, name))];
   } catch (error) {
     if (error instanceof AccountHeldError)
       return [{ status: "warn", name: check, result: `its key was not tried, ${error.message}` }];
@@ -209,6 +211,17 @@ async function withLoanToValue(
   });
   const remedy = "where the account has no institutional loan, do not ask for its loan-to-value";
   return [key, tried.status === "FAIL" ? { ...tried, remedy } : tried];
+}
+
+/** What the last sync found of tax records that it did not believe. */
+async function historyChecks(db: Database, account: string): Promise<readonly Check[]> {
+  const withheld = await readWithheld(db, account);
+  const alike = Map.groupBy(withheld, ({ why }) => why);
+  return [...alike].map(([why, ledgers]) => ({
+    status: "warn",
+    name: `history ${account}`,
+    result: `no older bills of ${listed(ledgers.map(({ productType }) => productType))}: ${why}`,
+  }));
 }
 
 const unitQuery = (riskUnitId: string): Query => ({ riskUnitId });

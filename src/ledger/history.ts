@@ -41,6 +41,20 @@ export async function readHistory(db: Queryable, stream: Stream): Promise<Histor
   };
 }
 
+/** The ledgers of an account whose tax records are not believed, and why. */
+export async function readWithheld(
+  db: Queryable,
+  account: string,
+): Promise<readonly { readonly productType: string; readonly why: string }[]> {
+  const { rows } = await db.execute<{ productType: string; why: string }>(sql`
+    select product_type as "productType", history ->> 'withheld' as why
+    from streams
+    where account = ${account}
+      and history ->> 'withheld' is not null
+    order by product_type`);
+  return rows;
+}
+
 /**
  * The newest stored bills of covered time, with which tax records are compared.
  * @param overlapMs how much time of them.
