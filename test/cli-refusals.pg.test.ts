@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { classicProductTypes } from "../src/contract/product-types.ts";
+import { classicProductTypes, spotWallet } from "../src/contract/product-types.ts";
 import { dayMs } from "../src/contract/time.ts";
 import type { Credential } from "../src/exchange-server/source.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
@@ -57,42 +57,11 @@ describe.concurrent("credentials that are refused are refused once, and told apa
   });
 });
 
-test("an address that is banned in the middle of a sync asks nothing more, keeps what it has, and the run says what to do", async () => {
-  let arrivals = 0;
-  const served = new Set<string>();
-  const ban = { status: 403, headers: {}, body: "<html><title>Access denied</title></html>" };
-  await using at = await house(
-    {
-      wrapAnswer: (answer) => async (request) => {
-        arrivals += 1;
-        if (arrivals > 30) return ban;
-        const given = await answer(request);
-        for (const [id] of given.body.matchAll(/"billId":"\d+"/g)) served.add(id);
-        return given;
-      },
-    },
-    { PRODUCT_TYPES: "" },
-  );
-  const end = await at.run("sync");
-  expect(end.code).toBe(1);
-  // Ten requests were on their way when the first refusal arrived.
-  expect(arrivals).toBeLessThanOrEqual(30 + accountBills.limit.requests);
-  expect(end.stdout).toMatch(
-    /HTTP 403 "<html>.*has banned this machine's address.*; wait at least/,
-  );
-  const { rows } = await at.db.execute(sql`select outcome from sync_runs where command = 'sync'`);
-  expect(rows).toEqual([{ outcome: "incomplete" }]);
-  const bills = await at.db.execute<{ stored: number }>(
-    sql`select sum(bills)::integer as stored from streams`,
-  );
-  expect(served.size).toBeGreaterThan(100);
-  expect(bills.rows[0]?.stored).toBeGreaterThan(served.size / 2);
-});
-
 describe.concurrent("a key without the right to something", () => {
   test("to any product type is told so once by sync, and once by verify, with all of them", async () => {
     await using at = await house(altered({ environment: "demo" }), { PRODUCT_TYPES: "" });
-    const types = classicProductTypes.join(", ");
+    const all = [...classicProductTypes, spotWallet];
+    const types = all.join(", ");
     const synced = await at.run("sync", "--only", "bills");
     expect([synced.code, at.requests()]).toEqual([1, 6]);
     expect(synced.stdout.match(/^.*40099.*$/gm)).toEqual([
@@ -101,7 +70,7 @@ describe.concurrent("a key without the right to something", () => {
     // The refusal is logged where it happens, and in the run's last line.
     const logged = synced.stderr.match(/^.*40099.*$/gm)?.map((line) => JSON.parse(line));
     expect(logged).toMatchObject([
-      { productType: "USDT-FUTURES", also: classicProductTypes.slice(1).join(", ") },
+      { productType: "USDT-FUTURES", also: all.slice(1).join(", ") },
       { outcome: "incomplete" },
     ]);
     const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();

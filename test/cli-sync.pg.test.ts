@@ -4,7 +4,6 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import type { Database } from "../src/db/connect.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { withBrokenRows } from "./faults/ledger.ts";
 import { type CliEnd, startCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
@@ -150,100 +149,6 @@ test("plan names windows, requests and time for a database without tables, write
     sql`select 1 from information_schema.tables where table_schema in ('public', 'drizzle')`,
   );
   expect(tables).toEqual([]);
-});
-
-/** The findings stand above the ledgers. */
-const afterFindings = (text: string) => text.slice(text.search(/^main /m));
-
-describe("status", () => {
-  test("says before the first sync that nothing is stored, and after it through when all is", async () => {
-    await using at = await house();
-    const { db, run } = at;
-    expect(await run("status")).toMatchObject({ code: 0, stderr: "" });
-    await dropTables(db);
-    const nothing =
-      /^Nothing was ever read\n\nseverity {2}finding +then\ncritical {2}no sync has run {2}bill-sync sync\n\nnothing is stored yet in 127\.0\.0\.1:\d+\/\w+; bill-sync sync stores/;
-    const empty = await run("status");
-    expect(empty).toMatchObject({ code: 0, stdout: expect.stringMatching(nothing), stderr: "" });
-    expect((await run("sync")).code).toBe(0);
-    const end = await run("status");
-    expect(end).toMatchObject({ code: 0, stderr: "" });
-    const rows = tableOf(afterFindings(end.stdout));
-    expect([...rows.keys()]).toEqual(wanted);
-    expect(rows.get("USDT-FUTURES")?.slice(3).join(" ")).toMatch(
-      /^100\.0% ([\d.]+ s|\d+ m( \d+ s)?) - - 89 d 23 h$/,
-    );
-    expect(end.stdout).toMatch(
-      /\nsymbols +60 pairs, 0 gone .*\ncontracts of USDT-FUTURES +\d+ contracts, 0 gone .*\n\nlast run: sync, .*: complete\n$/,
-    );
-  });
-
-  test("names a hole and what was lost, as text and JSON, of the product types that are asked for", async () => {
-    await using at = await house();
-    const { db, run } = at;
-    expect((await run("sync")).code).toBe(0);
-    const after = (days: number) => sql`lower(covered) + ${days} * interval '1 day'`;
-    const { rows: holes } = await db.execute<{ from: string; to: string }>(sql`
-      with holed as (
-        select
-          account,
-          covered,
-          tstzmultirange(tstzrange(lower(covered), ${after(7)})) as lost,
-          tstzmultirange(tstzrange(${after(35)}, ${after(42)})) as hole
-        from streams
-        where product_type = 'USDT-FUTURES'
-      )
-      update streams
-      set covered = holed.covered - holed.lost - hole, lost = holed.lost, settled_to = lower(hole)
-      from holed
-      where streams.account = holed.account
-        and product_type = 'USDT-FUTURES'
-      returning
-        to_char(lower(hole) at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as from,
-        to_char(upper(hole) at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as to`);
-    const [hole] = holes;
-    const narrow = ["--product", "USDT-FUTURES"];
-    const end = await run("status", ...narrow);
-    expect(end).toMatchObject({ code: 0, stderr: "" });
-    expect([...tableOf(afterFindings(end.stdout)).keys()]).toEqual(["USDT-FUTURES"]);
-    const minuteOf = (text = "") => text.slice(0, 16);
-    expect(end.stdout).toContain(
-      `warning   main/USDT-FUTURES not read ${minuteOf(hole?.from)}Z to ${minuteOf(hole?.to)}Z`,
-    );
-    expect(end.stdout).toMatch(/\ncritical {2}main\/USDT-FUTURES lost \d[^\n]+\n/);
-    const json = JSON.parse((await run("status", "--json", ...narrow)).stdout);
-    expect(json).toMatchObject({
-      lastRun: { command: "sync", outcome: "complete" },
-      streams: [{ productType: "USDT-FUTURES", lost: [{}], unread: [{}], coverage: [{}, {}] }],
-    });
-    const all = JSON.parse((await run("status", "--json")).stdout);
-    expect(all.streams).toHaveLength(2);
-  });
-});
-
-test("rows that break the contract leave the run incomplete, and the next one, until they are resolved", async () => {
-  await using at = await house({
-    alterLedger: (ledger) => withBrokenRows(ledger, { seed: "cli", count: 8 }),
-  });
-  const { db, sandbox, run } = at;
-  const syncedAt = Date.now();
-  const first = await run("sync", "--product", "USDT-FUTURES");
-  expect(first.code).toBe(1);
-  expect(tableOf(first.stdout).get("USDT-FUTURES")?.[2]).toBe(8);
-  const remark =
-    /\nmain\/USDT-FUTURES: 8 rows are in rejected_bills and not among the bills: [^\n]+\n(?:.*\n)*NOT complete, /;
-  expect(first.stdout).toMatch(remark);
-  expect(await heldAgainstLedger(db, sandbox, "USDT-FUTURES", syncedAt)).toMatchObject(exactly);
-  const second = await run("sync", "--product", "USDT-FUTURES");
-  expect(second.code).toBe(1);
-  expect(second.stdout).toMatch(remark);
-  expect((await run("status")).stdout).toMatch(
-    /^warning +main\/USDT-FUTURES rejected 8 rows +bill-sync breaks list$/m,
-  );
-  await db.execute(sql`update rejected_bills set resolved_at = clock_timestamp()`);
-  // Without these rows' bills the ledger does not add up, which a check says.
-  const last = await run("sync", "--product", "USDT-FUTURES", "--no-reconcile");
-  expect(last.code).toBe(0);
 });
 
 describe("a reader that goes away", () => {

@@ -124,33 +124,6 @@ describe("time that was not read", () => {
     expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
   });
 
-  test("that a sync has yet to read is refused for now", async () => {
-    await given([window(10, 40), window(50, 99)]);
-    const refused = await ask("refuse", spanOf(45, 60));
-    expect([refused.status, refused.body.code]).toEqual([503, "40725"]);
-    expect(refused.headers["retry-after"]).toBe("60");
-    expect(refused.body.msg).toContain("is not read yet");
-    expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
-  });
-
-  test("of a ledger of which nothing was read is no empty page", async () => {
-    await given([]);
-    expect((await ask("refuse", {})).body.code).toBe("40725");
-    expect((await ask("trim", {})).status).toBe(503);
-    await given([{ ...window(10, 99, "open"), cursor: "10400" }]);
-    expect((await ask("refuse", {})).status).toBe(503);
-  });
-
-  test("is missed where no sync came for long, and not while the newest settles", async () => {
-    await given([window(10, 98)]);
-    expect((await ask("refuse", {})).status).toBe(200);
-    await given([window(10, 96)]);
-    const stale = await ask("refuse", {});
-    expect([stale.status, stale.body.code]).toEqual([503, "40725"]);
-    expect(stale.body.msg).toContain("no sync has run for long");
-    expect((await ask("refuse", spanOf(90, 95))).status).toBe(200);
-  });
-
   test("under the first pages of a sync that is at work is refused, and what lies apart is not", async () => {
     const cursor = ledger.find(({ cTime }) => cTime >= at(98.5))?.billId ?? "";
     await given([window(10, 97), { ...window(97, 100, "open"), cursor }]);
@@ -173,45 +146,6 @@ describe("time that was not read", () => {
       idLessThan = idsOf(answer.body.data).at(-1);
     }
     expect.unreachable("the walk leapt over lost time");
-  });
-
-  test("of a ledger that ended is refused for good, and so is what came after a retired one's", async () => {
-    for (const [field, msgs] of [
-      ["retired_at", ["no sync will", "no sync will"]],
-      ["closed_at", ["no sync will", "success"]],
-    ] as const) {
-      await given([window(10, 40), window(50, 99)]);
-      await tables.db.execute(
-        sql`update streams set ${sql.identifier(field)} = ${isoTime(at(99))}`,
-      );
-      const [inGap, newest] = [await ask("refuse", spanOf(45, 60)), await ask("refuse", {})];
-      for (const [index, { body, status }] of [inGap, newest].entries()) {
-        expect(body.msg).toContain(msgs[index]);
-        expect(status).toBe(msgs[index] === "success" ? 200 : 400);
-      }
-      expect((await ask("refuse", spanOf(60, 98))).status).toBe(200);
-    }
-  });
-
-  test("of a row that broke the contract is refused until it is resolved", async () => {
-    await given([window(10, 99)]);
-    const received = JSON.stringify({ billId: "x1", cTime: String(at(30)), amount: "many" });
-    await tables.db.execute(sql`
-      insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
-      )
-      values (
-        ${account}, ${stream.productType}, 'd', ${received}, 'amount', 'is no number',
-        gen_random_uuid(), clock_timestamp()
-      )`);
-    const refused = await ask("refuse", spanOf(29, 31));
-    expect([refused.status, refused.body.msg]).toEqual([
-      503,
-      expect.stringContaining("breaks accept"),
-    ]);
-    expect((await ask("refuse", spanOf(31, 33))).status).toBe(200);
-    await tables.db.execute(sql`update rejected_bills set resolved_at = clock_timestamp()`);
-    expect((await ask("refuse", spanOf(29, 31))).status).toBe(200);
   });
 });
 

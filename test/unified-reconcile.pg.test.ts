@@ -8,6 +8,7 @@ import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
+import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverStream } from "./support/small-ledger.ts";
 import {
@@ -336,3 +337,56 @@ test("what does not follow behind the end of a closed stream is told, beside tim
   );
   expect(rows).toEqual([{ is_settled: true }]);
 });
+
+test("no day is complete while one of its categories was never read", async () => {
+  const complete = async () =>
+    (
+      await db.execute<{ days: number }>(sql`
+        select count(*)::int as days
+        from analytics.daily_rollforward
+        where account = 'complete'
+          and is_complete`)
+    ).rows[0]?.days;
+  await storeUnified(db, "complete", unifiedLedger(seededRandom("complete")));
+  expect(await complete()).toBeGreaterThan(8);
+  await db.execute(sql`
+    update streams
+    set covered = '{}'
+    where account = 'complete'
+      and product_type = 'UTA-MARGIN'`);
+  expect(await complete()).toBe(0);
+});
+
+test.each([
+  ["contains", false, ["profit -2", "fee -0.3", "funding 1.5"]],
+  ["does not contain", true, ["profit -2.3", "fee -0.3", "funding 1.5"]],
+] as const)(
+  "a contract's result has no fee in it where the amount %s it",
+  async (_, countsFee, expected) => {
+    const [account, productType] = [`fee beside ${countsFee}`, "UTA-USDT-FUTURES"] as const;
+    const trade = { symbol: "BTCUSDT", businessType: "CLOSE_LONG", coin: "USDT", balance: null };
+    const funding = { ...trade, businessType: "CONTRACT_MAIN_SETTLE_FEE_USER_IN" };
+    const bills = [
+      aBill({ ...trade, billId: "1", amount: "-2.3", fee: "-0.3" }),
+      aBill({ ...funding, billId: "2", amount: "1.5", fee: "0" }),
+    ];
+    await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
+    // As reconcile learns it from the balances.
+    await db.execute(sql`
+      insert into wallet_rules (
+        account, product_type, category, business_type, counts_amount, counts_fee, counts_coupon, is_testable,
+        tested, fitting
+      )
+      values (${account}, ${productType}, 'trade', 'CLOSE_LONG', true, ${countsFee}, false, true, 9, 9)`);
+    const { rows } = await db.execute<{ told: string }>(sql`
+      select 'profit ' || net as told from analytics.realised_pnl_by_symbol_day
+      where account = ${account}
+      union all
+      select 'fee ' || net from analytics.fees_by_symbol_day where account = ${account}
+      union all
+      select 'funding ' || net from analytics.funding_by_symbol_day where account = ${account}`);
+    expect(rows.map(({ told }) => told.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""))).toEqual(
+      expected,
+    );
+  },
+);
