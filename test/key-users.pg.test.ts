@@ -150,12 +150,13 @@ const [old, reach, yesterday] = [200, 90, 1].map((days) => now - days * dayMs) a
 ];
 
 test.each([
-  ["that nobody is told of", [undefined, undefined], [old, reach + hourMs]],
-  ["of the same user", ["1", "1"], [old, yesterday]],
-  ["of another user", ["1", "2"], [null, null]],
+  ["that nobody is told of", [undefined, undefined], 1, [old, reach + hourMs]],
+  ["that nobody is told of, where no bill is stored,", [undefined, undefined], 0, [null, null]],
+  ["of the same user", ["1", "1"], 1, [old, yesterday]],
+  ["of another user", ["1", "2"], 1, [null, null]],
 ] as const)(
   "a key %s that is vouched for leaves as much covered as it may",
-  async (_, users, [from, to]) => {
+  async (_, users, bills, [from, to]) => {
     await using at = await house();
     for (const [index, userId] of users.entries()) {
       const named = { account: "main", key: new Secret(`key ${index}`) };
@@ -167,8 +168,8 @@ test.each([
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
-        insert into streams (account, product_type, settled_to, covered)
-        values ('main', ${productType}, now(), ${covered}::tstzmultirange)`);
+        insert into streams (account, product_type, settled_to, covered, bills)
+        values ('main', ${productType}, now(), ${covered}::tstzmultirange, ${bills})`);
     }
     const { rows } = await at.db.execute<{ from: string; to: string }>(sql`
       select ${msOf(sql`lower(covered)`)} as from, ${msOf(sql`upper(covered)`)} as to
