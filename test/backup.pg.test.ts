@@ -124,17 +124,6 @@ describe("a backup", () => {
     expect(await readFile(path)).toEqual(before);
   });
 
-  test("leaves nothing where there is nothing to back up", async () => {
-    await using database = await emptyDatabase();
-    const nothing = join(folder, "nothing.gz");
-    const end = await runCli(["db", "backup", nothing], { env: { DATABASE_URL: database.url } });
-    expect(end).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^there is nothing to back up/),
-    });
-    expect((await readdir(folder)).filter((name) => name.includes("nothing"))).toEqual([]);
-  });
-
   test("holds one moment, whatever is committed while it is taken", async () => {
     await using database = openDatabase(full.url);
     await using own = await emptyDatabase();

@@ -125,15 +125,6 @@ test("a page that fails in a group fails alone, and the others are stored once",
   expect(ids).toEqual([0, 1, 2, 3, 6, 7, 8, 9].map((index) => bills(20)[index]?.billId));
 });
 
-test("a page whose bill Postgres refuses fails alone", async () => {
-  const held = await planned();
-  const bad = bills(2, { amount: "NaN" });
-  const results = await commitAsGroup(held, onePageAWindow(held, [{}, { bills: bad }]));
-  expect(countsOf(results)).toEqual([twoNew, "failed", twoNew, twoNew, twoNew]);
-  expect(results[1]).toMatchObject({ reason: expect.any(DatabaseError) });
-  expect(await timesOf(tables.db, held.stream)).toEqual(moved.with(2, "20-30 open"));
-});
-
 type Query = (config: { readonly text: string }, values: unknown[]) => Promise<unknown>;
 
 /** The database, with this way of sending statements. */
@@ -252,18 +243,6 @@ test("a bill that two pages of a group hold is stored once, and the later conten
     { ...one, restated: 1 },
   ]);
   expect(await readStoredBills(tables.db, held.stream)).toMatchObject([{ amount: bill.amount }]);
-});
-
-test("the same id in two product types is two bills, in one group too", async () => {
-  const held = await planned();
-  const other = { ...held.stream, productType: "COIN-FUTURES" } as const;
-  await plan({ ...held, stream: other }, [windowOf(1)]);
-  const results = await commitAsGroup(held, [
-    aPage(held.stream, windowOf(1), { cursor: "c1" }, { bills: bills(2) }),
-    aPage(other, windowOf(1), { cursor: "c1" }, { bills: bills(2) }),
-  ]);
-  expect(countsOf(results)).toEqual([twoNew, twoNew]);
-  expect(await readStoredBills(tables.db, other)).toHaveLength(2);
 });
 
 test("bills beside, between and among those of a page are told apart from new ones", async () => {

@@ -14,10 +14,10 @@ import {
   openDatabase,
   type Transaction,
 } from "../src/db/connect.ts";
-import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
+import { withDatabaseErrors } from "../src/db/database-errors.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { openCommandDatabase } from "../src/db/open.ts";
-import { DatabaseError, LeaseLostError } from "../src/errors.ts";
+import { DatabaseError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { readDatabaseConfig } from "../src/roster/config.ts";
@@ -452,28 +452,4 @@ describe("a pool", () => {
     });
     await expect(work).rejects.toThrow("defect: the commit ended in ROLLBACK");
   });
-
-  test("limits a transaction's statements, and how long it may stand still, at the server", async () => {
-    const { rows } = await inTransaction(tables.db, (tx) =>
-      tx.execute(sql`
-        select
-          current_setting('statement_timeout') as statement,
-          current_setting('idle_in_transaction_session_timeout') as idle,
-          current_setting('transaction_isolation') as isolation`),
-    );
-    expect(rows).toEqual([{ statement: "2min", idle: "15s", isolation: "read committed" }]);
-    const after = await tables.db.execute("show idle_in_transaction_session_timeout");
-    expect(after.rows).toEqual([{ idle_in_transaction_session_timeout: "0" }]);
-  });
-});
-
-describe("an error that is not the database's", () => {
-  const eperm = Object.assign(new Error("EPERM: not permitted"), { code: "EPERM" });
-
-  test.each([new TypeError("x is not a function"), eperm, new LeaseLostError("lost"), "text"])(
-    "comes out as it is: %s",
-    (error) => {
-      expect(explained(error)).toBe(error);
-    },
-  );
 });

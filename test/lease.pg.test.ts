@@ -8,7 +8,7 @@ import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { checkLease, pauseHolder } from "../src/db/lease/lease.ts";
 import { readLeasedNames } from "../src/db/lease/leased-accounts.ts";
 import { Leases, type LeasesOptions, type TakeOptions } from "../src/db/lease/leases.ts";
-import { AccountHeldError, LeaseLostError, StoppedError } from "../src/errors.ts";
+import { AccountHeldError, LeaseLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { aBill } from "./support/bills.ts";
@@ -126,17 +126,6 @@ describe("an account whose holder is alive", () => {
     expect(waits).toEqual([]);
   });
 
-  test("is had where it is given back while another waits for it", async () => {
-    const account = randomUUID();
-    const first = await hold(account, { timing: unrenewed });
-    const noticed = Promise.withResolvers<void>();
-    const waiting = hold(account, { onWait: () => noticed.resolve() });
-    await noticed.promise;
-    await first[Symbol.asyncDispose]();
-    await using second = await waiting;
-    expect(second.epoch).toBe(2);
-  });
-
   test("is given back for good by a holder whose renewal is still on its way", async () => {
     const account = randomUUID();
     const underWay = Promise.withResolvers<void>();
@@ -185,17 +174,6 @@ describe("an account whose holder is dead", () => {
     await using lease = await hold(account);
     expect(lease.epoch).toBe(42);
     expect((await leaseOf(account)).left_ms).toBeLessThanOrEqual(quick.leaseMs);
-  });
-
-  test("is waited for no longer than until the run is stopped", async () => {
-    const account = randomUUID();
-    await using _ = await hold(account, { timing: unrenewed });
-    const stop = new AbortController();
-    const waiting = hold(account, {
-      signal: stop.signal,
-      onWait: () => stop.abort(new StoppedError("stopped on request")),
-    });
-    await expect(waiting).rejects.toThrow(StoppedError);
   });
 });
 
@@ -314,15 +292,6 @@ describe("a server whose clock is set while a holder works", () => {
       await write(second);
     },
   );
-
-  test("by -2 h: it goes on where it renews before another process comes", async () => {
-    const account = randomUUID();
-    await using lease = await hold(account);
-    await setClockBy(account, -7_200);
-    await until(async () => (await leaseOf(account)).left_ms <= quick.leaseMs);
-    await expect(hold(account)).rejects.toThrow(AccountHeldError);
-    lease.assertHeld();
-  });
 });
 
 test("who makes anew what is derived from bills waits for a page, holds up the next, and keeps nobody from renewing", async () => {
@@ -352,23 +321,6 @@ test("who makes anew what is derived from bills waits for a page, holds up the n
   await page.promise;
   await (await (await writing).rebuild).next;
   expect(order).toEqual(["page", "rebuild", "still rebuild", "next page"]);
-  lease.assertHeld();
-});
-
-test("a run that is refused keeps nobody from renewing", async () => {
-  const account = randomUUID();
-  await using lease = await hold(account);
-  const writing = Promise.withResolvers<void>();
-  const page = inTransaction(tables.db, async (tx) => {
-    await checkLease(tx, lease);
-    await writing.promise;
-  });
-  const refused = Array.from({ length: 8 }, () => hold(account));
-  for (const outcome of await Promise.allSettled(refused)) {
-    expect(outcome).toMatchObject({ status: "rejected", reason: expect.any(AccountHeldError) });
-  }
-  writing.resolve();
-  await page;
   lease.assertHeld();
 });
 

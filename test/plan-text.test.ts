@@ -47,16 +47,6 @@ test("the plan names each product type's windows, and the least that they cost",
   ]);
 });
 
-test("requests for anything else are counted with those for bills", () => {
-  expect(planCost([plan("main", "USDT-FUTURES", 1)], 6)).toEqual({
-    ...{ windows: 1, requestsMin: 9, durationMs: 300 },
-  });
-  // 13 requests for a unified account's bills, at 20 a second.
-  const plans = [plan("main", "UTA-SPOT", 3), plan("main", "UTA-OTHER", 3)];
-  expect(planCost(plans)).toEqual({ windows: 6, requestsMin: 13, durationMs: 650 });
-  expect(linesOf([], 1)).toEqual(["0 windows, 1 request at least, 0.0 s at the exchange's limits"]);
-});
-
 test("accounts are synced side by side: the longest decides the time, all of them the requests", () => {
   const plans = [
     plan("main", "USDT-FUTURES", 13),
@@ -65,12 +55,6 @@ test("accounts are synced side by side: the longest decides the time, all of the
   ];
   expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 56, durationMs: 5_300 });
   expect(linesOf(plans)[1]).toMatch(/^main\/USDT-FUTURES /);
-});
-
-test("many accounts are slowed by the limit that their address has over all of them", () => {
-  const plans = Array.from({ length: 20 }, (_, index) => plan(`desk-${index}`, "USDT-FUTURES", 17));
-  // 35 requests of each account take 3.5 s alone; 700 together go out at 90 a second.
-  expect(planCost(plans)).toEqual({ windows: 340, requestsMin: 700, durationMs: 70_000 / 9 });
 });
 
 test("of an account that is known to be unified no classic product type is planned, and why is said", () => {

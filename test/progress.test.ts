@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classicProductTypes, type ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { CursorError, ExchangeError, StoppedError } from "../src/errors.ts";
+import { CursorError, type ExchangeError, StoppedError } from "../src/errors.ts";
 import { openLiveLines, openProgress, progressLines } from "../src/output/progress.ts";
 import type { StreamProgress } from "../src/output/run-progress.ts";
 import type { BillsProgress } from "../src/sync/stream-run.ts";
@@ -75,23 +75,6 @@ test("a run shows bars, counts, rates and time left on 80 columns, and leaves th
     "the summary",
     "a late word",
   ]);
-});
-
-test("a window that was divided counts what was walked of it once", () => {
-  const { tell, stop, screen } = display();
-  const part = (from: number, to: number, walkedMs: number) =>
-    ({
-      ...page(0, walkedMs),
-      window: { from: epochMs(from * weekMs), to: epochMs(to * weekMs) },
-    }) as Event;
-  const [window, kept] = [part(0, 1, 0), part(0.5, 1, 0)].map((event) =>
-    event.event === "page" ? event.window : undefined,
-  );
-  tell("USDT-FUTURES", planned(1), page(0, weekMs / 4));
-  tell("USDT-FUTURES", { event: "divided", window, kept } as Event);
-  tell("USDT-FUTURES", part(0, 0.5, weekMs / 8), part(0.5, 1, weekMs / 2));
-  stop();
-  expect(screen.lines[1]).toContain(" 62%");
 });
 
 test("the rate is that of the last five seconds: a run that stands still shows 0.0", () => {
@@ -169,8 +152,6 @@ test("no line is wider than the terminal and no frame higher, whatever there is 
 });
 
 describe("what is said", () => {
-  const malformed = new ExchangeError("malformed", "the answer is not the exchange's");
-
   test("stands above the bars, from before the first bar to after the last frame", () => {
     const { tell, notice, stop, screen } = display();
     notice("starting Postgres");
@@ -185,16 +166,6 @@ describe("what is said", () => {
       expect.stringContaining("done"),
       expect.stringMatching(/^main\/USDT-FUTURES .*failed$/),
       "",
-    ]);
-  });
-
-  test("of a failure is said once, however often it is tried again", () => {
-    const { tell, screen } = display();
-    tell("USDT-FUTURES", planned(1), request(malformed), request(malformed), failed(malformed));
-    tell("COIN-FUTURES", planned(1), request(malformed));
-    expect(screen.lines).toEqual([
-      "main/USDT-FUTURES: the answer is not the exchange's",
-      "main/COIN-FUTURES: the answer is not the exchange's",
     ]);
   });
 
@@ -226,16 +197,5 @@ describe("frames that are drawn over one another", () => {
       return message.match(/.{1,80}/g)?.map((line) => line.trimEnd()) ?? [];
     });
     expect(screen.lines).toEqual([...said, ...frame(1)]);
-  });
-
-  test("leave the last one where lines went, were added, or the terminal was made narrower", () => {
-    const screen = new Screen();
-    const live = openLiveLines(screen);
-    for (const share of shares) live.show(frame(share).slice(0, 1 + share * 7));
-    live.show(frame(0.5).slice(0, 3));
-    expect(screen.lines).toEqual(frame(0.5).slice(0, 3));
-    screen.narrow(50);
-    live.show(frame(0.6, { columns: 50, rows: 24 }));
-    expect(screen.lines).toEqual(frame(0.6, { columns: 50, rows: 24 }));
   });
 });

@@ -103,10 +103,6 @@ describe("the delay before another attempt", () => {
     expect(attemptsBound).toBeGreaterThan(kinds.reduce((sum, [, most]) => sum + most - 1, 0));
   });
 
-  test("is none after a ban that does not tell its end", () => {
-    expect(retryDelayMs(failure("banned"), 1, () => 0.5)).toBe("stop");
-  });
-
   test("is none after the clock was set", () => {
     expect(retryDelayMs(failure("clock"), 1, () => 0.9)).toBe(0);
     expect(retryDelayMs(failure("clock", 5_000), 2, () => 0.9)).toBe(0);

@@ -222,18 +222,6 @@ describe("a rejected row", () => {
       ['"y"', "is not a number"],
     ]);
   });
-
-  test("is not counted any more once it is resolved", async () => {
-    await planned([0, 10]);
-    const page = { rejected: [rejected("x"), rejected("y")] };
-    await commit(0, 10, { cursor: "c1" }, page);
-    await tables.db.execute(sql`
-      update rejected_bills set resolved_at = clock_timestamp()
-      where account = ${stream.account} and received = '"x"'`);
-    const counts = await commit(0, 10, { cursor: "c2" }, { after: "c1", ...page });
-    expect(counts.rejected).toBe(1);
-    expect(await storedRejected()).toHaveLength(2);
-  });
 });
 
 describe("a plan", () => {
@@ -259,20 +247,6 @@ describe("a plan", () => {
       "15-20 open",
       "20-30 covered",
     ]);
-  });
-
-  test("leaves the other streams of the account alone", async () => {
-    const { store } = await planned([0, 10]);
-    const other = { ...stream, productType: "COIN-FUTURES" } as const;
-    await store.recordPlan({
-      stream: other,
-      plannedAt: origin,
-      walks: [{ window: minutes(0, 5) }],
-      lost: [],
-    });
-    await store.recordPlan({ stream: other, plannedAt: origin, walks: [], lost: [] });
-    expect(await rows()).toEqual(["0-10 open"]);
-    expect(await timesOf(tables.db, other)).toEqual([]);
   });
 });
 
@@ -302,15 +276,6 @@ describe("the time that is known", () => {
       recovered: [],
       open: [{ window: minutes(30, 40) }],
     });
-  });
-
-  test("is that of one account and one product type", async () => {
-    await planned([0, 10]);
-    await finish(0, 10);
-    const nothing = { coverage: [], lost: [], recovered: [], open: [] };
-    const other = { ...stream, productType: "COIN-FUTURES" } as const;
-    expect(await held.store.knownTime(other)).toEqual(nothing);
-    expect(await held.store.knownTime({ ...stream, account: "other" })).toEqual(nothing);
   });
 });
 

@@ -52,10 +52,6 @@ describe("a page of bills", () => {
     expect(await store(stream, page as Bill[])).toEqual({ new: 1, unchanged: 1, restated: 1 });
   });
 
-  test("may be empty", async () => {
-    expect(await store(aStream(), [])).toEqual({ new: 0, unchanged: 0, restated: 0 });
-  });
-
   test("may hold a thousand bills", async () => {
     const stream = aStream();
     expect(await store(stream, bills(1_000))).toMatchObject({ new: 1_000 });
