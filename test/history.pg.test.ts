@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
+import { accountBills } from "../src/contract/account-bills.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
-import { dayMs, epochMs, historyMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, hourMs, isoTime, secondMs } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import type { ScheduledFault } from "./faults/kinds.ts";
@@ -270,6 +271,26 @@ describe("answers that lack records", () => {
     await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
     expect(report.history?.[0]?.requests).toBeLessThan(400);
   });
+});
+
+test("no time is left between bills and records where the exchange refuses the oldest of its 90 days", async () => {
+  await using run = historyOf({
+    historyFrom: epochMs(simulationStart - 100 * dayMs),
+    days: 101,
+    wrapAnswer: (answer) => async (request) => {
+      const given = await answer(request);
+      const oldest = run.time.now() - historyMs + 10 * secondMs;
+      if (
+        request.path !== accountBills.path ||
+        Number(request.query["startTime"] ?? oldest) >= oldest
+      )
+        return given;
+      return { ...given, status: 400, body: '{"code":"40705","msg":"90 days"}' };
+    },
+  });
+  await run.sync();
+  const times = await timesOf(run.name);
+  expect(times?.recovered.split(",")[1]).toBe(`${times?.covered.slice(2).split(",")[0]})}`);
 });
 
 test("lost time is recovered, and lost no more", async () => {

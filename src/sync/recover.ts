@@ -160,7 +160,7 @@ class LedgerHistory {
     const { lost, recovered = [] } = known;
     const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
     const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
-    const older = isAtEnd ? [] : interval(least, historyStart(known, horizonAt(now)));
+    const older = isAtEnd ? [] : interval(least, historyStart(known, now));
     const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
     return subtract(union([...older, ...behind]), recovered).toReversed();
   }
