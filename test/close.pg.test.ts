@@ -9,6 +9,7 @@ import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
+import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills, streamOf } from "./support/export.ts";
@@ -262,6 +263,15 @@ test("amounts are in cents and thousands, and zero lines hidden; all digits on r
   expect(text).toMatch(/^unclassified /m);
   const before = text.indexOf("\nunclassified");
   expect(before).toBeLessThan(text.indexOf("\nnet result"));
+});
+
+test("a month of a fund prints on two A4 pages", async () => {
+  await using browser = await openBrowser();
+  const page = await browser.newPage();
+  await page.setContent(await run("report", "--month", "2026-02", ...inEuros, "--format", "html"));
+  const pdf = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
+  expect(pdf).toMatch(/\/MediaBox \[0 0 59[45](\.\d+)? 84[12]/);
+  expect((pdf.match(/\/Type \/Page\b/g) ?? []).length).toBeLessThanOrEqual(2);
 });
 
 test("the exchange's own balances stand beside opening and closing", async () => {

@@ -1,4 +1,4 @@
-import { type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
+import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
 import { movements } from "../export/movements.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { formatCount } from "../output/format.ts";
@@ -21,7 +21,9 @@ export const money = (
 ): Money | undefined =>
   decimal && {
     exact: decimalText(decimal),
-    shown: digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
+    shown: isZero(decimal)
+      ? "0"
+      : digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
   };
 
 // A currency has cents, as dollars have.
@@ -111,51 +113,57 @@ export const lineColumns: Columns<LineRow> = {
   value: { kind: "amount", of: ({ value }) => value && decimalText(value) },
 };
 
-/** For people: a column a coin, a row a line; those that are zero everywhere are left out. */
-export function rollforwardTable(
+// An A4 page has room for so many columns of figures.
+const coinsMax = 7;
+
+/**
+ * For people: a column a coin, and with prices one of what all are worth; a row a line. Lines that are zero everywhere are
+ * left out.
+ */
+export function rollforwardTables(
   coins: readonly CoinFigures[],
   { allDigits, prices }: ReportOptions,
-): Table {
+): readonly Table[] {
   const all = coins.map((figures) => ({ coin: figures.coin, lines: linesOf(figures) }));
-  const places = linesOf(coins[0] ?? nothing).map((line, place) => ({ ...line, place }));
-  type Row = (typeof places)[number];
-  const isKept = ({ line, place }: Row) =>
+  const rows = (all[0]?.lines ?? []).map(({ line, title }, place) => {
+    const own = all.map(({ lines }) => lines[place]);
+    const values = own.map((one) => one?.value);
+    return {
+      ...{ line, title, own },
+      value: values.reduce((sum, value) => sum && value && add(sum, value), zero),
+    };
+  });
+  type Row = (typeof rows)[number];
+  const isKept = ({ line, own }: Row) =>
     ["opening", "result", "closing"].includes(line) ||
-    all.some(({ lines }) =>
-      [lines[place]?.amount, lines[place]?.value].some((sum) => sum && !isZero(sum)),
-    );
-  const columns: Columns<Row> = {
-    movement: { kind: "text", title: "rollforward", of: ({ title }) => title },
-    ...Object.fromEntries(
-      all.flatMap(({ coin, lines }) => [
-        [
+    own.some((one) => [one?.amount, one?.value].some((sum) => sum && !isZero(sum)));
+  return Array.from({ length: Math.ceil(all.length / coinsMax) }, (_, chunk) => {
+    const first = chunk * coinsMax;
+    const shown = all.slice(first, first + coinsMax);
+    const isLast = first + coinsMax >= all.length;
+    const columns: Columns<Row> = {
+      line: { kind: "text", title: "rollforward", of: ({ title }) => title },
+      ...Object.fromEntries(
+        shown.map(({ coin }, place) => [
           `coin ${coin}`,
           {
             ...{ kind: "money" as const, title: coin },
-            of: ({ place }: Row) => money(lines[place]?.amount, coin, allDigits),
+            of: ({ own }: Row) => money(own[first + place]?.amount, coin, allDigits),
           },
-        ],
-        ...(prices === undefined || coin === prices.currency
-          ? []
-          : [
-              [
-                `value ${coin}`,
-                {
-                  ...{ kind: "money" as const, title: `${coin} in ${prices.currency}` },
-                  of: ({ place }: Row) => inCents(lines[place]?.value, allDigits),
-                },
-              ] as const,
-            ]),
-      ]),
-    ),
-  };
-  return table("", columns, coins.length === 0 ? [] : places.filter(isKept));
+        ]),
+      ),
+      ...(prices !== undefined && isLast
+        ? {
+            value: {
+              ...{ kind: "money" as const, title: `all in ${prices.currency}` },
+              of: ({ value }: Row) => inCents(value, allDigits),
+            },
+          }
+        : {}),
+    };
+    return table("", columns, rows.filter(isKept));
+  });
 }
-
-const nothing: CoinFigures = {
-  ...{ coin: "", bills: 0, opening: null, closing: null },
-  ...{ moved: new Map(), contracts: new Map() },
-};
 
 type ConfirmedRow = Confirmation & { readonly byBills: Decimal | undefined };
 
@@ -182,7 +190,7 @@ export const confirmedColumns = ({ allDigits }: ReportOptions): Columns<Confirme
 });
 
 // A page has room for so many; JSON has all.
-const contractsMax = 12;
+const contractsMax = 10;
 
 type Contract = Pick<CoinFigures, "bills" | "moved"> & {
   readonly symbol: string;

@@ -14,7 +14,7 @@ import {
   lineColumns,
   lineRows,
   nameOf,
-  rollforwardTable,
+  rollforwardTables,
 } from "./figure-tables.ts";
 import type {
   LedgerMonth,
@@ -66,7 +66,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       ...(ledger.figures.some(isShown)
         ? []
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
-      rollforwardTable(ledger.figures.filter(isShown), report),
+      ...rollforwardTables(ledger.figures.filter(isShown), report),
       forPrograms(table("rollforward", lineColumns, lineRows([ledger], report))),
       table("confirmed", confirmedColumns(report), confirmedRows(ledger)),
       contractsTable(ledger, report),

@@ -80,9 +80,12 @@ export function headOf(report: MonthReport): Section {
 export function summaryTable(report: MonthReport): Table {
   const { allDigits, prices } = report;
   const rows = ofAll(report, ({ figures }) => figures.filter(isShown));
-  type Row = { readonly name: string; readonly coin: string } & Readonly<
-    Record<"opening" | "result" | "transfers" | "other" | "closing", Sum | null>
-  > & { readonly told?: Confirmation | undefined };
+  type Amount = "opening" | "result" | "transfers" | "other" | "closing";
+  type Row = Partial<Record<Amount, Sum | null>> & {
+    readonly name: string;
+    readonly coin?: string;
+    readonly told?: Confirmation | undefined;
+  };
   const others = movements.flatMap(([name]) =>
     isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
   );
@@ -98,13 +101,13 @@ export function summaryTable(report: MonthReport): Table {
       ),
     }),
   );
-  const amountOf = (name: keyof Row & ("opening" | "result" | "transfers" | "other" | "closing")) =>
+  const amountOf = (name: Amount) =>
     ({
       kind: "money",
-      of: (row: Row) =>
-        row.coin === "" ? undefined : money(row[name]?.amount, row.coin, allDigits),
+      of: ({ coin, [name]: sum }: Row) =>
+        coin === undefined ? undefined : money(sum?.amount, coin, allDigits),
     }) as const;
-  const worthOf = (name: "opening" | "result" | "closing") =>
+  const worthOf = (name: Amount) =>
     ({
       kind: "money",
       title: `${name}, ${prices?.currency}`,
@@ -112,7 +115,7 @@ export function summaryTable(report: MonthReport): Table {
     }) as const;
   const columns: Columns<Row> = {
     ledger: { kind: "text", of: ({ name }) => name },
-    coin: { kind: "text", of: ({ coin }) => coin || undefined },
+    coin: { kind: "text", of: ({ coin }) => coin },
     opening: amountOf("opening"),
     result: amountOf("result"),
     transfers: amountOf("transfers"),
@@ -121,34 +124,28 @@ export function summaryTable(report: MonthReport): Table {
     confirmed: {
       kind: "text",
       title: "confirmed by the exchange",
-      of: ({ told, coin }) => (coin === "" ? undefined : confirmedText(told)),
+      of: ({ told, coin }) => coin && confirmedText(told),
     },
     ...(prices === undefined
       ? {}
       : {
-          openingValue: worthOf("opening"),
           resultValue: worthOf("result"),
           closingValue: worthOf("closing"),
         }),
   };
   const real = summary.filter((_, place) => rows[place]?.ledger.wallet.isDemo === false);
-  const total = (name: "opening" | "result" | "closing"): Sum | null =>
-    real
-      .map((row) => row[name])
-      .reduce((sum, one) => sum && one && plus(sum, one), {
-        amount: zero,
-        value: zero,
-      });
+  const total = (name: Amount): Sum | null =>
+    real.reduce((sum: Sum | null, { [name]: one }) => (sum && one ? plus(sum, one) : null), {
+      amount: zero,
+      value: zero,
+    });
   return table(
     "summary",
     columns,
     summary,
     prices === undefined || real.length === 0
       ? undefined
-      : {
-          ...{ name: "all", coin: "", transfers: null, other: null },
-          ...{ opening: total("opening"), result: total("result"), closing: total("closing") },
-        },
+      : { name: "all", result: total("result"), closing: total("closing") },
   );
 }
 
