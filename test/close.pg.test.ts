@@ -13,7 +13,7 @@ import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills, streamOf } from "./support/export.ts";
-import { exactUnits } from "./support/journal.ts";
+import { exactUnits, hledgerPrints, refusalOf } from "./support/journal.ts";
 import { storeTime } from "./support/stored-time.ts";
 
 // A close with prices, in any zone, against integers over its exported CSV.
@@ -235,6 +235,44 @@ describe.each([
         ),
       );
     }
+  });
+
+  test.each(["hledger", "beancount"] as const)("is what %s makes of the journal", async (tool) => {
+    const journal = await run("export", ...when, ...inEuros, "--format", tool);
+    expect(refusalOf(tool, journal)).toBe("");
+    const { ledgers: closed, from } = await reported();
+    const lines: readonly Line[] = closed.flatMap(
+      ({ rollforward }: { rollforward: Line[] }) => rollforward,
+    );
+    const amounts = (name: string) =>
+      lines.filter(({ line }) => line === name).map(({ coin, amount }) => [coin, exact(amount)]);
+    // It opens at the start, with all that the close opens with.
+    const first = new Intl.DateTimeFormat("en-CA", { timeZone: zone }).format(new Date(from));
+    const openings = journal.split(/\n\n/).filter((part) => part.includes("held at the start"));
+    expect(openings.every((part) => part.includes(first))).toBe(true);
+    expect(
+      openings.map((part) => {
+        const [, amount = "", coin = ""] = /Assets\S+ {2}(\S+) (\w+)/.exec(part) ?? [];
+        return [coin, exact(amount)];
+      }),
+    ).toEqual(expect.arrayContaining(amounts("opening")));
+    expect(openings).toHaveLength(2);
+    if (tool === "beancount") return;
+    const value = hledgerPrints({ "the.journal": journal }, [
+      ...["-f", "the.journal", "balance", "^Income", "^Expenses", "--value=then,EUR", "--depth=1"],
+      ...["-c", "1.000000000000000 EUR", "--format=%(total)", "--invert", "-O", "csv"],
+    ]);
+    const total = /^"?total"?,"?(-?[\d.]+) EUR/m.exec(value ?? "")?.[1];
+    const result = lines
+      .filter(({ line }) => line === "result")
+      .reduce((sum, line) => sum + inUnits(line.value), 0n);
+    if (value !== undefined) expect(isNear(inUnits(total), result)).toBe(true);
+    const shown = hledgerPrints({ "the.journal": journal }, [
+      "-f",
+      "the.journal",
+      "incomestatement",
+    ]);
+    if (shown !== undefined) expect(shown).toMatch(/Income:.*:Unclassified/);
   });
 
   test("adds its coins up in the currency, and its CSV has the same lines", async () => {

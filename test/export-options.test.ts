@@ -112,7 +112,7 @@ test.each([
   [{ changedSince: "yesterday" }, '--changed-since "yesterday" is not a time'],
   [{ format: "hledger", changedSince: "2026-01-01" }, "a journal needs every bill of its time"],
   [{ continue: true, from: "2026-01-01" }, "--continue is for journals only"],
-  [{ format: "hledger", continue: true }, "--continue needs --from or --month"],
+  [{ format: "hledger", continue: true }, "--continue needs --from, --month or --year"],
   [{ format: "hledger", continue: true, from: "2026-01-01T01:00Z" }, "at midnight"],
   [
     { format: "beancount", continue: "2026-02-01", month: "2026-02" },

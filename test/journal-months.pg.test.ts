@@ -1,4 +1,7 @@
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
@@ -6,6 +9,7 @@ import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
+import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exportedByCommand, storeBills, streamOf } from "./support/export.ts";
 import { exactUnits, hledgerPrints, refusalOf, verifiedSums } from "./support/journal.ts";
@@ -72,6 +76,7 @@ for (const productType of ["USDT-FUTURES", "COIN-FUTURES"]) {
   await storeTime(db, { account: "main", productType }, { covered: [span] });
 }
 await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+await db.execute(sql`analyze`);
 
 const months = Array.from(
   { length: 12 },
@@ -139,20 +144,18 @@ test("--continue without a time continues files that began with the first bill",
 
 test("the page's price file and commands value a journal in euros", async () => {
   const page = readFileSync(new URL("../docs/accounting.md", import.meta.url), "utf8");
-  const [, prices = ""] = /```journal\n([^`]*)```/.exec(page) ?? [];
-  const commands = [...page.matchAll(/^hledger (-f prices\.journal .*)$/gm)].map(([, words = ""]) =>
-    words.split(" "),
+  const [, text = ""] = page.match(/```csv\n(date,coin[^`]*2026-02-28[^`]*)```/) ?? [];
+  const commands = [...page.matchAll(/^hledger (-f 2026-02\.journal .*)$/gm)].map(
+    ([, words = ""]) => words.split(" "),
   );
   expect(commands).toHaveLength(2);
-  const { out } = await exportedByCommand(env, {
-    format: "hledger",
-    from: "2026-01-01",
-    to: "2026-03-01",
-    product: ["USDT-FUTURES"],
-  });
+  await using folder = await temporaryFolder();
+  const prices = join(folder.path, "prices.csv");
+  await writeFile(prices, text);
+  const february = { month: "2026-02", product: ["USDT-FUTURES"], prices };
+  const { out } = await exportedByCommand(env, { format: "hledger", ...february });
   const wallet = "Assets:Exchange:main:USDT-FUTURES:USDT";
-  const files = { "prices.journal": prices, "2026-all.journal": out };
-  const printed = commands.map((args) => hledgerPrints(files, args));
+  const printed = commands.map((args) => hledgerPrints({ "2026-02.journal": out }, args));
   const units = verifiedSums("hledger", out).get(`${wallet} USDT`) ?? 0n;
   const euros = Number((units * 91n) / 10n ** 28n) / 10_000;
   for (const text of printed) {

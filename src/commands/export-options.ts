@@ -55,14 +55,16 @@ export function zoneOf(text: string): string {
   );
 }
 
+export type PricesWords = {
+  readonly prices?: string | undefined;
+  readonly currency?: string | undefined;
+};
+
 /** @throws UsageError for a file that cannot be read, or that is no file of prices. */
 export async function pricesOf({
   prices: path,
   currency,
-}: {
-  readonly prices?: string;
-  readonly currency?: string;
-}): Promise<Prices | undefined> {
+}: PricesWords): Promise<Prices | undefined> {
   if (path === undefined) {
     if (currency !== undefined) throw new UsageError("--currency needs --prices and its file");
     return undefined;
@@ -75,7 +77,8 @@ export async function pricesOf({
 
 /** The options that were typed after `export`. */
 export type ExportWords = Which &
-  PeriodWords & {
+  PeriodWords &
+  PricesWords & {
     readonly format: FormatName;
     readonly from?: string;
     readonly to?: string;
@@ -87,22 +90,23 @@ export type ExportWords = Which &
     readonly force?: boolean;
   };
 
-export type ExportOptions = Selection & {
-  readonly format: FormatName;
-  readonly output: string | undefined;
-  readonly force: boolean;
-  readonly from: EpochMs | undefined;
-  readonly to: EpochMs | undefined;
-  /**
-   * A name of the IANA time zones. It says which days typed dates and a journal's entries belong
-   * to.
-   */
-  readonly zone: string;
-  /** Only bills whose content was stored at or after this time of the database's clock. */
-  readonly changedSince: EpochMs | undefined;
-  /** Set if this export continues earlier files. `since` is where those files begin. */
-  readonly continues: { readonly since: EpochMs | undefined } | undefined;
-};
+export type ExportOptions = Selection &
+  PricesWords & {
+    readonly format: FormatName;
+    readonly output: string | undefined;
+    readonly force: boolean;
+    readonly from: EpochMs | undefined;
+    readonly to: EpochMs | undefined;
+    /**
+     * A name of the IANA time zones. It says which days typed dates and a journal's entries belong
+     * to.
+     */
+    readonly zone: string;
+    /** Only bills whose content was stored at or after this time of the database's clock. */
+    readonly changedSince: EpochMs | undefined;
+    /** Set if this export continues earlier files. `since` is where those files begin. */
+    readonly continues: { readonly since: EpochMs | undefined } | undefined;
+  };
 
 /** @throws UsageError for words that are wrong, or do not go together. */
 export function exportOptions(words: ExportWords): ExportOptions {
@@ -127,7 +131,22 @@ export function exportOptions(words: ExportWords): ExportOptions {
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
     );
   const continues = continuesOf(words, from, zone);
-  return { format, output, force, ...selectionOf(words), from, to, zone, changedSince, continues };
+  const { prices, currency } = words;
+  if (prices !== undefined && !isJournal(format))
+    throw new UsageError(`--prices is for journals and report: ${format} has no prices`);
+  return {
+    prices,
+    currency,
+    format,
+    output,
+    force,
+    ...selectionOf(words),
+    from,
+    to,
+    zone,
+    changedSince,
+    continues,
+  };
 }
 
 function continuesOf(

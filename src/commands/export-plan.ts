@@ -5,8 +5,11 @@ import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { msOf } from "../db/sql/time-text.ts";
 import { UsageError } from "../errors.ts";
+import { readOpenings } from "../export/chains.ts";
+import type { Opening } from "../export/exported-bill.ts";
 import { isJournal, isPriced, showsWallets } from "../export/formats.ts";
 import type { BillSelection } from "../export/read-bills.ts";
+import { readReportedWallets } from "../export/reported-wallets.ts";
 import { readFindings } from "../health/findings.ts";
 import { isOfBills, sentenceOf } from "../health/kinds.ts";
 import { readLedgerTimes } from "../health/ledger-status.ts";
@@ -23,6 +26,8 @@ export type ExportPlan = {
   readonly selection: BillSelection;
   /** For a journal that continues earlier files: the bills in those files. */
   readonly before: BillSelection | undefined;
+  /** For a journal that begins at a time: what the wallets held then. */
+  readonly openings: readonly Opening[];
   readonly said: readonly string[];
 };
 
@@ -62,8 +67,14 @@ export async function planExport(
   const ends = [...through, ...leftOut.map((stream) => ({ ...stream, to: epochMs(0) }))];
   const { accounts, productTypes, from, to, changedSince, continues } = options;
   const selection = { accounts, productTypes, from, to, changedSince, ends };
+  const wallets = await readReportedWallets(tx, synced, () => true);
+  const openingsOf = async (since?: EpochMs, until = now) =>
+    since === undefined || !isJournal(options.format)
+      ? []
+      : readOpenings(tx, wallets, { from: since, to: until });
   return {
     selection,
+    openings: [...(await openingsOf(continues?.since, from)), ...(await openingsOf(from, to))],
     before: continues && { ...selection, from: continues.since, to: from },
     said: [
       ...(await readWarnings(tx, options, { roster, times, isLeftOut, now })),

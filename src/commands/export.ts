@@ -1,18 +1,27 @@
+import { epochMs } from "../contract/time.ts";
 import { inSnapshot, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
 import type { BillPages } from "../export/exported-bill.ts";
 import { aboutFormat, formatNames, isBinary, isJournal, loadFormat } from "../export/formats.ts";
+import type { Prices } from "../export/prices.ts";
 import { readBills, readClosings } from "../export/read-bills.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { formatCounted } from "../output/format.ts";
 import { printable, printableJson } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/reachable.ts";
-import { type ExportOptions, type ExportWords, exportOptions } from "./export-options.ts";
+import { type ExportOptions, type ExportWords, exportOptions, pricesOf } from "./export-options.ts";
 import { type ExportPlan, planExport } from "./export-plan.ts";
 import { type ExitCode, type Io, note } from "./io.ts";
-import { accountOption, type Define, formatOption, productOption } from "./options.ts";
+import {
+  accountOption,
+  currencyOption,
+  type Define,
+  formatOption,
+  pricesOption,
+  productOption,
+} from "./options.ts";
 import {
   fileOutput,
   type Output,
@@ -37,6 +46,7 @@ export async function exportCommand(
       `${options.format} is a binary format: name a file with --output, or use a pipe`,
     );
   }
+  const prices = await pricesOf(options);
   const say = (message: string) => note(io, message);
   await using stored = await openStored(config, io);
   const { db } = stored;
@@ -46,7 +56,7 @@ export async function exportCommand(
     inSnapshot(db, async (tx) => {
       const plan = await planExport(tx, config, options);
       for (const line of plan.said) say(line);
-      const bills = await writeBills(tx, io, options, plan);
+      const bills = await writeBills(tx, io, { ...options, prices }, plan);
       if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
     }),
   );
@@ -57,10 +67,10 @@ export async function exportCommand(
 async function writeBills(
   tx: Transaction,
   io: Io,
-  options: ExportOptions,
-  { selection, before }: ExportPlan,
+  options: Omit<ExportOptions, "prices"> & { readonly prices: Prices | undefined },
+  { selection, before, openings }: ExportPlan,
 ): Promise<number | undefined> {
-  const { format, output: path } = options;
+  const { format, output: path, from, to, prices } = options;
   let count = 0;
   const counted = async function* (pages: BillPages): BillPages {
     for await (const bills of pages) {
@@ -69,9 +79,12 @@ async function writeBills(
     }
   };
   const write = await loadFormat(format);
+  const dayOf = dayIn(options.zone);
+  const lastDay = to === undefined ? "9999" : dayOf(epochMs(to - 1));
   const formatOptions = {
-    dayOf: dayIn(options.zone),
-    zone: options.zone,
+    ...{ dayOf, zone: options.zone, openings },
+    prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
+    ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
     closings: isJournal(format) ? await readClosings(tx, selection) : [],
   };
@@ -101,7 +114,7 @@ is inclusive, --to exclusive. Warnings about bills that may be missing go to
 standard error; the exit code stays 0, since all stored bills were written.
 
 --continue TIME writes a journal that is appended to earlier ones, of which the
-first began at TIME. --changed-since TIME takes the bills that were stored or
+first began at TIME. --prices FILE puts prices into a journal. --changed-since TIME takes the bills that were stored or
 restated since TIME, by their ingested_at.`;
 
 export const define: Define = (command, { io, config, runs }) => {
@@ -121,6 +134,8 @@ export const define: Define = (command, { io, config, runs }) => {
       "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
     )
     .option("--continue [time]", "continue a journal that was first exported from this time")
+    .addOption(pricesOption())
+    .addOption(currencyOption())
     .option("--changed-since <time>", "only bills that were stored or restated since then")
     .option("--output <file>", "a new file instead of standard output")
     .option("--force", "replace the file if it exists")

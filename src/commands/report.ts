@@ -6,7 +6,14 @@ import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-r
 import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/reachable.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
-import { type PeriodWords, periodOf, pricesOf, typedTime, zoneOf } from "./export-options.ts";
+import {
+  type PeriodWords,
+  type PricesWords,
+  periodOf,
+  pricesOf,
+  typedTime,
+  zoneOf,
+} from "./export-options.ts";
 import { type ExitCode, type Io, print, printJson } from "./io.ts";
 import {
   accountOption,
@@ -20,10 +27,9 @@ import {
 import { nothingStored, openStored } from "./stored.ts";
 
 type ReportWords = Which &
-  PeriodWords & {
+  PeriodWords &
+  PricesWords & {
     readonly timeZone?: string;
-    readonly prices?: string;
-    readonly currency?: string;
     readonly knownOn?: string;
     readonly allDigits?: boolean;
     readonly format: keyof typeof writers | "json";

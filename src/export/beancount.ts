@@ -2,7 +2,7 @@ import { dayMs, epochMs, isoTime } from "../contract/time.ts";
 import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import { add, type Decimal, decimalText, hasAtMostDigits, zero } from "./decimal.ts";
-import type { ExportedBill, Format } from "./exported-bill.ts";
+import type { Format } from "./exported-bill.ts";
 import type { Posting } from "./journal.ts";
 import {
   type Dialect,
@@ -31,6 +31,7 @@ const beancount = (isFirst: boolean): Dialect => ({
   indent: "  ",
   balance: (day, account, balance, coin) =>
     `\n${dayAfter(day)} balance ${account}  ${balance} ~ 0 ${coin}\n`,
+  price: (day, coin, price) => `${day} price ${coin} ${price}\n`,
   head(title, tags) {
     const [payee, narration] =
       "why" in title ? [title.kind, title.why] : [title.businessType, title.symbol ?? ""];
@@ -44,9 +45,9 @@ const beancount = (isFirst: boolean): Dialect => ({
 const digitsMax = 28;
 
 /** Adds up the wallets as beancount will, and refuses sums that it would round. */
-function openSums(): (bill: ExportedBill, posting: Posting) => void {
+function openSums(): (entry: string, posting: Posting) => void {
   const sums = new Map<string, Decimal>();
-  return ({ account, productType, billId }, { account: parts, amount }) => {
+  return (entry, { account: parts, amount }) => {
     const isWallet = parts[0] === "Assets";
     const key = joinParts(parts);
     const sum = isWallet ? add(sums.get(key) ?? zero, amount) : amount;
@@ -54,7 +55,7 @@ function openSums(): (bill: ExportedBill, posting: Posting) => void {
     const long = [amount, sum].find((decimal) => !hasAtMostDigits(decimal, digitsMax));
     if (long === undefined) return;
     throw new ReportableError(
-      `bill ${account}/${productType} ${printableLine(billId)} leads to ${printableLine(decimalText(long))}, and beancount ` +
+      `${entry} leads to ${printableLine(decimalText(long))}, and beancount ` +
         `computes with ${digitsMax} digits; use another format, or leave the bill out by --from and --to`,
     );
   };

@@ -77,7 +77,8 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   },
   deposit: { ...both({ root: "Equity", name: "Deposits" }), koinly: unlabelled },
   withdrawal: { ...both({ root: "Equity", name: "Withdrawals" }), koinly: unlabelled },
-  unknown: { ...both({ root: "Equity", name: "Unmapped" }), koinly: unlabelled },
+  // An income statement shows it, until somebody says what it is.
+  unknown: { ...both({ root: "Income", name: "Unclassified" }), koinly: unlabelled },
 };
 
 /** The fee of a bill of any category. */

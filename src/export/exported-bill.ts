@@ -2,6 +2,7 @@ import type { Bill } from "../contract/bill.ts";
 import { type Category, isCategory } from "../contract/business-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { add, type Decimal, decimalOf } from "./decimal.ts";
+import type { Prices } from "./prices.ts";
 import type { DayOf } from "./time-zone.ts";
 
 /** By how much a bill changes the balance of its coin. */
@@ -42,6 +43,15 @@ export type Closing = {
   readonly at: EpochMs;
 };
 
+/** What a wallet held of a coin when a journal begins. */
+export type Opening = {
+  readonly account: string;
+  readonly wallet: string;
+  readonly coin: string;
+  readonly balance: string;
+  readonly at: EpochMs;
+};
+
 export type FormatOptions = {
   /** The day on which a journal dates a bill. Default the UTC day. */
   readonly dayOf?: DayOf;
@@ -54,6 +64,12 @@ export type FormatOptions = {
   readonly before?: BillPages;
   /** The wallets that were closed in the time of these bills. A journal books what is left in one out of it. */
   readonly closings?: readonly Closing[];
+  /** With them, a journal opens at its start, not at each coin's first bill. */
+  readonly openings?: readonly Opening[];
+  /** A journal has them as directives. */
+  readonly prices?: Prices | undefined;
+  /** The first day of a journal that continues others: prices and openings of earlier days are in those. */
+  readonly startDay?: string;
 };
 
 export type Format = (pages: BillPages, options?: FormatOptions) => Chunks;

@@ -1,6 +1,5 @@
 import { ReportableError } from "../errors.ts";
-import { printableLine } from "../printable.ts";
-import type { ExportedBill, Format } from "./exported-bill.ts";
+import type { Format } from "./exported-bill.ts";
 import type { Posting } from "./journal.ts";
 import {
   type Dialect,
@@ -16,10 +15,10 @@ export const toHledger: Format = (pages, options = {}) => writeJournal(pages, op
 // The most decimal places that hledger reads.
 const placesMax = 255;
 
-function refuseLong({ account, productType, billId }: ExportedBill, { amount }: Posting): void {
+function refuseLong(entry: string, { amount }: Posting): void {
   if (amount.scale <= placesMax) return;
   throw new ReportableError(
-    `bill ${account}/${productType} ${printableLine(billId)} has ${amount.scale} decimal places, and hledger ` +
+    `${entry} has ${amount.scale} decimal places, and hledger ` +
       `reads ${placesMax}; use another format, or leave the bill out by --from and --to`,
   );
 }
@@ -52,6 +51,7 @@ const hledger: Dialect = {
   indent: "    ",
   balance: (day, account, balance, coin) =>
     `\n${day} * balance at the end of the day\n    ${account}  0 ${coin} = ${balance} ${coin}\n`,
+  price: (day, coin, price) => `P ${day} ${coin} ${price}\n`,
   head(title, tags) {
     const shown = tags.filter(([name]) => name !== "bill_id");
     const text = shown.map(([name, value]) => `${name}:${plain(value)}`).join(", ");

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import { decimalText } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
-import { closingText, type JournalEntry, type Posting, printJournal, timeIn } from "./journal.ts";
+import { Journal, type JournalEntry, type Posting } from "./journal.ts";
+import { utcDay } from "./time-zone.ts";
 
 /** How a journal of one tool is written. */
 export type Dialect = {
@@ -20,8 +22,9 @@ export type Dialect = {
   readonly balance: (day: string, account: string, balance: string, coin: string) => string;
   /** The lines of an entry before its postings, but for its day. `tags` are names and values. */
   readonly head: (title: Title, tags: readonly (readonly [string, string])[]) => string;
-  /** @throws ReportableError for an amount that the tool would not read exactly. */
-  readonly refuseInexact: (bill: ExportedBill, posting: Posting) => void;
+  readonly price: (day: string, coin: string, price: string) => string;
+  /** @throws ReportableError for an amount that the tool would not read exactly, with the name of its entry. */
+  readonly refuseInexact: (entry: string, posting: Posting) => void;
 };
 
 /** What an entry is about: a bill, or the kind of what stands for none, and why. */
@@ -49,30 +52,77 @@ function openPrinter(dialect: Dialect, zone: string | undefined): (entry: Journa
     return declaration;
   };
   const accountOf = ({ account }: Pick<Posting, "account">) => accountName(joinParts(account));
+  const declaredCoin = (coin: string) => once(dialect.declareCoin(coinName(coin), coin));
   const declarations = (posting: Posting) =>
-    once(dialect.declareCoin(coinName(posting.coin), posting.coin)) +
-    once(dialect.declareAccount(accountOf(posting)));
+    declaredCoin(posting.coin) + once(dialect.declareAccount(accountOf(posting)));
   const postingLine = (posting: Posting) =>
     `${indent}${accountOf(posting)}  ${decimalText(posting.amount)} ${coinName(posting.coin)}\n`;
   return (entry) => {
-    const { day } = entry;
-    if (entry.kind === "balance") {
+    const { day, kind } = entry;
+    if (kind === "price") {
+      const { coin, currency, price } = entry;
+      const line = dialect.price(day, coinName(coin), `${price} ${coinName(currency)}`);
+      return declaredCoin(coin) + declaredCoin(currency) + line;
+    }
+    if (kind === "balance") {
       const balance = decimalText(entry.balance);
       return dialect.balance(day, accountOf(entry), balance, coinName(entry.coin));
     }
-    const { bill, postings, kind } = entry;
-    for (const posting of postings) dialect.refuseInexact(bill, posting);
-    const why = kind === "closing" ? closingText : `as the balance of bill ${bill.billId} shows`;
+    const { postings } = entry;
+    const name =
+      kind === "bill"
+        ? `bill ${entry.bill.account}/${entry.bill.productType} ${entry.bill.billId}`
+        : `${kind} ${postings[0]?.account.join(":")}`;
+    for (const posting of postings) dialect.refuseInexact(printableLine(name), posting);
     const tags: readonly (readonly [string, string])[] =
       kind === "bill"
-        ? tagsOf(bill, timeOf(bill.cTime))
+        ? tagsOf(entry.bill, timeOf(entry.bill.cTime))
         : [
-            ["time", timeOf(kind === "closing" ? entry.at : bill.cTime)],
+            ["time", timeOf(entry.at)],
             ["category", kind],
           ];
-    const head = dialect.head(kind === "bill" ? bill : { kind, why }, tags);
+    const head = dialect.head(kind === "bill" ? entry.bill : entry, tags);
     return `${postings.map(declarations).join("")}\n${day} * ${head}${postings.map(postingLine).join("")}`;
   };
+}
+
+/** A time as its day's entry shows it. */
+type TimeOf = (time: EpochMs) => string;
+
+/** Of the day in UTC; where a day is another zone's, with the date that the moment has in UTC. */
+const timeIn =
+  (zone = "UTC"): TimeOf =>
+  (time) =>
+    zone === "UTC" ? isoTime(time).slice(11) : isoTime(time);
+
+/** The text of a journal. */
+async function* printJournal(
+  pages: BillPages,
+  options: FormatOptions,
+  print: (entry: JournalEntry) => string,
+): AsyncIterable<string> {
+  const { dayOf = utcDay, before, closings = [], openings = [], prices, startDay = "" } = options;
+  const journal = new Journal(dayOf, closings);
+  const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
+  const begin = (isOf: (day: string) => boolean) =>
+    text([
+      ...(prices?.all ?? [])
+        .filter(({ day }) => isOf(day))
+        .map((price) => ({ kind: "price", currency: prices?.currency ?? "", ...price }) as const),
+      ...journal.open(openings.filter(({ at }) => isOf(dayOf(at)))),
+    ]);
+  if (before !== undefined) {
+    begin((day) => day < startDay);
+    // These bills are booked and not printed, since earlier journals have them. So no account is declared twice.
+    for await (const bills of before) {
+      text(journal.book(bills));
+      yield "";
+    }
+    text(journal.end());
+  }
+  yield begin((day) => day >= startDay);
+  for await (const bills of pages) yield text(journal.book(bills));
+  yield text([...journal.end(), ...journal.close()]);
 }
 
 const tagsOf = (

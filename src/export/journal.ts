@@ -1,5 +1,5 @@
 import { walletOf } from "../contract/product-types.ts";
-import { type EpochMs, isoTime } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import {
   type Booking,
   bookings,
@@ -20,9 +20,10 @@ import {
   subtract,
   zero,
 } from "./decimal.ts";
-import type { BillPages, Closing, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import type { Closing, ExportedBill, Opening } from "./exported-bill.ts";
 import { balanceChange } from "./exported-bill.ts";
-import { type DayOf, utcDay } from "./time-zone.ts";
+import type { Price } from "./prices.ts";
+import type { DayOf } from "./time-zone.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */
 export type AccountName = readonly string[];
@@ -39,18 +40,18 @@ export type Adjustment = "opening" | "rounding" | "unexplained";
 /** Each with its day: 2026-11-21. */
 export type JournalEntry = { readonly day: string } & (
   | {
-      readonly kind: "bill" | Adjustment;
-      /** For an adjustment: the bill whose balance shows it. */
+      readonly kind: "bill";
       readonly bill: ExportedBill;
       readonly postings: readonly Posting[];
     }
   | {
-      readonly kind: "closing";
-      /** The wallet's last bill. */
-      readonly bill: ExportedBill;
+      readonly kind: Adjustment | "closing";
       readonly at: EpochMs;
+      /** What shows it. */
+      readonly why: string;
       readonly postings: readonly Posting[];
     }
+  | ({ readonly kind: "price"; readonly currency: string } & Price)
   | {
       /** At the day's end. */
       readonly kind: "balance";
@@ -66,10 +67,13 @@ export type JournalEntry = { readonly day: string } & (
  */
 const roundingMax: Decimal = { units: 1n, scale: 8 };
 
+/** Whose balance it is: of a bill's product type, or of a wallet. */
+type Owner = Pick<ExportedBill, "account" | "productType" | "coin">;
+
 /** The balance of one coin in a wallet, as the journal has booked it so far. */
 type CoinBalance = {
   readonly account: AccountName;
-  last: ExportedBill;
+  readonly owner: Owner;
   /** What was moved before the first balance that is known. */
   moved: Decimal;
   balance: Decimal | undefined;
@@ -79,38 +83,9 @@ type CoinBalance = {
   reportedOn: string | undefined;
 };
 
-/** A time as its day's entry shows it. */
-export type TimeOf = (time: EpochMs) => string;
-
-/** Of the day in UTC; where a day is another zone's, with the date that the moment has in UTC. */
-export const timeIn =
-  (zone = "UTC"): TimeOf =>
-  (time) =>
-    zone === "UTC" ? isoTime(time).slice(11) : isoTime(time);
-
 /** What a closing is about. */
-export const closingText =
+const closingText =
   "closing: the account is of the other kind from here on, and the exchange no longer serves this wallet";
-
-/** The text of a journal. */
-export async function* printJournal(
-  pages: BillPages,
-  { dayOf = utcDay, before, closings = [] }: FormatOptions,
-  print: (entry: JournalEntry) => string,
-): AsyncIterable<string> {
-  const journal = new Journal(dayOf, closings);
-  const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
-  if (before !== undefined) {
-    // These bills are booked and not printed, since earlier journals have them. So no account is declared twice.
-    for await (const bills of before) {
-      text(journal.book(bills));
-      yield "";
-    }
-    text(journal.end());
-  }
-  for await (const bills of pages) yield text(journal.book(bills));
-  yield text([...journal.end(), ...journal.close()]);
-}
 
 /**
  * The bills as balanced entries, one each, with a balance assertion at the end of every day on
@@ -119,7 +94,7 @@ export async function* printJournal(
  * The journal always checks. A difference is booked to Equity:Rounding or Equity:Unexplained, at the bill whose
  * balance shows it. The balance before the first one that is known is booked to Equity:Opening.
  */
-class Journal {
+export class Journal {
   readonly #dayOf: DayOf;
   readonly #closings: ReadonlyMap<string, EpochMs>;
   /** The balances of each wallet's coins, by the wallet's key. */
@@ -133,16 +108,38 @@ class Journal {
     this.#closings = new Map(closings.map((closing) => [keyOf(closing), closing.at]));
   }
 
+  /** What the wallets hold when the journal begins. A coin that is booked already goes on as it is. */
+  open(openings: readonly Opening[]): readonly JournalEntry[] {
+    return openings.flatMap(({ account, wallet, coin, balance: text, at }) => {
+      const coins = this.#coinsOf({ account, wallet });
+      if (coins.has(coin)) return [];
+      const coinBalance = openBalance({ account, productType: wallet, coin });
+      coins.set(coin, coinBalance);
+      const balance = decimalOf(text);
+      coinBalance.balance = balance;
+      const postings = adjustment(coinBalance, "opening", balance);
+      const why = "what the wallet held at the start";
+      const day = this.#dayOf(at);
+      return isZero(balance) ? [] : [{ kind: "opening" as const, day, at, why, postings }];
+    });
+  }
+
+  #coinsOf(wallet: Omit<Closing, "at">): Map<string, CoinBalance> {
+    const coins = this.#coinsByWallet.get(keyOf(wallet)) ?? new Map<string, CoinBalance>();
+    this.#coinsByWallet.set(keyOf(wallet), coins);
+    return coins;
+  }
+
   book(bills: readonly ExportedBill[]): readonly JournalEntry[] {
     const entries: JournalEntry[] = [];
     for (const bill of bills) {
-      const key = keyOf({ account: bill.account, wallet: walletOf(bill.productType) });
+      const wallet = { account: bill.account, wallet: walletOf(bill.productType) };
+      const key = keyOf(wallet);
       const day = this.#dayOf(bill.cTime);
       if (key !== this.#currentWalletKey || day !== this.#day) entries.push(...this.end());
       this.#currentWalletKey = key;
       this.#day = day;
-      const coins = this.#coinsByWallet.get(key) ?? new Map<string, CoinBalance>();
-      this.#coinsByWallet.set(key, coins);
+      const coins = this.#coinsOf(wallet);
       const coinBalance = coins.get(bill.coin) ?? openBalance(bill);
       coins.set(bill.coin, coinBalance);
       entries.push(...bookBill(coinBalance, bill, day));
@@ -174,21 +171,21 @@ function closingEntries(
   at: EpochMs,
   day: string,
 ): readonly JournalEntry[] {
-  const { account, last: bill, balance } = coinBalance;
+  const { account, owner, balance } = coinBalance;
   if (balance === undefined) return [];
-  const { coin } = bill;
+  const { coin } = owner;
   const left = negate(balance);
-  const postings = [{ account, coin, amount: left }, counter(bill, closingBooking, left)];
+  const postings = [{ account, coin, amount: left }, counter(owner, closingBooking, left)];
   const isEmpty = isZero(balance);
   return [
-    ...(isEmpty ? [] : [{ kind: "closing", day, bill, at, postings } as const]),
+    ...(isEmpty ? [] : [{ kind: "closing", day, at, why: closingText, postings } as const]),
     { kind: "balance", day, account, coin, balance: zero },
   ];
 }
 
-const openBalance = (bill: ExportedBill): CoinBalance => ({
-  account: ["Assets", "Exchange", bill.account, walletOf(bill.productType), bill.coin],
-  last: bill,
+const openBalance = ({ account, productType, coin }: Owner): CoinBalance => ({
+  account: ["Assets", "Exchange", account, walletOf(productType), coin],
+  owner: { account, productType, coin },
   moved: zero,
   balance: undefined,
   steps: 0n,
@@ -208,7 +205,6 @@ function bookBill(
     postings: billPostings(coinBalance, bill),
   };
   const computed = coinBalance.balance === undefined ? undefined : add(coinBalance.balance, change);
-  coinBalance.last = bill;
   coinBalance.steps += 1n;
   if (bill.balance === null) {
     if (computed === undefined) coinBalance.moved = add(coinBalance.moved, change);
@@ -222,7 +218,9 @@ function bookBill(
   coinBalance.steps = 0n;
   coinBalance.reportedOn = day;
   if (isZero(difference)) return [entry];
-  return [entry, { kind, day, bill, postings: adjustment(coinBalance, bill, kind, difference) }];
+  const why = `as the balance of bill ${bill.billId} shows`;
+  const postings = adjustment(coinBalance, kind, difference);
+  return [entry, { kind, day, at: bill.cTime, why, postings }];
 }
 
 function differenceKind(difference: Decimal, steps: bigint): Adjustment {
@@ -237,15 +235,11 @@ const adjustmentBookings: Readonly<Record<Adjustment, Booking>> = {
 };
 
 function adjustment(
-  coinBalance: CoinBalance,
-  bill: ExportedBill,
+  { account, owner }: CoinBalance,
   kind: Adjustment,
   amount: Decimal,
 ): readonly Posting[] {
-  return [
-    { account: coinBalance.account, coin: bill.coin, amount },
-    counter(bill, adjustmentBookings[kind], amount),
-  ];
+  return [{ account, coin: owner.coin, amount }, counter(owner, adjustmentBookings[kind], amount)];
 }
 
 function billPostings(coinBalance: CoinBalance, bill: ExportedBill): readonly Posting[] {
@@ -263,8 +257,11 @@ function billPostings(coinBalance: CoinBalance, bill: ExportedBill): readonly Po
 }
 
 /** The other side of what a wallet gained or lost. */
-function counter(bill: ExportedBill, booking: Booking, amount: Decimal): Posting {
-  const { account, productType, coin } = bill;
+function counter(
+  { account, productType, coin }: Owner,
+  booking: Booking,
+  amount: Decimal,
+): Posting {
   const owner = {
     account: [account],
     wallet: [account, walletOf(productType)],

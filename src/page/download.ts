@@ -1,6 +1,7 @@
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import { readOpenings } from "../export/chains.ts";
 import type { Chunks } from "../export/exported-bill.ts";
 import { isJournal, loadFormat } from "../export/formats.ts";
 import { readBills, readClosings } from "../export/read-bills.ts";
@@ -55,12 +56,19 @@ export async function exportFile(
   };
   const write = await loadFormat(format);
   const closings = isJournal(format) ? await readClosings(tx, bills) : [];
+  const wallet = { account, productType: product, productTypes: bills.productTypes };
+  const openings = isJournal(format)
+    ? await readOpenings(tx, [{ ...wallet, closedAt: undefined }], timesOf(selection))
+    : [];
   const { ending, type } = types[format];
   const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];
   return {
     name: fileName(words, ending),
     type,
-    chunks: write(readBills(tx, bills), { closings }),
+    chunks: write(readBills(tx, bills), {
+      closings,
+      openings: openings.filter((one) => one.coin === coin),
+    }),
   };
 }
 

@@ -1,17 +1,7 @@
-import { sql } from "drizzle-orm";
-import { dayMs, type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import {
-  add,
-  type Decimal,
-  decimalOf,
-  decimalText,
-  isZero,
-  multiply,
-  subtract,
-  zero,
-} from "../export/decimal.ts";
+import { chainParts, readChains } from "../export/chains.ts";
+import { add, type Decimal, decimalOf, isZero, multiply, zero } from "../export/decimal.ts";
 import type { BillPages, ExportedBill } from "../export/exported-bill.ts";
 import { feeMovementOf, type Movement, movementOf } from "../export/movements.ts";
 import type { Prices } from "../export/prices.ts";
@@ -122,12 +112,6 @@ export class Tallies {
   }
 }
 
-const ofChain = ["rounding", "difference", "unsettled", "closed_out"] as const;
-type Chain = Readonly<Record<(typeof ofChain)[number], string>> & {
-  readonly coin: string;
-  readonly opening: string | null;
-};
-
 /**
  * The figures of a wallet's coins: what the tallies counted from the span's start to its end, between the balances that
  * analytics.daily_rollforward has of its UTC days.
@@ -149,7 +133,7 @@ export async function readFigures(
     const before = epochMs(span.from - 1);
     const last = epochMs(span.to - 1);
     const all = new Map<Movement, Sum>(moved);
-    for (const name of ofChain) all.set(name, valued(coin, decimalOf(chain[name]), last));
+    for (const name of chainParts) all.set(name, valued(coin, decimalOf(chain[name]), last));
     const opening = chain.opening === null ? null : decimalOf(chain.opening);
     const closing = opening && [...all.values()].map(({ amount }) => amount).reduce(add, opening);
     return {
@@ -159,58 +143,3 @@ export async function readFigures(
     };
   });
 }
-
-/** The balances at the span's start, and what its balances differ by from its bills. */
-export async function readChains(
-  tx: Transaction,
-  { account, productType, productTypes, closedAt }: ReportedWallet,
-  { from, to }: Interval,
-): Promise<readonly Chain[]> {
-  if (closedAt !== undefined && closedAt < from) return [];
-  const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
-  const days = [dayOf(from), dayOf(to - 1)] as const;
-  const { rows } = await tx.execute<Chain>(sql`
-    select
-      coin,
-      (array_agg(opening order by day))[1]::text as opening,
-      sum(rounding)::text as rounding,
-      coalesce(sum(difference - unsettled), 0)::text as difference,
-      coalesce(sum(unsettled), 0)::text as unsettled,
-      ${closedAt === undefined ? sql`'0'` : sql`sum(closed_out)::text`} as closed_out
-    from analytics.daily_rollforward
-    where account = ${account}
-      and product_type = ${productType}
-      and day between ${days[0]}::date and ${days[1]}::date
-    group by coin
-    order by coin`);
-  if (from % dayMs === 0 && to % dayMs === 0) return rows;
-  // A zone's month begins and ends within UTC days: what is outside of it is taken off again.
-  const isBefore = sql`c_time < ${isoTime(from)}::timestamptz`;
-  const { rows: edges } = await tx.execute<Omit<Chain, "opening" | "closed_out"> & Edge>(sql`
-    select
-      coin,
-      coalesce(sum(net + rounding + coalesce(difference, 0)) filter (where ${isBefore}), 0)::text as before,
-      sum(rounding)::text as rounding,
-      coalesce(sum(difference) filter (where is_settled), 0)::text as difference,
-      coalesce(sum(difference) filter (where not is_settled), 0)::text as unsettled
-    from analytics.activity
-    where account = ${account}
-      and product_type = any(${textArray(productTypes)}::text[])
-      and day = any(${textArray(days)}::date[])
-      and (${isBefore} or c_time >= ${isoTime(to)}::timestamptz)
-    group by coin`);
-  return rows.map((chain) => {
-    const edge = edges.find(({ coin }) => coin === chain.coin);
-    if (edge === undefined) return chain;
-    const less = (name: "rounding" | "difference" | "unsettled") =>
-      decimalText(subtract(decimalOf(chain[name]), decimalOf(edge[name])));
-    return {
-      ...chain,
-      opening: chain.opening && decimalText(add(decimalOf(chain.opening), decimalOf(edge.before))),
-      ...{ rounding: less("rounding"), difference: less("difference") },
-      unsettled: less("unsettled"),
-    };
-  });
-}
-
-type Edge = { readonly before: string };

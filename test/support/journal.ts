@@ -115,7 +115,8 @@ function hledgerDirectives(text: string): readonly Directive[] {
     else if (day !== undefined) {
       directives.push({ kind: "transaction", day, line: index + 1, postings: [] });
     } else if (posting !== null) addPosting(directives, posting);
-    else if (!/^(?:;| {4};|decimal-mark \.$|$)/.test(line)) throw unread(index, line);
+    else if (!/^(?:;| {4};|decimal-mark \.$|P [\d-]+ \S+ [\d.]+ [A-Z]+$|$)/.test(line))
+      throw unread(index, line);
   }
   return directives;
 }
