@@ -31,7 +31,7 @@ export const movements = [
 export type Movement = (typeof movements)[number][0];
 
 /** The columns of an amount that came in and of one that went out, where they are not the category's name. */
-const columns: Readonly<Partial<Record<Category, readonly [Movement, Movement]>>> = {
+const columns: Readonly<Record<Exclude<Category, Movement>, readonly [Movement, Movement]>> = {
   trade: ["realised_pnl", "realised_pnl"],
   funding: ["funding_received", "funding_paid"],
   transfer: ["transfers_in", "transfers_out"],
@@ -42,7 +42,9 @@ const columns: Readonly<Partial<Record<Category, readonly [Movement, Movement]>>
 
 /** The column of an amount, as src/sql/days/chain_days.sql has it. */
 export const movementOf = (category: Category, isGain: boolean): Movement =>
-  columns[category]?.[isGain ? 0 : 1] ?? (category as Movement);
+  category in columns
+    ? columns[category as keyof typeof columns][isGain ? 0 : 1]
+    : (category as Category & Movement);
 
 export const feeMovementOf = (isGain: boolean): Movement =>
   isGain ? "fee_rebates" : "trading_fees";
