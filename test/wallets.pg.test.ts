@@ -35,6 +35,8 @@ const cases: readonly Case[] = [
   },
 ];
 
+type Leg = readonly [billId: string, productType: ProductType, amount: number, afterMs: number];
+
 describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
   test("is stored letter for letter, adds up, and has the other leg of each transfer", async () => {
     await using run = simulate(database.url, {
@@ -74,6 +76,67 @@ describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
     expect(unclassified).toEqual([]);
   });
 });
+
+test.each<readonly [string, readonly Leg[], readonly string[]]>([
+  [
+    "with a leg alone before them",
+    [
+      ["1", "SPOT", -50, 0],
+      ["2", "SPOT", -50, 5_000],
+      ["3", "USDT-FUTURES", 50, 5_040],
+    ],
+    ["2 3"],
+  ],
+  [
+    "with a leg alone between them, and the leg that was sent last",
+    [
+      ["1", "SPOT", -50, 0],
+      ["2", "USDT-FUTURES", 50, 30],
+      ["3", "USDT-FUTURES", 50, 1_000],
+      ["4", "USDT-FUTURES", 50, 9_000],
+      ["5", "SPOT", -50, 9_050],
+    ],
+    ["1 2", "5 4"],
+  ],
+  [
+    "closer to each other than their legs",
+    [
+      ["1", "SPOT", -50, 0],
+      ["2", "SPOT", -50, 10],
+      ["3", "USDT-FUTURES", 50, 40],
+      ["4", "USDT-FUTURES", 50, 50],
+    ],
+    ["1 4", "2 3"],
+  ],
+])(
+  "of equal transfers %s, the legs nearest to each other are a pair",
+  async (title, legs, expected) => {
+    const account = title.slice(-20).replaceAll(/\W+/g, "-");
+    const at = Date.UTC(2026, 1, 1, 12);
+    await inTransaction(db, (tx) =>
+      upsertBills(
+        tx,
+        legs.map(([billId, productType, amount, afterMs]) => ({
+          stream: { account, productType },
+          bills: [
+            aBill({
+              ...{ billId, coin: "USDT", amount: String(amount), fee: "0" },
+              businessType:
+                productType === "SPOT" ? "transfer/transfer_out" : "trans_from_exchange",
+              cTime: epochMs(at + afterMs),
+            }),
+          ],
+        })),
+      ),
+    );
+    const { rows } = await db.execute(sql`
+    select bill_id || ' ' || counter_bill_id as legs
+    from analytics.transfers
+    where account = ${account} and amount < 0 and state = 'paired'
+    order by c_time`);
+    expect(rows.map((row) => row["legs"])).toEqual(expected);
+  },
+);
 
 test("a transfer between two accounts is found by its equal amounts, one to one", async () => {
   const at = epochMs(Date.UTC(2026, 2, 1, 12));

@@ -33,7 +33,6 @@ legs as not materialized (
     ) as place
   from runs
 ),
--- Of equal transfers in quick succession, the first sent is taken for the first received.
 candidates as (
   select
     leg.account,
@@ -46,20 +45,10 @@ candidates as (
     other.product_type as counter_product_type,
     other.bill_id as counter_bill_id,
     other.c_time as counter_time,
-    row_number() over (
-      partition by leg.account, leg.product_type, leg.bill_id
-      order by
-        leg.place <> other.place,
-        abs(extract(epoch from other.c_time - leg.c_time)),
-        other.place
-    ) as best_of_leg,
-    row_number() over (
-      partition by leg.account, other.product_type, other.bill_id
-      order by
-        leg.place <> other.place,
-        abs(extract(epoch from other.c_time - leg.c_time)),
-        leg.place
-    ) as best_of_other
+    leg.place,
+    other.place as counter_place,
+    leg.place <> other.place as is_out_of_step,
+    abs(extract(epoch from other.c_time - leg.c_time)) as distance
   from legs as leg
   left join legs as other
     on other.account = leg.account
@@ -69,6 +58,44 @@ candidates as (
     and other.product_type <> leg.product_type
     and other.c_time between leg.c_time - interval '60 seconds' and leg.c_time + interval '60 seconds'
     and leg.amount <> 0
+),
+-- Of equal transfers in quick succession, legs that are the nearest to each other are a pair: in public answers they
+-- were 24 to 54 ms apart. Of the legs that are left, the first sent is taken for the first received.
+nearest as (
+  select
+    candidates.*,
+    counter_bill_id is not null
+      and 1 = row_number() over (
+        partition by account, product_type, bill_id
+        order by distance, is_out_of_step, counter_place
+      )
+      and 1 = row_number() over (
+        partition by account, counter_product_type, counter_bill_id
+        order by distance, is_out_of_step, place
+      ) as is_nearest
+  from candidates
+),
+matched as (
+  select
+    nearest.*,
+    bool_or(is_nearest) over (partition by account, product_type, bill_id) as is_leg_matched,
+    bool_or(is_nearest) over (
+      partition by account, counter_product_type, counter_bill_id
+    ) as is_counter_matched
+  from nearest
+),
+ranked as (
+  select
+    matched.*,
+    row_number() over (
+      partition by account, product_type, bill_id
+      order by is_nearest desc, is_counter_matched, is_out_of_step, distance, counter_place
+    ) as best_of_leg,
+    row_number() over (
+      partition by account, counter_product_type, counter_bill_id
+      order by is_nearest desc, is_leg_matched, is_out_of_step, distance, place
+    ) as best_of_counter
+  from matched
 )
 select
   account,
@@ -80,12 +107,12 @@ select
   business_type,
   case when amount < 0 then 'out' else 'in' end as direction,
   amount,
-  case when best_of_other = 1 and counter_bill_id is not null then 'paired' else 'one_sided' end as state,
-  case when best_of_other = 1 then counter_product_type end as counter_product_type,
-  case when best_of_other = 1 then counter_bill_id end as counter_bill_id,
-  case when best_of_other = 1 then counter_time end as counter_time,
+  case when best_of_counter = 1 and counter_bill_id is not null then 'paired' else 'one_sided' end as state,
+  case when best_of_counter = 1 then counter_product_type end as counter_product_type,
+  case when best_of_counter = 1 then counter_bill_id end as counter_bill_id,
+  case when best_of_counter = 1 then counter_time end as counter_time,
   meaning
-from candidates
+from ranked
 left join business_types on code = business_type
 $join_account
 where best_of_leg = 1;
