@@ -1,7 +1,6 @@
 import { listed, readRoster, type Selection } from "./roster/roster.ts";
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import { systemClock } from "./clock.ts";
 import { type Checked, check } from "./commands/reconcile.ts";
 import { runSync } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
@@ -172,7 +171,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
 async function verify(at: At, options: VerifyOptions) {
   const { database, onNotice: notice } = at;
   const typed = { from: timeAsTyped(options.from), to: timeAsTyped(options.to) };
-  const span = readSpan(typed, systemClock.now());
+  const span = readSpan(typed);
   const { promise, resolve } = Promise.withResolvers<Verification>();
   using stop = stopOn(options.signal);
   const kept = { keptMax: Number.POSITIVE_INFINITY, onResult: resolve };

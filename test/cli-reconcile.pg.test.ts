@@ -115,6 +115,6 @@ test("--repair leaves out what no clock has reached yet, and says so", async () 
     on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   expect(await runCli(["reconcile", "--repair"], { env })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/ is later than this machine's clock: it cannot be read again\n/),
+    stderr: expect.stringMatching(/ is later than the exchange's clock: it cannot be read again\n/),
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
@@ -132,6 +132,26 @@ test("names what differs with code 1, repairs it with code 0, and says then that
     { command: "reconcile", outcome: "complete" },
     { command: "verify", outcome: "complete" },
   ]);
+});
+
+test("refuses a span that ends in the future or before the 90 days, by the exchange's clock where it is known", async () => {
+  await using at = await house();
+  const verify = (from: string, to: string) =>
+    at.run("verify", "--from", from, "--to", to, "--product", "SUSDT-FUTURES");
+  expect(await verify("2020-01-01", "9999-01-01")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^--to 9999-01-01T\S+ lies in the future; give a time/),
+  });
+  expect(await verify("2019-01-01", "2020-01-01")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^--to 2020-01-01T\S+ is more than 90/),
+  });
+  const inTwoHours = new Date(Date.now() + 2 * hourMs).toISOString();
+  expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ code: 2 });
+  await at.db.execute(sql`
+    insert into streams (account, product_type, bills, planned_at, planned_clock)
+    values ('main', 'USDT-FUTURES', 0, clock_timestamp() + interval '3 hours', clock_timestamp())`);
+  expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ stderr: "" });
 });
 
 test("cuts off what lies behind the 90 days, and says so", async () => {

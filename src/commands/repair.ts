@@ -1,8 +1,8 @@
 import type { BrokenSpan } from "../audit/breaks.ts";
 import { noteUnrepaired } from "../audit/record-breaks.ts";
-import { systemClock } from "../clock.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
 import { formatCounted } from "../output/format.ts";
 import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
@@ -24,7 +24,7 @@ export async function repair(
   { db, config, io, runId }: RepairDeps,
   spans: readonly BrokenSpan[],
 ): Promise<void> {
-  const now = systemClock.now();
+  const now = await readExchangeTime(db);
   const horizon = horizonAt(now);
   const whole = await withAdded(db, config);
   const notice = (message: string) => note(io, message);
@@ -36,7 +36,7 @@ export async function repair(
     );
     const obstacle =
       (to <= horizon && "is older than the exchange's 90 days") ||
-      (from >= now && "is later than this machine's clock") ||
+      (from >= now && "is later than the exchange's clock") ||
       (wanted.length === 0 && "is not configured");
     if (obstacle) {
       notice(`${name} ${obstacle}: it cannot be read again`);
@@ -46,7 +46,6 @@ export async function repair(
       ...whole,
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
-    // The exchange's clock dated the bills and may be ahead of this machine's.
     const span = { from, to: epochMs(Math.min(to, now)) };
     const again = { db, notice, signal: io.signal, span, repair: true, counts: false, runId };
     const result = await compareAccounts(narrow, { ...again, keptMax: 0 });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { systemClock } from "../clock.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
@@ -29,7 +29,7 @@ const shownMax = 100;
  * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
  */
 async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promise<ExitCode> {
-  const span = readSpan(words, systemClock.now());
+  const span = readSpan(words);
   await using database = await openWritable(config, io);
   return await runVerification(config, {
     notice: (message) => note(io, message),
@@ -53,6 +53,7 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
+  refuseUnserved(given.span, await readExchangeTime(db));
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const verification = await compareAccounts(config, { ...given, db, runId, counts: true });
     onResult(verification);
@@ -64,16 +65,8 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   return (await verify(randomUUID())).exitCode;
 }
 
-/**
- * Parses the span to read.
- * @param now this machine's time.
- * @throws UsageError if a text is no time, or the span is empty, in the future or older than the
- * exchange serves.
- */
-export function readSpan(
-  typed: { readonly from: string; readonly to: string },
-  now: EpochMs,
-): Interval {
+/** @throws UsageError if a text is no time, or the span is empty. */
+export function readSpan(typed: { readonly from: string; readonly to: string }): Interval {
   const from = typedTime("--from", typed.from, "UTC");
   const to = typedTime("--to", typed.to, "UTC");
   if (from >= to) {
@@ -81,22 +74,23 @@ export function readSpan(
       `--from ${typed.from} is not before --to ${typed.to}, which is exclusive: nothing is between them`,
     );
   }
-  for (const [option, time] of [
-    ["--from", from],
-    ["--to", to],
-  ] as const) {
-    if (time <= now) continue;
-    throw new UsageError(
-      `${option} ${isoTime(time)} lies in the future; give a time up to now, ${isoTime(now)}`,
-    );
-  }
-  const horizon = horizonAt(now);
-  if (to <= horizon) {
-    throw new UsageError(
-      `--to ${typed.to} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
-    );
-  }
   return { from, to };
+}
+
+/**
+ * @param now the exchange's time.
+ * @throws UsageError for a span that ends in the future, or before the 90 days that the exchange serves.
+ */
+export function refuseUnserved({ to }: Interval, now: EpochMs): void {
+  const horizon = horizonAt(now);
+  if (to > now)
+    throw new UsageError(
+      `--to ${isoTime(to)} lies in the future; give a time up to now, ${isoTime(now)}`,
+    );
+  if (to <= horizon)
+    throw new UsageError(
+      `--to ${isoTime(to)} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
+    );
 }
 
 const help = `
