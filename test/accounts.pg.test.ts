@@ -79,7 +79,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect((await at.run(["sync", "--dry-run"])).stdout).not.toContain("COIN-FUTURES");
   expect((await at.run(["status"])).stdout).toMatch(/^COIN-FUTURES +[\d,]+ .* retired$/m);
   expect((await at.run(["accounts", "list"])).stdout).toMatch(
-    /^main\/USDT-FUTURES .* read\nmain\/COIN-FUTURES .* retired \d{4}-/m,
+    /^main\/USDT-FUTURES +read .*\nmain\/COIN-FUTURES +retired +\d{4}-/m,
   );
 
   const back = await at.run(["accounts", "unretire", "main", "--product", "COIN-FUTURES"]);
@@ -107,7 +107,11 @@ test("an account is retired whole, and what is not known is refused", async () =
   const own = streams.filter(({ account }: { account: string }) => account === "old");
   expect(own).toHaveLength(2);
   for (const stream of own) {
-    expect(stream).toMatchObject({ configured: false, retiredAt: expect.any(String) });
+    expect(stream).toMatchObject({
+      configured: false,
+      state: "retired",
+      since: expect.any(String),
+    });
   }
   expect(await retire("unretire", "old")).toMatchObject({ code: 0 });
   expect((await at.run(["status"])).stdout).not.toContain("retired");
@@ -198,8 +202,8 @@ test("an account that is added is read with credentials that a command tells, an
     stderr: expect.stringContaining("second: not read, since it is paused"),
   });
   const list = async () => (await run("accounts", "list")).stdout;
-  expect(await list()).toMatch(/^first\/USDT-FUTURES .* read$/m);
-  expect(await list()).toMatch(/^second\/USDT-FUTURES .* paused \d{4}-/m);
+  expect(await list()).toMatch(/^first\/USDT-FUTURES +read +-$/m);
+  expect(await list()).toMatch(/^second\/USDT-FUTURES +paused +\d{4}-/m);
   expect(await run("accounts", "resume", "second")).toMatchObject({ code: 0 });
   expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });
   expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });

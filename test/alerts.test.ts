@@ -12,7 +12,6 @@ const run = {
   outcome: "complete",
   at: epochMs(now - hourMs),
   durationMs: 12_500,
-  requests: 40,
 } as const;
 const stored: StoredMetrics = {
   findings: [],
@@ -21,13 +20,11 @@ const stored: StoredMetrics = {
     ...{ settledTo: now, pausedSettledTo: undefined },
   },
   runs: [run],
-  records: {
-    symbols: { pairs: 1, gone: 0, readAt: now },
-    contracts: [{ productType: "USDT-FUTURES", pairs: 1, gone: 0, readAt: now }],
-    loanToValue: [
-      { account: 'a"b\\c\nd', riskUnitId: undefined, ltv: "0.5", takenAt: now, heldUntil: now },
-    ],
-  },
+  lists: [
+    { list: "spot", entries: 1, gone: 0, readAt: now },
+    { list: "USDT-FUTURES", entries: 1, gone: 0, readAt: now },
+  ],
+  loans: [{ account: 'a"b\\c\nd', riskUnitId: "", ltv: "0.5", takenAt: now, heldUntil: now }],
 };
 const textOf = (changes: Partial<StoredMetrics> = {}, unreachable = 0) =>
   registryOf({ ...stored, ...changes }, unreachable).metrics();
@@ -74,14 +71,10 @@ describe("the metrics", () => {
       ...run,
       outcome: "running",
       durationMs: undefined,
-      requests: undefined,
     } as const;
-    const records = { symbols: undefined, contracts: [], loanToValue: [] };
     const totals = { ...stored.totals, settledTo: undefined, bills: 0 };
-    const text = await textOf({ totals, records, runs: [running] });
-    expect(text).not.toMatch(
-      /complete_through|last_run_duration|last_run_requests|symbols_read|contracts_read|ltv_ratio/,
-    );
+    const text = await textOf({ totals, lists: [], loans: [], runs: [running] });
+    expect(text).not.toMatch(/complete_through|last_run_duration|list_read|ltv_ratio/);
     expect(seriesOf(text, "bill_sync_stored_bills")).toEqual({ "": 0 });
     expect(Object.values(seriesOf(text, "bill_sync_findings"))).toEqual(
       Object.keys(kinds).map(() => 0),
@@ -101,10 +94,10 @@ describe("the metrics", () => {
 
   test("of a command are those of its last run that came to an end", async () => {
     const runs = [
-      { ...run, outcome: "failed", at: epochMs(now - 1_000), durationMs: 1_500, requests: 3 },
+      { ...run, outcome: "failed", at: epochMs(now - 1_000), durationMs: 1_500 },
       run,
-      { ...run, outcome: "running", at: now, durationMs: undefined, requests: undefined },
-      { ...run, command: "verify", durationMs: 500, requests: undefined },
+      { ...run, outcome: "running", at: now, durationMs: undefined },
+      { ...run, command: "verify", durationMs: 500 },
     ] as const;
     const text = await textOf({ runs });
     expect(seriesOf(text, "bill_sync_last_run_timestamp_seconds")).toEqual({
@@ -117,7 +110,6 @@ describe("the metrics", () => {
       'command="sync"': 1.5,
       'command="verify"': 0.5,
     });
-    expect(seriesOf(text, "bill_sync_last_run_requests")).toEqual({ 'command="sync"': 3 });
   });
 });
 

@@ -8,7 +8,7 @@ import { epochMs, hourMs } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
-import { readRecords } from "../src/health/records.ts";
+import { readLoans } from "../src/health/records.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
@@ -160,10 +160,7 @@ describe("names in any shape", () => {
         const later = epochMs(origin + hourMs);
         expect(await at.store.commitLoanToValue({ ...commit, takenAt: origin })).toBe("first");
         expect(await at.store.commitLoanToValue({ ...commit, takenAt: later })).toBe("unchanged");
-        const { loanToValue } = await readRecords(db);
-        expect(loanToValue.filter((unit) => unit.account === account)).toMatchObject([
-          { riskUnitId },
-        ]);
+        expect(await readLoans(db, [account])).toMatchObject([{ riskUnitId }]);
         const { rows } = await db.execute(sql`
           select sub_account_uids, coin from ltv_snapshots join ltv_debts using (account, risk_unit_id)
           where account = ${account}`);

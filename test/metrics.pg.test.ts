@@ -1,12 +1,8 @@
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { type SQL, sql } from "drizzle-orm";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { seedFleet } from "../bench/support/fleet.ts";
-import { keyInfo } from "../src/contract/key-info.ts";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
-import { balancesOperations } from "../src/contract/wallet-balances.ts";
 import type { Queryable } from "../src/db/connect.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
@@ -14,7 +10,7 @@ import { usualLimits } from "../src/health/select.ts";
 import { readMetrics, registryOf } from "../src/metrics/registry.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { servedBills } from "../src/sandbox/source.ts";
-import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
 import { rosterOfAccounts } from "./support/roster.ts";
@@ -44,7 +40,6 @@ test("metrics shows after a sync what the exchange served, when, and with how ma
   const startedS = Date.now() / 1_000;
   expect(await run("sync")).toMatchObject({ code: 0 });
   const endedS = Date.now() / 1_000;
-  const arrived = Object.entries(sandbox.statistics().arrivals);
   const end = await run("status", "--format", "prometheus");
   expect(end).toMatchObject({ code: 0, stderr: "" });
   const values = (name: string) => seriesOf(end.stdout, `bill_sync_${name}`);
@@ -76,14 +71,10 @@ test("metrics shows after a sync what the exchange served, when, and with how ma
     'command="reconcile"': inTime,
     'command="sync"': inTime,
   });
-  const apart = ["loan-to-value", keyInfo.classic.name, balancesOperations.classic.name];
-  const counted = arrived.filter(([name]) => !apart.includes(name));
-  const requests = counted.reduce((sum, [, count]) => sum + count, 0);
-  expect(values("last_run_requests")).toEqual({ 'command="sync"': requests });
-  expect(values("symbols_read_timestamp_seconds")).toEqual({ "": inRun });
-  expect(values("contracts_read_timestamp_seconds")).toEqual({
-    'product_type="USDT-FUTURES"': inRun,
-    'product_type="COIN-FUTURES"': inRun,
+  expect(values("list_read_timestamp_seconds")).toEqual({
+    'list="spot"': inRun,
+    'list="USDT-FUTURES"': inRun,
+    'list="COIN-FUTURES"': inRun,
   });
   const record = await loanRecord(at.db);
   expect(values("ltv_ratio")).toEqual({ 'account="main",risk_unit_id=""': Number(record) });
@@ -118,7 +109,7 @@ async function expectFit(text: string): Promise<void> {
 
 test("before the first migration, nothing but the version is known, and status --check fails", async () => {
   await using at = await house({ isEmpty: true });
-  const { stdout, code } = await at.run("status", "--format", "prometheus", "--output", "-");
+  const { stdout, code } = await at.run("status", "--format", "prometheus");
   expect(code).toBe(0);
   expect(stdout.split("\n").filter((line) => !line.startsWith("#"))).toEqual([
     expect.stringMatching(/^bill_sync_build_info\{version="[\d.]+"\} 1$/),
@@ -129,32 +120,6 @@ test("before the first migration, nothing but the version is known, and status -
   expect(status.stdout).toMatch(
     /^Nothing was ever read\n[\s\S]*\nnothing is stored yet in \S+\/\w+; /,
   );
-});
-
-test("--output replaces the file whole, for every user, or leaves it as it was", async () => {
-  await using at = await house();
-  await using folder = await temporaryFolder();
-  const place = folder.path;
-  const path = join(place, "bill_sync.prom");
-  await writeFile(path, "before");
-  await chmod(path, 0o600);
-  const failed = await runCli(["status", "--format", "prometheus", "--output", path], {
-    env: { ...at.env, DATABASE_URL: "postgresql://nobody@127.0.0.1:1/none" },
-  });
-  expect(failed.code).toBe(1);
-  expect(await readFile(path, "utf8")).toBe("before");
-  expect(await at.run("status", "--format", "prometheus", "--output", path)).toMatchObject({
-    code: 0,
-    stdout: "",
-  });
-  expect(await readFile(path, "utf8")).toBe(
-    (await at.run("status", "--format", "prometheus")).stdout,
-  );
-  expect((await stat(path)).mode & 0o777).toBe(0o644);
-  expect(await readdir(place)).toEqual(["bill_sync.prom"]);
-  await mkdir(join(place, "folder"));
-  const wrong = await at.run("status", "--format", "prometheus", "--output", join(place, "folder"));
-  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not a file/) });
 });
 
 test("of very many ledgers all findings are counted, as the ledgers' states are", async () => {

@@ -92,29 +92,19 @@ test("coverage is 0 where nothing is known, and a share of what was planned", ()
   ).toBe(0.5);
 });
 
-test("the records' rows say how old lists and loans are, and which loans that are wanted are not there", () => {
-  const read = ago(2 * hourMs);
-  const lists = { pairs: 3_204, gone: 2, readAt: read };
-  const records = {
-    symbols: lists,
-    contracts: [{ ...lists, productType: "COIN-FUTURES" as const, pairs: 40 }],
-    loanToValue: [
-      { account: "main", riskUnitId: "12", ltv: "0.4321", takenAt: ago(dayMs), heldUntil: read },
-    ],
-  };
-  const wanted = [
-    { name: "main", ltv: true, riskUnitIds: ["12", "13"] },
-    { name: "desk", ltv: true },
-    { name: "spare", ltv: false, riskUnitIds: ["14"] },
+test("the records' rows say how old lists and loans are", () => {
+  const readAt = ago(2 * hourMs);
+  const lists = [
+    { list: "spot", entries: 3_204, gone: 2, readAt },
+    { list: "COIN-FUTURES", entries: 40, gone: 2, readAt },
   ];
-  const rows = recordsTable(records, wanted, now);
+  const loan = { account: "main", riskUnitId: "12", ltv: "0.4321" };
+  const rows = recordsTable(lists, [{ ...loan, takenAt: ago(dayMs), heldUntil: readAt }], now);
   expect(tableText(rows).split("\n")).toEqual([
     "records                    kept                               read  age",
     "symbols                    3,204 pairs, 2 gone   2026-11-21 10:00Z  2 h",
     "contracts of COIN-FUTURES  40 contracts, 2 gone  2026-11-21 10:00Z  2 h",
     "main/loan-to-value/12      ltv 0.4321            2026-11-21 10:00Z  2 h",
-    "main/loan-to-value/13      -                                     -    -",
-    "desk/loan-to-value         -                                     -    -",
   ]);
   const at = { takenAt: "2026-11-20T12:00:00Z", readAt: "2026-11-21T10:00:00Z" };
   expect(rows.json[2]).toEqual({ name: "main/loan-to-value/12", kept: "ltv 0.4321", ...at });

@@ -1,88 +1,71 @@
 import type { ProductType } from "../contract/product-types.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
+import type { EpochMs } from "../contract/time.ts";
+import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import { addAccount } from "../db/accounts/added-accounts.ts";
 import { pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
-import { readStatus, type StreamStatus } from "../health/ledger-status.ts";
 import { becameText } from "../output/account-remarks.ts";
-import { formatCounted, formatMinute } from "../output/format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
 import { readSelected } from "../roster/reachable.ts";
-import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
+import {
+  closedSince,
+  everyLedger,
+  listed,
+  type RosterLedger,
+  readRoster,
+} from "../roster/roster.ts";
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
 import { type ExitCode, type Io, note, print } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 import { openMigrated, readStored, withUnreachable } from "./stored.ts";
 
-type Ledger = StreamStatus & Pick<RosterLedger, "state" | "isConfigured">;
+type Ledger = RosterLedger & { readonly since: EpochMs | undefined };
 
 const columns: Columns<Ledger> = {
-  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
-  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
+  ...fields<Ledger>("value", ["account", "productType"]),
   ledger: {
     kind: "text",
     title: "account/product type",
     isForPeople: true,
-    of: ({ stream }) => streamName(stream),
+    of: (ledger) => streamName(ledger),
   },
   configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
-  ...fields<Ledger>("time", ["retiredAt", "pausedAt", "closedAt"], ""),
-  ...fields<Ledger>("count", ["bills"]),
-  ...fields<Ledger>("time", ["completeThrough"]),
-  completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
-  ...fields<Ledger>("text", ["state"], ""),
-  stateSince: { kind: "text", title: "state", isForPeople: true, of: stateText },
+  stored: { kind: "value", of: ({ isStored }) => isStored },
+  demo: { kind: "value", of: ({ isDemo }) => isDemo },
+  state: {
+    kind: "text",
+    of: ({ state, productType }) =>
+      state === "closed" ? `closed: ${becameText({ productType })}` : state,
+  },
+  ...fields<Ledger>("time", ["since"]),
 };
-
-function stateText({ stream, state, retiredAt, closedAt, pausedAt }: Ledger): string {
-  const since = { retired: retiredAt, closed: closedAt, paused: pausedAt }[state as "retired"];
-  const why = state === "closed" ? `: ${becameText(stream)}` : "";
-  return since === undefined ? state : `${state} ${formatMinute(since)}${why}`;
-}
-
-/** No program reads more accounts at once. */
-const listedMax = 10_000;
-
-/** How many accounts are read at once. All windows of each are read. */
-const readAtOnce = 1_000;
 
 /** `accounts list`: every ledger that is configured or stored, and whether it is read. */
 const listAccounts = (config: Config, io: Io): Promise<Result> =>
-  readStored(config, io, { accounts: 0, streams: [], unreachable: [] }, async (db) => {
-    const { result, unreachable } = await readSelected(db, config, everyLedger, async (among) => {
-      const roster = listed(await readRoster(db, config, everyLedger, among));
-      const byAccount = [...Map.groupBy(roster, ({ account }) => account).values()];
-      const ledgers: Ledger[] = [];
-      for (let at = 0; at < Math.min(byAccount.length, listedMax); at += readAtOnce)
-        ledgers.push(
-          ...(await readLedgers(db, config, byAccount.slice(at, at + readAtOnce).flat())),
-        );
-      return { ledgers, accounts: byAccount.length };
+  readStored(config, io, { streams: [], unreachable: [] }, async (db) => {
+    const { result: roster, unreachable } = await readSelected(db, config, everyLedger, (among) =>
+      readRoster(db, config, everyLedger, among),
+    );
+    const ledgers = listed(roster).map((ledger): Ledger => {
+      const { state, account, productType } = ledger;
+      const stored = roster.states.of(account);
+      const since = {
+        retired: () => retiredSince(stored, productType),
+        closed: () => closedSince(stored, productType),
+        paused: () => stored.pausedAt,
+      }[state as "paused"];
+      return { ...ledger, since: since?.() };
     });
-    const { ledgers, accounts } = result;
-    const rest = `the first ${formatCounted(listedMax, "account")} of ${formatCounted(accounts, "account")}`;
-    const parts = [table("streams", columns, ledgers), ...(accounts > listedMax ? [rest] : [])];
-    return withUnreachable({ data: { accounts }, parts, exit: 0 }, unreachable);
+    return withUnreachable(
+      { data: {}, parts: [table("streams", columns, ledgers)], exit: 0 },
+      unreachable,
+    );
   });
-
-async function readLedgers(
-  db: Database,
-  { settleLagMs }: Config,
-  roster: readonly RosterLedger[],
-): Promise<readonly Ledger[]> {
-  const streams = roster.map(({ account, productType }) => ({ account, productType }));
-  const names = [...new Set(roster.map(({ account }) => account))];
-  const status = await readStatus(db, streams, settleLagMs, names);
-  return status.streams.flatMap((one, at) => {
-    const { state, isConfigured } = roster[at] ?? {};
-    return state === undefined || isConfigured === undefined ? [] : { ...one, state, isConfigured };
-  });
-}
 
 const done = (text: string): Result => ({ data: {}, parts: [text], exit: 0 });
 

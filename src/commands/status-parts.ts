@@ -10,7 +10,7 @@ import {
   type StreamStatus,
 } from "../health/ledger-status.ts";
 import type { Totals } from "../health/ledgers.ts";
-import type { RecordsStatus } from "../health/records.ts";
+import type { ListStatus, LoanToValueStatus } from "../health/records.ts";
 import type { Verdict } from "../health/verdict.ts";
 import {
   formatCount,
@@ -31,10 +31,8 @@ import {
   table,
 } from "../output/result.ts";
 import { riskUnitName, streamName } from "../output/stream-names.ts";
-import type { Account } from "../roster/account.ts";
 import type { RosterLedger } from "../roster/roster.ts";
 import { lengthMs } from "../sync/intervals.ts";
-import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
 
 /** Nobody reads more ledgers or findings than this: totals and the worst say more. */
 export const shownMax = 100;
@@ -184,58 +182,35 @@ export const totalsJson = (totals: Totals, findings: readonly FindingCount[]): o
   findings,
 });
 
-type KeptRecord = {
+type StoredRecord = {
   readonly name: string;
-  readonly kept?: string;
-  readonly readAt?: EpochMs;
+  readonly kept: string;
+  readonly readAt: EpochMs;
   readonly takenAt?: EpochMs;
 };
 
-/** The lists of pairs and contracts, and every stored or wanted risk unit, with the age of each. */
+/** The lists of pairs and contracts, and every stored risk unit, with the age of each. */
 export function recordsTable(
-  { symbols, contracts, loanToValue }: RecordsStatus,
-  accounts: readonly Pick<Account, "name" | "ltv" | "riskUnitIds">[],
+  lists: readonly ListStatus[],
+  loans: readonly LoanToValueStatus[],
   now: EpochMs,
 ): Table {
-  const listed = (name: string, noun: string, list: (typeof contracts)[number] | typeof symbols) =>
-    list === undefined
-      ? []
-      : [
-          {
-            name,
-            kept: `${formatCounted(list.pairs, noun)}, ${list.gone} gone`,
-            readAt: list.readAt,
-          },
-        ];
-  const stored = loanToValue.map((unit) => ({
-    name: riskUnitName(unit),
-    kept: `ltv ${unit.ltv ?? "-"}`,
-    readAt: unit.heldUntil,
-    takenAt: unit.takenAt,
-  }));
-  const wanted = accounts
-    .filter(({ ltv = false }) => ltv)
-    .flatMap(({ name, riskUnitIds = [] }) =>
-      riskUnitsOf(riskUnitIds).map((riskUnitId) => riskUnitName({ account: name, riskUnitId })),
-    );
-  const rows: readonly KeptRecord[] = [
-    ...listed("symbols", "pair", symbols),
-    ...contracts.flatMap((list) => listed(`contracts of ${list.productType}`, "contract", list)),
-    ...stored,
-    ...wanted
-      .filter((name) => stored.every((unit) => unit.name !== name))
-      .map((name) => ({ name })),
+  const rows: readonly StoredRecord[] = [
+    ...lists.map(({ list, entries, gone, readAt }) => ({
+      name: list === "spot" ? "symbols" : `contracts of ${list}`,
+      kept: `${formatCounted(entries, list === "spot" ? "pair" : "contract")}, ${gone} gone`,
+      readAt,
+    })),
+    ...loans.map(({ ltv, takenAt, heldUntil, ...unit }) => ({
+      ...{ name: riskUnitName(unit), kept: `ltv ${ltv ?? "-"}`, readAt: heldUntil, takenAt },
+    })),
   ];
-  const columns: Columns<KeptRecord> = {
+  const columns: Columns<StoredRecord> = {
     name: { kind: "text", title: "records", of: ({ name }) => name },
-    kept: { kind: "text", of: ({ kept }) => kept },
-    takenAt: { kind: "time", title: "", of: ({ takenAt }) => takenAt },
+    ...fields<StoredRecord>("text", ["kept"]),
+    ...fields<StoredRecord>("time", ["takenAt"], ""),
     readAt: { kind: "time", title: "read", of: ({ readAt }) => readAt },
-    age: {
-      kind: "length",
-      isForPeople: true,
-      of: ({ readAt }) => readAt && Math.max(0, now - readAt),
-    },
+    age: { kind: "length", isForPeople: true, of: ({ readAt }) => Math.max(0, now - readAt) },
   };
   return table("records", columns, rows);
 }

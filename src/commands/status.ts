@@ -3,14 +3,13 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import { readReachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { UsageError } from "../errors.ts";
 import { readQueue } from "../fleet/queue-status.ts";
 import { readToldBalances } from "../health/balances.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import { alarms, type Finding } from "../health/kinds.ts";
 import { readStatus } from "../health/ledger-status.ts";
 import { countLedgers, readTotals, worstLedgers } from "../health/ledgers.ts";
-import { readRecords } from "../health/records.ts";
+import { readLists, readLoans } from "../health/records.ts";
 import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../health/verdict.ts";
 import { readMetrics, readReachableMetrics, registryOf } from "../metrics/registry.ts";
 import { notAvailableLines, unreachableLines } from "../output/account-remarks.ts";
@@ -20,9 +19,8 @@ import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
 import { everyName, readSelected } from "../roster/reachable.ts";
 import { listed, readRoster, rosterReader, type Selection, selectionOf } from "../roster/roster.ts";
-import { type ExitCode, type Io, note } from "./io.ts";
+import { type ExitCode, type Io, note, print } from "./io.ts";
 import { type Define, numberFrom, reporting, type Which } from "./options.ts";
-import { fileOutput, refuseTakenOutput, standardOutput } from "./output-file.ts";
 import {
   accountColumns,
   balancesTable,
@@ -44,7 +42,6 @@ const listedMax = 10_000;
 
 type StatusWords = Which & {
   readonly format?: "prometheus";
-  readonly output?: string;
   readonly check?: boolean;
   readonly limit?: number;
 };
@@ -137,10 +134,9 @@ async function readWhole(
   const byName = new Map(own.map((ledger) => [streamName(ledger), ledger]));
   const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
   const { lastRun, accounts } = status;
-  const all = await readRecords(db, selection.accounts);
   const isShown = ({ account }: { readonly account: string }) =>
     !isCut || streams.some((stream) => stream.account === account);
-  const records = { ...all, loanToValue: all.loanToValue.filter(isShown) };
+  const loans = await readLoans(db, selection.accounts);
   const queue = await readQueue(db);
   const totals = isCut ? await readTotals(db, selection) : undefined;
   const counts = isCut ? await countFindings(db, scope) : [];
@@ -160,11 +156,7 @@ async function readWhole(
         : []),
       ledgersTable(status.streams, byName, now),
       ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
-      recordsTable(
-        records,
-        roster.accounts.filter(({ name }) => isShown({ account: name })),
-        now,
-      ),
+      recordsTable(await readLists(db), loans.filter(isShown), now),
       balancesTable((await readToldBalances(db, selection.accounts)).filter(isShown)),
       ...queueParts(queue),
       lastRunText(lastRun),
@@ -172,18 +164,11 @@ async function readWhole(
   };
 }
 
-// node_exporter runs as another user.
-const readableByAll = 0o644;
-
 /**
- * `status --format prometheus`: writes what is stored in the format of Prometheus. The exit code is 1 where
+ * `status --format prometheus`: prints what is stored in the format of Prometheus. The exit code is 1 where
  * accounts had to be left out.
- * @param path the file to replace; - for standard output.
  */
-async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitCode> {
-  const shown = `--output ${path}`;
-  const isFile = path !== "-";
-  if (isFile) await refuseTakenOutput(path, true, shown);
+async function metricsCommand(config: Config, io: Io): Promise<ExitCode> {
   await using stored = await openStored(config, io);
   const { db } = stored;
   const { registry, unreachable } =
@@ -196,11 +181,7 @@ async function metricsCommand(config: Config, io: Io, path = "-"): Promise<ExitC
             return readMetrics(db, { readRoster: rosterReader(config), limits, accounts });
           },
         );
-  await using output = isFile
-    ? await fileOutput(path, { shown, mode: readableByAll })
-    : standardOutput(io, (words) => words);
-  await output.write(await registry.metrics());
-  await output.commit();
+  print(io, (await registry.metrics()).trimEnd());
   for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);
   return unreachable.length === 0 ? 0 : 1;
 }
@@ -213,15 +194,13 @@ behind, unread (the next sync reads it), lost (the exchange deleted it before it
 was read), and when the next time expires. Of more than a hundred ledgers the
 worst are shown.
 
---format prometheus prints metrics; --output replaces a file whole or not at
-all, for node_exporter's textfile collector. serve has the same at /metrics.`;
+serve has the metrics at /metrics, too.`;
 
 export const define: Define = (command, { io, config, runs }) => {
-  const status = async ({ format, output, ...words }: StatusWords) => {
-    if (format === "prometheus") return metricsCommand(config(), io, output);
-    if (output !== undefined) throw new UsageError("--output goes with --format prometheus");
-    return statusCommand((accounts) => config({ accounts }), io, words);
-  };
+  const status = async ({ format, ...words }: StatusWords) =>
+    format === "prometheus"
+      ? metricsCommand(config(), io)
+      : statusCommand((accounts) => config({ accounts }), io, words);
   reporting(command)
     .option(
       "--limit <number>",
@@ -234,7 +213,6 @@ export const define: Define = (command, { io, config, runs }) => {
         .choices(["prometheus"])
         .conflicts(["json", "account", "product", "limit", "check"]),
     )
-    .option("--output <file>", "with --format: replace this file; - is standard output")
     .addHelpText("after", help)
     .action(runs(status));
 };

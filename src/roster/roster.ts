@@ -185,8 +185,10 @@ function stateOf(
   return isWanted ? "not available" : "not configured";
 }
 
-const closedSince = ({ closed }: StoredState, productType: ProductType): EpochMs | undefined =>
-  closed.find((one) => one.productType === productType)?.closedAt;
+export const closedSince = (
+  { closed }: StoredState,
+  productType: ProductType,
+): EpochMs | undefined => closed.find((one) => one.productType === productType)?.closedAt;
 
 const isRefused = ({ notAvailable }: StoredState, productType: ProductType): boolean =>
   notAvailable.some((one) => one.productType === productType);
