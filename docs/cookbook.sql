@@ -39,41 +39,27 @@ where account = 'main'
   and day < '2026-04-01';
 
 -- # What did each contract earn in March, after fees and funding?
-with parts as (
-  select symbol, net as pnl, 0 as fees, 0 as funding
-  from analytics.realised_pnl_by_symbol_day
-  where account = 'main'
-    and product_type = 'USDT-FUTURES'
-    and day >= '2026-03-01'
-    and day < '2026-04-01'
-  union all
-  select symbol, 0, net, 0
-  from analytics.fees_by_symbol_day
-  where account = 'main'
-    and product_type = 'USDT-FUTURES'
-    and day >= '2026-03-01'
-    and day < '2026-04-01'
-  union all
-  select symbol, 0, 0, net
-  from analytics.funding_by_symbol_day
-  where account = 'main'
-    and product_type = 'USDT-FUTURES'
-    and day >= '2026-03-01'
-    and day < '2026-04-01'
-)
 select
   symbol,
-  sum(pnl) as realised_pnl,
-  sum(fees) as fees,
-  sum(funding) as funding,
-  sum(pnl + fees + funding) as net
-from parts
+  sum(realised_pnl) as realised_pnl,
+  sum(fees + rebates) as fees,
+  sum(funding_received + funding_paid) as funding,
+  sum(realised_pnl + fees + rebates + funding_received + funding_paid) as net
+from analytics.by_symbol_day
+where account = 'main'
+  and product_type = 'USDT-FUTURES'
+  and day >= '2026-03-01'
+  and day < '2026-04-01'
 group by symbol
 order by net desc;
 
 -- # Which contract costs the most funding?
-select symbol, sum(received) as received, sum(paid) as paid, sum(net) as net
-from analytics.funding_by_symbol_day
+select
+  symbol,
+  sum(funding_received) as received,
+  sum(funding_paid) as paid,
+  sum(funding_received + funding_paid) as net
+from analytics.by_symbol_day
 where account = 'main'
   and product_type = 'USDT-FUTURES'
 group by symbol
@@ -86,7 +72,7 @@ select
   sum(fees) as fees,
   sum(rebates) as rebates,
   sum(paid_by_coupon) as paid_by_coupon
-from analytics.fees_by_symbol_day
+from analytics.by_symbol_day
 where account = 'main'
   and product_type = 'USDT-FUTURES'
 group by date_trunc('month', day)
@@ -251,10 +237,10 @@ order by product_type, "check";
 select
   product_type,
   symbol,
-  sum(net) as paid,
+  sum(fees + rebates) as paid,
   maker_fee_rate,
   taker_fee_rate
-from analytics.fees_by_symbol_day
+from analytics.by_symbol_day
 join analytics.contract_history using (product_type, symbol)
 where account = 'main'
   and not is_demo

@@ -44,6 +44,17 @@ describe("an answer", () => {
     await expect(asking.askBills()).rejects.toThrow(told);
   });
 
+  test("is asked for past every cache, which might not tell accounts apart", async () => {
+    const asked: unknown[] = [];
+    await using server = await serve((response, { headers }) => {
+      asked.push([headers["cache-control"], headers.pragma]);
+      give(response, emptyPage);
+    });
+    await using asking = openClient(server.url);
+    await asking.askBills();
+    expect(asked).toEqual([["no-cache", "no-cache"]]);
+  });
+
   test("is read without the mark that some servers put before it", async () => {
     await using server = await serve((response) => response.end("\ufeff{}"));
     expect((await get(server.url)).body).toBe("{}");

@@ -379,12 +379,13 @@ test.each([
       )
       values (${account}, ${productType}, 'trade', 'CLOSE_LONG', true, ${countsFee}, false, true, 9, 9)`);
     const { rows } = await db.execute<{ told: string }>(sql`
-      select 'profit ' || net as told from analytics.realised_pnl_by_symbol_day
-      where account = ${account}
-      union all
-      select 'fee ' || net from analytics.fees_by_symbol_day where account = ${account}
-      union all
-      select 'funding ' || net from analytics.funding_by_symbol_day where account = ${account}`);
+      select unnest(array[
+        'profit ' || sum(realised_pnl),
+        'fee ' || sum(fees + rebates),
+        'funding ' || sum(funding_received + funding_paid)
+      ]) as told
+      from analytics.by_symbol_day
+      where account = ${account}`);
     expect(rows.map(({ told }) => told.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""))).toEqual(
       expected,
     );

@@ -10,7 +10,7 @@ import { isIdOddText } from "./sql/id-time.ts";
 import { flagWords } from "./sql/is-demo.ts";
 import { readSqlFile, type Words } from "./sql/sql-file.ts";
 import { apart, mayContainFeeText, productTypesOf, unifiedArray, walletOf } from "./sql/wallet.ts";
-import { isFeeInside, joinRules, walletMoves, walletSums } from "./sql/wallet-moves.ts";
+import { joinRules, walletMoves, walletSums } from "./sql/wallet-moves.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
 export const viewNames = [
@@ -19,9 +19,7 @@ export const viewNames = [
   "coverage",
   "daily_rollforward",
   "monthly_rollforward",
-  "funding_by_symbol_day",
-  "fees_by_symbol_day",
-  "realised_pnl_by_symbol_day",
+  "by_symbol_day",
   "liquidations",
   "transfers",
   "transfers_between_accounts",
@@ -64,7 +62,6 @@ const words: Words = {
   entries_place: chainPlace("entries"),
   fee_apart: apart("fee", "entries.product_type"),
   frequent_types: sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`),
-  is_fee_inside: isFeeInside("days"),
   may_contain_fee: sql.raw(mayContainFeeText("days.product_type")),
   is_id_odd: sql.raw(isIdOddText("bills")),
   join_day_rules: joinRules("days"),
@@ -102,7 +99,7 @@ export function readViews(): readonly View[] {
  * each is of use only together with the others.
  */
 const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
-  ...["chain_days", "contract_days", "chained_days", "known_entries"].map((name) => ({
+  ...["chain_days", "chained_days", "known_entries"].map((name) => ({
     name,
     text: readSqlFile(`days/${name}`, words),
   })),
@@ -172,14 +169,15 @@ export async function makeViews(tx: Transaction, views: readonly View[]): Promis
 
 /** Drops the views of an earlier version that this one has no more. */
 async function dropForgottenViews(tx: Transaction, views: readonly View[]): Promise<void> {
-  const { rows } = await tx.execute<{ name: string }>(sql`
-    delete from analytics_views
-    where name <> all(${textArray(views.map(({ name }) => name))}::text[])
-    returning name`);
-  await dropViews(
-    tx,
-    rows.map(({ name }) => ({ schema: "analytics", name })),
-  );
+  const isForgotten = sql`name <> all(${textArray(views.map(({ name }) => name))}::text[])`;
+  const { rows } = await tx.execute<Pick<View, "schema" | "name">>(sql`
+    select nspname as schema, name
+    from analytics_views
+    join pg_class on relname = name and relkind = 'v'
+    join pg_namespace on pg_namespace.oid = relnamespace and nspname in ('analytics', 'public')
+    where ${isForgotten}`);
+  await dropViews(tx, rows);
+  await tx.execute(sql`delete from analytics_views where ${isForgotten}`);
 }
 
 const textOf = (views: readonly View[]) => sql.raw(views.map(({ text }) => text).join("\n"));

@@ -66,12 +66,7 @@ const symbolDaySums: SumTable = {
     ["symbol", "coalesce(bills.symbol, '')"],
     ["business_type", "bills.business_type"],
   ],
-  sums: [
-    ...sums,
-    ["amount_bills", count("bills.amount <> 0")],
-    ["apart_bills", count("bills.amount <> bills.fee")],
-    ["fee_bills", count("bills.fee <> 0 or bills.fee_by_coupon <> 0")],
-  ],
+  sums,
   bounds: [],
 };
 

@@ -9,6 +9,7 @@ import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
+import { readBillsByKey } from "./bill-rows.ts";
 import { addMissing } from "./history.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
@@ -168,7 +169,7 @@ async function storeReadable(
     { stream, bills: billsOf(false) },
   ]);
   const taxed = await addMissing(tx, stream, billsOf(true));
-  await resolve(tx, stream, rows, outdated);
+  await resolve(tx, stream, rows);
   return {
     new: counts.new + taxed.new,
     unchanged: counts.unchanged + taxed.unchanged,
@@ -177,66 +178,37 @@ async function storeReadable(
   };
 }
 
-/** A batch's rows as a table: digest, bill_id, rejected_at. */
-const tried = (rows: readonly ReadableRow[]) => sql`
-      unnest(
-        ${textArray(rows.map(({ digest }) => digest))}::text[],
-        ${textArray(rows.map(({ bill }) => bill.billId))}::text[],
-        ${textArray(rows.map(({ rejectedAt }) => rejectedAt))}::timestamptz[]
-      ) as tried (digest, bill_id, rejected_at)`;
-
-/**
- * The rows that were served before the bill that is stored under their id. Where a replay stored that bill, the
- * time of its rejected row counts and not `ingested_at`: see {@link resolve}.
- */
+/** Those of these rows that were served before the bill that is stored under their id. */
 async function outdatedOf(
   tx: Transaction,
   { account, productType }: Stream,
   rows: readonly ReadableRow[],
 ): Promise<readonly string[]> {
-  if (rows.length === 0) return [];
-  const { rows: outdated } = await tx.execute<{ digest: string }>(sql`
-    select tried.digest
-    from ${tried(rows)}
-    join bills
-      on bills.account = ${account}
-      and bills.product_type = ${productType}
-      and bills.bill_id = tried.bill_id
-    left join rejected_bills as origin
-      on origin.account = ${account}
-      and origin.product_type = ${productType}
-      and origin.bill_id = tried.bill_id
-      and origin.resolved_at = bills.ingested_at
-    where bills.ingested_at > tried.rejected_at
-    group by tried.digest, tried.rejected_at
-    having coalesce(max(origin.rejected_at) > tried.rejected_at, true)`);
-  return outdated.map(({ digest }) => digest);
+  const keys = rows.map(({ bill: { billId } }) => ({ productType, billId }));
+  const stored = await readBillsByKey(tx, account, keys);
+  const storedAt = new Map(stored.map(({ bill, ingestedAt }) => [bill.billId, ingestedAt]));
+  return rows.flatMap(({ digest, rejectedAt, bill: { billId } }) =>
+    (storedAt.get(billId) ?? "") > rejectedAt ? [digest] : [],
+  );
 }
 
-/** Resolves the rows under the ids that they have. A row gets the same time as the bill that it stored. */
+/** Resolves the rows under the ids that they have. */
 async function resolve(
   tx: Transaction,
   { account, productType }: Stream,
   rows: readonly ReadableRow[],
-  outdated: ReadonlySet<string>,
 ): Promise<void> {
   await tx.execute(sql`
     update rejected_bills
     set
       bill_id = tried.bill_id,
-      resolved_at = case
-        when bills.ingested_at >= transaction_timestamp()::timestamptz(3)
-          and tried.digest <> all (${textArray([...outdated])}::text[])
-        then bills.ingested_at
-        else statement_timestamp()
-      end
-    from ${tried(rows)}
-    left join bills
-      on bills.account = ${account}
-      and bills.product_type = ${productType}
-      and bills.bill_id = tried.bill_id
-    where rejected_bills.account = ${account}
-      and rejected_bills.product_type = ${productType}
+      resolved_at = statement_timestamp()
+    from unnest(
+      ${textArray(rows.map(({ digest }) => digest))}::text[],
+      ${textArray(rows.map(({ bill }) => bill.billId))}::text[]
+    ) as tried (digest, bill_id)
+    where account = ${account}
+      and product_type = ${productType}
       and rejected_bills.digest = tried.digest`);
 }
 

@@ -11,8 +11,7 @@ import {
 } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
-import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { DifferingBill, Repair, StoredBill, Stream, VerifyStore } from "../sync/store.ts";
 import { contents, isSame, readBillsByKey, textOf } from "./bill-rows.ts";
@@ -33,17 +32,14 @@ export function openVerifyStore(
     withDatabaseErrors(() => inTransaction(db, work, limits));
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
-  let repairedSince: string | undefined;
   return {
     compare: (stream, bills) => transact((from) => compareBills(from, stream, bills)),
-    hasBills: (stream, within) => transact((from) => hasBills(from, stream, within, repairedSince)),
     stored: (stream, window) => storedBills(transact, stream, window),
     accepted: (stream, rows) => transact((from) => areResolved(from, stream, rows)),
     repair: (repair) =>
       turns.add(() =>
         transact(async (tx) => {
           await checkLease(tx, lease);
-          repairedSince ??= await databaseNow(tx);
           await storeRepair(tx, repair, runId);
           lease.assertHeld?.();
         }),
@@ -75,31 +71,6 @@ async function compareBills(
 
 const shown = (bill: BillText, field: keyof BillText): string | null =>
   field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field];
-
-async function hasBills(
-  db: Queryable,
-  { account, productType }: Stream,
-  { from, to }: Interval,
-  repairedSince: string | undefined,
-): Promise<boolean> {
-  const { rows } = await db.execute(sql`
-    select 1
-    from bills
-    where account = ${account}
-      and product_type = ${productType}
-      and c_time >= ${isoTime(from)}
-      and c_time < ${isoTime(to)}
-      and ingested_at < ${repairedSince ?? "infinity"}::timestamptz
-    limit 1`);
-  return rows.length > 0;
-}
-
-async function databaseNow(db: Queryable): Promise<string> {
-  const { rows } = await db.execute<{ now: string }>(
-    sql`select ${timeText(sql`statement_timestamp()`)} as now`,
-  );
-  return onlyRow(rows, "the time").now;
-}
 
 // A row has some 100 bytes.
 const batchRows = 10_000;

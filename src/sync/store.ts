@@ -270,8 +270,6 @@ export type Repair = {
 export type VerifyStore = {
   /** The bills that are not stored exactly as given. `bills` must not contain a bill twice. */
   compare(stream: Stream, bills: readonly Bill[]): Promise<readonly DifferingBill[]>;
-  /** Whether bills of this time were stored before this run: then a page of which none is, is another account's. */
-  hasBills(stream: Stream, within: Interval): Promise<boolean>;
   /** The stored bills of a window, in batches. */
   stored(stream: Stream, window: Interval): AsyncIterable<readonly StoredBill[]>;
   /** For each row, whether somebody signed it off. */

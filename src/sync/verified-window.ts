@@ -1,6 +1,5 @@
-import type { Bill } from "../contract/bill.ts";
 import type { BillsApi } from "../contract/bills-api.ts";
-import { type EpochMs, epochMs, minuteMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Interval } from "./intervals.ts";
 import type { PageCommit } from "./store.ts";
 import { isStray } from "./walk/strays.ts";
@@ -21,15 +20,6 @@ export class VerifiedWindow {
 
   isStray(time: EpochMs): boolean {
     return isStray(time, { startTime: this.window.from, endTime: this.window.to });
-  }
-
-  /** The time that bills of one page span, without a minute at both ends: ids may miss their times by seconds. */
-  timeOf(bills: readonly Bill[]): Interval {
-    const times = bills.map(({ cTime }) => cTime).filter((time) => !this.isStray(time));
-    const edge = (pick: (a: number, b: number) => number) =>
-      times.reduce((a, b) => epochMs(pick(a, b)));
-    if (times.length === 0) return this.window;
-    return { from: epochMs(edge(Math.min) + minuteMs), to: epochMs(edge(Math.max) - minuteMs) };
   }
 
   /**

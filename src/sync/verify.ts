@@ -1,10 +1,9 @@
 import PQueue from "p-queue";
-import type { Bill } from "../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../contract/bills-api.ts";
 import type { RowFault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
-import { ContradictionError, type ExchangeError, ReportableError } from "../errors.ts";
+import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type Interval, intersect, interval, split } from "./intervals.ts";
@@ -235,10 +234,6 @@ export class StreamVerify {
     const rejected = broken.filter((row) => this.#isNew(row));
     for (const { billId, cTime } of bills) if (reading.isStray(cTime)) this.#moved.add(billId);
     const differing = await store.compare(stream, bills);
-    const missing = differing.filter(({ changes }) => changes === undefined);
-    if (bills.length > 0 && missing.length === bills.length) {
-      await this.#refuseForeign(reading, bills);
-    }
     const isRepaired = repair && differing.length + rejected.length > 0;
     if (isRepaired) await store.repair({ stream, differing, rejected });
     for (const { bill, changes } of differing) {
@@ -259,17 +254,6 @@ export class StreamVerify {
     }
     this.#compared += bills.length;
     return nothingCounted;
-  }
-
-  /** @throws ContradictionError where a page answers the question of another account. */
-  async #refuseForeign(reading: VerifiedWindow, bills: readonly Bill[]): Promise<void> {
-    const within = reading.timeOf(bills);
-    if (!(await this.#deps.store.hasBills(this.stream, within))) return;
-    throw new ContradictionError(
-      `none of the ${bills.length} bills that were served is stored, and others of their time are: a page belongs ` +
-        "to another account, and nothing of it was stored; see that no cache answers in the exchange's place, and " +
-        "run verify again",
-    );
   }
 
   /** Whether a rejected row was not reported yet: neighbouring windows both read their common edge. */

@@ -53,7 +53,6 @@ export async function verifyIn(
     const real = wrapStore(openVerifyStore(db, lease, randomUUID()));
     const store: VerifyStore = {
       compare: (...given) => time.hold(() => real.compare(...given)),
-      hasBills: (...given) => time.hold(() => real.hasBills(...given)),
       async *stored(...given): AsyncGenerator<readonly StoredBill[]> {
         yield* await time.hold(() => Array.fromAsync(real.stored(...given)));
       },

@@ -42,7 +42,7 @@ export const typeDays = pgTable(
   (t) => [primaryKey({ columns: [t.account, t.productType, t.coin, t.day, t.businessType] })],
 );
 
-/** The sums of a UTC day's bills of one symbol and business type. With the numbers of bills that have a figure. */
+/** The sums of a UTC day's bills of one symbol and business type. */
 export const symbolDays = pgTable(
   "symbol_days",
   {
@@ -54,10 +54,6 @@ export const symbolDays = pgTable(
     symbol: key("symbol").notNull(),
     businessType: key("business_type").notNull(),
     ...sums(),
-    /** How many bills have an amount; one other than their fee; a fee or coupon. */
-    amountBills: bigint("amount_bills", { mode: "number" }).notNull(),
-    apartBills: bigint("apart_bills", { mode: "number" }).notNull(),
-    feeBills: bigint("fee_bills", { mode: "number" }).notNull(),
   },
   (t) => [
     // The name that Drizzle makes is longer than Postgres allows.

@@ -44,7 +44,7 @@ export function joinRules(alias: string, account?: string): SQL {
 }
 
 /** In a unified account and in the spot wallet, a balance that moves by the amount alone shows that the fee is inside it. */
-export const isFeeInside = (bills: string): SQL =>
+const isFeeInside = (bills: string): SQL =>
   sql.raw(`(
     rule.counts_amount and not rule.counts_fee and ${mayContainFeeText(`${bills}.product_type`)}
   )`);

@@ -1,0 +1,49 @@
+create or replace view analytics.by_symbol_day as
+select
+  account,
+  product_type,
+  coin,
+  $is_demo as is_demo,
+  day,
+  symbol,
+  coalesce(sum(amount_in) filter (where category = 'trade'), 0) as profit,
+  coalesce(sum(amount_out) filter (where category = 'trade'), 0) as loss,
+  coalesce(sum(amount_in + amount_out) filter (where category = 'trade'), 0) as realised_pnl,
+  sum(fee_out) as fees,
+  sum(fee_in) as rebates,
+  sum(coupon) as paid_by_coupon,
+  coalesce(sum(amount_in) filter (where category = 'funding'), 0) as funding_received,
+  coalesce(sum(amount_out) filter (where category = 'funding'), 0) as funding_paid,
+  sum(bills)::bigint as bills
+from (
+  select
+    days.account,
+    days.product_type,
+    coin,
+    day,
+    symbol,
+    business_types.category,
+    bills,
+    fee_in,
+    fee_out,
+    coupon,
+    -- Without the fee that an amount may contain.
+    case when $may_contain_fee then $sum_amount_in else amount_in end as amount_in,
+    case when $may_contain_fee then $sum_amount_out else amount_out end as amount_out
+  from symbol_days as days
+  $join_day_rules
+  where bills <> 0
+) as meant
+$join_account
+group by account, product_type, whole.is_demo, coin, day, symbol;
+
+comment on view analytics.by_symbol_day is
+  'Profit and loss of closed positions, fees and funding, by contract and day. Liquidations and deliveries are not included.';
+
+comment on column analytics.by_symbol_day.profit is 'The sum of the bills with a profit, positive, without fees.';
+comment on column analytics.by_symbol_day.loss is 'The sum of the bills with a loss, negative, without fees.';
+comment on column analytics.by_symbol_day.realised_pnl is 'Profit plus loss.';
+comment on column analytics.by_symbol_day.fees is 'Fees paid, negative.';
+comment on column analytics.by_symbol_day.rebates is 'Fees received as a maker, positive.';
+comment on column analytics.by_symbol_day.paid_by_coupon is 'The fees that coupons paid.';
+comment on column analytics.by_symbol_day.bills is 'How many bills name the contract on that day.';
