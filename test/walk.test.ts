@@ -313,18 +313,6 @@ test.each([1, 2, 99])(
   },
 );
 
-test("a page of more rows than a call takes arguments is read", async () => {
-  const rows = billsOf(150_000).map((bill, place) => ({
-    ...bill,
-    cTime: String(noon - hourMs + place),
-  }));
-  const { walking, stored } = walkPages((request) =>
-    served(rows, { ...request, limit: rows.length }),
-  );
-  await walking;
-  expect(stored()).toHaveLength(rows.length);
-});
-
 test("what a page's overlap serves again is handed on once, unless it changed", async () => {
   const rows = billsOf(250);
   const once = walkPages((request) => served(rows, request));
