@@ -131,6 +131,14 @@ describe("the first sync", () => {
       { isFull: true },
     );
     expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
+    const { rows: sources } = await db.execute(sql`
+      select source, count(*)::int as bills, bool_or(balance_after is null) as is_computed
+      from analytics.activity
+      where account = ${run.name}
+        and running_balance is not null
+      group by source
+      order by source`);
+    expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
     await analyzeGrown(db);
     await using server = await openPageServer();
     server.show(tables);
