@@ -1,5 +1,5 @@
-import { runCommandLine } from "./commands/command-line.ts";
 import { type ExitCode, fail, type Io, note } from "./commands/io.ts";
+import { runCommandLine } from "./commands/program.ts";
 import { messageOf, ReportableError, StoppedError } from "./errors.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.

@@ -5,7 +5,7 @@ import type { Bill } from "../src/contract/bill.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -5,8 +5,8 @@ import { businessTypes } from "../src/contract/business-types.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exact, places } from "./support/exact.ts";
 

@@ -7,7 +7,7 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { aBill } from "./support/bills.ts";
 import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";

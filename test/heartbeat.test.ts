@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { type Beat, openHeartbeat } from "../src/output/run-progress.ts";
+import { type Beat, openHeartbeat } from "../src/output/progress.ts";
 import type { BillsProgress } from "../src/sync/stream-run.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 

@@ -8,7 +8,7 @@ import { epochMs, hourMs } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
-import { readLoans } from "../src/health/records.ts";
+import { readLoans } from "../src/health/ledgers.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";

@@ -7,7 +7,7 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { aBill } from "./support/bills.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";

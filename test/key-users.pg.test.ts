@@ -7,7 +7,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { msOf } from "../src/db/sql/time-text.ts";
 import { ExchangeError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
-import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
+import type { LedgerBill } from "../src/sandbox/entry.ts";
 import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";

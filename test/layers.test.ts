@@ -104,7 +104,6 @@ test("the queue is loaded by the commands of the fleet, and its library by nothi
   ];
   const outside = users.filter(({ to }) => !withoutLibrary.includes(to));
   expect([...new Set(outside.map(({ from }) => from))].toSorted()).toEqual([
-    "src/commands/queue-rounds.ts",
     "src/commands/worker.ts",
   ]);
   const loading = files.filter(({ text }) => /from "pg-boss"/.test(text));

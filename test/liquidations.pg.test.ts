@@ -4,7 +4,7 @@ import { type Bill, noPosition } from "../src/contract/bill.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();

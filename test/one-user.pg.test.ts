@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import type { ModeChange } from "../src/sandbox/modes.ts";
+import type { ModeChange } from "../src/sandbox/ledger.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";

@@ -5,7 +5,7 @@ import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { writeAccounts } from "./support/accounts-file.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";

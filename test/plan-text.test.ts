@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { planCost, planResult } from "../src/commands/sync-plan.ts";
+import { planResult } from "../src/commands/sync-plan.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
@@ -42,18 +42,17 @@ test("the plan names each product type's windows, and the least that they cost",
     "COIN-FUTURES        0        0     -                  -",
     "",
     "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
-    "13 windows, 27 requests at least, 2.7 s at the exchange's limits",
-    "plus a request for every page of up to 100 bills",
+    "13 windows, 27 requests at least, plus one for every page of up to 100 bills",
   ]);
 });
 
-test("accounts are synced side by side: the longest decides the time, all of them the requests", () => {
+test("each account is asked for its mode, and each window twice", () => {
   const plans = [
     plan("main", "USDT-FUTURES", 13),
     plan("main", "COIN-FUTURES", 13),
     plan("desk", "USDT-FUTURES", 1),
   ];
-  expect(planCost(plans)).toEqual({ windows: 27, requestsMin: 56, durationMs: 5_300 });
+  expect(planResult(plans, 3).data).toEqual({ windows: 27, requestsMin: 59 });
   expect(linesOf(plans)[1]).toMatch(/^main\/USDT-FUTURES /);
 });
 

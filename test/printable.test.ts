@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { epochMs } from "../src/contract/time.ts";
+import { streamColumn, streamName } from "../src/output/format.ts";
 import { table, tableText } from "../src/output/result.ts";
-import { streamColumn, streamName } from "../src/output/stream-names.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import { strayText } from "../src/sync/walk/strays.ts";
 

@@ -3,8 +3,12 @@ import { describe, expect, test } from "vitest";
 import { classicProductTypes, type ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { CursorError, type ExchangeError, StoppedError } from "../src/errors.ts";
-import { openLiveLines, openProgress, progressLines } from "../src/output/progress.ts";
-import type { StreamProgress } from "../src/output/run-progress.ts";
+import {
+  openLiveLines,
+  openProgress,
+  progressLines,
+  type StreamProgress,
+} from "../src/output/progress.ts";
 import type { BillsProgress } from "../src/sync/stream-run.ts";
 import { Screen } from "./support/screen.ts";
 
@@ -44,7 +48,7 @@ const stream = (changes: Partial<StreamProgress> = {}): StreamProgress => ({
   startedAt: 0,
   plannedMs: weekMs,
   walkedMs: weekMs / 2,
-  ...{ pages: 1, bills: 100, requests: 1, requestTimes: [] },
+  ...{ pages: 1, bills: 100, requests: 1 },
   ...changes,
 });
 
@@ -52,13 +56,12 @@ const screen80 = { columns: 80, rows: 24 };
 const rowOf = (changes: Partial<StreamProgress>, now: number, size = screen80): string =>
   progressLines([stream(changes)], now, size)[1] ?? "";
 
-test("a run shows bars, counts, rates and time left on 80 columns, and leaves them there", () => {
+test("a run shows bars, counts and time left on 80 columns, and leaves them there", () => {
   const { tell, clock, stop, notice, screen } = display();
   tell("USDT-FUTURES", planned(4));
   tell("SCOIN-FUTURES", planned(2));
   tell("USDC-FUTURES", planned(0));
   clock.now += 10 * secondMs;
-  for (const _ of Array(40)) tell("USDT-FUTURES", request());
   tell("USDT-FUTURES", page(0, weekMs / 2, 12_345), page(0, weekMs), page(2, weekMs));
   tell("SCOIN-FUTURES", request(), page(0, weekMs / 2));
   stop();
@@ -66,23 +69,15 @@ test("a run shows bars, counts, rates and time left on 80 columns, and leaves th
   stop();
   notice("a late word");
   expect(screen.lines).toEqual([
-    "                                            done      bills       left  req/s",
-    "main/USDT-FUTURES   ███████████░░░░░░░░░░░   50%     12,545       10 s    8.0",
-    "main/SCOIN-FUTURES  █████░░░░░░░░░░░░░░░░░   25%        100       30 s    0.2",
-    "main/USDC-FUTURES   ██████████████████████  100%          0       done",
-    "all                 █████████░░░░░░░░░░░░░   41%     12,645       14 s    8.2",
+    "                                                   done      bills       left",
+    "main/USDT-FUTURES   ██████████████░░░░░░░░░░░░░░░   50%     12,545       10 s",
+    "main/SCOIN-FUTURES  ███████░░░░░░░░░░░░░░░░░░░░░░   25%        100       30 s",
+    "main/USDC-FUTURES   █████████████████████████████  100%          0       done",
+    "all                 ████████████░░░░░░░░░░░░░░░░░   41%     12,645       14 s",
     "",
     "the summary",
     "a late word",
   ]);
-});
-
-test("the rate is that of the last five seconds: a run that stands still shows 0.0", () => {
-  const requestTimes = Array.from({ length: 100 }, (_, index) => index * 100);
-  const rateAt = (now: number) => / (\d+\.\d) /.exec(`${rowOf({ requestTimes }, now)} `)?.[1];
-  expect(rateAt(10 * secondMs)).toBe("9.8");
-  expect(rateAt(12 * secondMs)).toBe("5.8");
-  expect(rateAt(16 * secondMs)).toBe("0.0");
 });
 
 describe("the time left", () => {
@@ -106,7 +101,7 @@ describe("the time left", () => {
     const sumOf = (...streams: readonly Partial<StreamProgress>[]) =>
       progressLines(streams.map(stream), minuteMs, screen80).at(-1);
     const done = { walkedMs: weekMs };
-    expect(sumOf(done, {})).toMatch(/^all .* 75% .*20 s +0\.0$/);
+    expect(sumOf(done, {})).toMatch(/^all .* 75% .*20 s$/);
     expect(sumOf(done, { state: "failed" })).toMatch(/^all .* 75% .*failed$/);
     expect(sumOf(done, { state: "failed" }, { state: "stopped" })).toMatch(/failed$/);
     expect(sumOf(done, { state: "stopped" })).toMatch(/stopped$/);
@@ -125,7 +120,6 @@ const anyStream = fc.record({
   pages: fc.nat(1e6),
   bills: fc.nat(1e8),
   requests: fc.nat(1e6),
-  requestTimes: fc.array(fc.nat(2e9), { maxLength: 50 }),
 }) satisfies fc.Arbitrary<StreamProgress>;
 
 test("no line is wider than the terminal and no frame higher, whatever there is to show", () => {

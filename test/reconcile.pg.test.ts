@@ -12,9 +12,9 @@ import { inTransaction } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { readFindings } from "../src/health/findings.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom, shuffled } from "../src/sandbox/random.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {

@@ -5,7 +5,7 @@ import { categories, categoryOfGroup } from "../src/contract/business-types.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";

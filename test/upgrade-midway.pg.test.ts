@@ -10,7 +10,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import type { ModeChange } from "../src/sandbox/modes.ts";
+import type { ModeChange } from "../src/sandbox/ledger.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
 import { productTypesOf } from "../src/sync/account-state.ts";
 import type { ClosedStream } from "../src/sync/closed-streams.ts";

@@ -2,10 +2,9 @@ import { describe, expect, test } from "vitest";
 import { compareIds } from "../src/contract/compare-ids.ts";
 import { dayMs, epochMs, hourMs, secondMs } from "../src/contract/time.ts";
 import { type BillsRequest, Refusal, type WirePage } from "../src/exchange-server/source.ts";
+import { type LedgerBill, snowflake } from "../src/sandbox/entry.ts";
 import type { Ledger } from "../src/sandbox/ledger.ts";
-import type { LedgerBill } from "../src/sandbox/ledger-bill.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
-import { snowflake } from "../src/sandbox/snowflake.ts";
 import { sandboxSource } from "../src/sandbox/source.ts";
 import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
 import { type Question, WindowQuestions } from "../src/sync/walk/questions.ts";
@@ -381,6 +380,30 @@ describe("of questions a window takes", () => {
   ])("%s", async (_title, bills, questions) => {
     const { asked } = await walked(everyMinute(bills), {}, { habits: hundredAPage() });
     expect(asked).toHaveLength(questions);
+  });
+
+  test("the last goes by time, has another page size, and asks for the oldest bill again", async () => {
+    const { asked } = await walked(everyMinute(50), {}, { habits: hundredAPage() });
+    expect(asked.at(-1)).toEqual({ idLessThan: undefined, endTime: from, limit: 99 });
+  });
+
+  test("an overlap is four seconds of bills, and no more than ten", async () => {
+    const every = (ms: number) =>
+      ledgerOf(
+        seededRandom("dense"),
+        Array.from({ length: 150 }, (_, place) => from + place * ms),
+      );
+    for (const [ms, rows] of [
+      [secondMs, 5],
+      [10, 10],
+    ] as const) {
+      const ledger = every(ms);
+      const { asked } = await walked(ledger);
+      const place = ledger.bills[productType].findIndex(
+        ({ billId }) => billId === asked[1]?.idLessThan,
+      );
+      expect(place - 50).toBe(rows);
+    }
   });
 
   test("an exchange's clock, or ids some milliseconds beside their times, cost no second walk", async () => {

@@ -9,9 +9,8 @@ import {
   unifiedProductTypes,
 } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import { type LedgerBill, snowflake } from "../../src/sandbox/entry.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { type Interval, interval, split } from "../../src/sync/intervals.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 

@@ -7,10 +7,9 @@ import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { becameText } from "../output/account-remarks.ts";
+import { streamName } from "../output/format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
-import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
-import { readSelected } from "../roster/reachable.ts";
 import {
   closedSince,
   everyLedger,
@@ -19,6 +18,7 @@ import {
   readRoster,
 } from "../roster/roster.ts";
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
+import { readSelected } from "../roster/to-read.ts";
 import { type ExitCode, type Io, note, print } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";

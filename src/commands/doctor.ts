@@ -18,10 +18,9 @@ import {
   readDatabaseConfig,
 } from "../roster/config.ts";
 import { envFileExposure } from "../roster/credentials.ts";
-import { reachableSelection } from "../roster/reachable.ts";
 import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
-import { accountsToRead } from "../roster/to-read.ts";
+import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { type Check, checkDatabase, failed, ok, type Report } from "./doctor-database.ts";
 import { checkExchange } from "./doctor-exchange.ts";
 import { type ExitCode, print, stopped } from "./io.ts";

@@ -10,7 +10,7 @@ import { dayIn } from "../export/time-zone.ts";
 import { formatCounted } from "../output/format.ts";
 import { printable, printableJson } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
-import { refuseUnreachable } from "../roster/reachable.ts";
+import { refuseUnreachable } from "../roster/to-read.ts";
 import { type ExportOptions, type ExportWords, exportOptions, pricesOf } from "./export-options.ts";
 import { type ExportPlan, planExport } from "./export-plan.ts";
 import { type ExitCode, type Io, note } from "./io.ts";
@@ -82,7 +82,7 @@ async function writeBills(
   const dayOf = dayIn(options.zone);
   const lastDay = to === undefined ? "9999" : dayOf(epochMs(to - 1));
   const formatOptions = {
-    ...{ dayOf, zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
+    ...{ dayOf, zone: options.zone, openings },
     prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
     ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
@@ -114,8 +114,8 @@ is inclusive, --to exclusive. Warnings about bills that may be missing go to
 standard error; the exit code stays 0, since all stored bills were written.
 
 --continue TIME writes a journal that is appended to earlier ones, of which the
-first began at TIME. --prices FILE puts prices into a journal. --changed-since TIME takes the bills that were stored or
-restated since TIME, by their ingested_at.`;
+first began at TIME. --prices FILE puts prices into a journal. --changed-since
+TIME takes the bills that were stored or restated since TIME.`;
 
 export const define: Define = (command, { io, config, runs }) => {
   command
@@ -137,7 +137,6 @@ export const define: Define = (command, { io, config, runs }) => {
     .addOption(pricesOption())
     .addOption(currencyOption())
     .option("--changed-since <time>", "only bills that were stored or restated since then")
-    .option("--spreadsheet", "CSV that Excel and LibreOffice open without rounding an id")
     .option("--output <file>", "a new file instead of standard output")
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)

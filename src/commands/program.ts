@@ -1,5 +1,7 @@
+import { existsSync, readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
 import { Command, CommanderError } from "commander";
-import { UsageError } from "../errors.ts";
+import { messageOf, UsageError } from "../errors.ts";
 import { withShortWords } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
@@ -120,3 +122,27 @@ Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,
 }
 
 const npmHint = "; options come after two dashes: npm run verify -- --help";
+
+/**
+ * Runs a command line to its end: what is thrown becomes one message and an exit code.
+ * @param environment of the process; it wins over the .env of the current folder.
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  io: Io,
+  environment: Environment,
+): Promise<ExitCode> {
+  const readEnvironment = () => ({
+    ...(existsSync(".env") ? parseEnv(readEnvFile()) : {}),
+    ...environment,
+  });
+  return await runProgram(args, { io, readEnvironment });
+}
+
+function readEnvFile(): string {
+  try {
+    return readFileSync(".env", "utf8");
+  } catch (error) {
+    throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);
+  }
+}

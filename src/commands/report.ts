@@ -4,8 +4,8 @@ import { ReportableError, UsageError } from "../errors.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-report.ts";
 import type { Config } from "../roster/config.ts";
-import { refuseUnreachable } from "../roster/reachable.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
+import { refuseUnreachable } from "../roster/to-read.ts";
 import {
   type PeriodWords,
   type PricesWords,

@@ -9,8 +9,7 @@ import {
   type LastRun,
   type StreamStatus,
 } from "../health/ledger-status.ts";
-import type { Totals } from "../health/ledgers.ts";
-import type { ListStatus, LoanToValueStatus } from "../health/records.ts";
+import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
 import type { Verdict } from "../health/verdict.ts";
 import {
   formatCount,
@@ -20,6 +19,8 @@ import {
   formatTime,
   jsonTime,
   jsonTimeOrNull,
+  riskUnitName,
+  streamName,
 } from "../output/format.ts";
 import {
   type Columns,
@@ -30,7 +31,6 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import { riskUnitName, streamName } from "../output/stream-names.ts";
 import type { RosterLedger } from "../roster/roster.ts";
 import { lengthMs } from "../sync/intervals.ts";
 

@@ -1,21 +1,18 @@
 import { pageSizeMax } from "../contract/account-bills.ts";
-import { billsApiOf } from "../contract/bills-api.ts";
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import { hasSchema } from "../db/migrate.ts";
-import { addressLimit } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { readKnownTimes } from "../ledger/known-time.ts";
 import {
   formatCounted,
-  formatDuration,
   formatInterval,
   jsonInterval,
   jsonTime,
+  streamName,
 } from "../output/format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
-import { streamName } from "../output/stream-names.ts";
 import type { Config } from "../roster/config.ts";
 import { readableTypes } from "../roster/roster.ts";
 import { reachableToRead } from "../roster/to-read.ts";
@@ -105,44 +102,17 @@ async function exchangeTime(
 
 const nothingKnown = { coverage: [], lost: [], open: [] };
 
-// An empty window takes two requests, which ask in two ways.
+// An empty window takes two requests, which ask in two ways. An account is asked for its mode first.
 const requestsPerWindow = 2;
-
-/**
- * The least that a plan takes: two requests for each window, as if it were empty, one probe for
- * each account, and the requests for anything else. Accounts are synced side by side, each under
- * its own limits and the address's limit.
- */
-export function planCost(plans: readonly StreamPlan[], others = 0) {
-  const costs = [...Map.groupBy(plans, ({ stream }) => stream.account).values()].map((own) =>
-    [...Map.groupBy(own, ({ stream }) => billsApiOf(stream.productType).operation)].map(
-      ([{ limit }, alike]) => {
-        const requests = 1 + requestsPerWindow * windowsOf(alike);
-        return { requests, paceMs: (requests * limit.perMs) / limit.requests };
-      },
-    ),
-  );
-  const requestsMin = costs.flat().reduce((sum, { requests }) => sum + requests, others);
-  return {
-    windows: windowsOf(plans),
-    requestsMin,
-    durationMs: Math.max(
-      (requestsMin * addressLimit.perMs) / addressLimit.requests,
-      ...costs.map((own) => own.reduce((sum, { paceMs }) => sum + paceMs, 0)),
-    ),
-  };
-}
-
-const windowsOf = (plans: readonly StreamPlan[]): number =>
-  plans.reduce((sum, { walks }) => sum + walks.length, 0);
 
 /** What a sync would read, and the least that it takes. */
 export function planResult(
   plans: readonly StreamPlan[],
   others = 0,
 ): Pick<Result, "data" | "parts"> {
-  const cost = planCost(plans, others);
-  const { windows, requestsMin, durationMs } = cost;
+  const windows = plans.reduce((sum, { walks }) => sum + walks.length, 0);
+  const accounts = new Set(plans.map(({ stream }) => stream.account)).size;
+  const requestsMin = others + accounts + requestsPerWindow * windows;
   const spansOf = ({ walks }: StreamPlan) => walks.map(({ window }) => window);
   const columns: Columns<StreamPlan> = {
     ...ledgerColumns(plans, ({ stream }) => stream),
@@ -165,15 +135,14 @@ export function planResult(
     lost: { kind: "spans", title: "", of: ({ lost }) => lost },
   };
   return {
-    data: cost,
+    data: { windows, requestsMin },
     parts: [
       table("streams", columns, plans),
       ...plans.flatMap(({ stream, lost }) =>
         lost.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
       ),
-      `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least, ` +
-        `${formatDuration(durationMs)} at the exchange's limits`,
-      ...(windows === 0 ? [] : [`plus a request for every page of up to ${pageSizeMax} bills`]),
+      `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least` +
+        (windows === 0 ? "" : `, plus one for every page of up to ${pageSizeMax} bills`),
     ],
   };
 }

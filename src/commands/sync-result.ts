@@ -1,7 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import { messageOf } from "../errors.ts";
 import type { RejectedCount } from "../ledger/rejected-bills.ts";
-import { riskUnitName, streamName, streamNames } from "../output/stream-names.ts";
+import { riskUnitName, streamName, streamNames } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
 import type { AccountsChecked } from "./check-accounts.ts";

@@ -12,6 +12,8 @@ import {
   jsonInterval,
   jsonTime,
   jsonTimeOrNull,
+  riskUnitName,
+  streamName,
 } from "../output/format.ts";
 import {
   type Columns,
@@ -22,7 +24,6 @@ import {
   rowsJson,
   table,
 } from "../output/result.ts";
-import { riskUnitName, streamName } from "../output/stream-names.ts";
 import { printableLine } from "../printable.ts";
 import { lengthMs } from "../sync/intervals.ts";
 import type { RecoverReport } from "../sync/recover.ts";
@@ -103,8 +104,7 @@ export function resultOf(result: SyncResult): Result {
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...breaksParts(checked),
-      `${outcomeWords[outcome]}${shareText(reports, outcome)}${lossText(streams)}, after ` +
-        formatDuration(elapsedMs),
+      `${outcomeWords[outcome]}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
     exit: result.exitCode,
   };
@@ -235,32 +235,19 @@ const historyLines = ({ stream, withheld, crowded }: RecoverReport): readonly st
   ),
 ];
 
-const brokenShownMax = 5;
-
-function brokenLines({ name, broken }: NamedList): readonly string[] {
-  const more = broken.length - brokenShownMax;
-  return [
-    ...broken
-      .slice(0, brokenShownMax)
-      .map(
-        ({ name: row, fault: { path, reason } }) =>
-          `${name}: ${printableLine(row)} was not stored: it broke the API's contract: ` +
-          printableLine(`${path} ${reason}`),
-      ),
-    ...(more > 0 ? [`${name}: and ${formatCounted(more, "more row")} like these`] : []),
-  ];
-}
+const brokenLines = ({ name, broken: [first, ...others] }: NamedList): readonly string[] =>
+  first === undefined
+    ? []
+    : [
+        `${name}: ${printableLine(first.name)}${others.length === 0 ? " was" : ` and ${formatCount(others.length)} more were`} ` +
+          `not stored, since they broke the API's contract: ${printableLine(`${first.fault.path} ${first.fault.reason}`)}`,
+      ];
 
 /** How many accounts are complete, if there are several and not all are. */
 function shareText(reports: readonly AccountReport[], outcome: Outcome): string {
   if (outcome === "complete" || reports.length < 2) return "";
   return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
 }
-
-const lossText = (streams: readonly StreamReport[]): string =>
-  streams.some(({ lost }) => lost.length > 0)
-    ? "; the exchange no longer serves the lost time"
-    : "";
 
 function streamRemarks({ stream, windows, lost }: StreamReport): readonly string[] {
   const unfinished = windows.planned - windows.walked;

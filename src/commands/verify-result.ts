@@ -7,6 +7,8 @@ import {
   formatInterval,
   formatTime,
   jsonInterval,
+  streamName,
+  streamNames,
 } from "../output/format.ts";
 import {
   type Column,
@@ -19,7 +21,6 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import { streamName, streamNames } from "../output/stream-names.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Finding, StreamVerification } from "../sync/verify.ts";

@@ -11,12 +11,11 @@ import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange
 import { AccountKey } from "../ledger/account-key.ts";
 import { recount } from "../ledger/bill-counts.ts";
 import { openVerifyStore } from "../ledger/verification-store.ts";
-import { streamName } from "../output/stream-names.ts";
+import { streamName } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
-import { reachableSelection } from "../roster/reachable.ts";
-import { withAdded } from "../roster/to-read.ts";
+import { reachableSelection, withAdded } from "../roster/to-read.ts";
 import {
   type MeetDeps,
   type MetAccount,

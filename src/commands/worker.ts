@@ -2,25 +2,30 @@ import { createServer } from "node:net";
 import { InvalidArgumentError } from "commander";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
 import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
+import type { Database } from "../db/connect.ts";
 import type { Egress } from "../db/lease/holders.ts";
+import { readUsers } from "../db/lease/leased-accounts.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import {
   AccountHeldError,
   ExchangeError,
   firstThrown,
   messageOf,
+  ReportableError,
   StoppedError,
   UsageError,
 } from "../errors.ts";
 import { Queue } from "../fleet/queue.ts";
-import { type JobEnd, type Task, taskName } from "../fleet/tasks.ts";
+import { type JobEnd, queuedTasks, type Task, taskName } from "../fleet/tasks.ts";
 import { workOff } from "../fleet/work-off.ts";
 import { type Log, openLog } from "../log.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
+import { reachableToRead } from "../roster/to-read.ts";
 import { errorText } from "./exit-code.ts";
 import type { ExitCode, Io } from "./io.ts";
 import { type Define, narrowedConfig, numberFrom } from "./options.ts";
-import { queueRounds } from "./queue-rounds.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
 import { errorsOf, type SyncResult } from "./sync-result.ts";
 import { openSyncSession, type SyncSession } from "./sync-run.ts";
@@ -227,4 +232,57 @@ function periodOf(text: string): number {
 function egressOf(text: string): string {
   if (/^[\w.:-]{1,32}$/.test(text)) return text;
   throw new InvalidArgumentError("It is not 1 to 32 letters, digits, dots, colons or hyphens.");
+}
+
+/**
+ * Queues the configured accounts that are neither retired nor paused, and the public lists.
+ * @returns what to say of it.
+ */
+export async function enqueueAccounts(db: Database, queue: Queue, given: Config): Promise<string> {
+  const { config, unreachable } = await reachableToRead(db, given);
+  const users = await readUsers(db);
+  const accounts = config.accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
+  const tasks = await queuedTasks(db, accounts, { areAll: unreachable.length === 0 });
+  const queued = await queue.enqueue(tasks);
+  const rest = tasks.length - queued;
+  return [
+    `queued ${formatCount(queued)} of ${formatCounted(tasks.length, "job")}` +
+      (rest === 0 ? "" : `; ${formatCount(rest)} wait already, or are at work`),
+    ...unreachableLines(unreachable).map((line) => `not queued: ${line}`),
+  ].join("\n");
+}
+
+/** How long to wait after a round that could not be queued. */
+const againMs = minuteMs;
+
+type RoundsDeps = {
+  readonly db: Database;
+  readonly queue: Queue;
+  /** Read anew for each round. */
+  readonly readConfig: () => Config;
+  readonly everyMs: number;
+  readonly notice: (message: string) => void;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Queues every account once in each period. An account that still waits or is at work is not queued again.
+ * @throws StoppedError once the signal aborts; UsageError for a wrong configuration.
+ */
+async function queueRounds(deps: RoundsDeps): Promise<never> {
+  const { db, queue, readConfig, everyMs, notice, signal } = deps;
+  let dueAt: number = systemClock.now();
+  for (;;) {
+    let waitMs = againMs;
+    try {
+      notice(await enqueueAccounts(db, queue, readConfig()));
+      // Rounds keep the first round's times, however long each takes. Rounds missed during sleep are skipped.
+      while (dueAt <= systemClock.now()) dueAt += everyMs;
+      waitMs = dueAt - systemClock.now();
+    } catch (error) {
+      if (!(error instanceof ReportableError) || error instanceof UsageError) throw error;
+      notice(`nothing was queued; trying again in a minute: ${messageOf(error)}`);
+    }
+    await systemClock.sleep(waitMs, signal);
+  }
 }

@@ -13,8 +13,14 @@ import { spotBills } from "../contract/spot-bills.ts";
 import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
 import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
 import { wrongEnvironment } from "./authenticate.ts";
-import { readQuery, unknownProduct } from "./read-query.ts";
-import { type Context, type Credential, Refusal, type WirePage } from "./source.ts";
+import {
+  type Context,
+  type Credential,
+  Refusal,
+  readQuery,
+  unknownProduct,
+  type WirePage,
+} from "./source.ts";
 
 // Pages of bills and tax records.
 

@@ -21,13 +21,13 @@ import {
   serveSpotBills,
   serveUnifiedTax,
 } from "./ledger-routes.ts";
-import { readQuery } from "./read-query.ts";
 import {
   type Context,
   type Credential,
   credentialMode,
   type Permission,
   Refusal,
+  readQuery,
 } from "./source.ts";
 
 type Serve<Arguments extends unknown[]> = (...given: Arguments) => Promise<object | Refusal>;

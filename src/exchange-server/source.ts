@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import type { ClassicProductType, ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 
@@ -40,7 +41,7 @@ export type Credential = {
 
 export type Credentials = ReadonlyMap<string, Credential>;
 
-export type Caller = Pick<Credential, "uid" | "name">;
+type Caller = Pick<Credential, "uid" | "name">;
 
 export const credentialMode = ({ accountMode = "classic" }: Credential): WireAccountMode =>
   typeof accountMode === "function" ? accountMode() : accountMode;
@@ -66,7 +67,7 @@ export type BillsRequest = {
   readonly sortedBy?: "time" | "id" | undefined;
 };
 
-export type LoanToValueRequest = {
+type LoanToValueRequest = {
   readonly caller: Caller;
   readonly now: EpochMs;
   readonly riskUnitId: string | undefined;
@@ -105,14 +106,14 @@ export class Refusal {
 }
 
 /** Asks for the wallet of a product type, or for the one wallet of a unified account. */
-export type BalancesRequest = {
+type BalancesRequest = {
   readonly caller: Caller;
   readonly now: EpochMs;
   readonly productType: ClassicProductType | undefined;
 };
 
 /** What a wallet holds of a coin, as a decimal. */
-export type WireBalance = { readonly coin: string; readonly balance: string };
+type WireBalance = { readonly coin: string; readonly balance: string };
 
 /** Where the server's answers come from. */
 export type Source = {
@@ -141,3 +142,33 @@ export type Context = {
   readonly demo: boolean;
   readonly numericCursor: boolean;
 };
+
+/** A request's parameters, or why they are refused. */
+export function readQuery<Schema extends z.ZodType>(
+  schema: Schema,
+  query: Readonly<Record<string, string>>,
+): z.output<Schema> | Refusal {
+  const parsed = schema.safeParse(query);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  return issue === undefined ? illegalTimeRange() : queryRefusal(issue, query);
+}
+
+/** The code from public records that fits best: which condition gives which code is not documented. */
+function queryRefusal(issue: z.core.$ZodIssue, query: Readonly<Record<string, string>>): Refusal {
+  if (issue.code === "unrecognized_keys")
+    return new Refusal(400, "40034", `Parameter ${issue.keys.join(", ")} does not exist`);
+  const name = String(issue.path[0] ?? "");
+  if (name === "endTime" && issue.code === "custom" && query["startTime"] !== undefined)
+    return illegalTimeRange();
+  if (name === "category") return unknownProduct(name);
+  if (query[name] === undefined)
+    return new Refusal(400, "40019", `Parameter ${name} cannot be empty`);
+  if (name === "productType") return unknownProduct(name);
+  return new Refusal(400, "40020", `Parameter ${name} error`);
+}
+
+export const unknownProduct = (name: string) =>
+  new Refusal(400, "400172", `Parameter verification failed ${name}`);
+
+export const illegalTimeRange = () => new Refusal(400, "43111", "param error time range illegal");

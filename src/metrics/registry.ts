@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { dayMs, type EpochMs, secondMs } from "../contract/time.ts";
 import type { ReadReachable, Unreachable } from "../db/citus.ts";
 import type { Queryable } from "../db/connect.ts";
@@ -8,13 +8,14 @@ import { lastRuns, type Outcome } from "../db/run-log.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { countFindings, type FindingCount } from "../health/findings.ts";
 import { kindNames, severityOf } from "../health/kinds.ts";
-import { readTotals, type Totals } from "../health/ledgers.ts";
 import {
   type ListStatus,
   type LoanToValueStatus,
   readLists,
   readLoans,
-} from "../health/records.ts";
+  readTotals,
+  type Totals,
+} from "../health/ledgers.ts";
 import type { Limits } from "../health/select.ts";
 import type { ReadRoster } from "../roster/roster.ts";
 import { programVersion } from "../version.ts";
@@ -53,13 +54,13 @@ async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> {
   }));
 }
 
-export const metricPrefix = "bill_sync_";
+const metricPrefix = "bill_sync_";
 
 /** A gauge's name without the prefix, its help and samples. Without a sample it is left out: 0 would be taken for a value. */
 type Metric = readonly [name: string, help: string, samples: readonly Sample[]];
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-export type MetricsQuestion = {
+type MetricsQuestion = {
   readonly readRoster: ReadRoster;
   readonly limits: Limits;
   /** Only these accounts; default all. */
@@ -94,7 +95,7 @@ export async function readMetrics(
   };
 }
 
-export type ReachableMetrics = {
+type ReachableMetrics = {
   readonly registry: Registry;
   readonly unreachable: readonly Unreachable[];
 };
@@ -198,4 +199,53 @@ function findingSamples(found: readonly FindingCount[], unreachable: number): re
     const [kind, severity] = JSON.parse(key);
     return [{ kind, severity }, counted.reduce((sum, { findings }) => sum + findings, 0)];
   });
+}
+
+/** What a server counts about its own answers since it started. */
+export type HttpMetrics = {
+  readonly registry: Registry;
+  answered(answer: {
+    readonly method: string;
+    /** The server's name of the route, not the path that a client wrote, which may be anything. */
+    readonly route: string;
+    readonly status: number;
+    readonly ms: number;
+  }): void;
+  /** @param code of the exchange's, as 40009. */
+  authFailed(code: string): void;
+};
+
+// A page of 100 bills takes some milliseconds; a page of HTML or a download takes up to seconds.
+const bucketsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export function createHttpMetrics(): HttpMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: `${metricPrefix}http_requests_total`,
+    help: "Requests that were answered.",
+    labelNames: ["method", "route", "status"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: `${metricPrefix}http_request_duration_seconds`,
+    help: "How long an answer took, to its last byte.",
+    labelNames: ["route"],
+    buckets: bucketsS,
+    registers,
+  });
+  const failures = new Counter({
+    name: `${metricPrefix}auth_failures_total`,
+    help: "Requests whose key or signature was refused, by the code of the refusal.",
+    labelNames: ["code"],
+    registers,
+  });
+  return {
+    registry,
+    answered({ method, route, status, ms }) {
+      requests.inc({ method, route, status: String(status) });
+      durations.observe({ route }, ms / secondMs);
+    },
+    authFailed: (code) => failures.inc({ code }),
+  };
 }

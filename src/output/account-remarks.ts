@@ -1,11 +1,9 @@
 import type { EpochMs } from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
 import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import { behindHorizon, type ClosedTime } from "../sync/closed-streams.ts";
-import { subtract } from "../sync/intervals.ts";
+import type { ClosedTime } from "../sync/closed-streams.ts";
 import type { Stream } from "../sync/store.ts";
-import { formatCount, formatCounted, formatInterval, formatMinute } from "./format.ts";
-import { streamNames } from "./stream-names.ts";
+import { formatCount, formatLength, formatMinute, streamNames } from "./format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
 
@@ -16,42 +14,23 @@ export const becameText = ({ productType }: Pick<Closed, "productType">): string
 /** A closed stream, and how far it was read. */
 export type ClosedRemark = ClosedTime & { readonly stream: Stream; readonly closedAt: EpochMs };
 
-/**
- * Lines that say which streams are closed, up to when they are complete, and what was not read of them.
- * Streams of an account for which all of this is equal share a line.
- */
+/** Lines that say which streams are closed, and how far they were read. Those of an account that are alike share one. */
 export function closedLines(closed: readonly ClosedRemark[]): readonly string[] {
-  const byAccount = Map.groupBy(closed, ({ stream }) => stream.account).values();
-  return [...byAccount].flatMap((own) => {
-    const remarks = own.flatMap((one) => remarksOf(one).map((text) => ({ text, ...one })));
-    const alike = Map.groupBy(remarks, ({ text }) => text);
-    return [...alike].map(
-      ([text, those]) => `${streamNames(those.map(({ stream }) => stream))}: ${text}`,
-    );
-  });
+  const alike = Map.groupBy(closed, (one) => JSON.stringify([one.stream.account, closedText(one)]));
+  return [...alike.values()].flatMap((those) =>
+    those
+      .slice(0, 1)
+      .map((one) => `${streamNames(those.map(({ stream }) => stream))}: ${closedText(one)}`),
+  );
 }
 
-// The most unread times shown to a person for each stream. JSON has all.
-const unreadShownMax = 5;
-
-function remarksOf({ stream, closedAt, through, unread }: ClosedRemark): readonly string[] {
-  const lost = behindHorizon(unread, closedAt);
-  const notRead = [
-    ...lost.map((time) => ({ time, why: ": lost, since it is older than the exchange's 90 days" })),
-    ...subtract(unread, lost).map((time) => ({
-      time,
-      why: "; it can be read only after the account is switched back",
-    })),
-  ];
-  const more = notRead.length - unreadShownMax;
+function closedText({ stream, closedAt, through, unread }: ClosedRemark): string {
   const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
-  return [
-    `closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}`,
-    ...notRead
-      .slice(0, unreadShownMax)
-      .map(({ time, why }) => `not read ${formatInterval(time)}${why}`),
-    ...(more > 0 ? [`not read at ${formatCounted(more, "other time")}: see --json`] : []),
-  ];
+  const rest =
+    unread.length === 0
+      ? ""
+      : `; ${formatLength(unread)} were not read, and can be read only if the account is switched back`;
+  return `closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}${rest}`;
 }
 
 /** A line for each reason why an account's key may not read product types. */

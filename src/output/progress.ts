@@ -1,13 +1,129 @@
-import { secondMs } from "../contract/time.ts";
+import { type Clock, repeatEvery } from "../clock.ts";
+import { minuteMs, secondMs } from "../contract/time.ts";
 import { messageOf, StoppedError } from "../errors.ts";
 import { printable } from "../printable.ts";
 import type { Stream } from "../sync/store.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
-import { formatCount, formatDuration, formatTable } from "./format.ts";
-import { RunProgress, rateSpanMs, type StreamProgress, shareOf, sumOf } from "./run-progress.ts";
-import { streamNames } from "./stream-names.ts";
+import { formatCount, formatDuration, formatTable, streamName, streamNames } from "./format.ts";
 
-export type Progress = {
+/** A stream's progress, or that of all. */
+export type StreamProgress = {
+  readonly name: string;
+  readonly state: "at work" | "failed" | "stopped";
+  /** When the stream was planned, ms. */
+  readonly startedAt: number;
+  /** The time to be walked, and below the part that was walked; ms of the ledger. */
+  readonly plannedMs: number;
+  readonly walkedMs: number;
+  readonly pages: number;
+  readonly bills: number;
+  readonly requests: number;
+};
+
+type Counted = { -readonly [Key in keyof StreamProgress]: StreamProgress[Key] } & {
+  readonly walkedMsByWindow: Map<number, number>;
+};
+
+/** Counts the progress of a run's streams. */
+class RunProgress {
+  readonly #streams = new Map<string, Counted>();
+
+  get streams(): readonly StreamProgress[] {
+    return [...this.#streams.values()];
+  }
+
+  update(progress: BillsProgress, now: number): void {
+    const name = streamName(progress.stream);
+    if (progress.event === "planned") this.#streams.set(name, begun(name, progress.plannedMs, now));
+    const stream = this.#streams.get(name);
+    if (stream !== undefined) count(stream, progress);
+  }
+}
+
+const begun = (name: string, plannedMs: number, startedAt: number): Counted => ({
+  ...{ name, state: "at work", startedAt, plannedMs, walkedMs: 0 },
+  ...{ pages: 0, bills: 0, requests: 0, walkedMsByWindow: new Map() },
+});
+
+function count(stream: Counted, progress: BillsProgress): void {
+  const walked = stream.walkedMsByWindow;
+  switch (progress.event) {
+    case "planned":
+    case "doubted":
+      break;
+    case "request":
+      stream.requests += 1;
+      break;
+    case "page": {
+      const { counts, window, walkedMs } = progress;
+      walked.set(window.from, Math.max(walked.get(window.from) ?? 0, walkedMs));
+      stream.pages += 1;
+      stream.bills += counts.new + counts.unchanged + counts.restated;
+      break;
+    }
+    case "divided":
+      // All that was walked so far is in the part that is kept. The other parts start at 0.
+      walked.set(progress.kept.from, walked.get(progress.window.from) ?? 0);
+      walked.delete(progress.window.from);
+      break;
+    case "failed":
+      stream.state = progress.error instanceof StoppedError ? "stopped" : "failed";
+      break;
+    default:
+      progress satisfies never;
+  }
+  stream.walkedMs = [...walked.values()].reduce((sum, ms) => sum + ms, 0);
+}
+
+/** The share that was walked, 0 to 1; 1 only where nothing is left. */
+export const shareOf = ({
+  plannedMs,
+  walkedMs,
+}: Pick<StreamProgress, "plannedMs" | "walkedMs">): number =>
+  plannedMs === 0 ? 1 : walkedMs / plannedMs;
+
+export function sumOf(streams: readonly StreamProgress[]): StreamProgress {
+  const sum = (key: "plannedMs" | "walkedMs" | "pages" | "bills" | "requests") =>
+    streams.reduce((total, stream) => total + stream[key], 0);
+  const is = (state: StreamProgress["state"]) => streams.some((stream) => stream.state === state);
+  const isLeft = streams.some((stream) => stream.state === "at work" && shareOf(stream) < 1);
+  return {
+    name: "all",
+    state: isLeft ? "at work" : is("failed") ? "failed" : is("stopped") ? "stopped" : "at work",
+    startedAt: Math.min(...streams.map(({ startedAt }) => startedAt)),
+    ...{ plannedMs: sum("plannedMs"), walkedMs: sum("walkedMs") },
+    ...{ pages: sum("pages"), bills: sum("bills"), requests: sum("requests") },
+  };
+}
+
+/** A run's progress over all its product types. */
+export type Beat = Pick<StreamProgress, "pages" | "bills" | "requests"> & {
+  /** The share of the planned time that was walked, 0 to 1, to three decimals. */
+  readonly done: number;
+};
+
+type Heartbeat = Disposable & { readonly update: (progress: BillsProgress) => void };
+
+/**
+ * Reports a run's progress once a minute until it is disposed of. Otherwise a log would show nothing
+ * between the plan of a long run and its end.
+ */
+export function openHeartbeat(clock: Clock, report: (beat: Beat) => void): Heartbeat {
+  const run = new RunProgress();
+  const end = new AbortController();
+  const beat = () => {
+    const { pages, bills, requests, ...time } = sumOf(run.streams);
+    const done = run.streams.length === 0 ? 0 : Math.floor(1_000 * shareOf(time)) / 1_000;
+    report({ pages, bills, requests, done });
+  };
+  void repeatEvery(clock, minuteMs, end.signal, beat);
+  return {
+    update: (progress) => run.update(progress, clock.now()),
+    [Symbol.dispose]: () => end.abort(),
+  };
+}
+
+type Progress = {
   readonly update: (progress: BillsProgress) => void;
   readonly notice: (message: string) => void;
   /** Draws the last state and leaves it on the screen. */
@@ -26,7 +142,7 @@ export function openProgress(terminal: Terminal, now: () => number): Progress {
     const size = { columns: columns || 80, rows: rows || 24 };
     if (run.streams.length > 0) live.show([...progressLines(run.streams, now(), size), ...after]);
   };
-  // Redrawn without events too, so that the rate shows a run that stands still.
+  // Redrawn without events too: the time left grows while a run stands still.
   const drawing = setInterval(draw, redrawMs).unref();
   let isStopped = false;
   return {
@@ -63,13 +179,10 @@ function failureOf(progress: BillsProgress): unknown {
   return progress.error;
 }
 
-const titles = ["", "", "done", "    bills", "     left", "req/s"];
+const titles = ["", "", "done", "    bills", "     left"];
 const isRight = titles.map((_, column) => column > 1);
-/** The width of all columns but name and bar, with their gaps, and of the last one of them. */
-const figuresWidth = 39;
-const rateWidth = 7;
-/** A narrower terminal shows no rate: name, bar and the time left matter more. */
-const rateFrom = 72;
+/** The width of all columns but name and bar, with their gaps. */
+const figuresWidth = 32;
 const barMin = 8;
 const barMax = 40;
 
@@ -89,8 +202,7 @@ export function progressLines(
   const ordered =
     streams.length > room ? streams.toSorted((a, b) => rankOf(a) - rankOf(b)) : streams;
   const hidden = Math.max(0, streams.length - room);
-  const isNarrow = columns < rateFrom;
-  const restWidth = columns - 1 - figuresWidth + (isNarrow ? rateWidth : 0);
+  const restWidth = columns - 1 - figuresWidth;
   const longest = Math.max(...streams.map(({ name }) => name.length));
   const nameWidth = Math.max(barMin, Math.min(longest, restWidth - barMin));
   const barWidth = Math.min(barMax, Math.max(barMin, restWidth - nameWidth));
@@ -103,23 +215,15 @@ export function progressLines(
       `${Math.floor(share * 100)}%`,
       formatCount(stream.bills),
       leftText(stream, now),
-      ...(isNarrow ? [] : [rateText(stream, now)]),
     ];
   });
-  const lines = formatTable(titles.slice(0, isNarrow ? -1 : undefined), cells, isRight).split("\n");
+  const lines = formatTable(titles, cells, isRight).split("\n");
   const last = lines.length - sum.length;
   return [
     ...lines.slice(0, last),
     ...(hidden === 0 ? [] : [`and ${hidden} more`]),
     ...lines.slice(last),
   ].map((line) => line.slice(0, Math.max(1, columns - 1)).trimEnd());
-}
-
-function rateText(stream: StreamProgress, now: number): string {
-  if (stream.state !== "at work" || shareOf(stream) === 1) return "";
-  const spanMs = Math.min(rateSpanMs, Math.max(secondMs, now - stream.startedAt));
-  const recent = stream.requestTimes.filter((time) => time > now - spanMs).length;
-  return ((recent * secondMs) / spanMs).toFixed(1);
 }
 
 function leftText(stream: StreamProgress, now: number): string {
@@ -141,7 +245,7 @@ const shortened = (name: string, width: number): string =>
   name.length <= width ? name : `…${name.slice(name.length - width + 1)}`;
 
 /** Lines at the bottom of a terminal. */
-export type LiveLines = {
+type LiveLines = {
   /** Draws these lines in place of the previous ones. */
   readonly show: (lines: readonly string[]) => void;
   /** Writes a message above the lines, where it stays. */
@@ -151,7 +255,7 @@ export type LiveLines = {
 };
 
 /** The part of a terminal that is used here. Its size may change at any time. */
-export type Terminal = {
+type Terminal = {
   readonly columns: number;
   readonly rows: number;
   readonly write: (text: string) => unknown;

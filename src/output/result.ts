@@ -10,8 +10,8 @@ import {
   formatTable,
   jsonInterval,
   jsonTime,
+  streamColumn,
 } from "./format.ts";
-import { streamColumn } from "./stream-names.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
 

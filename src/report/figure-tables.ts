@@ -1,9 +1,8 @@
 import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
 import { movements } from "../export/movements.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
-import { formatCount } from "../output/format.ts";
+import { formatCount, streamName } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
-import { streamName } from "../output/stream-names.ts";
 import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
@@ -209,10 +208,8 @@ export function contractsTable(
     const { value, amount } = resultOf(row);
     return Math.abs(Number(decimalText(value ?? amount)));
   };
-  // Without any contract, as in the spot wallet, it would say what the rollforward says.
-  const isOfContracts = rows.some(({ symbol }) => symbol !== "");
   const sorted = rows
-    .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
+    .filter((row) => !isZero(resultOf(row).amount))
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
   const part = (name: PieceName, title: string) =>
     ({

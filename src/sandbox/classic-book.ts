@@ -1,12 +1,10 @@
 import type { ClassicProductType } from "../contract/product-types.ts";
 import { epochMs } from "../contract/time.ts";
-import { drawMovement, movesBalance, wireBill } from "./entry.ts";
-import type { LedgerBill } from "./ledger-bill.ts";
+import { drawMovement, type LedgerBill, movesBalance, snowflake, wireBill } from "./entry.ts";
 import type { Units } from "./money.ts";
 import { profiles } from "./profiles.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
 import { type Moment, type ScheduleOptions, schedule, withEvents } from "./schedule.ts";
-import { snowflake } from "./snowflake.ts";
 
 /** The ledger of one product type of a classic account. */
 export type ClassicBook = {

@@ -1,6 +1,6 @@
 import type { BillText } from "../contract/bill.ts";
 import type { EpochMs } from "../contract/time.ts";
-import type { LedgerBill } from "./ledger-bill.ts";
+import type { LedgerBill } from "./entry.ts";
 
 export type Comparison = {
   readonly expected: number;

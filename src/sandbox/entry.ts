@@ -1,9 +1,26 @@
 import type { Category } from "../contract/business-types.ts";
 import type { RawNumber } from "../contract/json.ts";
+import type { EpochMs } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import { decimalText, drawUnits, type Units } from "./money.ts";
 import { integer, pick, type Random } from "./random.ts";
 import type { Moment } from "./schedule.ts";
+
+/** A bill of the ledger: its row as served, and what the sandbox knows about it. */
+export type LedgerBill = {
+  readonly billId: string;
+  readonly cTime: EpochMs;
+  /** When the exchange begins to serve it: its cTime, or up to 10 minutes later. */
+  readonly visibleAt: EpochMs;
+  readonly businessType: string;
+  readonly coin: string;
+  /** An object as the API sends it; any value if the row was broken on purpose. */
+  readonly row: unknown;
+  /** How the row was broken on purpose; undefined if it was not. */
+  readonly broken?: string;
+  /** Other content that is served from a time on. */
+  readonly restated?: { readonly at: EpochMs; readonly row: WireBill };
+};
 
 /** A bill as the exchange sends it. All values are text, except in undocumented fields. */
 export type WireBill = Readonly<Record<string, unknown>>;
@@ -118,3 +135,22 @@ export function undocumentedFields(random: Random): Readonly<Record<string, unkn
 
 /** A JSON number with exactly these digits, which a JavaScript number would lose. */
 const number = (digits: string): RawNumber => JSON.rawJSON(digits);
+
+// (id >> 22) + this is the bill's time, for all public ids of futures bills.
+const startMs = 1_435_725_920_677;
+const counterBits = 22n;
+const accountBits = 10;
+
+/** An id like the exchange's: time and counter, larger than 2^53, as decimal text. */
+export const snowflake = (time: number, counter: number): string =>
+  String((BigInt(time - startMs) << counterBits) | BigInt(counter));
+
+/** When an id was made, in ms since the epoch. */
+export const snowflakeTime = (id: string): number => Number(BigInt(id) >> counterBits) + startMs;
+
+/**
+ * A counter whose low bits are specific to the account: in all accounts, funding falls on the same
+ * millisecond.
+ */
+export const accountCounter = (counter: number, account: number): number =>
+  (counter << accountBits) | account;

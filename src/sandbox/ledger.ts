@@ -9,13 +9,17 @@ import {
   spotWallet,
 } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
+import type { WireAccountMode } from "../exchange-server/source.ts";
 import { type ClassicBook, classicBook } from "./classic-book.ts";
-import type { LedgerBill } from "./ledger-bill.ts";
-import { alwaysClassic, type ModeChange, type Phase, phasesOf } from "./modes.ts";
+import { accountCounter, type LedgerBill } from "./entry.ts";
 import type { Units } from "./money.ts";
-import { accountCounter } from "./snowflake.ts";
-import { type UnifiedBook, type UnifiedKind, unifiedBook } from "./unified/book.ts";
-import { moveIn, moveOut } from "./unified/move-money.ts";
+import {
+  moveIn,
+  moveOut,
+  type UnifiedBook,
+  type UnifiedKind,
+  unifiedBook,
+} from "./unified/book.ts";
 import { walletBills } from "./wallet-books.ts";
 
 export type Ledger = {
@@ -154,3 +158,38 @@ function sumOf(amounts: readonly ReadonlyMap<string, Units>[]): ReadonlyMap<stri
     sums.set(coin, (sums.get(coin) ?? 0n) + amount);
   return sums;
 }
+
+/** The account's mode from a time on, in milliseconds since the Unix epoch. */
+export type ModeChange = { readonly at: number; readonly mode: WireAccountMode };
+
+export const alwaysClassic: readonly ModeChange[] = [
+  { at: Number.NEGATIVE_INFINITY, mode: "classic" },
+];
+
+/** @param changes oldest first. The first mode also applies to the time before it. */
+export const modeAt = (changes: readonly ModeChange[], time: number): WireAccountMode =>
+  (changes.findLast(({ at }) => at <= time) ?? changes[0])?.mode ?? "classic";
+
+/** An interval `[from, to)` in which an account's ledger is of one kind. */
+type Phase = { readonly isUnified: boolean; readonly from: number; readonly to: number };
+
+/**
+ * The intervals in which bills are booked, and the kind of ledger. In transit no bill is booked.
+ */
+function phasesOf(changes: readonly ModeChange[], from: number, to: number): Phase[] {
+  return changes
+    .map(({ at, mode }, index) => ({
+      mode,
+      from: index === 0 ? from : Math.max(at, from),
+      to: Math.min(changes[index + 1]?.at ?? to, to),
+    }))
+    .filter((phase) => phase.from < phase.to && !isInTransit(phase.mode))
+    .map((phase) => ({ ...phase, isUnified: phase.mode !== "classic" }));
+}
+
+/**
+ * Whether the account is on its way between the two APIs. In the modes classic, unified and hybrid,
+ * one of the APIs serves it.
+ */
+export const isInTransit = (mode: WireAccountMode): boolean =>
+  mode !== "classic" && mode !== "unified" && mode !== "hybrid";

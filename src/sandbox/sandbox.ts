@@ -3,8 +3,14 @@ import { type Answer, createApi } from "../exchange-server/api.ts";
 import type { Statistics } from "../exchange-server/arrivals.ts";
 import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
-import { type Ledger, type LedgerOptions, makeLedger } from "./ledger.ts";
-import { alwaysClassic, type ModeChange, modeAt } from "./modes.ts";
+import {
+  alwaysClassic,
+  type Ledger,
+  type LedgerOptions,
+  type ModeChange,
+  makeLedger,
+  modeAt,
+} from "./ledger.ts";
 import { seededRandom } from "./random.ts";
 import { makeContracts, makeLoanToValue, makeSymbols } from "./records.ts";
 import { type SandboxSourceOptions, sandboxSource } from "./source.ts";

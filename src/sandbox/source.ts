@@ -15,9 +15,8 @@ import {
   type TaxRequest,
   type WirePage,
 } from "../exchange-server/source.ts";
+import { type LedgerBill, snowflakeTime } from "./entry.ts";
 import type { Ledger } from "./ledger.ts";
-import type { LedgerBill } from "./ledger-bill.ts";
-import { snowflakeTime } from "./snowflake.ts";
 
 /** One account's data. */
 export type AccountData = {

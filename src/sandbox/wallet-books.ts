@@ -1,10 +1,9 @@
 import { groupedType } from "../contract/business-types.ts";
 import { fundingWallet, spotWallet } from "../contract/product-types.ts";
 import { dayMs, epochMs, minuteMs } from "../contract/time.ts";
-import type { LedgerBill } from "./ledger-bill.ts";
+import { type LedgerBill, snowflake } from "./entry.ts";
 import { decimalText, drawUnits, type Units, unifiedPlaces, units } from "./money.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
-import { snowflake } from "./snowflake.ts";
 
 type Wallet = typeof spotWallet | typeof fundingWallet;
 

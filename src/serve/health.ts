@@ -1,8 +1,11 @@
 import { sql } from "drizzle-orm";
+import { Registry } from "prom-client";
 import type { Queryable } from "../db/connect.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { messageOf } from "../errors.ts";
+import { readMetrics, readReachableMetrics } from "../metrics/registry.ts";
+import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup } from "./route-group.ts";
 
 /**
@@ -47,3 +50,23 @@ async function newestReading(connection: Queryable, accounts: readonly string[] 
   const newest = rows[0]?.newest ?? null;
   return timeFrom(newest);
 }
+
+/**
+ * What is stored, and what the server counted, in the format of Prometheus. Needs no key. Requests
+ * that arrive while an answer is computed get that answer.
+ */
+export const metrics: RouteGroup = (app, deps) => {
+  const { read, readReachable, limits, readRoster = noRoster, http } = deps;
+  const readStored = () =>
+    readReachableMetrics(readReachable, (accounts) =>
+      read((tx) => readMetrics(tx, { readRoster, limits, accounts })),
+    );
+  let underWay: ReturnType<typeof readStored> | undefined;
+  app.get("/metrics", async (_request, reply) => {
+    underWay ??= readStored().finally(() => {
+      underWay = undefined;
+    });
+    const all = Registry.merge([(await underWay).registry, http.registry]);
+    return reply.type(all.contentType).send(await all.metrics());
+  });
+};

@@ -3,9 +3,9 @@ import type { ReadReachable } from "../db/citus.ts";
 import type { Queryable, Read, ReadAtOnce } from "../db/connect.ts";
 import type { Limits } from "../health/select.ts";
 import type { Log } from "../log.ts";
-import type { HttpMetrics } from "../metrics/http-metrics.ts";
+import type { HttpMetrics } from "../metrics/registry.ts";
 import { noRoster, type ReadRoster } from "../roster/roster.ts";
-import type { KeyRing } from "./keys/key-ring.ts";
+import type { KeyRing } from "./keys/key-file.ts";
 
 export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
 

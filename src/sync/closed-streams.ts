@@ -2,7 +2,7 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { MetAccount } from "./account-mode.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
-import { type Interval, intersect, interval, subtract } from "./intervals.ts";
+import { type Interval, interval, subtract } from "./intervals.ts";
 import { completeThrough, historyStart, horizonAt, planStream } from "./plan.ts";
 import type { KnownTime, Stream } from "./store.ts";
 import type { BillsDeps, StreamRun } from "./stream-run.ts";
@@ -92,10 +92,3 @@ export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
     ]),
   };
 }
-
-/**
- * The part of a closed stream's unread time that is older than the horizon. It is lost even if the account is
- * switched back.
- */
-export const behindHorizon = (unread: readonly Interval[], now: EpochMs): readonly Interval[] =>
-  intersect(unread, interval(Number.NEGATIVE_INFINITY, horizonAt(now)));

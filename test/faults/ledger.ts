@@ -1,10 +1,8 @@
 import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, historyMs } from "../../src/contract/time.ts";
-import type { WireBill } from "../../src/sandbox/entry.ts";
+import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
 import { integer, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 
 /**
  * The ways in which a row can break the contract. A client must set each aside without stopping its

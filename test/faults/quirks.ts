@@ -1,7 +1,7 @@
 import { epochMs } from "../../src/contract/time.ts";
-import { illegalTimeRange } from "../../src/exchange-server/read-query.ts";
 import {
   type BillsRequest,
+  illegalTimeRange,
   Refusal,
   type Source,
   type WirePage,

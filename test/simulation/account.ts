@@ -1,6 +1,6 @@
 import { isUnified, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
-import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../../src/sandbox/modes.ts";
+import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../../src/sandbox/ledger.ts";
 import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { AccountKind, History } from "./history.ts";
 

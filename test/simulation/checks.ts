@@ -8,7 +8,7 @@ import { balancesOperations } from "../../src/contract/wallet-balances.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { UsageError } from "../../src/errors.ts";
 import { findDifferingDays } from "../../src/ledger/differing-days.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import { type AccountReport, isComplete } from "../../src/sync/run.ts";
 import type { StreamPlan } from "../../src/sync/store.ts";
 import type { StreamReport } from "../../src/sync/stream-run.ts";

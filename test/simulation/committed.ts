@@ -1,6 +1,6 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { EpochMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";

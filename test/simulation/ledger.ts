@@ -1,9 +1,7 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs, secondMs } from "../../src/contract/time.ts";
-import type { WireBill } from "../../src/sandbox/entry.ts";
+import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
   brokenRows,

@@ -3,7 +3,7 @@ import { isUnified, type ProductType } from "../../src/contract/product-types.ts
 import { asPrinted } from "../../src/contract/scalars.ts";
 import { taxTypes } from "../../src/contract/tax-records.ts";
 import { dayMs, epochMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import type { Run } from "./run-record.ts";
 import { historyFromOf } from "./starts.ts";

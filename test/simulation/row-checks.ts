@@ -1,6 +1,6 @@
 import { epochMs, historyMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import { isAnew } from "../../src/sync/walk/pages.ts";
 import { billAs, type CommittedStream } from "./committed.ts";
 import type { Span, StreamTables } from "./tables.ts";

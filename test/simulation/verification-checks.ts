@@ -1,5 +1,5 @@
 import { historyMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/ledger-bill.ts";
+import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { Finding } from "../../src/sync/verify.ts";
 import { versionOf } from "./committed.ts";
 import { lostBills } from "./row-checks.ts";

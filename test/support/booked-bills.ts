@@ -3,9 +3,9 @@ import { epochMs, hourMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { readBills } from "../../src/export/read-bills.ts";
+import { snowflake } from "../../src/sandbox/entry.ts";
 import { unifiedPlaces, units } from "../../src/sandbox/money.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { type UnifiedBill, unifiedLedger, unifiedStart } from "./unified-ledger.ts";
 
 export const exact = (text: string) => units(text, unifiedPlaces);

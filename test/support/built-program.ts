@@ -57,7 +57,7 @@ async function build(folder: string): Promise<void> {
   const bundle = await rolldown({
     input: {
       cli: join(root, "src", "cli.ts"),
-      "command-line": join(root, "src", "commands", "command-line.ts"),
+      "command-line": join(root, "src", "commands", "program.ts"),
     },
     cwd: root,
     platform: "node",

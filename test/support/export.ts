@@ -13,8 +13,8 @@ import { type BillSelection, readBills } from "../../src/export/read-bills.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { readConfig } from "../../src/roster/config.ts";
 import type { Environment } from "../../src/roster/settings.ts";
+import { snowflake } from "../../src/sandbox/entry.ts";
 import type { Ledger } from "../../src/sandbox/ledger.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Stream } from "../../src/sync/store.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */

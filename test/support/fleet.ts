@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { enqueueAccounts } from "../../src/commands/queue-rounds.ts";
+import { enqueueAccounts } from "../../src/commands/worker.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, openDatabase } from "../../src/db/connect.ts";

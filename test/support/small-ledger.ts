@@ -3,11 +3,10 @@ import { businessTypes } from "../../src/contract/business-types.ts";
 import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
-import { drawMovement, movesBalance } from "../../src/sandbox/entry.ts";
+import { drawMovement, movesBalance, snowflake } from "../../src/sandbox/entry.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 import type { Stream } from "../../src/sync/store.ts";
 import { storeTime } from "./stored-time.ts";
 

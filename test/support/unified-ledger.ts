@@ -5,6 +5,7 @@ import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import { unifiedBusinessTypes } from "../../src/contract/unified-business-types.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
+import { snowflake } from "../../src/sandbox/entry.ts";
 import {
   decimalText,
   drawUnits,
@@ -13,7 +14,6 @@ import {
   units,
 } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
-import { snowflake } from "../../src/sandbox/snowflake.ts";
 import { coverStream } from "./small-ledger.ts";
 
 /** What is not known of unified accounts. */

@@ -5,14 +5,15 @@ import { z } from "zod";
 import { type ProductType, productTypes } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
 import { errorCode, messageOf, UsageError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
 import { makeWholeFile, type WholeFile } from "../../whole-file.ts";
 
 /**
  * What a key's answers do about unread time. `refuse` refuses them, `trim` leaves out the time
  * before the first coverage and refuses the rest, and `allow` lets answers have holes.
  */
-export const gapRules = ["refuse", "trim", "allow"] as const;
-export type GapRule = (typeof gapRules)[number];
+const gapRules = ["refuse", "trim", "allow"] as const;
+type GapRule = (typeof gapRules)[number];
 
 const mirrorKey = z.strictObject({
   name: z.string(),
@@ -126,3 +127,46 @@ const cannotWrite = (path: string, error: unknown) =>
   new UsageError(
     `${path} cannot be written (${messageOf(error)}); correct its folder's permissions`,
   );
+
+/** The current keys of the file, by API key. */
+export type KeyRing = () => ReadonlyMap<string, MirrorKey>;
+
+// A removed key is refused after at most this time.
+const lookMs = secondMs;
+
+/**
+ * If the file becomes unreadable, every request is refused: the last keys that were read may
+ * include a key that was since removed.
+ */
+export function openKeyRing(path: string, now: () => number, log: Pick<Log, "error">): KeyRing {
+  let keys = byApiKey(readKeys(path));
+  let version = versionOf(path);
+  let lookedAt = now();
+  return () => {
+    const at = now();
+    if (Math.abs(at - lookedAt) < lookMs) return keys;
+    lookedAt = at;
+    const current = versionOf(path);
+    if (current === version) return keys;
+    version = current;
+    try {
+      keys = byApiKey(readKeys(path));
+    } catch (error) {
+      keys = new Map();
+      log.error({ error: messageOf(error) }, "the keys cannot be read; every request is refused");
+    }
+    return keys;
+  };
+}
+
+const byApiKey = (keys: readonly MirrorKey[]): ReadonlyMap<string, MirrorKey> =>
+  new Map(keys.map((key) => [key.apiKey, key]));
+
+/**
+ * Identifies the file's content. A replaced file has another inode, even within one tick of the
+ * clock.
+ */
+function versionOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? "none" : `${stats.ino} ${stats.mtimeNs} ${stats.mode}`;
+}

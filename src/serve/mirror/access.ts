@@ -3,9 +3,7 @@ import { minuteMs, secondMs } from "../../contract/time.ts";
 import { authenticate, type SignedRequest } from "../../exchange-server/authenticate.ts";
 import { sentQueryOf } from "../../exchange-server/http.ts";
 import { type Credential, Refusal } from "../../exchange-server/source.ts";
-import { keyPrefix, type MirrorKey } from "../keys/key-file.ts";
-import type { KeyRing } from "../keys/key-ring.ts";
-import { createRollingLimit, type RollingLimit } from "./rolling-limit.ts";
+import { type KeyRing, keyPrefix, type MirrorKey } from "../keys/key-file.ts";
 
 /** Requests of a key in a second. */
 const requestsMax = 100;
@@ -99,4 +97,36 @@ export function exceeded(limit: RollingLimit, name: string, at: number): Refusal
   return new Refusal(429, "429", "Too Many Requests", {
     "retry-after": String(Math.max(1, Math.ceil(waitMs / secondMs))),
   });
+}
+
+// Beyond this many names the oldest are forgotten: a server may see any number of addresses.
+const namesMax = 10_000;
+
+type RollingLimit = {
+  /** Takes one use of a name. @returns undefined, or in how many ms the next use is free. */
+  take(name: string, at: number): number | undefined;
+};
+
+/**
+ * Allows each name at most this many uses in any rolling span of `perMs`. Refused uses do not
+ * count.
+ */
+export function createRollingLimit(requests: number, perMs: number = secondMs): RollingLimit {
+  const uses = new Map<string, number[]>();
+  return {
+    take(name, at) {
+      const known = uses.get(name) ?? [];
+      const recent = known.filter((time) => time > at - perMs);
+      const [oldest] = recent;
+      if (oldest !== undefined && recent.length >= requests) {
+        uses.set(name, recent);
+        return oldest + perMs - at;
+      }
+      uses.delete(name);
+      const [first] = uses.keys();
+      if (first !== undefined && uses.size >= namesMax) uses.delete(first);
+      uses.set(name, [...recent, at]);
+      return undefined;
+    },
+  };
 }

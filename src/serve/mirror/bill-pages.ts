@@ -13,8 +13,7 @@ import {
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Execute, Read, ReadAtOnce } from "../../db/connect.ts";
 import { msOf } from "../../db/sql/time-text.ts";
-import { readQuery } from "../../exchange-server/read-query.ts";
-import { Refusal } from "../../exchange-server/source.ts";
+import { Refusal, readQuery } from "../../exchange-server/source.ts";
 import { type BillPage, readBillPage, rowSeparator } from "../../ledger/read-bill-page.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";

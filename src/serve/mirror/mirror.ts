@@ -14,7 +14,7 @@ import { sentQueryOf } from "../../exchange-server/http.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import type { RouteGroup } from "../route-group.ts";
 import { sendEnvelope } from "../send-envelope.ts";
-import { accessBy, exceeded, type Query } from "./access.ts";
+import { accessBy, createRollingLimit, exceeded, type Query } from "./access.ts";
 import {
   type Asked,
   type Served,
@@ -24,7 +24,6 @@ import {
   serveSpotBills,
 } from "./bill-pages.ts";
 import { knownLedgers } from "./ledger-times.ts";
-import { createRollingLimit } from "./rolling-limit.ts";
 import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from "./stored-records.ts";
 
 /** The exchange's own API, answered from the stored tables. */

@@ -13,8 +13,7 @@ import {
   readContracts,
   readPairs,
 } from "../../db/reference/stored-symbols.ts";
-import { readQuery } from "../../exchange-server/read-query.ts";
-import { Refusal } from "../../exchange-server/source.ts";
+import { Refusal, readQuery } from "../../exchange-server/source.ts";
 import type { Query } from "./access.ts";
 import type { Asked, Served } from "./bill-pages.ts";
 import { refusedMode, storedMode } from "./ledger-times.ts";

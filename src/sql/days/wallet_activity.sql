@@ -26,8 +26,7 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
-  known.wallet,
-  bills.source
+  known.wallet
 from chained_days as known
 cross join lateral (
   select
@@ -56,7 +55,6 @@ cross join lateral (
         balance,
         wallet_amount,
         wallet_fee,
-        source,
         row_number() over chain as position,
         sum(wallet_amount + wallet_fee) over chain as moved,
         count(balance) over chain as period
