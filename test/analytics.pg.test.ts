@@ -1,22 +1,11 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { type Bill, noPosition } from "../src/contract/bill.ts";
-import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
-import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { type Damage, damages } from "./support/ledger-damage.ts";
-import {
-  cover,
-  type Habits,
-  smallLedger,
-  smallLedgerEnd,
-  storeLedgers,
-} from "./support/small-ledger.ts";
+import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -205,92 +194,6 @@ test("activity shows a difference at each break, of its size, and elsewhere only
           and abs(ledger_breaks.difference + shown.difference) < 0.000001
       )`);
   expect(unexplained).toEqual([]);
-});
-
-describe("bills that are newer than the last reconcile", () => {
-  const account = "later";
-  // Both in one millisecond. The one with the higher id was booked first.
-  const cTime = epochMs(smallLedgerEnd + hourMs);
-  const later = ([amount, counter, balance]: readonly [string, number, string]): Bill => ({
-    billId: snowflake(cTime, counter),
-    symbol: null,
-    amount,
-    fee: "0",
-    feeByCoupon: null,
-    businessType: "close_long",
-    coin: "USDT",
-    balance,
-    cTime,
-    ...noPosition,
-    extra: null,
-  });
-  const shown = async () => {
-    const { rows } = await db.execute(sql`
-      select
-        sum(abs(difference)) filter (where is_settled) > 0 as is_settled_off,
-        sum(abs(difference)) filter (where not is_settled) > 0 as is_unsettled_off,
-        (
-          select count(*)::int
-          from analytics.daily_rollforward
-          where account = ${account}
-            and difference <> unsettled
-        ) as days_off,
-        (
-          select count(*)::int
-          from analytics.monthly_rollforward
-          where account = ${account}
-            and difference <> unsettled
-        ) as months_off,
-        exists (
-          select
-          from analytics.data_quality
-          where account = ${account}
-            and "check" = 'breaks in the balance'
-        ) as is_said_broken
-      from analytics.activity
-      where account = ${account}`);
-    return rows[0];
-  };
-  const scope = { accounts: [account], productTypes: undefined };
-
-  test("have their difference called unsettled, until they are judged", async () => {
-    const before = smallLedger(seededRandom(account), { missingPercent: 0 });
-    await storeLedgers(db, new Map([[account, before]]));
-    await reconcile(db, scope, { isFull: true });
-    const last = units(before.at(-1)?.balance ?? "");
-    const bills = [
-      later(["5", 2, decimalText(last + units("5"))]),
-      later(["7", 1, decimalText(last + units("12"))]),
-    ];
-    const stream = { account, productType: "USDT-FUTURES" } as const;
-    await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills }]));
-    const unsettled = {
-      is_settled_off: false,
-      is_unsettled_off: true,
-      days_off: 0,
-      months_off: 0,
-      is_said_broken: false,
-    };
-    expect(await shown()).toEqual(unsettled);
-    await inTransaction(db, (tx) => cover(tx, account, smallLedgerEnd, cTime + hourMs));
-    expect(await shown()).toEqual(unsettled);
-    await reconcile(db, scope, { isFull: false });
-    expect(await shown()).toEqual({ ...unsettled, is_unsettled_off: null });
-  });
-
-  test("have it called a difference once they are judged and do not add up", async () => {
-    await db.execute(sql`
-      update bills
-      set balance = balance + 1
-      where account = ${account}
-        and c_time >= ${isoTime(cTime)}`);
-    await reconcile(db, scope, { isFull: true });
-    expect(await shown()).toMatchObject({
-      is_settled_off: true,
-      days_off: 1,
-      is_said_broken: true,
-    });
-  });
 });
 
 test("every view and column of the schema has a comment", async () => {

@@ -101,27 +101,4 @@ describe("bills that are booked after their times", () => {
       { day: "2026-10-02", difference: -3, closing: 1_013 },
     ]);
   });
-
-  test("need no check of the whole when a later one comes, beside a learned order or not", async () => {
-    const account = "later";
-    const bills = rowsOf([
-      [1, 0],
-      [2, 10_500],
-      [3, 10_900],
-      [4, 10_000],
-      [5, 30_000],
-      [6, 31_000],
-    ]);
-    await storeUnified(db, account, bills.slice(0, 4));
-    expect((await check(account)).breaks).toEqual([]);
-    for (const [place, later] of bills.slice(4).entries()) {
-      // Otherwise reconcile looks again at bills that were stored just before the last check.
-      await db.execute(sql`
-        update bills set ingested_at = ingested_at - interval '1 hour' where account = ${account}`);
-      await storeUnified(db, account, [later], uncovered);
-      const { breaks, isWhole } = await check(account);
-      expect({ place, breaks, isWhole }).toEqual({ place, breaks: [], isWhole: false });
-    }
-    expect(await offs(account)).toEqual(none);
-  });
 });

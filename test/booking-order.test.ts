@@ -238,24 +238,6 @@ test("one bill that is missing is one jump, and the others are on its two sides"
   expect(order).toEqual(["0", "1", "3", "4"]);
 });
 
-test("two thousand bills that show no balance take no time worth mentioning", () => {
-  const steps = trueSteps(
-    0n,
-    Array.from({ length: 2_000 }, (_, index) => ({
-      moved: BigInt(index + 1),
-      isShown: index % 500 === 0,
-    })),
-  );
-  const order = chainedOrder({
-    steps: steps.toReversed(),
-    start: 0n,
-    end: 7n,
-    tolerance: 0n,
-    bookedMaxMs: 0,
-  });
-  expect(order).toHaveLength(2_000);
-});
-
 test("the search among bills that show no balance is bounded for their group as a whole", () => {
   let reads = 0;
   const steps = trueSteps(

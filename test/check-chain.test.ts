@@ -172,20 +172,6 @@ describe("a chain", () => {
     const doubled = checked(bills.toSpliced(2, 0, { ...second, billId: "9999" }));
     expect(doubled.residuals).toMatchObject([{ off: -20n, double: ["9999", "1001"] }]);
   });
-
-  test("whose millisecond has thousands of bills in a wrong order is put in the right one", () => {
-    const moves = Array.from({ length: 6_000 }, (_, index) => ({
-      moved: BigInt(index * index + 7),
-      isShown: true,
-      gapMs: 0,
-    }));
-    const bills = billsOf(moves, tallyOf("t"));
-    const reversed = bills.map((bill, index) => ({ ...bill, billId: String(9_000 - index) }));
-    const first = { ...bills[0], billId: "1", time: (bills[0]?.time ?? 0) - 1 } as ChainBill;
-    expect(
-      checked([{ ...first, at: first.time, after: 10n ** 12n }, ...reversed]).residuals,
-    ).toEqual([]);
-  });
 });
 
 test("what bills say of rules is what each candidate gives for each of them", () => {

@@ -5,25 +5,6 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
-test("migrate makes the tables of an empty database, and then finds nothing to do", async () => {
-  await using database = await testDatabase();
-  const env = { DATABASE_URL: database.url };
-  await using open = openDatabase(database.url);
-  await open.db.execute(sql`drop schema if exists drizzle cascade`);
-  await open.db.execute(sql`drop schema public cascade`);
-  await open.db.execute(sql`create schema public`);
-  const first = await runCli(["db", "migrate"], { env });
-  expect(first).toMatchObject({ code: 0, stderr: "" });
-  expect(first.stdout).toMatch(/^applied \d+ migrations?\n$/);
-  const { rows } = await open.db.execute(sql`select count(*) as bills from bills`);
-  expect(rows).toEqual([{ bills: "0" }]);
-  expect(await runCli(["db", "migrate"], { env })).toMatchObject({
-    code: 0,
-    stdout: "the schema is up to date\n",
-    stderr: "",
-  });
-});
-
 test("db prints the address of a configured database without its password, and leaves it to its own server", async () => {
   await using database = await testDatabase();
   const end = await runCli(["db", "url"], { env: { DATABASE_URL: database.url } });

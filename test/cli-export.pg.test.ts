@@ -179,7 +179,10 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
 });
 
 test.each([
-  [["--format", "cvs"], /argument 'cvs' is invalid. Allowed choices are csv, parquet, hledger, /],
+  [
+    ["--format", "cvs"],
+    /argument 'cvs' is invalid. Allowed choices are csv, parquet, xlsx, hledger, /,
+  ],
   [[], /^error: required option '--format <format>' not specified\n/],
   [
     ["--format", "csv", "--account", "wid"],

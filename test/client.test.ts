@@ -82,37 +82,6 @@ describe("a request", () => {
     const names = Object.keys(server.requests[0]?.headers ?? {});
     expect(names.filter((name) => /access|locale|content|paptrading/.test(name))).toEqual([]);
   });
-
-  test("is answered by the sandbox, which checks it, for bills of live and demo keys and for symbols", async () => {
-    const time = virtualClock(start);
-    await using sandbox = await openSandbox({
-      seed: 1,
-      density: 0.1,
-      now: time.now,
-      accountNames: ["live", "demo"],
-      alterCredential: (given) => ({
-        ...given,
-        environment: given.name === "demo" ? "demo" : "live",
-      }),
-    });
-    const [live, paper] = sandbox.accounts;
-    await using asking = openClient(sandbox.url, { ...(live && { account: live }), time });
-    await using demo = openClient(sandbox.url, {
-      ...(paper && { account: paper }),
-      time,
-      demo: true,
-    });
-    for (const [{ client }, productType] of [
-      [asking, "USDT-FUTURES"],
-      [asking, "SUSDT-FUTURES"],
-      [demo, "USDT-FUTURES"],
-    ] as const) {
-      const page = client.ask(accountBills, { productType });
-      expect((await time.run(page)).data.rows).toHaveLength(20);
-    }
-    expect((await time.run(asking.client.ask(symbols, {}))).data).toHaveLength(60);
-    expect(sandbox.statistics()).toMatchObject({ refusals: {}, strayCredentials: 0 });
-  });
 });
 
 test("an answer comes with the exchange's time, reckoned where the answer does not say it", async () => {
@@ -259,25 +228,6 @@ describe("another attempt", () => {
     // The header has whole seconds.
     expect(time.now() - start).toBeGreaterThanOrEqual(8_000);
     expect(time.now() - start).toBeLessThanOrEqual(9_010);
-  });
-
-  test("is not made where Retry-After asks for more than a run waits, and the message says so", async () => {
-    await using server = await serveAnswers({ ...slowDown, headers: { "retry-after": "300" } });
-    await using asking = openClient(server.url);
-    await expect(asking.askBills()).rejects.toThrow("retry after 300 s");
-    expect(server.requests).toHaveLength(1);
-  });
-
-  test("sets the clock even where the network had failed before", async () => {
-    const time = virtualClock(start);
-    await using server = await serveAnswers(
-      ...Array.from({ length: 5 }, () => unavailable),
-      refusal("40008"),
-      emptyPage,
-    );
-    await using asking = openClient(server.url, { time });
-    await asking.askBills();
-    expect(server.requests).toHaveLength(7);
   });
 
   test("is not made once the signal has aborted", async () => {

@@ -244,27 +244,6 @@ describe("a misspelled variable", () => {
   });
 });
 
-test("no message holds a credential or a password, whatever is wrong with it", () => {
-  const secrets = ["hKq8\n1Zt02b", "zzTop\u00e9", "s3sam\u0000tuer", "dbSesam#Oeffne", "urlSesam"];
-  const [key, secret, passphrase, database, url] = secrets;
-  const message = refusal(() =>
-    readConfig(
-      {
-        EXCHANGE_API_KEY: key,
-        EXCHANGE_API_SECRET: secret,
-        EXCHANGE_API_PASSPHRASE: passphrase,
-        DATABASE_URL: `postgres://user:${database}@host/name`,
-        EXCHANGE_BASE_URL: `https://user:${url}@host`,
-      },
-      { credentials: true },
-    ),
-  );
-  expect(message.match(/^ {2}\w+/gm)).toHaveLength(secrets.length);
-  for (const text of secrets.flatMap((text) => text.match(/\w+/g) ?? [])) {
-    expect(message).not.toContain(text);
-  }
-});
-
 describe("--account and --product", () => {
   const config = read({ PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES,USDC-FUTURES" });
   const narrow = (accounts: readonly string[], types: readonly string[]) =>

@@ -2,57 +2,84 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { noPosition, readBill } from "../src/contract/bill.ts";
+import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 
 /** Answers are read from text, as they come: what JSON.parse does is part of what is tested. */
-const readPage = (json: string) => accountBills.data.safeParse(parseExactJson(json));
+const readers = {
+  bills: (json: string) => accountBills.data.safeParse(parseExactJson(json)),
+  records: (json: string) => financialRecords.data.safeParse(parseExactJson(json)),
+};
+const none = { rows: [], endId: undefined };
 
-describe("a page of bills", () => {
+describe.each([
+  ["bills", "bills", "endId"],
+  ["records", "list", "cursor"],
+] as const)("a page of %s", (kind, list, cursor) => {
+  const readPage = readers[kind];
+  /** A page by its parts, JSON each; undefined leaves one out. */
+  const pageOf = (rows?: string, end?: string) => {
+    const members = [
+      ...(rows === undefined ? [] : [`"${list}":${rows}`]),
+      ...(end === undefined ? [] : [`"${cursor}":${end}`]),
+    ];
+    return readPage(`{${members.join()}}`);
+  };
+
   test.each([
-    '{"bills":[],"endId":""}',
-    '{"bills":[],"endId":null}',
-    '{"bills":[]}',
-    '{"bills":null,"endId":null}',
-    '{"bills":null,"endId":""}',
-    '{"bills":null}',
-  ])("is empty and the last one: %s", (json) => {
-    expect(readPage(json).data).toEqual({ rows: [], endId: undefined });
+    ["[]", '""'],
+    ["[]", "null"],
+    ["[]", undefined],
+    ["null", "null"],
+    ["null", '""'],
+    ["null", undefined],
+  ])("is empty and the last one, with rows %s and the cursor %s", (rows, end) => {
+    expect(pageOf(rows, end).data).toEqual(none);
   });
 
   test.each([
-    "null",
-    "[]",
-    "{}",
-    '""',
-    '{"endId":""}',
-    '{"list":[],"endId":""}',
-    '{"bills":"","endId":""}',
-    '{"bills":{},"endId":""}',
-    '{"bills":[],"endId":{}}',
-    '{"bills":[],"endId":true}',
-  ])("that says not that it is empty breaks the contract: %s", (json) => {
+    ['""', '""'],
+    ["{}", '""'],
+    ["[]", "{}"],
+    ["[]", "true"],
+  ])("breaks the contract with rows %s and the cursor %s", (rows, end) => {
+    expect(pageOf(rows, end).success).toBe(false);
+  });
+
+  test.each(["null", "[]", '""'])("is not %s", (json) => {
     expect(readPage(json).success).toBe(false);
   });
 
-  test.each(["[]", "null"])("without rows, as %s, keeps the id to go on from", (none) => {
-    const page = readPage(`{"bills":${none},"endId":"1268377000628355083"}`);
-    expect(page.data).toEqual({ rows: [], endId: "1268377000628355083" });
+  test.each(["[]", "null"])("without rows, as %s, keeps the id to go on from", (rows) => {
+    const { data } = pageOf(rows, '"1268377000628355083"');
+    expect(data).toEqual({ rows: [], endId: "1268377000628355083" });
   });
 
-  test("keeps its rows in their order, broken ones among them, and every digit of its cursor", () => {
-    const page = readPage('{"bills":[{"billId":"2"},null,"row"],"endId":1268377000628355083}');
-    expect(page.data).toEqual({
-      rows: [{ billId: "2" }, null, "row"],
-      endId: "1268377000628355083",
-    });
-  });
+  test.each(['"1268377000628355083"', "1268377000628355083"])(
+    "keeps its rows in their order, broken ones among them, and every digit of its cursor %s",
+    (end) => {
+      const rows = [{ billId: "2" }, null, "row"];
+      const { data } = pageOf(JSON.stringify(rows), end);
+      expect(data).toEqual({ rows, endId: "1268377000628355083" });
+    },
+  );
 
-  test.each(['""', "null"])("with rows and the endId %s is the last one", (endId) => {
-    expect(readPage(`{"bills":[{}],"endId":${endId}}`).data).toEqual({
-      rows: [{}],
-      endId: undefined,
-    });
+  test.each(['""', "null"])("with rows and the cursor %s is the last one", (end) => {
+    expect(pageOf("[{}]", end).data).toEqual({ rows: [{}], endId: undefined });
   });
+});
+
+test.each(["{}", '{"endId":""}', '{"list":[],"endId":""}'])(
+  "a page of bills that says not that it is empty is none: %s",
+  (json) => {
+    expect(readers.bills(json).success).toBe(false);
+  },
+);
+
+test("a page of records that says nothing is empty, as the exchange was seen to answer, and other names are none", () => {
+  for (const json of ["{}", '{"cursor":null}']) expect(readers.records(json).data).toEqual(none);
+  for (const json of ['{"bills":[],"endId":""}', '{"cursor":null,"rows":[{}]}'])
+    expect(readers.records(json).success).toBe(false);
 });
 
 const good = {

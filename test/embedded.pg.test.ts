@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   appendFile,
@@ -19,7 +19,6 @@ import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { withDatabaseErrors } from "../src/db/database-errors.ts";
@@ -261,20 +260,6 @@ test.concurrent("a stranger on the port that a killed server's file names is sen
   } finally {
     stranger.close();
   }
-});
-
-test.concurrent("a copy of running data opens as a database of its own, not as the one it was copied from", async () => {
-  await using dir = await temporaryDir();
-  const paths = { original: join(dir.path, "original"), copy: join(dir.path, "copy") };
-  await using original = await openEmbedded({ dataDir: paths.original, durable: false });
-  await query(original.url, "checkpoint");
-  await promisify(execFile)("cp", ["-a", paths.original, paths.copy]);
-  await using copy = await openEmbedded({ dataDir: paths.copy, durable: false });
-  await query(copy.url, "create table only_in_the_copy ()");
-  expect(copy.url).not.toBe(original.url);
-  expect(await query(original.url, "select to_regclass('only_in_the_copy') as found")).toEqual([
-    { found: null },
-  ]);
 });
 
 test.concurrent("a server that cannot start is an error with its log's last lines and the remedy", async () => {

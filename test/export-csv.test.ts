@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { csvLines, csvRow, harmless } from "../src/export/csv.ts";
+import { csvLines, csvRow, harmless, toCsv } from "../src/export/csv.ts";
 import { anExportedBill } from "./support/bills.ts";
 
 test.each([
@@ -61,4 +61,29 @@ test("any text comes back when one apostrophe is taken from those that begin wit
       expect(harmless(text).replace(/^'/, "")).toBe(text);
     }),
   );
+});
+
+test("for a spreadsheet, no id and no long number is left to be rounded", async () => {
+  const bill = anExportedBill({
+    billId: "1268377000628355083",
+    amount: "-1.5",
+    fee: "0.1234567890123456",
+  });
+  const pages = async function* () {
+    yield [bill];
+  };
+  const chunks = await Array.fromAsync(toCsv(pages(), { isForSpreadsheet: true }));
+  const text = chunks.join("");
+  expect(text.startsWith("\uFEFFaccount,")).toBe(true);
+  const [row = {}] = parse(text, { bom: true, columns: true }) as Record<string, string>[];
+  expect(row).toMatchObject({
+    bill_id: "'1268377000628355083",
+    amount: "-1.5",
+    fee: "'0.1234567890123456",
+  });
+  // What a spreadsheet takes for a number has at most its 15 digits.
+  for (const cell of Object.values(row))
+    if (!Number.isNaN(Number(cell)))
+      expect(cell.replaceAll(/\D/g, "").length).toBeLessThanOrEqual(15);
+  expect((await Array.fromAsync(toCsv(pages()))).join("")).toContain(",1268377000628355083,");
 });

@@ -61,7 +61,7 @@ async function printed(): Promise<Record<string, string | null>[]> {
       business_type, coin, balance::text,
       to_char(c_time at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as c_time,
       extra::text,
-      position_type, position_amount::text, position_balance::text,
+      position_type, position_amount::text, position_balance::text, source,
       to_char(ingested_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ingested_at,
       category
     from bills

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { addressLimit } from "../src/exchange/address-limits.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
@@ -130,46 +130,6 @@ test(
   },
   2 * drainedMaxMs,
 );
-
-test("accounts of one user are read side by side by one sync, within the user's limit", async () => {
-  await using folder = await temporaryFolder();
-  await using database = await testDatabase();
-  const asked: string[] = [];
-  const ofUser: number[] = [];
-  await using sandbox = await openSandbox({
-    seed: "one user",
-    accountNames: ["a", "b", "c"],
-    productTypes: [productType],
-    density: 0,
-    wrapAnswer: (answer) => (request) => {
-      const key = request.headers["access-key"] ?? "";
-      asked.push(key);
-      const isOfUser = key !== sandbox.accounts[1]?.apiKey;
-      if (isOfUser && request.path === accountBills.path) ofUser.push(performance.now());
-      return answer(request);
-    },
-  });
-  const entries = sandbox.accounts.map((account) => ({
-    ...entryOf(account),
-    ...(account.name === "b" ? {} : { uid: "123" }),
-  }));
-  const env = {
-    DATABASE_URL: database.url,
-    EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: await writeAccounts(folder.path, entries),
-    PRODUCT_TYPES: productType,
-  };
-  expect(await runCli(["sync", "--only", "bills"], { env })).toMatchObject({ code: 0 });
-  const [a, b, c] = sandbox.accounts.map(({ apiKey }) => apiKey);
-  expect(asked.indexOf(c ?? "")).toBeLessThan(asked.lastIndexOf(a ?? ""));
-  expect(asked.indexOf(a ?? "")).toBeLessThan(asked.lastIndexOf(c ?? ""));
-  expect(asked).toContain(b);
-  // A busy machine spreads requests, and crowds some of them: the whole can only take longer. Two limits would
-  // take half as long.
-  const leastMs = (ofUser.length / accountBills.limit.requests - 2) * secondMs;
-  expect(leastMs).toBeGreaterThan(2 * secondMs);
-  expect((ofUser.at(-1) ?? 0) - (ofUser[0] ?? 0)).toBeGreaterThan(leastMs);
-});
 
 test("a worker alone queues a round and does it, and one that is asked to stop gives back what it did not finish", async () => {
   await using folder = await temporaryFolder();

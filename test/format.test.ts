@@ -6,9 +6,7 @@ import {
   formatDuration,
   formatInterval,
   formatMinute,
-  formatTable,
   formatTime,
-  streamColumn,
 } from "../src/output/format.ts";
 
 const durations: readonly [number, string][] = [
@@ -48,30 +46,5 @@ test("counts have thousands apart, and their noun its number", () => {
     "0 rows",
     "1 row",
     "2,000 rows",
-  ]);
-});
-
-test("a table's first column is flush left, the others flush right, and no line ends in blanks", () => {
-  const rows = [
-    ["USDT-FUTURES", "1", "-"],
-    ["X", "1,000,000", ""],
-  ];
-  expect(formatTable(["main", "bills", "lost"], rows)).toBe(
-    [
-      "main              bills  lost",
-      "USDT-FUTURES          1     -",
-      "X             1,000,000",
-    ].join("\n"),
-  );
-});
-
-test("one account stands in the title of a table, several in its rows", () => {
-  const usdt = { account: "main", productType: "USDT-FUTURES" } as const;
-  const one = streamColumn([usdt, { ...usdt, productType: "COIN-FUTURES" }]);
-  const several = streamColumn([usdt, { ...usdt, account: "desk" }]);
-  expect([one.title, one.nameOf(usdt)]).toEqual(["main", "USDT-FUTURES"]);
-  expect([several.title, several.nameOf(usdt)]).toEqual([
-    "account/product type",
-    "main/USDT-FUTURES",
   ]);
 });

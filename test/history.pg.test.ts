@@ -5,10 +5,12 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
 import { dayMs, epochMs, historyMs, hourMs, isoTime, secondMs } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
+import { analyzeGrown } from "../src/ledger/analyze.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import type { ScheduledFault } from "./faults/kinds.ts";
 import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
+import { openPageServer } from "./support/page-server.ts";
 import {
   type Simulation,
   type SimulationOptions,
@@ -129,6 +131,22 @@ describe("the first sync", () => {
       { isFull: true },
     );
     expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
+    const { rows: sources } = await db.execute(sql`
+      select source, count(*)::int as bills, bool_or(balance_after is null) as is_computed
+      from analytics.activity
+      where account = ${run.name}
+        and running_balance is not null
+      group by source
+      order by source`);
+    expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
+    await analyzeGrown(db);
+    await using server = await openPageServer();
+    server.show(tables);
+    const { rows: analyzed } = await db.execute(sql`
+      select relname from pg_stat_user_tables where last_analyze is not null and relname like '%bills'`);
+    expect(analyzed).toEqual([{ relname: "bills" }]);
+    const page = await (await fetch(`${server.url}/?account=${run.name}`)).text();
+    expect(page).toMatch(/>100\d d[^<]* recovered</);
   });
 });
 

@@ -259,17 +259,4 @@ describe("a sync", () => {
     expect(stored).toEqual([undefined, [text, text]]);
     expect(reports.map(({ error }) => error)).toEqual([expect.any(ExchangeError), undefined]);
   });
-
-  test.each<[string, Partial<SandboxOptions>, RegExp]>([
-    ["a parent that names none", { isParent: true }, /40019: .* needs RISK_UNIT_IDS/],
-    [
-      "an account without the right",
-      { alterCredential: (credential) => ({ ...credential, permissions: ["bills"] }) },
-      /40014: .* without an institutional loan leaves SYNC_LTV out$/,
-    ],
-  ])("of %s is told the remedy", async (_, options, message) => {
-    const { reports, stored } = await syncOf(options, () => []);
-    expect(stored).toEqual([undefined]);
-    expect(reports).toMatchObject([{ error: { message: expect.stringMatching(message) } }]);
-  });
 });

@@ -62,24 +62,6 @@ describe("a migration", () => {
     expect(rows).toHaveLength(migrationsCount);
   });
 
-  test("makes do with one connection", async () => {
-    await using database = await emptyDatabase();
-    const url = new URL(database.url);
-    const role = `one_connection_${url.pathname.slice(1)}`;
-    await query(database.url, `create role ${role} login connection limit 1 password 'word'`);
-    try {
-      await query(database.url, `alter database ${url.pathname.slice(1)} owner to ${role}`);
-      await query(database.url, `grant all on schema public to ${role}`);
-      url.username = role;
-      url.password = "word";
-      expect(await migrate(url.href)).toMatchObject({ migrations: migrationsCount });
-    } finally {
-      await query(database.url, `drop owned by ${role} cascade`);
-      await query(database.url, `alter database ${url.pathname.slice(1)} owner to current_user`);
-      await query(database.url, `drop role ${role}`);
-    }
-  });
-
   test("fills the list of business types, and leaves what was met and what a user mapped", async () => {
     await using database = await emptyDatabase();
     await migrate(database.url);
@@ -144,15 +126,6 @@ describe("a migration", () => {
     });
     expect(await migrate(database.url, mended.folder)).toEqual(nothingToDo);
   });
-});
-
-test("a migration's statement may take an hour", async () => {
-  await using database = await testDatabase();
-  await using copy = await withMigration(
-    "create table seen as select current_setting('statement_timeout') as most",
-  );
-  await migrate(database.url, copy.folder);
-  expect(await query(database.url, "select most from seen")).toEqual([{ most: "1h" }]);
 });
 
 test("a database that had all the migrations which the first one replaced has the first one", async () => {

@@ -2,21 +2,13 @@ import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { recordDemo } from "../src/db/accounts/decisions.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { rosterReader } from "../src/roster/roster.ts";
 import { isShownTo } from "../src/serve/page/page-routes.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import { exact } from "./support/exact.ts";
 import { openPageServer } from "./support/page-server.ts";
-import {
-  check,
-  type LedgerShape,
-  logRun,
-  losesBill,
-  states,
-  storeAccount,
-} from "./support/page-states.ts";
+import { check, logRun, losesBill, states, storeAccount } from "./support/page-states.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -226,52 +218,6 @@ test("where a bill was deleted by hand, the bills of its figures say so, on one 
   // As the page says: a full check adds the figures up anew.
   await check(own.db);
   for (const path of pages) expect(await lackOf(path)).toBeUndefined();
-});
-
-test("an account whose key is for demo trading is no money: whatever is wrong of it, it is folded", async () => {
-  await using fresh = await testDatabase();
-  await using own = openDatabase(fresh.url);
-  await using server = await openPageServer();
-  server.show(own);
-  await states["good"]?.(own.db);
-  const known = {
-    "USDT-FUTURES": {
-      read: [
-        [90, 40],
-        [30, 0.01],
-      ],
-    },
-    "COIN-FUTURES": { read: [[80, 0.01]], lost: [[95, 80]] },
-  } satisfies LedgerShape["known"];
-  await storeAccount(own.db, { account: "paper", seed: "paper", density: 1, known });
-  await own.db.execute(sql`
-    insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
-    )
-    values ('paper', 'USDC-FUTURES', repeat('0', 64), '{}', 'billId', 'is missing', gen_random_uuid(), now())`);
-  await check(own.db);
-  const read = async (query = "") => {
-    const page = (await ask(`${server.url}/${query}`)).text;
-    return {
-      headline: /<h1[^>]*><i class="dot"><\/i>([^<]*)/.exec(page)?.[1],
-      selected: /<option value="account=(\w+)[^>]* selected/.exec(page)?.[1],
-      folded: /(\d+) ledgers? of demo trading/.exec(page)?.[1],
-      rejected: (page.split("<details>")[0] ?? "").includes("rejected 1 row"),
-    };
-  };
-  const asMoney = {
-    headline: "Some history is lost",
-    selected: "paper",
-    folded: "2",
-    rejected: true,
-  };
-  expect(await read()).toEqual(asMoney);
-  await recordDemo(own.db, "paper", true);
-  const asDemo = { headline: "Complete, and it adds up", folded: "5", rejected: false };
-  expect(await read()).toEqual({ ...asDemo, selected: "main" });
-  expect(await read("?account=paper")).toEqual({ ...asDemo, selected: "paper" });
-  await recordDemo(own.db, "paper", false);
-  expect(await read()).toEqual(asMoney);
 });
 
 test("the runs have a page of their own, with days and a search", async () => {

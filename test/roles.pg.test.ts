@@ -270,39 +270,4 @@ describe("the roles of docs/operations.md", () => {
       });
     }
   });
-
-  test("make a writer that finds a migration due say who is to run it, and change nothing", async () => {
-    const owner = urlOf("owner", database);
-    const forget = `
-      delete from drizzle.__drizzle_migrations
-      where created_at = (select max(created_at) from drizzle.__drizzle_migrations)
-      returning *`;
-    const client = new Client({ connectionString: owner });
-    await client.connect();
-    const { rows } = await client.query(forget);
-    const end = await runCli(["db", "migrate"], {
-      env: { DATABASE_URL: urlOf("writer", database) },
-    });
-    await client.query(
-      "insert into drizzle.__drizzle_migrations (id, hash, created_at) values ($1, $2, $3)",
-      [rows[0].id, rows[0].hash, rows[0].created_at],
-    );
-    await client.end();
-    expect(end).toMatchObject({ code: 1, stdout: "" });
-    expect(end.stderr).toMatch(
-      /^the database needs a migration, and this user may not make it \(permission denied for .*\): run bill-sync db migrate as the owner of the tables/,
-    );
-  });
-
-  test("make a table that was granted to nobody yet an error that names the section", async () => {
-    const owner = urlOf("owner", database);
-    await run(owner, forTest("revoke all on windows from bill_sync_writer", database.url));
-    const env = { DATABASE_URL: urlOf("writer", database) };
-    const end = await runCli(["status"], { env });
-    await run(owner, forTest(grants, database.url));
-    expect(end).toMatchObject({ code: 1 });
-    expect(end.stderr).toMatch(
-      /permission denied for table windows, 42501\): .* docs\/operations\.md lists under Roles/,
-    );
-  });
 });

@@ -5,7 +5,6 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { businessTypes, nonFinancialTypes } from "../src/contract/business-types.ts";
-import { contracts } from "../src/contract/contracts.ts";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
@@ -45,7 +44,6 @@ import {
   sandboxEnvironment,
 } from "../src/sandbox/sandbox.ts";
 import { unheardOfTypes } from "../src/sandbox/schedule.ts";
-import { sendDelivered } from "./faults/delivery.ts";
 import { quirky } from "./faults/quirks.ts";
 
 // What the exchange is known to do. That a sandbox with any quirk of test/faults serves each bill
@@ -306,21 +304,6 @@ describe("the other operations", () => {
     expect((await ask(unified(), unifiedLoanToValue.path)).data).toHaveProperty("usdtBalance");
   });
 
-  test("contracts serves those of a product type in any case, else the one, and needs the type", async () => {
-    const simulated = simulation();
-    const namesOf = async (query: Query) =>
-      contracts.data.parse((await ask(simulated, contracts.path, query)).data).map(symbolOf);
-    const usdc = ["BTCPERP", "ETHPERP", "SOLPERP"];
-    expect(await namesOf({ productType: "usdc-futures", symbol: " " })).toEqual(usdc);
-    expect(await namesOf({ productType: "USDC-FUTURES", symbol: "ETHPERP" })).toEqual(["ETHPERP"]);
-    for (const [query, code] of [
-      [{ productType: "USDC-FUTURES", symbol: "BTCUSDT" }, "40034"],
-      [{}, "40019"],
-      [{ productType: "SPOT" }, "400172"],
-    ] as const)
-      expect(await codeOf(simulated, contracts.path, query)).toBe(code);
-  });
-
   test("symbols serves all pairs where the symbol is missing or blank, else the one", async () => {
     const simulated = simulation();
     const namesOf = async (query: Query) =>
@@ -397,17 +380,6 @@ describe("a key", () => {
     const elite = withKey({ unifiedRefusal: "40731" }, "unified");
     expect((await askBills(elite)).code).toBe("40731");
     expect((await askRecords(withKey({ classicRefusal: "25245" }))).code).toBe("25245");
-  });
-
-  test("is told what it may do, without any right", async () => {
-    const info = { permType: "read_and_write", permissions: ["uta_mgt", "withdraw"] };
-    const simulated = withKey({ permissions: [], info }, "unified");
-    const { data } = await ask(simulated, keyInfo.unified.path);
-    expect(keyInfo.unified.data.parse(data)).toMatchObject({
-      mayOnlyRead: false,
-      rights: info.permissions,
-      userId: simulated.sandbox.account.uid,
-    });
   });
 
   test.each([
@@ -519,16 +491,6 @@ describe("over HTTP", () => {
     expect(await (await fetch(url, { headers })).text()).toBe(inProcess.body);
     expect(sandboxEnvironment(sandbox)).toContain(`EXCHANGE_BASE_URL=${sandbox.url}\n`);
     expect((await fetch(`${sandbox.url}/nothing`)).status).toBe(404);
-  });
-
-  test("a cut answer breaks the connection in mid body", async () => {
-    const body = JSON.stringify({ code: "00000", data: "x".repeat(5_000) });
-    const delivery = { way: "cut", afterBytes: 2_000 } as const;
-    const answer = async () => ({ status: 200, headers: {}, body, delivery });
-    await using server = await serveApi(answer, { send: sendDelivered });
-    const response = await fetch(server.url);
-    expect(response.status).toBe(200);
-    await expect(response.text()).rejects.toThrow();
   });
 
   test("a thrown error is a 500 in an envelope that tells nothing of it", async () => {

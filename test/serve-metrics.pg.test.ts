@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
 import { inTransaction, readOnly, readOnlyAtOnce } from "../src/db/connect.ts";
-import { ReportableError } from "../src/errors.ts";
 import { usualLimits } from "../src/health/select.ts";
 import type { Log } from "../src/log.ts";
 import { createApp } from "../src/serve/app.ts";
@@ -101,21 +100,6 @@ describe("/metrics", () => {
     expect(reads).toBe(1);
     expect((await app.inject({ method: "GET", url: "/metrics" })).statusCode).toBe(200);
     expect(reads).toBe(2);
-  });
-
-  test("is no answer while the database is away, and is one again", async () => {
-    let isAway = true;
-    const read = readOnly(tables.db);
-    const app = createApp({
-      ...depsOf(),
-      read: (work) =>
-        isAway ? Promise.reject(new ReportableError("the database is away")) : read(work),
-    });
-    const away = await app.inject({ method: "GET", url: "/metrics" });
-    expect(away.statusCode).toBe(503);
-    expect(away.body).not.toContain("bill_sync_");
-    isAway = false;
-    expect((await app.inject({ method: "GET", url: "/metrics" })).statusCode).toBe(200);
   });
 });
 

@@ -30,6 +30,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/db/accounts/decisions.ts": 2,
     "src/db/accounts/rename-account.ts": 1,
     "src/db/backup/backup.ts": 1,
+    "src/ledger/analyze.ts": 1,
     "src/ledger/day-sums.ts": 8,
     "src/ledger/days.ts": 7,
     "src/ledger/differing-days.ts": 7,

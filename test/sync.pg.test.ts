@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
-import type { LedgerBill, WireBill } from "../src/sandbox/entry.ts";
+import type { LedgerBill } from "../src/sandbox/entry.ts";
 import { lengthMs } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
@@ -16,12 +16,7 @@ import { quirky } from "./faults/quirks.ts";
 import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
-import {
-  rowVersions,
-  type SimulationOptions,
-  simulate,
-  simulationStart,
-} from "./support/simulation.ts";
+import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
 const productType = "USDT-FUTURES";
 const settleLagMs = 10 * minuteMs;
@@ -61,57 +56,6 @@ const faulty =
   (decide: (request: ApiRequest) => Fault | undefined) =>
   (answer: Answer): Answer =>
     withFaults(answer, decide);
-
-describe("the newest period", () => {
-  const restatedAt = (bill: LedgerBill, at: number): LedgerBill => ({
-    ...bill,
-    restated: { at: epochMs(at), row: { ...(bill.row as WireBill), symbol: "RESTATED" } },
-  });
-
-  test("a bill that shows up late within the settle lag is in after the next run", async () => {
-    await using simulation = simulateOne("late");
-    const first = only(await simulation.sync());
-    const late = simulation.sandbox.account.ledger.bills[productType].filter(
-      ({ cTime, visibleAt }) => cTime < simulationStart && visibleAt > simulation.time.now(),
-    );
-    expect(late.length).toBeGreaterThan(0);
-    expect(first.completeThrough).toBeLessThanOrEqual(simulationStart - settleLagMs + secondMs);
-    await simulation.pass(hourMs);
-    const versions = await rowVersions(tables, "late");
-    expect(late.some(({ billId }) => versions.has(`${productType}/${billId}`))).toBe(false);
-    expect(only(await simulation.sync()).error).toBe(undefined);
-    await expectExact(simulation);
-  });
-
-  test("a bill restated within the settle lag is stored anew, and its old content is kept", async () => {
-    await using simulation = simulateOne("restated", {
-      settleLagMs: dayMs,
-      alterLedger: (ledger) => ({
-        ...ledger,
-        bills: {
-          ...ledger.bills,
-          [productType]: ledger.bills[productType].map((bill) =>
-            bill.cTime > simulationStart - 20 * hourMs && bill.cTime < simulationStart - hourMs
-              ? restatedAt(bill, simulationStart + hourMs)
-              : bill,
-          ),
-        },
-      }),
-    });
-    expect(only(await simulation.sync()).restated).toBe(0);
-    await simulation.pass(2 * hourMs);
-    const second = only(await simulation.sync());
-    expect(second.restated).toBeGreaterThan(0);
-    await expectExact(simulation);
-    const { rows } = await tables.db.execute<{ symbol: string; old: string | null }>(sql`
-      select bills.symbol, bill_revisions.symbol as old
-      from bill_revisions
-      join bills using (account, product_type, bill_id)
-      where account = 'restated'`);
-    expect(rows.length).toBe(second.restated);
-    expect(rows.every(({ symbol, old }) => symbol === "RESTATED" && old !== "RESTATED")).toBe(true);
-  });
-});
 
 describe("time that the exchange forgets", () => {
   test("what fell behind the horizon between two runs is recorded as lost, and the rest is complete", async () => {

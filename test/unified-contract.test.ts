@@ -1,57 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
-import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
 import { productTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { accountSettings } from "../src/contract/unified-account.ts";
-
-const readPage = (json: string) => financialRecords.data.safeParse(parseExactJson(json));
-
-describe("a page of a unified account's records", () => {
-  test.each([
-    '{"list":[],"cursor":""}',
-    '{"list":[],"cursor":null}',
-    '{"list":[]}',
-    '{"list":null,"cursor":null}',
-    '{"list":null}',
-    '{"cursor":null}',
-    "{}",
-  ])("is empty: %s", (json) => {
-    expect(readPage(json).data).toEqual({ rows: [], endId: undefined });
-  });
-
-  test.each([
-    "null",
-    "[]",
-    '""',
-    '{"bills":[],"endId":""}',
-    '{"cursor":null,"rows":[{}]}',
-    '{"list":"","cursor":""}',
-    '{"list":{},"cursor":""}',
-    '{"list":[],"cursor":{}}',
-    '{"list":[],"cursor":true}',
-  ])("that says not that it is empty breaks the contract: %s", (json) => {
-    expect(readPage(json).success).toBe(false);
-  });
-
-  test.each(["[]", "null"])("without rows, as %s, keeps the id to go on from", (none) => {
-    const page = readPage(`{"list":${none},"cursor":"1268377000628355083"}`);
-    expect(page.data).toEqual({ rows: [], endId: "1268377000628355083" });
-  });
-
-  test.each(['"1486721507613851649"', "1486721507613851649"])(
-    "keeps its rows, broken ones among them, and every digit of the cursor %s",
-    (cursor) => {
-      expect(readPage(`{"list":[{"id":"2"},null],"cursor":${cursor}}`).data).toEqual({
-        rows: [{ id: "2" }, null],
-        endId: "1486721507613851649",
-      });
-    },
-  );
-});
 
 const spot = billsApiOf("UTA-SPOT");
 

@@ -1,37 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import {
-  dayMs,
-  epochMs,
-  historyMs,
-  hourMs,
-  isoTime,
-  minuteMs,
-  secondMs,
-} from "../src/contract/time.ts";
+import { dayMs, epochMs, historyMs, isoTime, minuteMs, secondMs } from "../src/contract/time.ts";
 import { LeaseLostError } from "../src/errors.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { VerifyStore } from "../src/sync/store.ts";
 import type { Finding } from "../src/sync/verify.ts";
-import {
-  withBrokenRows,
-  withLateBills,
-  withOddDecimals,
-  withRestatements,
-} from "./faults/ledger.ts";
+import { withBrokenRows, withOddDecimals } from "./faults/ledger.ts";
 import { type Quirks, quirky } from "./faults/quirks.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { holdStream } from "./support/held-store.ts";
-import {
-  rowVersions,
-  type SimulationOptions,
-  simulate,
-  simulationStart,
-} from "./support/simulation.ts";
+import { rowVersions, type SimulationOptions, simulate } from "./support/simulation.ts";
 import { type VerificationOptions, verifyIn } from "./support/verification.ts";
 
 const { database, tables } = await fileDatabase();
@@ -196,51 +178,6 @@ test("names each field that differs, and a bill that is stored at another time o
   );
   expect(fieldsOf(b.billId)).toEqual(["extra"]);
   expect(fieldsOf(c.billId)).toEqual(["c_time"]);
-});
-
-test("finds and repairs what appeared, or was restated, later than the settle lag: a sync cannot know of it", async () => {
-  await using at = await synced({
-    name: "late bills",
-    futureDays: 10,
-    // From the hour before the first sync.
-    edges: [simulationStart - 30 * minuteMs],
-    alterLedger: (ledger) =>
-      withRestatements(
-        withLateBills(withLateBills(ledger, { seed: 1, count: 4_000, lateMs: hourMs }), {
-          seed: 2,
-          count: 100,
-          lateMs: 8 * dayMs,
-        }),
-        { seed: 3, count: 5, at: ledger.now + minuteMs },
-      ),
-  });
-  await at.simulation.pass(9 * dayMs);
-  await at.simulation.sync();
-  const now = at.simulation.time.clock.now();
-  const span = { from: epochMs(at.span.from + 10 * dayMs), to: epochMs(now - dayMs) };
-  const inside = at.simulation.sandbox.account.ledger.bills[productType].filter(
-    ({ cTime, visibleAt }) => cTime >= span.from && cTime < span.to && visibleAt < now,
-  );
-  const { rows } = await db.execute<{ bill_id: string }>(
-    sql`select bill_id from bills where account = ${at.name}`,
-  );
-  const stored = new Set(rows.map(({ bill_id }) => bill_id));
-  const late = inside.filter(({ billId }) => !stored.has(billId));
-  const lateness = new Set(late.map(({ cTime, visibleAt }) => visibleAt - cTime));
-  // The next sync reads bills that are a second late.
-  expect([...lateness].toSorted((one, other) => one - other)).toEqual([hourMs, 8 * dayMs]);
-  const restated = inside.filter((bill) => bill.restated !== undefined);
-  const named = async (repair: boolean) => {
-    const { findings } = await at.verify({ span, repair });
-    const of = (kind: Finding["kind"]) =>
-      findings.flatMap((one) => (one.kind === kind ? [one.billId] : [])).toSorted();
-    return { missing: of("missing"), changed: of("changed") };
-  };
-  expect(await named(true)).toEqual({
-    missing: late.map(({ billId }) => billId).toSorted(),
-    changed: restated.map(({ billId }) => billId).toSorted(),
-  });
-  expect(await named(false)).toEqual({ missing: [], changed: [] });
 });
 
 test("compares the first and the last millisecond of its span, and none beside them", async () => {

@@ -10,80 +10,44 @@ import { type Divide, walkWindow } from "../src/sync/walk/walk.ts";
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
 
-// Answers may set the clock forward and back. Nothing is claimed about what a jump made later.
-test.each([
-  ["the plan was made, though the clock jumped ahead since", { plannedAt: noon }],
-  ["its first page was asked for, and taken", { begunAt: noon }],
-  ["it ended, though all before was by a clock that was ahead", { endedAt: noon }],
-])("a walk claims no time but what was settled when %s", async (_, times) => {
-  const ahead = noon + 2 * hourMs;
-  const { plannedAt, begunAt, endedAt } = {
-    plannedAt: ahead,
-    begunAt: ahead,
-    endedAt: ahead,
-    ...times,
-  };
-  let now = begunAt;
-  const commits: PageCommit[] = [];
-  const window = { from: epochMs(noon - dayMs), to: epochMs(ahead) };
-  await walkWindow(
-    {
-      async fetchPage(request) {
-        request();
-        const requestTime = epochMs(now);
-        now = endedAt;
-        return { ...nothing, requestTime };
-      },
-      async commitPage(page) {
-        commits.push(page);
-        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
-      },
-      exchangeNow: () => epochMs(now),
-      plannedAt: epochMs(plannedAt),
-      settleLagMs: 10 * minuteMs,
-      idOrder: new IdOrder(),
-      onPage: () => undefined,
-      signal: new AbortController().signal,
-    },
-    stream,
-    { window },
-  );
-  const proven = [{ from: window.from, to: noon - 10 * minuteMs }];
-  expect(commits.at(-1)?.next).toEqual({ end: { proven, lost: [] } });
-});
+const nothing = { rows: [], rowTexts: () => [], endId: undefined };
+const day = { from: epochMs(noon - dayMs), to: epochMs(noon) };
 
-test("nothing is claimed that is newer than the first page by the exchange's own clock, however late it is reckoned to be", async () => {
+type Deps = Parameters<typeof walkWindow>[0];
+
+/** Walks a window of such answers, at noon by the exchange's clock. */
+function walkOf(
+  answer: (request: PageRequest) => Partial<FetchedPage>,
+  walk: Walk,
+  but: Partial<Deps> = {},
+) {
   const commits: PageCommit[] = [];
-  const window = { from: epochMs(noon - dayMs), to: epochMs(noon) };
-  const takenAt = epochMs(noon - 2 * secondMs);
-  const times = [takenAt].values();
-  await walkWindow(
+  const asked: PageRequest[] = [];
+  const walking = walkWindow(
     {
       async fetchPage(request) {
-        const requestTime = times.next().value ?? epochMs(noon);
-        return { ...served([row], request()), requestTime };
+        const sent = request();
+        asked.push(sent);
+        return { ...nothing, requestTime: day.to, ...answer(sent) };
       },
       async commitPage(page) {
         commits.push(page);
         return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
-      exchangeNow: () => window.to,
-      plannedAt: window.to,
+      exchangeNow: () => day.to,
+      plannedAt: day.to,
       settleLagMs: 0,
       idOrder: new IdOrder(),
       onPage: () => undefined,
       signal: new AbortController().signal,
+      ...but,
     },
     stream,
-    { window },
+    walk,
   );
-  expect(commits).toMatchObject([
-    { startedAt: takenAt },
-    { startedAt: takenAt, next: { end: { proven: [{ from: window.from, to: takenAt }] } } },
-  ]);
-});
-
-const nothing = { rows: [], rowTexts: () => [], endId: undefined };
+  walking.catch(() => undefined);
+  return { walking, commits, asked };
+}
 
 const row = {
   billId: "1234567890123456789",
@@ -108,40 +72,69 @@ function served(rows: readonly { billId?: string; cTime: string }[], request: Pa
   return { ...nothing, rows: matching, endId: matching.at(-1)?.billId };
 }
 
+// Answers may set the clock forward and back. Nothing is claimed about what a jump made later.
+test.each([
+  ["the plan was made, though the clock jumped ahead since", { plannedAt: noon }],
+  ["its first page was asked for, and taken", { begunAt: noon }],
+  ["it ended, though all before was by a clock that was ahead", { endedAt: noon }],
+])("a walk claims no time but what was settled when %s", async (_, times) => {
+  const ahead = noon + 2 * hourMs;
+  const at = { plannedAt: ahead, begunAt: ahead, endedAt: ahead, ...times };
+  let now = at.begunAt;
+  const window = { from: day.from, to: epochMs(ahead) };
+  const { walking, commits } = walkOf(
+    () => {
+      const requestTime = epochMs(now);
+      now = at.endedAt;
+      return { requestTime };
+    },
+    { window },
+    {
+      exchangeNow: () => epochMs(now),
+      plannedAt: epochMs(at.plannedAt),
+      settleLagMs: 10 * minuteMs,
+    },
+  );
+  await walking;
+  const proven = [{ from: window.from, to: noon - 10 * minuteMs }];
+  expect(commits.at(-1)?.next).toEqual({ end: { proven, lost: [] } });
+});
+
+test("nothing is claimed that is newer than the first page by the exchange's own clock, however late it is reckoned to be", async () => {
+  const takenAt = epochMs(noon - 2 * secondMs);
+  const times = [takenAt].values();
+  const { walking, commits } = walkOf(
+    (request) => {
+      const requestTime = times.next().value ?? day.to;
+      return { ...served([row], request), requestTime };
+    },
+    { window: day },
+  );
+  await walking;
+  expect(commits).toMatchObject([
+    { startedAt: takenAt },
+    { startedAt: takenAt, next: { end: { proven: [{ from: day.from, to: takenAt }] } } },
+  ]);
+});
+
 /**
  * Walks the day before noon, the first of the history. After a page, the horizon has passed its start by
  * this much.
  */
 async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
   let now = noon + dayMs;
-  const requests: PageRequest[] = [];
-  const commits: PageCommit[] = [];
-  await walkWindow(
-    {
-      async fetchPage(request) {
-        const asked = request();
-        requests.push(asked);
-        const requestTime = epochMs(now);
-        if (requests.length === 1) now = noon - dayMs + pastMs + historyMs;
-        return { ...served([row], asked), requestTime };
-      },
-      async commitPage(page) {
-        commits.push(page);
-        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
-      },
-      exchangeNow: () => epochMs(now),
-      plannedAt: epochMs(now),
-      settleLagMs: 0,
-      idOrder: new IdOrder(),
-      onPage: () => undefined,
-      divide,
-      signal: new AbortController().signal,
+  const { walking, commits, asked } = walkOf(
+    (request) => {
+      const requestTime = epochMs(now);
+      now = noon - dayMs + pastMs + historyMs;
+      return { ...served([row], request), requestTime };
     },
-    stream,
-    { window: { from: epochMs(noon - dayMs), to: epochMs(noon) }, isHistoryStart: true },
+    { window: day, isHistoryStart: true },
+    { exchangeNow: () => epochMs(now), plannedAt: epochMs(now), divide },
   );
-  const next = commits.at(-1)?.next;
-  return { requests, windows: commits.map(({ window }) => window), end: next };
+  await walking;
+  const windows = commits.map(({ window }) => window);
+  return { requests: asked, windows, end: commits.at(-1)?.next };
 }
 
 test("a walk that left its older part to others asks for the rest alone, and what it loses of that is a loss", async () => {
@@ -175,38 +168,20 @@ type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;
 
 /** Walks a day of such pages. */
 function walkPages(pages: Pages, walk: Partial<Walk> = {}) {
-  const commits: PageCommit[] = [];
-  const asked: PageRequest[] = [];
   const pauses: number[] = [];
   const doubts: string[] = [];
-  const walking = walkWindow(
+  const walked = walkOf(
+    pages,
+    { window: day, ...walk },
     {
-      async fetchPage(request) {
-        const sent = request();
-        asked.push(sent);
-        return { ...nothing, ...pages(sent), requestTime: epochMs(noon) };
-      },
-      async commitPage(page) {
-        commits.push(page);
-        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
-      },
-      exchangeNow: () => epochMs(noon),
-      plannedAt: epochMs(noon),
-      settleLagMs: 0,
-      idOrder: new IdOrder(),
-      onPage: () => undefined,
       async pause() {
-        pauses.push(asked.length);
+        pauses.push(walked.asked.length);
       },
       onDoubt: (what) => doubts.push(what),
-      signal: new AbortController().signal,
     },
-    stream,
-    { window: { from: epochMs(noon - dayMs), to: epochMs(noon) }, ...walk },
   );
-  const stored = () => commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
-  walking.catch(() => undefined);
-  return { walking, stored, asked, commits, doubts, pauses };
+  const stored = () => walked.commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
+  return { ...walked, stored, doubts, pauses };
 }
 
 const billOf = (id: number) => ({
@@ -337,18 +312,6 @@ test.each([1, 2, 99])(
     }
   },
 );
-
-test("a page of more rows than a call takes arguments is read", async () => {
-  const rows = billsOf(150_000).map((bill, place) => ({
-    ...bill,
-    cTime: String(noon - hourMs + place),
-  }));
-  const { walking, stored } = walkPages((request) =>
-    served(rows, { ...request, limit: rows.length }),
-  );
-  await walking;
-  expect(stored()).toHaveLength(rows.length);
-});
 
 test("what a page's overlap serves again is handed on once, unless it changed", async () => {
   const rows = billsOf(250);

@@ -35,7 +35,13 @@ const cases: readonly Case[] = [
   },
 ];
 
-type Leg = readonly [billId: string, productType: ProductType, amount: number, afterMs: number];
+type Leg = readonly [
+  billId: string,
+  productType: ProductType,
+  amount: number,
+  afterMs: number,
+  businessType?: string,
+];
 
 describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
   test("is stored letter for letter, adds up, and has the other leg of each transfer", async () => {
@@ -108,6 +114,16 @@ test.each<readonly [string, readonly Leg[], readonly string[]]>([
     ],
     ["1 4", "2 3"],
   ],
+  [
+    "through a wallet that is not read, none is made up",
+    [
+      ["1", "USDT-FUTURES", -50, 0, "trans_to_exchange"],
+      ["2", "COIN-FUTURES", 50, 9_000, "trans_from_exchange"],
+      ["3", "SPOT", -50, 120_000],
+      ["4", "USDT-FUTURES", 50, 129_000, "trans_from_otc"],
+    ],
+    [],
+  ],
 ])(
   "of equal transfers %s, the legs nearest to each other are a pair",
   async (title, legs, expected) => {
@@ -116,13 +132,12 @@ test.each<readonly [string, readonly Leg[], readonly string[]]>([
     await inTransaction(db, (tx) =>
       upsertBills(
         tx,
-        legs.map(([billId, productType, amount, afterMs]) => ({
+        legs.map(([billId, productType, amount, afterMs, type = "trans_from_exchange"]) => ({
           stream: { account, productType },
           bills: [
             aBill({
               ...{ billId, coin: "USDT", amount: String(amount), fee: "0" },
-              businessType:
-                productType === "SPOT" ? "transfer/transfer_out" : "trans_from_exchange",
+              businessType: productType === "SPOT" ? "transfer/transfer_out" : type,
               cTime: epochMs(at + afterMs),
             }),
           ],

@@ -382,30 +382,6 @@ describe("of questions a window takes", () => {
     expect(asked).toHaveLength(questions);
   });
 
-  test("the last goes by time, has another page size, and asks for the oldest bill again", async () => {
-    const { asked } = await walked(everyMinute(50), {}, { habits: hundredAPage() });
-    expect(asked.at(-1)).toEqual({ idLessThan: undefined, endTime: from, limit: 99 });
-  });
-
-  test("an overlap is four seconds of bills, and no more than ten", async () => {
-    const every = (ms: number) =>
-      ledgerOf(
-        seededRandom("dense"),
-        Array.from({ length: 150 }, (_, place) => from + place * ms),
-      );
-    for (const [ms, rows] of [
-      [secondMs, 5],
-      [10, 10],
-    ] as const) {
-      const ledger = every(ms);
-      const { asked } = await walked(ledger);
-      const place = ledger.bills[productType].findIndex(
-        ({ billId }) => billId === asked[1]?.idLessThan,
-      );
-      expect(place - 50).toBe(rows);
-    }
-  });
-
   test("an exchange's clock, or ids some milliseconds beside their times, cost no second walk", async () => {
     const times = Array.from({ length: 950 }, (_, place) => from + place * minute);
     const { asked, missing } = await walked(ledgerOf(seededRandom("near"), times, 300));

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { epochMs } from "../src/contract/time.ts";
-import {
-  createPageEstimate,
-  type ScheduledWalk,
-  WindowScheduler,
-} from "../src/sync/window-scheduler.ts";
+import { type ScheduledWalk, WindowScheduler } from "../src/sync/window-scheduler.ts";
 
 /** A scheduler of walks that run until they are told to end. */
 function schedulerOf(count: number, limit = accountBills.limit) {
@@ -80,24 +75,5 @@ describe("a scheduler of walks", () => {
     const priorities = walks.map((scheduled) => scheduled.priority());
     expect(priorities).toEqual([Number.POSITIVE_INFINITY, 3, 8]);
     await end();
-  });
-});
-
-describe("the estimate of a walk's pages", () => {
-  const at = (minute: number) => epochMs(minute * 60_000);
-
-  test("goes by the last five pages", () => {
-    const pageEstimate = createPageEstimate(at(1_000));
-    expect(pageEstimate.pagesIn(60_000)).toBe(0);
-    pageEstimate.page(at(900), 100);
-    expect(pageEstimate.pagesIn(100 * 60_000)).toBe(1);
-    for (let page = 1; page <= 5; page++) pageEstimate.page(at(900 - page), 50);
-    expect(pageEstimate.pagesIn(100 * 60_000)).toBe(50);
-  });
-
-  test("after a page in one millisecond is high, not infinite", () => {
-    const pageEstimate = createPageEstimate(at(10));
-    pageEstimate.page(at(10), 100);
-    expect(pageEstimate.pagesIn(60_000)).toBe(60_000);
   });
 });

@@ -1,6 +1,7 @@
 import { type Break, readBreaks } from "../audit/breaks.ts";
 import { reconcileAccount } from "../audit/reconcile.ts";
 import type { Database } from "../db/connect.ts";
+import { analyzeGrown } from "../ledger/analyze.ts";
 import { exitOf } from "./exit-code.ts";
 import { loggedRun } from "./logged-run.ts";
 
@@ -26,6 +27,7 @@ export async function checkAccounts(
   let open = 0;
   let chains = 0;
   const check = async () => {
+    await analyzeGrown(db);
     for (const account of accounts) {
       signal.throwIfAborted();
       const before = await readBreaks(db, { accounts: [account], productTypes: undefined });

@@ -86,6 +86,7 @@ export type ExportWords = Which &
     readonly changedSince?: string;
     /** True if the option was typed without a time. */
     readonly continue?: string | true;
+    readonly spreadsheet?: boolean;
     readonly output?: string;
     readonly force?: boolean;
   };
@@ -93,6 +94,8 @@ export type ExportWords = Which &
 export type ExportOptions = Selection &
   PricesWords & {
     readonly format: FormatName;
+    /** Whether CSV has a byte order mark, and no number that a spreadsheet rounds. */
+    readonly spreadsheet: boolean;
     readonly output: string | undefined;
     readonly force: boolean;
     readonly from: EpochMs | undefined;
@@ -110,7 +113,7 @@ export type ExportOptions = Selection &
 
 /** @throws UsageError for words that are wrong, or do not go together. */
 export function exportOptions(words: ExportWords): ExportOptions {
-  const { format, output, force = false } = words;
+  const { format, output, force = false, spreadsheet = false } = words;
   const zone = zoneOf(words.timeZone ?? "UTC");
   const timeOf = (option: string, text: string | undefined) =>
     text === undefined ? undefined : typedTime(option, text, zone);
@@ -134,9 +137,12 @@ export function exportOptions(words: ExportWords): ExportOptions {
   const { prices, currency } = words;
   if (prices !== undefined && !isJournal(format))
     throw new UsageError(`--prices is for journals and report: ${format} has no prices`);
+  if (spreadsheet && format !== "csv")
+    throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
   return {
     prices,
     currency,
+    spreadsheet,
     format,
     output,
     force,

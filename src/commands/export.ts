@@ -82,7 +82,7 @@ async function writeBills(
   const dayOf = dayIn(options.zone);
   const lastDay = to === undefined ? "9999" : dayOf(epochMs(to - 1));
   const formatOptions = {
-    ...{ dayOf, zone: options.zone, openings },
+    ...{ dayOf, zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
     prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
     ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
@@ -137,6 +137,7 @@ export const define: Define = (command, { io, config, runs }) => {
     .addOption(pricesOption())
     .addOption(currencyOption())
     .option("--changed-since <time>", "only bills that were stored or restated since then")
+    .option("--spreadsheet", "CSV that Excel and LibreOffice open without rounding an id")
     .option("--output <file>", "a new file instead of standard output")
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)

@@ -43,6 +43,7 @@ export const columns: readonly Column[] = [
   text("position_type", ({ positionType }) => positionType),
   money("position_amount", ({ positionAmount }) => positionAmount),
   money("position_balance", ({ positionBalance }) => positionBalance),
+  text("source", ({ source = null }) => source),
   time("ingested_at", ({ ingestedAt }) => ingestedAt),
   text("category", ({ category }) => category),
 ];

@@ -1,6 +1,7 @@
 import { isoTime } from "../contract/time.ts";
 import { columns } from "./columns.ts";
-import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
+import { decimalOf, hasAtMostDigits } from "./decimal.ts";
+import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 
 type Cell = string | null;
 
@@ -18,10 +19,23 @@ const writers = columns.map(({ kind, read }): ((bill: ExportedBill) => Cell) => 
  * Postgres prints them, times are ISO 8601 in UTC with milliseconds, and NULL is an empty field. Texts
  * are {@link harmless} to a spreadsheet.
  */
-export async function* toCsv(pages: BillPages): Chunks {
-  yield csvLines([columns.map(({ name }) => name)]);
-  for await (const bills of pages) yield csvLines(bills.map(csvRow));
+export async function* toCsv(
+  pages: BillPages,
+  { isForSpreadsheet = false }: FormatOptions = {},
+): Chunks {
+  const rowOf = isForSpreadsheet ? spreadsheetRow : csvRow;
+  yield (isForSpreadsheet ? "\uFEFF" : "") + csvLines([columns.map(({ name }) => name)]);
+  for await (const bills of pages) yield csvLines(bills.map(rowOf));
 }
+
+// A spreadsheet keeps so many digits of a number, and takes an id for one.
+const digitsMax = 15;
+const isRounded = (text: string): boolean =>
+  /^-?\d+(\.\d+)?$/.test(text) && !hasAtMostDigits(decimalOf(text), digitsMax);
+
+/** Texts that are numbers of many digits have an apostrophe, too. */
+const spreadsheetRow = (bill: ExportedBill): readonly Cell[] =>
+  csvRow(bill).map((text) => (text !== null && isRounded(text) ? `'${text}` : text));
 
 export const csvRow = (bill: ExportedBill): readonly Cell[] => writers.map((write) => write(bill));
 

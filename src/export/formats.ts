@@ -29,6 +29,11 @@ const formats = {
     about: "the same, with DECIMAL(38, 18) and UTC milliseconds",
     isBinary: true,
   },
+  xlsx: {
+    load: async () => (await import("./xlsx.ts")).toXlsx,
+    about: "a workbook with a sheet a wallet: ids as text, times as dates",
+    isBinary: true,
+  },
   hledger: {
     load: async () => (await import("./hledger.ts")).toHledger,
     about: "a journal, one transaction a bill, a balance assertion a day",

@@ -1,5 +1,5 @@
 import { Temporal } from "temporal-polyfill";
-import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, epochMs, isoTime, minuteMs } from "../contract/time.ts";
 
 /** The day of a time: 2026-11-21. */
 export type DayOf = (time: EpochMs) => string;
@@ -22,6 +22,22 @@ export function dayIn(zone: string): DayOf {
       to: startOf(date.add({ days: 1 }), zone),
     };
     return last.day;
+  };
+}
+
+/** By how many milliseconds a zone's clock is ahead of UTC. */
+export function offsetIn(zone: string): (time: number) => number {
+  // Clocks change at quarters of an hour.
+  const quarterMs = 15 * minuteMs;
+  let [last, offsetMs] = [-1, 0];
+  return (time) => {
+    const quarter = Math.floor(time / quarterMs);
+    if (zone !== "UTC" && quarter !== last) {
+      const instant = Temporal.Instant.fromEpochMilliseconds(time);
+      offsetMs = instant.toZonedDateTimeISO(zone).offsetNanoseconds / 1_000_000;
+    }
+    last = quarter;
+    return offsetMs;
   };
 }
 

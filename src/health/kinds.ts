@@ -155,7 +155,8 @@ export const kinds = {
   },
   unclassified: {
     severity: "warning",
-    meaning: "bills of a type without a category moved money, which is in no result",
+    meaning:
+      "bills of a type without a category moved money, which counts as a result until the type has one",
     title: "Some bills have no category",
     what: ({ count, detail }) =>
       `has ${formatCounted(count, "bill")} of type ${printableLine(detail)}, without a category`,

@@ -57,7 +57,14 @@ function ledgerRow(ledger: Ledger, { start, now, isOne, isAtWork }: Drawing): Ht
       ? html`<span class="good">complete</span>`
       : html`<span class="${states[0]?.tone ?? ""}">${states.map(({ text }) => text).join(", ")}</span>`;
   const isUnread = periods.some(({ state: one }) => one === "unread");
-  return html`<tr><th scope="row">${name}</th><td class="n">${formatCount(bills)}</td><td class="wide">${strip(ledger, start, now)}</td><td>${timeTag(readTo)}</td><td class="n">${isAtWork && isUnread ? "reading" : state}</td></tr>`;
+  const recoveredMs = periods
+    .filter(({ state: one }) => one === "recovered")
+    .reduce((sum, { from, to }) => sum + to - from, 0);
+  const recovered =
+    recoveredMs === 0
+      ? ""
+      : html`<br><small title="of tax records: no coupons, and balances are computed">${formatDuration(recoveredMs)} recovered</small>`;
+  return html`<tr><th scope="row">${name}</th><td class="n">${formatCount(bills)}</td><td class="wide">${strip(ledger, start, now)}</td><td>${timeTag(readTo)}</td><td class="n">${isAtWork && isUnread ? "reading" : state}${recovered}</td></tr>`;
 }
 
 /** A ledger's findings of one kind in two or three words. */

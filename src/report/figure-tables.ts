@@ -208,8 +208,10 @@ export function contractsTable(
     const { value, amount } = resultOf(row);
     return Math.abs(Number(decimalText(value ?? amount)));
   };
+  // Without any contract, as in the spot wallet, it would say what the rollforward says.
+  const isOfContracts = rows.some(({ symbol }) => symbol !== "");
   const sorted = rows
-    .filter((row) => !isZero(resultOf(row).amount))
+    .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
   const part = (name: PieceName, title: string) =>
     ({

@@ -1,3 +1,4 @@
+import { isApartWallet } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
 import { zero } from "../export/decimal.ts";
 import { movements } from "../export/movements.ts";
@@ -84,6 +85,7 @@ export function summaryTable(report: MonthReport): Table {
   type Row = Partial<Record<Amount, Sum | null>> & {
     readonly name: string;
     readonly coin?: string;
+    readonly isApart?: boolean;
     readonly told?: Confirmation | undefined;
   };
   const others = movements.flatMap(([name]) =>
@@ -93,6 +95,7 @@ export function summaryTable(report: MonthReport): Table {
     ({ ledger, ...figures }): Row => ({
       ...figures,
       name: nameOf(ledger),
+      isApart: isApartWallet(ledger.wallet.productType),
       result: resultOf(figures),
       transfers: sumOf(figures.moved, pieces.transfers.columns),
       other: sumOf(figures.moved, others),
@@ -124,7 +127,7 @@ export function summaryTable(report: MonthReport): Table {
     confirmed: {
       kind: "text",
       title: "confirmed by the exchange",
-      of: ({ told, coin }) => coin && confirmedText(told),
+      of: ({ told, coin, isApart }) => coin && (isApart ? "not asked" : confirmedText(told)),
     },
     ...(prices === undefined
       ? {}

@@ -51,6 +51,7 @@ begin
       ('reported_closing', 'The last balance that the exchange served, plus what later bills without a balance moved.'),
       ('rounding', 'What the balance is off by rounding: on a day at most one unit in the eighth decimal place for each of its bills.'),
       ('sell_limit_price_ratio', 'How far the price of a sell may be from the market''s, as a share.'),
+      ('source', 'bills; or tax for a bill that was recovered from tax records: it has no coupon, and mostly no balance of the exchange.'),
       ('spot', 'Coins bought and sold on the spot market: principal, not profit.'),
       ('symbol', 'The contract, as the exchange names it; empty if the bill has none.'),
       ('symbol_type', 'perpetual or delivery.'),

@@ -26,7 +26,8 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
-  known.wallet
+  known.wallet,
+  bills.source
 from chained_days as known
 cross join lateral (
   select
@@ -55,6 +56,7 @@ cross join lateral (
         balance,
         wallet_amount,
         wallet_fee,
+        source,
         row_number() over chain as position,
         sum(wallet_amount + wallet_fee) over chain as moved,
         count(balance) over chain as period

@@ -20,7 +20,8 @@ select
   $wallet_fee as wallet_fee,
   $is_id_odd as is_id_odd,
   $bills_wallet as wallet,
-  bills.extra is not null as has_extra
+  bills.extra is not null as has_extra,
+  coalesce(bills.source, 'bills') as source
 from bills
 $join_account
 $join_rules;

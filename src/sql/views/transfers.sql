@@ -10,6 +10,9 @@ with spaced as (
     c_time,
     business_type,
     amount,
+    -- Where a type of futures says that it came from or went: exchange is spot, contract other futures.
+    substring(business_type from '^trans_(?:from|to)_(.+)$') as counter_wallet,
+    case when product_type = 'SPOT' then 'exchange' else 'contract' end as wallet,
     c_time - lag(c_time) over alike > interval '60 seconds' as is_after_pause
   from known_entries
   where category = 'transfer'
@@ -58,6 +61,8 @@ candidates as (
     and other.product_type <> leg.product_type
     and other.c_time between leg.c_time - interval '60 seconds' and leg.c_time + interval '60 seconds'
     and leg.amount <> 0
+    and coalesce(leg.counter_wallet, other.wallet) = other.wallet
+    and coalesce(other.counter_wallet, leg.wallet) = leg.wallet
 ),
 -- Of equal transfers in quick succession, legs that are the nearest to each other are a pair: in public answers they
 -- were 24 to 54 ms apart. Of the legs that are left, the first sent is taken for the first received.

@@ -1,0 +1,107 @@
+import { readXlsx } from "hucre/xlsx";
+import { expect, test } from "vitest";
+import { epochMs } from "../src/contract/time.ts";
+import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
+import { toXlsx } from "../src/export/xlsx.ts";
+import { anExportedBill } from "./support/bills.ts";
+
+async function* inPages(bills: readonly ExportedBill[], pageBills = 2): BillPages {
+  for (let at = 0; at < bills.length; at += pageBills) yield bills.slice(at, at + pageBills);
+}
+
+/** The sheets of a workbook, as another library reads them. */
+async function sheetsOf(bills: readonly ExportedBill[], zone = "UTC", rowsPerSheet?: number) {
+  const chunks = await Array.fromAsync(toXlsx(inPages(bills), { zone }, rowsPerSheet));
+  const file = Buffer.concat(chunks.map((chunk) => Buffer.from(chunk)));
+  const { sheets } = await readXlsx(Uint8Array.from(file));
+  return sheets.map(({ name, rows: [titles = [], ...rows], freezePane }) => ({
+    ...{ name, titles, freezePane },
+    rows: rows.map((row) =>
+      Object.fromEntries(titles.map((title, at) => [title, row[at] ?? null])),
+    ),
+  }));
+}
+
+const id = "1268377000628355083";
+
+test("ids are text with all their digits, numbers are numbers, and times are dates", async () => {
+  const cTime = epochMs(Date.UTC(2026, 9, 25, 0, 59, 59, 123));
+  const later = epochMs(Date.UTC(2026, 9, 25, 1, 0, 0, 7));
+  const bill = { billId: id, cTime, amount: "-0.00000001", balance: "1234.5", fee: "0" };
+  const bills = [anExportedBill(bill), anExportedBill({ ...bill, cTime: later, balance: null })];
+  const [sheet] = await sheetsOf(bills);
+  expect(sheet?.freezePane).toMatchObject({ rows: 1 });
+  expect(sheet?.rows[0]).toMatchObject({ bill_id: id, amount: -0.00000001, balance: 1234.5 });
+  expect(sheet?.rows.map((row) => row["c_time (UTC)"])).toEqual([new Date(cTime), new Date(later)]);
+  expect(sheet?.rows[1]?.["balance"]).toBeNull();
+  // Where clocks are set back, two times an hour apart are an hour's wall clock.
+  const [local] = await sheetsOf(bills, "Europe/Berlin");
+  expect(local?.rows.map((row) => row["c_time (Europe/Berlin)"])).toEqual([
+    new Date(cTime + 7_200_000),
+    new Date(later + 3_600_000),
+  ]);
+});
+
+test("a number with more digits than Excel keeps is text, to the last digit", async () => {
+  const numbers = [
+    "123456789.012345678",
+    "0.123456789012345",
+    "-1234567890123456",
+    "0.1234567890123456",
+  ];
+  const [sheet] = await sheetsOf(numbers.map((amount) => anExportedBill({ amount })));
+  expect(sheet?.rows.map(({ amount }) => amount)).toEqual([
+    ...["123456789.012345678", 0.123456789012345, "-1234567890123456", "0.1234567890123456"],
+  ]);
+});
+
+test("each wallet has a sheet of its own, a full one several, and no bill none but the titles", async () => {
+  const of = (account: string, productType: string, count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      anExportedBill({ account, productType, billId: `${index}` }),
+    );
+  const long = "a: name/of an account that is longer than a sheet's";
+  const bills = [
+    ...of("main", "USDT-FUTURES", 3),
+    ...of("main", "UTA-SPOT", 2),
+    ...of("main", "UTA-MARGIN", 1),
+    ...of(long, "USDT-FUTURES", 1),
+    ...of(long, "COIN-FUTURES", 1),
+  ];
+  const sheets = await sheetsOf(bills, "UTC", 3);
+  expect(sheets.map(({ name, rows }) => [name, rows.map((row) => row["bill_id"])])).toEqual([
+    ["main USDT-FUTURES", ["0", "1"]],
+    ["main USDT-FUTURES 2", ["2"]],
+    ["main UTA", ["0", "1"]],
+    ["main UTA 2", ["0"]],
+    ["a_ name_of an account that is l", ["0"]],
+    ["a_ name_of an account that is 2", ["0"]],
+  ]);
+  expect(await sheetsOf([])).toMatchObject([{ name: "bills", rows: [] }]);
+});
+
+test("no text breaks the sheet or is a formula", async () => {
+  const texts = [
+    "=1+1",
+    "<b>&\"'",
+    " a ",
+    "a\nb",
+    "\u0001\u001f",
+    "_x0041_",
+    "😀",
+    "a".repeat(32_767),
+  ];
+  const [sheet] = await sheetsOf(texts.map((symbol) => anExportedBill({ symbol })));
+  expect(sheet?.rows.map(({ symbol }) => symbol)).toEqual(texts);
+  const long = [anExportedBill({ extra: "a".repeat(32_768) })];
+  await expect(sheetsOf(long)).rejects.toThrow(/extra has more than the 32767 characters/);
+});
+
+test("a page is written as it comes, and none is held back", async () => {
+  const bills = Array.from({ length: 40_000 }, (_, index) =>
+    anExportedBill({ billId: `${index}` }),
+  );
+  const sizes = (await Array.fromAsync(toXlsx(inPages(bills, 5_000)))).map(({ length }) => length);
+  expect(sizes).toHaveLength(9);
+  for (const size of sizes.slice(0, 8)) expect(size).toBeGreaterThan(50_000);
+});
