@@ -65,7 +65,7 @@ export type Stoppable = {
 
 export type SyncOptions = Which &
   Stoppable & {
-    /** Default all three. */
+    /** Default all. */
     readonly only?: readonly Target[] | undefined;
     /** Takes keys that were not used for their accounts before as they are. Default not. */
     readonly newKey?: boolean | undefined;

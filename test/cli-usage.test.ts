@@ -112,6 +112,8 @@ test("a message names commands as npm runs them, where it does", () => {
   expect(asTyped({ npm: {} }, text)).toBe(
     "run npm run sync; then npm run breaks -- accept 3 --note x, or npm run db migrate: a backup by bill-sync 0.1.0",
   );
+  const prose = "a newer version of bill-sync has migrated it: run bill-sync as an ordinary user";
+  expect(asTyped({ npm: {} }, prose)).toBe(prose);
 });
 
 describe("what cannot be meant ends with code 2 and one message, before anything is done", () => {

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
-import { systemClock } from "../clock.ts";
 import type { Transaction } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
@@ -202,7 +202,7 @@ export const findRestatements = (
 
 /**
  * Wallets that hold another balance now than follows from the bills: their newest bills may be missing, and no later balance
- * shows it. Where it is only supposed that both are of one kind, a difference is no break: see row-findings.ts.
+ * shows it. Where it is only supposed that both are of one kind, a difference is no break: see src/health/balances.ts.
  */
 export async function findBalanceBreaks(
   tx: Transaction,
@@ -233,8 +233,12 @@ export async function findBalanceBreaks(
 }
 
 /** Time that is lost, or unread in a ledger that was closed, and that nobody has accepted. */
-export const findLostTime = (tx: Transaction, account: string): Promise<readonly FoundBreak[]> =>
-  findBreaks(
+export async function findLostTime(
+  tx: Transaction,
+  account: string,
+): Promise<readonly FoundBreak[]> {
+  const now = await readExchangeTime(tx, [account]);
+  return findBreaks(
     tx,
     "lost",
     sql`
@@ -251,7 +255,8 @@ export const findLostTime = (tx: Transaction, account: string): Promise<readonly
         ledger,
         is_closed,
         unnest(lost + case when is_closed then unread else '{}'::tstzmultirange end) as span
-      from ${ledgerTimes({ accounts: [account], now: systemClock.now() })}
+      from ${ledgerTimes({ accounts: [account], now })}
     ) as spans
     order by ledger, span`,
   );
+}

@@ -258,7 +258,7 @@ export function keyCheck(account: string, tried: TriedKey): Check {
   const told = info instanceof Error ? null : info.userId;
   if (uid !== undefined && told !== null && uid !== told) {
     parts.push(`its uid is configured as ${uid}, and the exchange says ${printableLine(told)}`);
-    remedies.push("correct its uid, by which accounts of one user take turns");
+    remedies.push("correct its uid: accounts of one user share its rate limit");
   }
   if (remedies.length === 0) return ok(name, parts.join("; "));
   return { status: "warn", name, result: parts.join("; "), remedy: remedies.join("; ") };

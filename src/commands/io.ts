@@ -33,19 +33,40 @@ export type Io = {
 
 export type ExitCode = Result["exit"];
 
+/** What a user types after bill-sync. Other words after it are prose. */
+export const commandNames = [
+  ...[
+    "demo",
+    "doctor",
+    "sync",
+    "status",
+    "verify",
+    "reconcile",
+    "breaks",
+    "export",
+    "report",
+    "serve",
+  ],
+  ...["accounts", "keys", "types", "db", "worker", "sandbox"],
+] as const;
+
+const command = new RegExp(`\\bbill-sync (${commandNames.join("|")})\\b( [^;:,\\n]*)?`, "g");
+
 /** Commands in a text, which are written "bill-sync sync --json", as the user types them. */
 export const asTyped = ({ npm }: Pick<Io, "npm">, text: string): string =>
   npm !== undefined
     ? text.replaceAll(
-        /\bbill-sync ([a-z]+)( [^;:,\n]*)?/g,
+        command,
         (_, name: string, rest = "") =>
           `npm run ${name}${/ --[a-z]/.test(rest) ? " --" : ""}${rest}`,
       )
     : text;
 
 /** Prints a result. A failed write is reported to `io.lost`. */
-export const print = (io: Io, text: string): void => {
-  io.out.write(`${printable(asTyped(io, text))}\n`, (error) => {
+export const print = (io: Io, text: string): void => write(io, asTyped(io, text));
+
+const write = (io: Io, text: string): void => {
+  io.out.write(`${printable(text)}\n`, (error) => {
     if (error) io.lost(error);
   });
 };
@@ -65,7 +86,7 @@ const answered = new WeakSet<NodeJS.WriteStream>();
 
 export const printJson = (io: Io, value: unknown): void => {
   answered.add(io.out);
-  print(io, printableJson(JSON.stringify(value, null, 2)));
+  write(io, printableJson(JSON.stringify(value, null, 2)));
 };
 
 /** Prints a result, and returns its exit code. */

@@ -33,7 +33,7 @@ type Row = Readonly<
 export function readFindings(
   db: Queryable,
   scope: Scope,
-  { limit = 1_000, offset = 0 } = {},
+  { limit = 1_000 } = {},
 ): Promise<readonly Finding[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<Row>(sql`
@@ -50,8 +50,7 @@ export function readFindings(
       ledger collate "C",
       coin collate "C",
       detail collate "C"
-    limit ${limit}
-    offset ${offset}`);
+    limit ${limit}`);
     return rows.map(
       ({ since, until, count, break_ids, is_repairable, is_demo, is_paused, ...row }) => ({
         ...row,

@@ -57,7 +57,7 @@ const ofTime = ({ since, until }: Finding): string =>
 const age = (since: EpochMs | undefined, now: EpochMs): string =>
   formatDuration(now - (since ?? 0));
 
-/** Every verdict there is, worst first. A new one is a line here and a select in findings.ts. */
+/** Every verdict there is, worst first. A new one is a line here and a select in row-findings.ts. */
 export const kinds = {
   broken: {
     severity: "critical",

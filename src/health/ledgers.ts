@@ -95,15 +95,14 @@ export function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
 /** The ledgers that are farthest from complete first; those that no sync reads come last. */
 export function worstLedgers(
   db: Queryable,
-  scope: LedgerScope & { readonly limit: number; readonly offset?: number },
+  scope: LedgerScope & { readonly limit: number },
 ): Promise<readonly Stream[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<Stream>(sql`
       select account, product_type as "productType"
       from ${ledgers(scope)}
       order by state <> 'read', settled_to, account, product_type
-      limit ${scope.limit}
-      offset ${scope.offset ?? 0}`);
+      limit ${scope.limit}`);
     return rows;
   });
 }

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
@@ -18,7 +18,9 @@ export function ledgerTimes({
 }): SQL {
   const timeOf = (time: EpochMs) => sql`${isoTime(time)}::timestamptz`;
   const isOne = isOneOf(accounts);
-  const horizon = horizonAt(now);
+  // The exchange's history began there when it served the ledger last.
+  const horizon = sql`least(${timeOf(horizonAt(now))}, closed_at - ${now - horizonAt(now)} * interval '1 ms')`;
+  const isLater = sql`starts_at > ${horizon} + ${startSlackMs} * interval '1 ms'`;
   return sql`(
       select
         account,
@@ -41,7 +43,7 @@ export function ledgerTimes({
         settled_to,
         planned_to,
         case
-          when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)}
+          when ${isLater} then ${horizon}
           -- A first sync begins a little after the horizon: what passes it meanwhile is no loss.
           when starts_at = settled_to then starts_at + ${startSlackMs} * interval '1 ms'
           else settled_to
@@ -50,7 +52,7 @@ export function ledgerTimes({
         lost - accepted as lost,
         tstzmultirange(tstzrange(
           -- History that begins later than the exchange's was read by a key that counts no more.
-          case when starts_at > ${timeOf(epochMs(horizon + startSlackMs))} then ${timeOf(horizon)} else starts_at end,
+          case when ${isLater} then ${horizon} else starts_at end,
           greatest(starts_at, coalesce(closed_at, planned_to))
         )) - covered - lost - recovered - accepted as unread
       from (

@@ -216,8 +216,9 @@ export async function readBreakDays(
   return rows.map(({ day }) => day);
 }
 
-/** The end of a ledger's newest complete time; undefined where time before it is missing or lost. */
-export function throughOf({ periods }: Ledger): EpochMs | undefined {
-  const isWhole = periods.every(({ state }) => state === "complete" || state === "recovered");
+/** The end of a ledger's newest complete time; undefined where time before it is missing, or lost and not accepted. */
+export function throughOf({ periods, findings }: Ledger): EpochMs | undefined {
+  const isLost = findings.some(({ kind }) => kind === "lost");
+  const isWhole = periods.every(({ state }) => (state === "lost" ? !isLost : state !== "unread"));
   return isWhole ? periods.at(-1)?.to : undefined;
 }

@@ -31,7 +31,8 @@ function sentence({ bills, checked, isSyncAtWork: isAtWork, ...rest }: Overview)
   if (rest.stored === 0) {
     return html`Nothing is stored yet. <code>bill-sync doctor</code> checks the key, and <code>bill-sync sync</code> reads the bills.`;
   }
-  const through = completeThrough(rest.ledgers.filter(({ isDemo }) => !isDemo));
+  const listed = rest.ledgers.filter(({ isDemo }) => !isDemo);
+  const through = listed.length < rest.storedOfMoney ? undefined : completeThrough(listed);
   return html`${formatCounted(bills, "bill")} of ${formatCounted(rest.storedOfMoney, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, complete through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures are not final before it ends." : ""}`;
 }
 
