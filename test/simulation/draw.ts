@@ -5,7 +5,7 @@ import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sa
 import { drawFaultSchedule } from "../faults/draw.ts";
 import { answerlessKinds, type ScheduledFault, survivableKinds } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
-import type { PastHorizon, Quirks } from "../faults/quirks.ts";
+import type { Paging, PastHorizon, Quirks } from "../faults/quirks.ts";
 import { withAccount } from "./draw-account.ts";
 import type {
   DatabaseFault,
@@ -76,9 +76,30 @@ export function drawHistory(seed: number): History {
     ledger: drawLedger(random, seed, spanMs),
     steps,
   };
-  const drawn = [withAccount, withRecords, withKeys, withOtherFaults, withTinyPages];
+  const drawn = [withAccount, withRecords, withKeys, withOtherFaults, withTinyPages, withPaging];
   return drawn.reduce((history, draw) => draw(history), plain);
 }
+
+/** One exchange in eight pages in a way that nobody has documented. */
+function withPaging(history: History): History {
+  const random = seededRandom(`paging ${history.seed}`);
+  if (random() >= 0.125) return history;
+  const { exchange } = history;
+  const paging = pick(random, pagings)(random);
+  // Of oldest pages that are short at random, no client could know what follows them.
+  const whole = paging.kind === "oldest-first" && { shortPages: false, shortLastPage: false };
+  return {
+    ...history,
+    exchange: { ...exchange, quirks: { ...exchange.quirks, ...whole, paging } },
+  };
+}
+
+const pagings: readonly ((random: Random) => Paging)[] = [
+  () => ({ kind: "filtered", empty: "list" }),
+  () => ({ kind: "filtered", empty: "null" }),
+  () => ({ kind: "oldest-first" }),
+  (random) => ({ kind: "shrinking", after: integer(random, 1, 60), rows: integer(random, 1, 20) }),
+];
 
 /** In one step of four, faults strike requests that are not for bills. */
 function withOtherFaults(history: History): History {

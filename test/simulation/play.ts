@@ -72,7 +72,10 @@ export async function play(
   for (const options of lastVerifications) {
     const verification = await verifyAlone(world, options);
     const after = await readTables(pool, accountName);
-    checkFindings(world, verification, tables);
+    // Of pages that hide where they end, a verification may call a bill unknown.
+    if (!["oldest-first", "filtered"].includes(history.exchange.quirks.paging?.kind ?? "")) {
+      checkFindings(world, verification, tables);
+    }
     checkVerified(world, verification, after);
     checkTables(world, tables, after);
     tables = after;
