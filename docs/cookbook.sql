@@ -209,12 +209,12 @@ where account = 'main'
 order by taken_at desc, coin
 limit 3;
 
--- # Which settings of spot pairs changed (not of futures contracts, whose fee rates are not served)?
-select symbol, valid_from, changed
-from analytics.symbol_history
-where changed <> '{}'
-order by valid_from, symbol
-limit 3;
+-- # Which spot pairs have changed, and from when on was what valid? contract_versions says it of contracts.
+select symbol, valid_from, valid_to, status, taker_fee_rate
+from symbol_versions
+where symbol in (select symbol from symbol_versions group by symbol having count(*) > 1)
+order by symbol, valid_from
+limit 4;
 
 -- # Through when is each ledger complete, and what was lost?
 select
@@ -241,9 +241,9 @@ select
   maker_fee_rate,
   taker_fee_rate
 from analytics.by_symbol_day
-join analytics.contract_history using (product_type, symbol)
+join contracts using (product_type, symbol)
 where account = 'main'
   and not is_demo
-  and valid_to is null
+  and gone_at is null
 group by product_type, symbol, maker_fee_rate, taker_fee_rate
 order by product_type, symbol;

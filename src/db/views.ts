@@ -25,8 +25,6 @@ export const viewNames = [
   "transfers_between_accounts",
   "bonuses",
   "ltv_history",
-  "symbol_history",
-  "contract_history",
   "bill_contracts",
   "data_quality",
   "breaks",
