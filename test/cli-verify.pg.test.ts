@@ -1,86 +1,30 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { environmentFor, runCli, startCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { Leases } from "../src/db/lease/leases.ts";
+import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { openHouse } from "./support/house.ts";
 
-const second = 1_000;
-// Shorter than the silence after which a client gives up.
-const heldMs = 5 * second;
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 
-/** A sandbox that notes who requests bills, and when. Each process is known by its locale. */
-async function house(options: Partial<SandboxOptions> = {}) {
-  const stack = new AsyncDisposableStack();
-  const arrivals: { readonly who: string; readonly at: number }[] = [];
-  const of = (locale: string) => arrivals.filter(({ who }) => who === locale).map(({ at }) => at);
-  let held: { readonly who: string; readonly until: Promise<void> } | undefined;
-  const sandbox = stack.use(
-    await openSandbox({
-      seed: "verify",
-      density: 0.2,
-      wrapAnswer: (answer) => async (request) => {
-        const isBills = request.path.endsWith("/account/bill");
-        const who = request.headers["locale"] ?? "";
-        if (isBills) arrivals.push({ who, at: performance.now() });
-        // No longer than until a client gives up.
-        if (held?.who === who) await Promise.race([held.until, sleep(heldMs)]);
-        return answer(request);
-      },
-      ...options,
-    }),
-  );
-  const database = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(database.url));
-  const envOf = (locale: string) =>
-    environmentFor(sandbox, database, { EXCHANGE_LOCALE: locale, LOG_LEVEL: "warn" });
-  return {
-    sandbox,
-    db,
-    of,
-    run: (...args: readonly string[]) => runCli(args, { env: envOf("en-US") }),
-    start: (locale: string, ...args: readonly string[]) => startCli(args, { env: envOf(locale) }),
-    async untilArrivals(locale: string, count: number) {
-      while (of(locale).length < count) await sleep(10);
-    },
-    /** Holds a process's answers back. */
-    holdUntil(who: string, until: Promise<void>) {
-      held = { who, until };
-    },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
-}
+const house = (options: Partial<SandboxOptions> = {}) =>
+  openHouse({ seed: "verify", density: 0.2, ...options }, { PRODUCT_TYPES: "", LOG_LEVEL: "warn" });
 
-describe("of a verification and a sync of one account, the second is refused with code 3", () => {
-  const syncLocale = "en-US";
-  const verifyLocale = "de-DE";
-  const sync = ["sync", "--only", "bills", "--product", "USDT-FUTURES"];
+test("a sync, and a verification, of an account that another process holds is refused with code 3, and asks for no bill", async () => {
+  await using at = await house();
+  const lease = await new Leases(at.db).take("main", { signal: AbortSignal.timeout(60_000) });
   const verify = ["verify", "--from", daysAgo(15), "--to", daysAgo(2), "--product", "USDT-FUTURES"];
-  const bySince = String.raw`another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\)`;
-
-  test.each([
-    ["the verification", syncLocale, sync, verifyLocale, verify],
-    ["the sync", verifyLocale, verify, syncLocale, sync],
-  ])("where %s comes second", async (_, locale, first, otherLocale, second) => {
-    await using at = await house();
-    const held = Promise.withResolvers<void>();
-    at.holdUntil(locale, held.promise);
-    await using running = await at.start(locale, ...first);
-    await at.untilArrivals(locale, 1);
-    await using refused = await at.start(otherLocale, ...second);
-    const { code, stdout } = await refused.ended;
+  for (const command of [["sync", "--only", "bills", "--product", "USDT-FUTURES"], verify]) {
+    const { code, stdout } = await at.run(...command);
     expect(code).toBe(3);
-    expect(stdout).toMatch(new RegExp(bySince));
-    expect(at.of(otherLocale)).toEqual([]);
-    held.resolve();
-    const end = await running.ended;
-    expect(end, end.stdout).toMatchObject({ code: first === sync ? 0 : 1 });
-    await using again = await at.start(otherLocale, ...second);
-    expect((await again.ended).code).toBe(0);
-  });
+    expect(stdout).toMatch(
+      /another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\); wait until it has/,
+    );
+  }
+  expect(at.sandbox.statistics().arrivals[accountBills.name]).toBeUndefined();
+  await lease[Symbol.asyncDispose]();
+  expect((await at.run(...verify)).code).toBe(1);
 });
 
 test("names what differs with code 1, repairs it with code 0, and says then that all is equal", async () => {

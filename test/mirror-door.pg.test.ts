@@ -253,75 +253,18 @@ const otherPaths = [
   "/bills",
   "/export",
 ];
-const names = [
-  "productType",
-  "category",
-  "symbol",
-  "coin",
-  "marginCoin",
-  "businessType",
-  "type",
-  "onlyFunding",
-  "idLessThan",
-  "cursor",
-  "startTime",
-  "endTime",
-  "limit",
-  "riskUnitId",
-  "__proto__",
-  "account",
-  "product",
-  "format",
-  "from",
-  "before",
-];
+const names = (
+  "productType category symbol coin marginCoin businessType type onlyFunding idLessThan cursor startTime" +
+  " endTime limit riskUnitId __proto__ account product format from before"
+).split(" ");
+const words =
+  "USDT-FUTURES usdt-futures SPOT spot USDT yes 1 100 1000 1001 0 -1 99999999999999999999999" +
+  " 18446744073709551616 1e3 0x10 NaN null true % %00 %F0%28 注文🧾 [] {} 253402300800000" +
+  " 1000000000000000100 theirs";
 const values = [
-  ...[
-    "USDT-FUTURES",
-    "usdt-futures",
-    "SPOT",
-    "spot",
-    "USDT",
-    "yes",
-    "1",
-    "100",
-    "1000",
-    "1001",
-    "0",
-    "-1",
-    "",
-  ],
-  ...[
-    "99999999999999999999999",
-    "18446744073709551616",
-    "9".repeat(41),
-    "1e3",
-    "0x10",
-    "NaN",
-    "null",
-    "true",
-  ],
-  ...[
-    "' or 1=1 --",
-    "%",
-    "%00",
-    "\u0000",
-    "%F0%28",
-    "注文🧾",
-    "\ud800",
-    "a".repeat(300),
-    "a".repeat(9_000),
-    "[]",
-    "{}",
-  ],
-  ...[
-    String(now),
-    String(now - 200 * hourMs),
-    "253402300800000",
-    "1000000000000000100",
-    marks.theirs,
-    "theirs",
-  ],
+  ...words.split(" "),
+  ...["", "' or 1=1 --", "\u0000", "\ud800", "9".repeat(41), "a".repeat(300), "a".repeat(9_000)],
+  ...[String(now), String(now - 200 * hourMs), marks.theirs],
 ];
 
 function draw(random: Random) {

@@ -10,7 +10,6 @@ import {
 } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { readLedgerTimes } from "../src/health/ledger-status.ts";
-import { readTotals, worstLedgers } from "../src/health/ledgers.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { ledgerTimes } from "../src/ledger/ledger-times.ts";
 import { forgetCoverage } from "../src/ledger/record-time.ts";
@@ -25,7 +24,7 @@ import {
 } from "../src/sync/intervals.ts";
 import { horizonAt, planStream } from "../src/sync/plan.ts";
 import type { KnownTime, Stream, Walk } from "../src/sync/store.ts";
-import { bills } from "./support/bills.ts";
+import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
@@ -34,6 +33,7 @@ import {
   minutes,
   origin,
   plan,
+  provenWhole,
   timesOf,
 } from "./support/held-store.ts";
 
@@ -166,24 +166,24 @@ test.each([1, 2, 3])("what is kept of a ledger's time is what runs did, seed %i"
   expect([...seen].toSorted()).toEqual(["covered", "lost", "open", "settledTo"]);
 });
 
-test("what is forgotten is unread again, and no other time", async () => {
-  const held = await holdStream(db);
-  const { stream, store } = held;
-  const window = minutes(0, 600);
-  await store.recordPlan({
-    ...{ stream, plannedAt: origin, walks: [{ window }], lost: [], coverageEnd: undefined },
-  });
-  await store.commitPage(
-    aPage(stream, window, { end: { proven: [window], lost: [] } }, { bills: bills(1) }),
-  );
-  await plan(held, [minutes(600, 610)]);
-  const forget = (from: EpochMs | undefined) =>
-    inTransaction(db, (tx) => forgetCoverage(tx, stream.account, from));
-  await forget(minutes(0, 300).to);
-  expect(await timesOf(db, stream)).toEqual(["0-360 covered"]);
-  expect((await keptTimes(stream)).settledTo).toBe(minutes(0, 360).to);
-  await forget(undefined);
-  expect(await timesOf(db, stream)).toEqual([]);
+test("what is forgotten is unread again, and no other time; of a ledger without a bill, all is", async () => {
+  for (const bills of [[aBill({ cTime: minutes(0, 100).to })], []]) {
+    const held = await holdStream(db);
+    const { stream, store } = held;
+    const window = minutes(0, 600);
+    await plan(held, [window]);
+    await store.commitPage(aPage(stream, window, provenWhole(window), { bills }));
+    await plan(held, [minutes(600, 610)]);
+    const forget = (from: EpochMs | undefined) =>
+      inTransaction(db, (tx) => forgetCoverage(tx, stream.account, from));
+    await forget(minutes(0, 300).to);
+    expect(await timesOf(db, stream)).toEqual(bills.length > 0 ? ["0-360 covered"] : []);
+    expect((await keptTimes(stream)).settledTo).toBe(
+      bills.length > 0 ? minutes(0, 360).to : undefined,
+    );
+    await forget(undefined);
+    expect(await timesOf(db, stream)).toEqual([]);
+  }
 });
 
 test("what a closed ledger lacks stays the same time, however long ago it was closed", async () => {
@@ -203,53 +203,4 @@ test("what a closed ledger lacks stays the same time, however long ago it was cl
   expect(soon[0]).toContain(",");
   expect(await unreadAt(epochMs(closedAt + 5 * dayMs))).toEqual(soon);
   expect(await unreadAt(epochMs(closedAt + 200 * dayMs))).toEqual(soon);
-});
-
-test("the worst ledgers come first, and totals are those of all", async () => {
-  const random = seededRandom(9);
-  const all: Stream[] = [];
-  for (let n = 0; n < 8; n++) {
-    const held = await holdStream(db);
-    all.push(held.stream);
-    await held.store.recordPlan({
-      stream: held.stream,
-      plannedAt: origin,
-      walks: [{ window: minutes(0, 5 + Math.floor(random() * 80)) }],
-      lost: [],
-    });
-    const [walk] = (await held.store.knownTime(held.stream)).open;
-    if (walk === undefined) throw new Error("no window is open");
-    const proven = n === 3 ? interval(walk.window.from, minutes(0, 2).to) : [walk.window];
-    await held.store.commitPage(aPage(held.stream, walk.window, { end: { proven, lost: [] } }));
-  }
-  const [retired, paused] = all;
-  await db.execute(sql`
-    insert into streams (account, product_type, retired_at, paused_at)
-    values (${retired?.account}, '', now(), null), (${paused?.account}, '', null, now())
-    on conflict (account, product_type) do update set retired_at = excluded.retired_at, paused_at = excluded.paused_at`);
-  const accounts = all.map(({ account }) => account);
-  const totals = await readTotals(db, { accounts });
-  const worst = await worstLedgers(db, { accounts, limit: 100 });
-  expect(await worstLedgers(db, { accounts, limit: 3 })).toEqual(worst.slice(0, 3));
-  const throughOf = async (stream: Stream) => (await keptTimes(stream)).settledTo ?? 0;
-  const wanted = all.slice(2);
-  const through = await Promise.all(wanted.map(throughOf));
-  expect(totals).toMatchObject({
-    ...{ accounts: 8, ledgers: 8, read: 6, retired: 1, paused: 1, closed: 0 },
-    settledTo: Math.min(...through),
-  });
-  const byAge = wanted
-    .map((stream, place) => ({ stream, through: through[place] ?? 0 }))
-    .toSorted((a, b) => a.through - b.through || (a.stream.account < b.stream.account ? -1 : 1))
-    .map(({ stream }) => stream);
-  const last = [retired, paused].toSorted((a, b) =>
-    (a?.account ?? "") < (b?.account ?? "") ? -1 : 1,
-  );
-  expect(worst.slice(0, 6)).toEqual(byAge);
-  expect(
-    worst
-      .slice(6)
-      .map(({ account }) => account)
-      .toSorted(),
-  ).toEqual(last.map((stream) => stream?.account));
 });

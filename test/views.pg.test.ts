@@ -3,7 +3,6 @@ import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { migrate } from "../src/db/migrate.ts";
 import { viewNames } from "../src/db/views.ts";
-import { runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 
@@ -139,22 +138,5 @@ describe("views are made anew", () => {
     expect(await query(database.url, "select whose from analytics.bonuses")).toEqual([
       { whose: "mine" },
     ]);
-  });
-});
-
-test("doctor tells of views of another version, and migrate of having made them anew", async () => {
-  await using database = await testDatabase();
-  await query(database.url, "update analytics_views set hash = 'x' where name = 'activity'");
-  const env = { DATABASE_URL: database.url };
-  const doctor = await runCli(["doctor"], { env });
-  expect(doctor.stdout).toMatch(
-    /^warn {2}migrations {7}the views of schema analytics are of another version of bill-sync; run bill-sync sync, /m,
-  );
-  expect(await runCli(["db", "migrate"], { env })).toMatchObject({
-    code: 0,
-    stdout: "recreated the views of schema analytics\n",
-  });
-  expect(await runCli(["db", "migrate"], { env })).toMatchObject({
-    stdout: "the schema is up to date\n",
   });
 });
