@@ -7,6 +7,7 @@ import { dayMs, epochMs, historyMs, hourMs, isoTime, secondMs } from "../src/con
 import type { Answer } from "../src/exchange-server/api.ts";
 import { analyzeGrown } from "../src/ledger/analyze.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
+import { isComplete } from "../src/sync/run.ts";
 import type { ScheduledFault } from "./faults/kinds.ts";
 import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -256,6 +257,7 @@ describe("answers that lack records", () => {
     });
     const report = await run.sync();
     expect(report.history).toMatchObject([{ withheld: undefined, error: undefined, crowded: [] }]);
+    expect(report.history?.[0]?.requests).toBeLessThan(70);
     const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
     await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
   });
@@ -287,7 +289,7 @@ describe("answers that lack records", () => {
     const report = await run.sync();
     const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
     await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
-    expect(report.history?.[0]?.requests).toBeLessThan(400);
+    expect(report.history?.[0]?.requests).toBeLessThan(150);
   });
 });
 
@@ -316,9 +318,9 @@ test("lost time is recovered, and lost no more", async () => {
   await run.sync();
   await run.pass(historyMs + 5 * dayMs);
   const report = await run.sync();
-  expect(report.streams[0]?.lost).not.toEqual([]);
   expect(report.history?.[0]?.recovered).not.toEqual([]);
   expect((await timesOf(run.name))?.lost).toBe("{}");
+  expect(report).toSatisfy(isComplete);
 });
 
 test("time that was recovered because the exchange's clock was ahead is read from bills once it is right", async () => {
@@ -327,11 +329,10 @@ test("time that was recovered because the exchange's clock was ahead is read fro
   await using run = historyOf({
     historyFrom: epochMs(simulationStart - 100 * dayMs),
     days: 101,
-    density: 5,
+    density: 2,
     faults: faultyExchange({ schedule }),
   });
   const report = await run.sync();
-  expect(report.streams[0]?.lost).not.toEqual([]);
   expect(report.history?.[0]?.recovered).not.toEqual([]);
   schedule.length = 0;
   expect((await run.sync()).streams[0]?.restated).toBeGreaterThan(0);

@@ -10,6 +10,7 @@ import { meetAccount, refuseNothing } from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts";
 import { failureScope } from "./failure-scope.ts";
+import { subtract } from "./intervals.ts";
 import { type RecoverReport, recoverHistory } from "./recover.ts";
 import type { HeldAccount, Walk } from "./store.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
@@ -93,11 +94,22 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     if (historyFrom === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ stream }) => stream.productType);
     const history = await recoverHistory({ ...accountDeps, historyFrom }, name, productTypes);
-    return { ...report, history };
+    return { ...report, streams: withoutRecovered(report.streams, history), history };
   } catch (error) {
     return { ...report, error };
   }
 }
+
+/** Time that was lost to the bills and then recovered is not missing. */
+const withoutRecovered = (
+  streams: readonly StreamReport[],
+  history: readonly RecoverReport[],
+): readonly StreamReport[] =>
+  streams.map((one) => {
+    const ofStream = history.filter((part) => part.stream.productType === one.stream.productType);
+    const recovered = ofStream.flatMap((part) => part.recovered);
+    return { ...one, lost: subtract(one.lost, recovered) };
+  });
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";

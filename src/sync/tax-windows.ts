@@ -1,9 +1,9 @@
 import type { Bill } from "../contract/bill.ts";
 import { type TaxApi, taxRowsMax } from "../contract/tax-records.ts";
-import { epochMs } from "../contract/time.ts";
-import type { ExchangeError } from "../errors.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { ContradictionError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { type Interval, lengthMs } from "./intervals.ts";
+import { type Interval, lengthMs, subtract } from "./intervals.ts";
 import type { ReadRows, RejectedRow } from "./store.ts";
 
 export type TaxDeps = {
@@ -15,20 +15,23 @@ export type TaxDeps = {
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
 };
 
-/** The records of a window, and whether it is a millisecond that may have more. */
+/** The records of a window, or more of them, and whether it is a millisecond that may have others. */
 type TaxWindow = {
   readonly window: Interval;
   readonly rows: ReadRows;
   readonly isCrowded: boolean;
 };
 
+// So many pairs of answers in a row may contradict each other.
+const doubtsMax = 4;
+
 /** An answer's records of the time that was asked for, in their order, and how many it had of any time. */
 type TaxAnswer = { readonly rows: ReadRows; readonly count: number };
 
 /**
- * Reads windows of tax records in this order, each in parts that an answer holds, newest part first. A second question
- * goes beyond the last record of the first answer. It must have this record again, and nothing new: an answer may have
- * been cut, by a limit that is lower than it is said to be, or lack records by mistake.
+ * Reads windows of tax records in this order, each in parts that an answer holds. A second question goes beyond the last
+ * record of the first answer. It must have this record again, and nothing new: an answer may have been cut, by a limit that
+ * is lower than it is said to be, or lack records by mistake. Then it is whole up to that record, and the rest is read.
  */
 export async function* readTaxWindows(
   deps: TaxDeps,
@@ -37,6 +40,7 @@ export async function* readTaxWindows(
   const left = windows.toReversed();
   // How many records the answers had that were cut. Two with as many show a limit; one may have lacked a record by mistake.
   const cuts: number[] = [];
+  let doubts = 0;
   const isLimit = (count: number) =>
     count >= taxRowsMax || (count > 1 && cuts.filter((cut) => cut === count).length > 1);
   for (;;) {
@@ -44,28 +48,56 @@ export async function* readTaxWindows(
     if (window === undefined) return;
     const answer = await ask(deps, window);
     const last = answer.rows.bills.at(-1);
-    const rest = beyond(window, answer.rows.bills[0], last);
+    const rest = beyond(window, answer);
     const again = isLimit(answer.count) ? answer : await ask(deps, rest);
     const names = new Set(namesOf(answer));
     const isCut = namesOf(again).some((name) => !names.has(name));
-    if (isCut) cuts.push(answer.count);
     const isServedAgain = last === undefined || namesOf(again).includes(last.billId);
-    const isWhole = isServedAgain && !isCut && !isLimit(again.count);
+    // One of the two answers lacks what the other has, by mistake: both are asked for again.
+    doubts = isServedAgain && (last !== undefined || !isCut) ? 0 : doubts + 1;
+    if (doubts > doubtsMax) throw contradiction(window);
+    if (doubts > 0) {
+      left.push(window);
+      continue;
+    }
+    const isWhole = !isCut && !isLimit(again.count);
     if (isWhole || lengthMs([window]) <= 1) {
       yield { window, rows: answer.rows, isCrowded: !isWhole };
       continue;
     }
-    const middle = epochMs(Math.floor((window.from + window.to) / 2));
-    left.push({ from: window.from, to: middle }, { from: middle, to: window.to });
+    if (isCut) cuts.push(answer.count);
+    // All of a full answer may be anywhere in the window, whatever its order.
+    const [before] = answer.count < taxRowsMax ? subtract([window], [rest]) : [];
+    if (before !== undefined) {
+      yield { window: before, rows: answer.rows, isCrowded: false };
+      left.push(rest);
+      continue;
+    }
+    const at = placeIn(window, answer);
+    left.push({ from: window.from, to: at }, { from: at, to: window.to });
   }
 }
 
-/** The rest of a window, from the last record on in the direction of its answer: all of it without a record. */
-function beyond(window: Interval, first: Bill | undefined, last: Bill | undefined): Interval {
-  if (first === undefined || last === undefined) return window;
-  return first.cTime > last.cTime
-    ? { from: window.from, to: epochMs(last.cTime + 1) }
-    : { from: last.cTime, to: window.to };
+const contradiction = ({ from, to }: Interval): ContradictionError =>
+  new ContradictionError(
+    `answers of tax records of ${isoTime(from)} to ${isoTime(to)} contradict each other ${doubtsMax + 1} times; run again`,
+  );
+
+/** Where a window is divided: beside the only millisecond that its answer has, or in its middle. */
+function placeIn({ from, to }: Interval, { rows: { bills } }: TaxAnswer): EpochMs {
+  const [only, ...others] = new Set(bills.map(({ cTime }) => cTime));
+  if (only === undefined || others.length > 0) return epochMs(Math.floor((from + to) / 2));
+  return only === from ? epochMs(only + 1) : only;
+}
+
+/** The rest of a window, from the last record on in the direction of its answer: all of it where there is none. */
+function beyond(window: Interval, { rows: { bills } }: TaxAnswer): Interval {
+  const last = bills.at(-1)?.cTime;
+  if (last === undefined) return window;
+  const follows = (sign: number) =>
+    bills.every(({ cTime }, place) => sign * (cTime - (bills[place - 1]?.cTime ?? cTime)) >= 0);
+  if (follows(1)) return { from: last, to: window.to };
+  return follows(-1) ? { from: window.from, to: epochMs(last + 1) } : window;
 }
 
 const namesOf = ({ rows: { bills, rejected } }: TaxAnswer): readonly string[] => [
