@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
@@ -294,6 +295,69 @@ describe.each([
   });
 });
 
+/** First in, first out, coin by coin as units in a queue, from the CSV of all bills so far. */
+function lotsByHand(csv: string, from: number) {
+  const rows: Record<string, string>[] = parse(csv, { columns: true });
+  let queue: { units: bigint; price: bigint }[] = [];
+  let balance: bigint | undefined;
+  let sums = { acquired: 0n, cost: 0n, proceeds: 0n, movedOut: 0n };
+  let opening: bigint | undefined;
+  const worth = (units: bigint, price: bigint) => (units * price) / scale;
+  const held = () => queue.reduce((sum, { units, price }) => sum + worth(units, price), 0n);
+  const move = (units: bigint, price: bigint, isSpent: boolean) => {
+    if (units > 0n) {
+      queue.push({ units, price });
+      sums.acquired += worth(units, price);
+    }
+    for (let left = units; left < 0n; ) {
+      const [first = { units: 0n, price: 0n }] = queue;
+      const taken = first.units < -left ? first.units : -left;
+      first.units -= taken;
+      left += taken;
+      if (first.units === 0n) queue = queue.slice(1);
+      if (isSpent) sums.proceeds += worth(taken, price);
+      sums[isSpent ? "cost" : "movedOut"] += worth(taken, first.price);
+    }
+  };
+  for (const row of rows) {
+    const price = priceOn("BTC", (row["c_time"] ?? "").slice(0, 10));
+    const change = exactUnits(row["amount"] ?? "") + exactUnits(row["fee"] ?? "");
+    if (balance === undefined) {
+      balance = exactUnits(row["balance"] ?? "") - change;
+      move(balance, price, false);
+    }
+    if (opening === undefined && Date.parse(row["c_time"] ?? "") >= from) {
+      opening = held();
+      sums = { acquired: 0n, cost: 0n, proceeds: 0n, movedOut: 0n };
+    }
+    move(change, price, row["category"] !== "transfer");
+    balance += change;
+    if (row["balance"] !== "") {
+      const served = exactUnits(row["balance"] ?? "");
+      move(served - balance, price, false);
+      balance = served;
+    }
+  }
+  return { opening: opening ?? 0n, ...sums, closing: held(), balance: balance ?? 0n };
+}
+
+test("lots are first in, first out over all bills, and have what the wallet has", async () => {
+  const report = JSON.parse(
+    await run("report", "--month", "2026-03", ...inEuros, "--lots", "--format", "json"),
+  );
+  const bases = report.ledgers.flatMap(({ costBasis }: { costBasis: object[] }) => costBasis);
+  expect(bases).toHaveLength(1);
+  const csv = ["--format", "csv", "--product", "COIN-FUTURES", "--to", "2026-04-01"];
+  const hand = lotsByHand(await run("export", ...csv), march(1));
+  for (const name of ["opening", "acquired", "cost", "proceeds", "movedOut", "closing"] as const)
+    expect([name, isNear(inUnits(bases[0][name]), hand[name])]).toEqual([name, true]);
+  const lots: { coin: string; amount: string }[] = report.ledgers.flatMap(
+    (ledger: { lots: [] }) => ledger.lots,
+  );
+  expect(lots.length).toBeGreaterThan(3);
+  expect(lots.reduce((sum, { amount }) => sum + exact(amount), 0n)).toBe(hand.balance);
+});
+
 test("amounts are in cents and thousands, and zero lines hidden; all digits on request", async () => {
   const text = await run("report", "--month", "2026-03", "--product", "USDT-FUTURES");
   expect(text).toMatch(/^net result +-?[\d,]+\.\d\d$/m);
@@ -424,4 +488,41 @@ test("a coin without a price is named with the line to add, and no sum pretends"
     "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,1.00,EUR",
   );
   expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);
+});
+
+test("the lots of the page's example are its own figures", async () => {
+  const page = readFileSync(new URL("../docs/accounting.md", import.meta.url), "utf8");
+  const rows = [
+    ...page.matchAll(
+      /^\| (2026-01-\d\d) \| (\w+) \| (-?[\d.]+) \| (-?\d+) \|.*\| (\d+) \| (\d+) \|$/gm,
+    ),
+  ];
+  expect(rows).toHaveLength(5);
+  let balance = 0n;
+  const own = rows.map(([, day = "", businessType = "", amount = ""], index) => {
+    balance += exactUnits(amount);
+    const cTime = epochMs(Date.parse(day) + index);
+    const money = { amount, fee: "0", balance: textOf(balance) };
+    return aBill({ billId: snowflake(cTime, index), cTime, coin: "BTC", businessType, ...money });
+  });
+  const pencil = streamOf("pencil", "COIN-FUTURES");
+  await storeBills(db, pencil, own);
+  await storeTime(db, pencil, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
+  const path = join(folder.path, "pencil.csv");
+  const lines = ["05,BTC,50000", "12,BTC,60000", "20,BTC,55000", "31,BTC,65000"];
+  await writeFile(
+    path,
+    `date,coin,price,currency\n${lines.map((line) => `2026-01-${line},EUR\n`).join("")}`,
+  );
+  const args = ["--month", "2026-01", "--account", "pencil", "--prices", path, "--lots"];
+  const report = JSON.parse(await run("report", ...args, "--format", "json"));
+  const basis: Record<string, string> = report.ledgers[0].costBasis[0];
+  const names = ["opening", "acquired", "cost", "movedOut", "closing", "proceeds", "gain", "worth"];
+  const [, sentence = ""] = /The close says: (.*?)\n\n/s.exec(page) ?? [];
+  const told = [...sentence.matchAll(/[\d,]*\d(?:\.\d\d)?/g)].map(([text]) =>
+    Number(text.replaceAll(",", "")),
+  );
+  expect(names.map((name) => Number(basis[name]))).toEqual(told);
+  expect(Number(basis["gain"])).toBe(rows.reduce((sum, row) => sum + Number(row[6]), 0));
+  expect(Number(basis["closing"])).toBe(Number(rows.at(-1)?.[5]));
 });

@@ -32,6 +32,7 @@ type ReportWords = Which &
     readonly timeZone?: string;
     readonly knownOn?: string;
     readonly allDigits?: boolean;
+    readonly lots?: boolean;
     readonly format: keyof typeof writers | "json";
   };
 
@@ -41,11 +42,12 @@ const writers = { text: reportText, html: reportHtml, csv: reportCsv };
  * `report`: a close. The exit code is 0 once the report is written, and the report says what it lacks.
  */
 async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<ExitCode> {
-  const { format, allDigits = false } = words;
+  const { format, allDigits = false, lots = false } = words;
   const period = periodOf(words);
   if (period === undefined) throw new UsageError("which time? --month 2026-10, or --year 2026");
   const zone = zoneOf(words.timeZone ?? "UTC");
   const prices = await pricesOf(words);
+  if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
   const knownOn =
     words.knownOn === undefined ? undefined : typedTime("--known-on", words.knownOn, zone);
   const selection = selectionOf(words);
@@ -56,7 +58,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const report = await withDatabaseErrors(() =>
     inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      const options = { period, zone, prices, knownOn, allDigits };
+      const options = { period, zone, prices, knownOn, allDigits, lots };
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
@@ -86,6 +88,7 @@ export const define: Define = (report, { io, config, runs }) => {
     .addOption(pricesOption())
     .addOption(currencyOption())
     .option("--known-on <time>", "list what changed since it was signed off then")
+    .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")
     .addOption(formatOption("how it is written", [...Object.keys(writers), "json"]).default("text"))
     .addHelpText("after", help)

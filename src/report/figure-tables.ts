@@ -189,7 +189,7 @@ export const confirmedColumns = ({ allDigits }: ReportOptions): Columns<Confirme
 });
 
 // A page has room for so many; JSON has all.
-const contractsMax = 10;
+const rowsMax = 10;
 
 type Contract = Pick<CoinFigures, "bills" | "moved"> & {
   readonly symbol: string;
@@ -237,15 +237,12 @@ export function contractsTable(
           },
         }),
   };
-  const all = table("contracts", columns, sorted);
-  const more = sorted.length - contractsMax;
-  return more <= 0
-    ? all
-    : {
-        ...all,
-        cells: [
-          ...all.cells.slice(0, contractsMax),
-          [`and ${formatCount(more)} more, in JSON`, ...all.titles.slice(1).map(() => "")],
-        ],
-      };
+  return limited(table("contracts", columns, sorted));
+}
+
+/** For people, its first rows. */
+export function limited(all: Table): Table {
+  const more = all.cells.length - rowsMax;
+  const last = [`and ${formatCount(more)} more, in JSON`, ...all.titles.slice(1).map(() => "")];
+  return more <= 0 ? all : { ...all, cells: [...all.cells.slice(0, rowsMax), last] };
 }

@@ -40,17 +40,17 @@ export class Valuation {
   readonly prices: Prices;
   /** The first day of each coin without a price. */
   readonly missing = new Map<string, string>();
-  readonly #dayOf: DayOf;
+  readonly dayOf: DayOf;
   readonly #seen = new Map<string, Decimal | undefined>();
 
   constructor(prices: Prices, dayOf: DayOf) {
     this.prices = prices;
-    this.#dayOf = dayOf;
+    this.dayOf = dayOf;
   }
 
   /** The price of a coin at a time. Each is looked up once a day: bills come by the thousand. */
   priceAt(coin: string, time: EpochMs): Decimal | undefined {
-    const day = this.#dayOf(time);
+    const day = this.dayOf(time);
     const key = `${day} ${coin}`;
     if (!this.#seen.has(key)) {
       const price = this.prices.of(coin, day)?.price;

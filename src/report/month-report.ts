@@ -5,6 +5,7 @@ import type { ToldBalance } from "../health/balances.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Digest } from "./digest.ts";
 import type { CoinFigures } from "./figures.ts";
+import type { CostBasis } from "./lots.ts";
 
 /** The first items of a list, and the length of the whole list. */
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
@@ -78,6 +79,7 @@ export type LedgerMonth = {
   readonly reconciledAt: string | null;
   readonly figures: readonly CoinFigures[];
   readonly confirmations: readonly Confirmation[];
+  readonly costBasis: readonly CostBasis[];
   readonly digest: Digest;
   /** What changed after the period was signed off, and the digest of what was stored then. */
   readonly changes: readonly Change[];
@@ -96,6 +98,8 @@ export type ReportOptions = {
   /** When the period was signed off: what changed since is listed. */
   readonly knownOn?: EpochMs | undefined;
   readonly allDigits?: boolean;
+  /** Whether coins that are no dollars have their cost basis, from their first bill on. */
+  readonly lots?: boolean;
 };
 
 export type MonthReport = ReportOptions & {

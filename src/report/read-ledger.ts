@@ -1,18 +1,18 @@
-import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, isoTime } from "../contract/time.ts";
+import { sql } from "drizzle-orm";
+import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
-import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { readBills } from "../export/read-bills.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
 import { readKnownTime } from "../ledger/known-time.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
+import { isOf, isWithin, readChanges } from "./changes.ts";
 import { digestOf } from "./digest.ts";
 import { readFigures, Tallies, type Valuation } from "./figures.ts";
+import { readCostBasis } from "./lots.ts";
 import type {
-  Change,
   Coverage,
   LedgerMonth,
   Listed,
@@ -29,13 +29,14 @@ type Reading = {
   readonly span: Interval;
   readonly valuation: Valuation | undefined;
   readonly knownOn: EpochMs | undefined;
+  readonly hasLots: boolean;
 };
 
 /** A ledger's period, in one snapshot. */
 export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
-  { span, valuation, knownOn }: Reading,
+  { span, valuation, knownOn, hasLots }: Reading,
 ): Promise<Omit<LedgerMonth, "confirmations">> {
   const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
@@ -52,6 +53,7 @@ export async function readLedgerMonth(
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
     figures: await readFigures(tx, wallet, span, { tallies, valuation: worth }),
+    costBasis: worth === undefined || !hasLots ? [] : await readCostBasis(tx, wallet, span, worth),
     changes: knownOn === undefined ? [] : await readChanges(tx, wallet, span, knownOn),
     digestThen:
       knownOn === undefined ? undefined : await digestOf(readBills(tx, { ...selection, knownOn })),
@@ -59,13 +61,6 @@ export async function readLedgerMonth(
     breaks: await readBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
-
-/** Selects rows by the bills' own product types. */
-const isOf = ({ account, productTypes }: ReportedWallet): SQL =>
-  sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
-
-const isWithin = (column: SQL, { from, to }: Interval): SQL =>
-  sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
 
 async function readCoverage(
   tx: Transaction,
@@ -108,64 +103,6 @@ async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promis
     from reconciled_chains
     where account = ${wallet.account} and wallet = ${wallet.productType}`);
   return rows[0]?.reconciled_at ?? null;
-}
-
-/**
- * What bills of the period moved since a time more than what was stored of them then. A bill that was first stored later is
- * late, or recovered; of a restated one, the revision of that time is taken off.
- */
-async function readChanges(
-  tx: Transaction,
-  wallet: ReportedWallet,
-  span: Interval,
-  knownOn: EpochMs,
-): Promise<readonly Change[]> {
-  const at = sql`${isoTime(knownOn)}::timestamptz`;
-  const columns = sql.raw(
-    "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
-  );
-  const moves = walletMoves("contents");
-  const { rows } = await tx.execute<Change & { readonly bills: string }>(sql`
-    select
-      case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
-      category,
-      coin,
-      count(*) as bills,
-      sum(moved)::text as difference,
-      ${timeText(sql`min(changed_at)`)} as since,
-      ${timeText(sql`max(changed_at)`)} as until
-    from (
-      select
-        contents.product_type,
-        contents.bill_id,
-        contents.coin,
-        coalesce(business_types.category, 'unknown') as category,
-        bool_or(bool_or(is_then)) over (
-          partition by contents.product_type, contents.bill_id
-        ) as is_restated,
-        bool_or(contents.source = 'tax') as is_recovered,
-        sum((case when is_then then -1 else 1 end) * (${moves.amount} + ${moves.fee})) as moved,
-        max(changed_at) as changed_at
-      from (
-        select ${columns}, false as is_then, ingested_at as changed_at
-        from bills
-        where ${isOf(wallet)}
-          and ${isWithin(sql`c_time`, span)}
-          and ingested_at > ${at}
-        union all
-        select ${columns}, true, replaced_at
-        from bill_revisions
-        where ${isOf(wallet)}
-          and ${isWithin(sql`c_time`, span)}
-          and ingested_at <= ${at}
-          and replaced_at > ${at}
-      ) as contents
-      ${joinRules("contents", wallet.account)}
-      group by contents.product_type, contents.bill_id, contents.coin, 4
-    ) as changed
-    group by 1, category, coin
-    order by 1, category, coin`);
-  return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
 }
 
 /** The unresolved rejected rows. All are shown, because a broken row's month cannot be known. */

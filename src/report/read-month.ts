@@ -30,7 +30,7 @@ export async function readMonthReport(
   roster: readonly RosterLedger[],
   { selection, ...options }: ReportOptions & { readonly selection: Selection },
 ): Promise<MonthReport> {
-  const { period, zone, prices, knownOn } = options;
+  const { period, zone, prices, knownOn, lots = false } = options;
   const scope = { ...selection, roster };
   const wallets = await readReportedWallets(
     tx,
@@ -49,7 +49,7 @@ export async function readMonthReport(
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets)
     ledgers.push({
-      ...(await readLedgerMonth(tx, wallet, { span, valuation, knownOn })),
+      ...(await readLedgerMonth(tx, wallet, { span, valuation, knownOn, hasLots: lots })),
       confirmations: confirmations.filter(
         ({ account, ledger }) => account === wallet.account && ledger === wallet.productType,
       ),

@@ -4,6 +4,7 @@ import { formatCount, jsonTimeOrNull } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
+import { costTables } from "./cost-tables.ts";
 import { digestCommand } from "./digest.ts";
 import {
   confirmedColumns,
@@ -70,6 +71,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       forPrograms(table("rollforward", lineColumns, lineRows([ledger], report))),
       table("confirmed", confirmedColumns(report), confirmedRows(ledger)),
       contractsTable(ledger, report),
+      ...costTables(ledger, report),
       ...listedParts("restatements", "restatements", restatementColumns, restatements),
       ...listedParts("rejected", "rejected rows, not resolved", rejectedColumns, rejected),
       ...listedParts("", "open breaks", breakColumns, { ...open, total: breaks.open }),
