@@ -1,4 +1,5 @@
 import { pageSizeMax } from "../contract/account-bills.ts";
+import { isApartWallet, isUnified, unifiedProductTypes } from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
@@ -18,11 +19,12 @@ import { readableTypes } from "../roster/roster.ts";
 import { reachableToRead } from "../roster/to-read.ts";
 import { nothingToRead } from "../sync/account-mode.ts";
 import { planStream } from "../sync/plan.ts";
+import { historyRequests } from "../sync/recover.ts";
 import type { StreamPlan } from "../sync/store.ts";
 import { riskUnitsOf } from "../sync/sync-loan-to-value.ts";
 import { type Io, note } from "./io.ts";
 import { openWritable, withUnreachable } from "./stored.ts";
-import type { RunDeps } from "./sync-run.ts";
+import { historyFromOf, type RunDeps } from "./sync-run.ts";
 
 /** `sync --dry-run`: what sync would fetch. Writes nothing and asks the exchange for its time only. */
 export async function planCommand(
@@ -58,7 +60,15 @@ export async function planCommand(
     (targets.has("symbols") ? 1 : 0) +
     (targets.has("contracts") ? contractTypes.length : 0) +
     loans.reduce((sum, { riskUnitIds = [] }) => sum + riskUnitsOf(riskUnitIds).length, 0);
-  const { data, parts } = planResult(plans, others);
+  const historyFrom = targets.has("bills") ? historyFromOf(wanted, now) : undefined;
+  const history =
+    historyFrom === undefined
+      ? 0
+      : streams.reduce((sum, stream) => {
+          const known = times.of(stream);
+          return sum + historyRequests(known, stream.productType, { historyFrom, now });
+        }, 0);
+  const { data, parts } = planResult(plans, others, history);
   const whole = { data: { exchangeTime: jsonTime(now), ...data }, parts, exit: 0 } as const;
   return withUnreachable(whole, unreachable);
 }
@@ -102,17 +112,32 @@ async function exchangeTime(
 
 const nothingKnown = { coverage: [], lost: [], open: [] };
 
-// An empty window takes two requests, which ask in two ways. An account is asked for its mode first.
+// An empty window takes two requests, which ask in two ways. An account is asked for its mode first, and whose key it is.
+const requestsPerAccount = 2;
 const requestsPerWindow = 2;
+
+/** How many balances are asked for: one a wallet, and that of a unified account where all of it is read. */
+function balanceRequests(plans: readonly StreamPlan[]): number {
+  const streams = plans
+    .map(({ stream }) => stream)
+    .filter(({ productType }) => !isApartWallet(productType));
+  const ofUnified = streams.filter(({ productType }) => isUnified(productType));
+  const wholes = [...Map.groupBy(ofUnified, ({ account }) => account).values()].filter(
+    (categories) => categories.length === unifiedProductTypes.length,
+  );
+  return wholes.length + streams.length - ofUnified.length;
+}
 
 /** What a sync would read, and the least that it takes. */
 export function planResult(
   plans: readonly StreamPlan[],
   others = 0,
+  historyRequests = 0,
 ): Pick<Result, "data" | "parts"> {
   const windows = plans.reduce((sum, { walks }) => sum + walks.length, 0);
   const accounts = new Set(plans.map(({ stream }) => stream.account)).size;
-  const requestsMin = others + accounts + requestsPerWindow * windows;
+  const requestsMin =
+    others + requestsPerAccount * accounts + balanceRequests(plans) + requestsPerWindow * windows;
   const spansOf = ({ walks }: StreamPlan) => walks.map(({ window }) => window);
   const columns: Columns<StreamPlan> = {
     ...ledgerColumns(plans, ({ stream }) => stream),
@@ -135,7 +160,7 @@ export function planResult(
     lost: { kind: "spans", title: "", of: ({ lost }) => lost },
   };
   return {
-    data: { windows, requestsMin },
+    data: { windows, requestsMin, historyRequests },
     parts: [
       table("streams", columns, plans),
       ...plans.flatMap(({ stream, lost }) =>
@@ -143,6 +168,12 @@ export function planResult(
       ),
       `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least` +
         (windows === 0 ? "" : `, plus one for every page of up to ${pageSizeMax} bills`),
+      ...(historyRequests === 0
+        ? []
+        : [
+            `${formatCounted(historyRequests, "request")} for older time in tax records, one a second, where they agree ` +
+              "with the bills and have no more rows than an answer holds",
+          ]),
     ],
   };
 }

@@ -205,7 +205,8 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
   );
 }
 
-const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | undefined =>
+/** The oldest time that is wanted of tax records; undefined for none. */
+export const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | undefined =>
   historyFrom === "none" ? undefined : (historyFrom ?? epochMs(now - historyDefaultMs));
 
 /**

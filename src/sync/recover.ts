@@ -10,6 +10,7 @@ import { historyStart, horizonAt } from "./plan.ts";
 import type {
   HeldAccount,
   HistoryState,
+  KnownTime,
   Overlap,
   OverlapBill,
   PageCounts,
@@ -79,6 +80,39 @@ export async function recoverHistory(
   return reports;
 }
 
+/** The time before the first bills' page, and lost time, newest first. */
+function olderTime(
+  { known, oldestBill }: Pick<HistoryState, "known" | "oldestBill">,
+  { reachMs = Number.POSITIVE_INFINITY }: TaxApi,
+  { historyFrom, now }: { readonly historyFrom: EpochMs; readonly now: EpochMs },
+): readonly Interval[] {
+  const least = Math.max(historyFrom, now - reachMs);
+  const { lost, recovered = [] } = known;
+  const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
+  const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
+  const older = isAtEnd ? [] : interval(least, historyStart(known, now));
+  const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
+  return subtract(union([...older, ...behind]), recovered).toReversed();
+}
+
+/** How many requests a ledger's older time takes if each window fits into an answer; the newest week is compared first. */
+export function historyRequests(
+  known: KnownTime,
+  productType: ProductType,
+  times: { readonly historyFrom: EpochMs; readonly now: EpochMs },
+): number {
+  const api = taxApiOf(productType);
+  if (api === undefined) return 0;
+  // A first sync begins with what bills can be asked for.
+  const first = interval(historyStart(known, horizonAt(times.now)), times.now);
+  const begun = { ...known, open: first.map((window) => ({ window })) };
+  const wanted = olderTime({ known: begun, oldestBill: undefined }, api, times);
+  const windows = wanted.flatMap((span) => split(span, api.windowMaxMs)).length;
+  const compared = windows === 0 ? 0 : Math.ceil(overlapMs / api.windowMaxMs);
+  // Each is asked for twice: see tax-windows.ts.
+  return 2 * (windows + compared);
+}
+
 /** The recovery of one ledger. */
 class LedgerHistory {
   readonly #deps: RecoverDeps;
@@ -104,7 +138,8 @@ class LedgerHistory {
     const { store } = this.#deps.held;
     const state = await store.history(this.#stream);
     this.#oldestBill = state.oldestBill;
-    this.#wanted = this.#wantedOf(state);
+    const { historyFrom, exchangeNow } = this.#deps;
+    this.#wanted = olderTime(state, this.#api, { historyFrom, now: exchangeNow() });
     const { asked } = state;
     const isWithheld =
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
@@ -149,20 +184,6 @@ class LedgerHistory {
       withheld: end.withheld,
       error: end.error,
     };
-  }
-
-  /** The time before the first bills' page, and lost time, newest first. */
-  #wantedOf({ known, oldestBill }: HistoryState): readonly Interval[] {
-    const { historyFrom, exchangeNow } = this.#deps;
-    const now = exchangeNow();
-    const { reachMs = Number.POSITIVE_INFINITY } = this.#api;
-    const least = Math.max(historyFrom, now - reachMs);
-    const { lost, recovered = [] } = known;
-    const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
-    const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
-    const older = isAtEnd ? [] : interval(least, historyStart(known, now));
-    const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
-    return subtract(union([...older, ...behind]), recovered).toReversed();
   }
 
   /** Why the records are not believed; undefined where they are. */
