@@ -120,18 +120,6 @@ test("a directory has a file an account, of which only the one that is asked for
   ]);
 });
 
-test("credentials of accounts that were added may be in a directory of their own", async () => {
-  await mkdir(join(folder.path, "secrets"));
-  await file("secrets/added.json", keys);
-  const path = await file("table.json", { credentials: { directory: "secrets" } });
-  const added = { name: "added", productTypes: undefined };
-  expect(shown(await lookUp(path, "added", added))).toEqual(keys);
-  const gone = { name: "gone", productTypes: undefined };
-  await expect(lookUp(path, "gone", gone)).rejects.toThrow(
-    /account gone: .*gone\.json cannot be read \(ENOENT\)/,
-  );
-});
-
 test.each(["--help", "-rf", "..", ".git"])(
   "no credentials are looked up by the name %s, which may stand in the table",
   async (name) => {

@@ -168,6 +168,8 @@ async function readWarnings(
       (finding.kind !== "unchecked" || showsWallets(format)) &&
       (finding.kind !== "unclassified" || isPriced(format)) &&
       finding.kind !== "restated" &&
+      // Without an end, it ends where it was read.
+      (finding.kind !== "behind" || to !== undefined) &&
       !isLeftOut({
         account: finding.account,
         productType: finding.ledger as Stream["productType"],

@@ -17,7 +17,7 @@ export const always = (mode: AccountMode) => [{ at: Number.NEGATIVE_INFINITY, mo
 
 /** `sandbox`: an exchange for trials, until Ctrl-C. */
 async function sandboxCommand(io: Io, { port, mode }: SandboxWords): Promise<ExitCode> {
-  const opened = openSandbox({ port, seed: "1", modes: always(mode) });
+  const opened = openSandbox({ port, seed: "1", isClassified: true, modes: always(mode) });
   await using sandbox = await opened.catch((error: unknown) => {
     if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
     throw new ReportableError(

@@ -61,7 +61,8 @@ const alikeColumns = (now: EpochMs): Columns<Alike> => ({
     of: (alike) => {
       const names = alike.slice(0, namedMax).map(subjectOf);
       const more = alike.length - names.length;
-      return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}${predicateOf(alike[0], now)}`;
+      const who = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+      return `${who}${alike.length > 1 ? ": each" : ""}${predicateOf(alike[0], now)}`;
     },
   },
   remedy: { kind: "text", title: "then", of: ([first]) => remedyOf(first) },

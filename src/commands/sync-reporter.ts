@@ -5,7 +5,6 @@ import { type Log, openLog } from "../log.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import { openHeartbeat, openProgress } from "../output/progress.ts";
 import type { LogLevel } from "../roster/settings.ts";
-import type { Interval } from "../sync/intervals.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
@@ -75,49 +74,41 @@ function logEnd(log: Log, result: SyncResult): void {
   log[levelOf[outcome]](end, `sync ended: ${outcome}`);
 }
 
-const spanOf = ({ from, to }: Interval) => ({ from: isoTime(from), to: isoTime(to) });
-
 function logProgress(log: Log, progress: BillsProgress): void {
   const { account, productType } = progress.stream;
+  const [level, facts, message] = entryOf(progress) ?? [];
+  if (level !== undefined) log[level]({ account, productType, ...facts }, message);
+}
+
+/** What the log says of an event; undefined where it says nothing. */
+function entryOf(
+  progress: BillsProgress,
+): readonly ["debug" | "info" | "warn" | "error", object, string] | undefined {
   switch (progress.event) {
     case "planned":
-      log.info({ account, productType, windows: progress.windows }, "planned");
-      break;
-    case "request":
-      if (progress.failure !== undefined) {
-        const { code, kind, message } = progress.failure;
-        log.warn({ account, productType, code, kind }, `a request failed: ${message}`);
-      }
-      break;
+      return ["info", { windows: progress.windows }, "planned"];
+    case "request": {
+      if (progress.failure === undefined) return undefined;
+      const { code, kind, message } = progress.failure;
+      return ["warn", { code, kind }, `a request failed: ${message}`];
+    }
     case "page": {
-      const { counts } = progress;
-      const window = spanOf(progress.window);
-      log.debug({ account, productType, window, ...counts }, "page stored");
-      if (counts.rejected > 0) {
-        log.warn(
-          { account, productType, window, rejected: counts.rejected },
-          "rows that broke the contract were put into rejected_bills",
-        );
-      }
-      break;
+      const { counts, window } = progress;
+      const page = { from: isoTime(window.from), to: isoTime(window.to), ...counts };
+      return counts.rejected > 0
+        ? ["warn", page, "page stored, with rows that broke the contract"]
+        : ["debug", page, "page stored"];
     }
     case "doubted":
-      log.warn({ account, productType }, progress.what);
-      break;
-    case "divided": {
-      const window = spanOf(progress.window);
-      const kept = spanOf(progress.kept);
-      log.debug({ account, productType, window, kept }, "window divided: slots were idle");
-      break;
+      return ["warn", {}, progress.what];
+    case "divided":
+      return undefined;
+    case "failed": {
+      if (progress.error instanceof StoppedError) return undefined;
+      const also = progress.also && { also: progress.also.join(", ") };
+      return ["error", { ...also }, messageOf(progress.error)];
     }
-    case "failed":
-      if (progress.error instanceof StoppedError) break;
-      log.error(
-        { account, productType, ...(progress.also && { also: progress.also.join(", ") }) },
-        messageOf(progress.error),
-      );
-      break;
     default:
-      progress satisfies never;
+      return progress satisfies never;
   }
 }

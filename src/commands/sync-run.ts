@@ -200,6 +200,11 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
       signal,
       onProgress: reporter.progress,
       onFailure: noticeFailure(reporter, account.name),
+      onRecover: (types) =>
+        reporter.notice(
+          `${account.name}: the last 90 days are read; older bills of ${types.join(", ")} come from tax records, ` +
+            "at a request a second: a first run takes some minutes",
+        ),
     },
     account,
   );

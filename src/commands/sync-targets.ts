@@ -5,8 +5,7 @@ import {
 } from "../contract/product-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import type { Account } from "../roster/account.ts";
-import type { Config } from "../roster/config.ts";
+import { type Config, withAccounts } from "../roster/config.ts";
 
 /** The parts of a sync, as `--only` names them. */
 const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
@@ -46,23 +45,12 @@ export function contractTypesOf({ accounts, added }: Config): readonly ContractP
  * @throws UsageError if loan-to-value is the only target and no account wants it.
  */
 export function forTargets(config: Config, targets: Targets): Config {
-  const ofTargets = (account: Account): Account => ({
+  const limited = withAccounts(config, (account) => ({
     ...account,
     productTypes: targets.has("bills") ? account.productTypes : [],
     ltv: targets.has("ltv") && account.ltv === true,
-  });
-  const { added } = config;
-  const accounts = config.accounts
-    .map(ofTargets)
-    .filter(({ productTypes, ltv = false }) => productTypes.length > 0 || ltv);
-  if (accounts.length === 0 && targets.has("ltv") && added === undefined) {
+  }));
+  if (limited.accounts.length === 0 && targets.has("ltv") && limited.added === undefined)
     throw new UsageError("--only ltv: no account asks for it; set SYNC_LTV=true");
-  }
-  return {
-    ...config,
-    accounts,
-    ...(added && {
-      added: { ...added, accountOf: (settings) => ofTargets(added.accountOf(settings)) },
-    }),
-  };
+  return limited;
 }

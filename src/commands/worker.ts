@@ -72,7 +72,10 @@ async function workerCommand(
     told.count(task, end);
     return end;
   };
-  log.info({ concurrency, ...egress }, "working off the queue");
+  log.info(
+    { concurrency, ...egress },
+    everyMs ? "working off the queue" : "working off the queue, which a worker with --every fills",
+  );
   io.signal.addEventListener("abort", () => notice("stopping after the pages in hand"));
   let failure: unknown;
   const beRefused = (error: unknown) => {

@@ -14,7 +14,6 @@ import {
   CommandSource,
   credentialKeys,
   credentialOrigin,
-  DirectorySource,
   exposureOf,
   isExposed,
   lookUpCredentials,
@@ -91,10 +90,7 @@ const ListedAccount = z.strictObject({ name, ...AccountFile.shape }, noObject);
 const AccountsFile = z.strictObject(
   {
     accounts: z.unknown().optional(),
-    credentials: withMessage(
-      z.union([CommandSource, DirectorySource]),
-      `${isNoCommand} or {"directory": "PATH"}`,
-    ).optional(),
+    credentials: withMessage(CommandSource, isNoCommand).optional(),
   },
   noObject,
 );

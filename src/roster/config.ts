@@ -219,12 +219,8 @@ function oneAccount(
   const missing = credentialVariables.filter((name) => values[name] === undefined);
   if (needs.credentials)
     for (const name of missing) fault(`${name} is missing; ${credentialOrigin}`);
-  const {
-    EXCHANGE_ACCOUNT: name,
-    EXCHANGE_API_KEY: key,
-    EXCHANGE_API_SECRET: secret,
-    EXCHANGE_API_PASSPHRASE: passphrase,
-  } = settings;
+  const name = settings.EXCHANGE_ACCOUNT;
+  const [key, secret, passphrase] = credentialVariables.map((variable) => settings[variable]);
   const account: Account = {
     name,
     ...wantedTypes(settings.PRODUCT_TYPES, false),
@@ -261,32 +257,34 @@ export function narrowed(
   };
   const wanted = only.productTypes.flatMap((word) => word.split(",")).map(productTypeOf);
   if (wanted.length === 0) return narrow;
-  for (const word of wanted) {
-    if (added !== undefined) continue;
-    if (accounts.some(({ productTypes }) => productTypes.includes(word))) continue;
+  const missing = wanted.find((type) =>
+    accounts.every(({ productTypes }) => !productTypes.includes(type)),
+  );
+  if (missing !== undefined && added === undefined)
     throw new UsageError(
-      `--product ${word} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
+      `--product ${missing} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
     );
-  }
-  const ofWanted = (account: Account): Account => ({
-    ...account,
+  return withAccounts(narrow, (account) => {
+    const productTypes = account.productTypes.filter((type) => wanted.includes(type));
+    const ltv = productTypes.length > 0 && account.ltv === true;
     // What is typed is named.
-    readsAll: false,
-    productTypes: account.productTypes.filter((type) => wanted.includes(type)),
+    return { ...account, productTypes, ltv, readsAll: false };
   });
-  return {
-    ...narrow,
-    accounts: accounts.map(ofWanted).filter(({ productTypes }) => productTypes.length > 0),
-    ...(narrow.added && {
-      added: withProducts(narrow.added, ofWanted),
-    }),
-  };
 }
 
-const withProducts = (
-  { names, accountOf }: AddedAccounts,
-  ofWanted: (account: Account) => Account,
-): AddedAccounts => ({ names, accountOf: (settings) => ofWanted(accountOf(settings)) });
+/** The configuration with all its accounts changed, also those of the table; without those that then read nothing. */
+export const withAccounts = (
+  { added, ...config }: Config,
+  change: (account: Account) => Account,
+): Config => ({
+  ...config,
+  accounts: config.accounts
+    .map(change)
+    .filter(({ productTypes, ltv = false }) => productTypes.length > 0 || ltv),
+  ...(added && {
+    added: { ...added, accountOf: (settings) => change(added.accountOf(settings)) },
+  }),
+});
 
 const namesShownMax = 20;
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { z } from "zod";
 import { secondMs } from "../contract/time.ts";
@@ -20,7 +20,6 @@ export const fitsHeader = (credential: string): boolean => /^[\x20-\x7e]+$/.test
 export const CommandSource = z.strictObject({
   command: z.tuple([z.string().min(1)], z.string()).readonly(),
 });
-export const DirectorySource = z.strictObject({ directory: z.string().min(1) });
 /** What may stand for one credential. */
 const Reference = z.union([
   z.string(),
@@ -35,7 +34,7 @@ export const ThreeKeys = z.object({
 });
 /** What may stand for an account's three credentials. */
 const FileSource = z.union([z.object({ credentials: CommandSource }), ThreeKeys]);
-export type Source = z.infer<typeof ThreeKeys | typeof CommandSource | typeof DirectorySource>;
+export type Source = z.infer<typeof ThreeKeys | typeof CommandSource>;
 
 /** A schema with one message for all its faults. */
 export const withMessage = <Schema extends z.ZodType>(schema: Schema, error: string) =>
@@ -74,10 +73,6 @@ export async function lookUpCredentials(
       command.map((part) => part.replaceAll("{account}", account)),
       { signal },
     );
-  if ("directory" in source) {
-    const path = join(resolve(deps.folder, source.directory), `${account}.json`);
-    return lookUpInFile(account, path, deps, signal);
-  }
   if ("command" in source) {
     const keys = parsedAs(ThreeKeys, await run(source));
     if (keys === undefined) throw notThreeKeys(account, "what its command writes");

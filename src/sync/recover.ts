@@ -43,6 +43,8 @@ export type RecoverDeps = {
   /** The oldest time that is wanted. */
   readonly historyFrom: EpochMs;
   readonly onFailure: (failure: ExchangeError) => void;
+  /** Called where older time is wanted, which takes minutes. */
+  readonly onRecover?: ((productTypes: readonly ProductType[]) => void) | undefined;
 };
 
 /** What became of one ledger's older time. */
@@ -73,6 +75,7 @@ export async function recoverHistory(
   // A ledger without bills has nothing to compare: another one of the account proves its records, too.
   const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
   let isProven = false;
+  if (byProof.length > 0) deps.onRecover?.(byProof.map(({ productType }) => productType));
   for (const ledger of byProof) {
     reports.push(await ledger.recover(isProven));
     isProven ||= ledger.isProven;
@@ -146,6 +149,10 @@ class LedgerHistory {
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#stream, overlapMs);
     return true;
+  }
+
+  get productType(): ProductType {
+    return this.#stream.productType;
   }
 
   get hasOverlap(): boolean {

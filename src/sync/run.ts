@@ -11,7 +11,7 @@ import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts";
 import { failureScope } from "./failure-scope.ts";
 import { subtract } from "./intervals.ts";
-import { type RecoverReport, recoverHistory } from "./recover.ts";
+import { type RecoverDeps, type RecoverReport, recoverHistory } from "./recover.ts";
 import type { HeldAccount, Walk } from "./store.ts";
 import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { syncBalances } from "./sync-balances.ts";
@@ -32,6 +32,7 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
   /** The oldest time that is wanted of tax records. Default none is read. */
   readonly historyFrom?: EpochMs | undefined;
+  readonly onRecover?: RecoverDeps["onRecover"];
   /** Called with every failed request for loan-to-value, tax records or the account's mode. */
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds the account. */
