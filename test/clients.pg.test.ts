@@ -177,6 +177,29 @@ describe("ccxt reads from the mirror the other wallets", () => {
   });
 });
 
+test("bitget-api reads from the mirror the spot bills of a group and a type, alone and together", async () => {
+  const { apiKey, apiSecret, apiPassphrase } = places.mirror.key;
+  const options = { apiKey, apiSecret, apiPass: apiPassphrase, baseUrl: places.mirror.url };
+  const client = new RestClientV2(options);
+  for (const [filter, pattern] of [
+    [{ groupType: "transfer" }, /^transfer\//],
+    [{ businessType: "transfer_in" }, /\/transfer_in$/],
+    [{ groupType: "transfer", businessType: "transfer_out" }, /^transfer\/transfer_out$/],
+  ] as const) {
+    const within = { from: storedTo - 80 * dayMs };
+    const expected = await storedIds("SPOT", within, ({ businessType }) =>
+      pattern.test(businessType),
+    );
+    expect(expected.length).toBeGreaterThan(0);
+    const { data } = await client.getSpotAccountBills({
+      ...(filter as object),
+      startTime: String(within.from),
+      limit: "500",
+    });
+    expect(data.map(({ billId }) => billId).toSorted()).toEqual(expected.toSorted());
+  }
+});
+
 describe("ccxt reads from the mirror what the exchange does not serve", () => {
   test("a year in one call, each bill of the table once", async () => {
     const client = ccxtAt(places.mirror.url, places.mirror.key);

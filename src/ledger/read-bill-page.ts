@@ -1,10 +1,15 @@
 import { type SQL, sql } from "drizzle-orm";
 import { nonFinancialTypes } from "../contract/business-types.ts";
+import { isApartWallet } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Execute } from "../db/connect.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import type { Stream } from "../sync/store.ts";
+
+/** The parts of a wallet's type: see groupedType of src/contract/business-types.ts. */
+export const typeGroup = sql`split_part(business_type, '/', 1)`;
+export const typeName = sql`substr(business_type, strpos(business_type, '/') + 1)`;
 
 export type BillPageQuestion = {
   readonly stream: Stream;
@@ -17,7 +22,9 @@ export type BillPageQuestion = {
   readonly below: string | undefined;
   readonly symbol: string | undefined;
   readonly coin: string | undefined;
+  /** Of a wallet whose types have groups, the name in the group. */
   readonly businessType: string | undefined;
+  readonly groupType?: string | undefined;
   /** Whether to leave out the types that move margin within the account. */
   readonly onlyFunding: boolean;
   readonly limit: number;
@@ -95,7 +102,8 @@ export async function readBillPage(
         and ${isBelow}
         and ${isAnyOr(sql`symbol`, only.symbol)}
         and ${isAnyOr(sql`coin`, only.coin)}
-        and ${isAnyOr(sql`business_type`, only.businessType)}
+        and ${isAnyOr(isApartWallet(stream.productType) ? typeName : sql`business_type`, only.businessType)}
+        and ${isAnyOr(typeGroup, only.groupType)}
         and (not ${only.onlyFunding}::boolean or business_type not in ${nonFinancialTypes})
       order by c_time desc, length(bill_id) desc, bill_id desc
       limit ${limit}

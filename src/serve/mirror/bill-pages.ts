@@ -14,7 +14,13 @@ import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Execute, Read, ReadAtOnce } from "../../db/connect.ts";
 import { msOf } from "../../db/sql/time-text.ts";
 import { Refusal, readQuery } from "../../exchange-server/source.ts";
-import { type BillPage, readBillPage, rowSeparator } from "../../ledger/read-bill-page.ts";
+import {
+  type BillPage,
+  readBillPage,
+  rowSeparator,
+  typeGroup,
+  typeName,
+} from "../../ledger/read-bill-page.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";
 import { JsonText } from "../send-envelope.ts";
@@ -24,10 +30,6 @@ import { type KnownLedgers, refuseUnread, type VersionedTimes } from "./ledger-t
 import { billsQuery, fundingQuery, recordsQuery, spotBillsQuery } from "./queries.ts";
 
 const timeMs = msOf(sql`c_time`);
-
-// A wallet's type is its group and its name: see groupedType of src/contract/business-types.ts.
-const groupOf = sql`split_part(business_type, '/', 1)`;
-const nameOf = sql`substr(business_type, strpos(business_type, '/') + 1)`;
 
 /**
  * A bill's JSON as the exchange served it. Values that the exchange left empty, null or out are
@@ -145,13 +147,13 @@ export async function serveRecords(deps: BillsDeps, { key, query, now }: Asked):
 /** The JSON of a bill of the spot wallet. */
 const wireSpotBill = sql`format(
         '{"billId":%s,"coin":%s,"groupType":%s,"businessType":%s,"size":"%s","balance":"%s","fees":"%s","cTime":"%s"}',
-        to_json(bill_id), to_json(coin), to_json(${groupOf}), to_json(${nameOf}), amount, balance, fee, ${timeMs}
+        to_json(bill_id), to_json(coin), to_json(${typeGroup}), to_json(${typeName}), amount, balance, fee, ${timeMs}
       )`;
 
 /** The JSON of a record of the funding wallet. */
 const wireFundingRecord = sql`format(
         '{"id":%s,"coin":%s,"groupType":%s,"type":%s,"amount":"%s","balance":"%s","ts":"%s"}',
-        to_json(bill_id), to_json(coin), to_json(${groupOf}), to_json(${nameOf}), amount, balance, ${timeMs}
+        to_json(bill_id), to_json(coin), to_json(${typeGroup}), to_json(${typeName}), amount, balance, ${timeMs}
       )`;
 
 /** Get Account Bills of the spot wallet: the data is the list. */
@@ -182,6 +184,7 @@ export async function serveFunding(deps: BillsDeps, { key, query, now }: Asked):
     ...asked,
     productType: fundingWallet,
     json: wireFundingRecord,
+    businessType: asked.type,
     onlyFunding: false,
     limit: Number(asked.limit ?? recordsDefault),
   });
@@ -199,6 +202,7 @@ type PageAsked = {
   readonly symbol?: string | undefined;
   readonly coin?: string | undefined;
   readonly businessType?: string | undefined;
+  readonly groupType?: string | undefined;
   readonly onlyFunding: boolean;
   readonly cursor?: string | undefined;
   readonly startTime?: string | undefined;
@@ -253,6 +257,7 @@ async function readSeen(
     readBillPage(execute, {
       ...{ json: asked.json, limit: asked.limit, onlyFunding: asked.onlyFunding },
       ...{ symbol: asked.symbol, coin: asked.coin, businessType: asked.businessType },
+      groupType: asked.groupType,
       ...spanOf(asked, times?.beginsAt),
       stream,
       below: asked.cursor,

@@ -72,6 +72,8 @@ export const recordsQuery = z
 export const spotBillsQuery = z
   .strictObject({
     coin: name.optional(),
+    groupType: name.optional(),
+    businessType: name.optional(),
     idLessThan: billId
       .optional()
       .meta({ description: "The id of the last bill of the page before." }),
@@ -83,6 +85,7 @@ export const spotBillsQuery = z
 export const fundingQuery = z
   .strictObject({
     coin: name.optional(),
+    type: name.optional(),
     cursor: billId.optional().meta({ description: "The cursor of the page before." }),
     ...span,
   })
