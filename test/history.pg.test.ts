@@ -262,17 +262,23 @@ describe("answers that lack records", () => {
     await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
   });
 
-  test("and have at most 40, which is cut twice, name a millisecond of as many", async () => {
-    await using run = historyOf({ ...older, wrapAnswer: taxed((rows) => rows.slice(0, 40)) });
-    const [history] = (await run.sync()).history ?? [];
-    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-    const expected = olderOf(run, older.historyFrom, horizon);
-    const stored = new Set((await storedOf(run.name)).map(({ id }) => id));
-    const missing = expected.filter(({ id }) => !stored.has(id));
-    const crowded = new Set<number>(history?.crowded);
-    expect(missing.length).toBeGreaterThan(0);
-    expect(missing.filter(({ at }) => !crowded.has(at))).toEqual([]);
-  });
+  test.each([6, 7, 8])(
+    "and have at most 40 hide none but those of a millisecond of as many, which is named, in ledger %i",
+    async (seed) => {
+      await using run = historyOf({
+        ...{ ...older, seed: `history-${seed}` },
+        wrapAnswer: taxed((rows) => rows.slice(0, 40)),
+      });
+      const [history] = (await run.sync()).history ?? [];
+      const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+      const expected = olderOf(run, older.historyFrom, horizon);
+      const stored = new Set((await storedOf(run.name)).map(({ id }) => id));
+      const missing = expected.filter(({ id }) => !stored.has(id));
+      const crowded = new Set<number>(history?.crowded);
+      expect(missing.length).toBeLessThan(expected.length / 4);
+      expect(missing.filter(({ at }) => !crowded.has(at))).toEqual([]);
+    },
+  );
 
   test("and are those to another question hide none", async () => {
     let last: unknown[] = [];

@@ -124,6 +124,7 @@ class LedgerHistory {
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #recovered: Interval[] = [];
   readonly #crowded: EpochMs[] = [];
+  readonly #limits = new Set<number>();
   #requests = 0;
   #oldestBill: EpochMs | undefined;
   #wanted: readonly Interval[] = [];
@@ -251,7 +252,8 @@ class LedgerHistory {
       if (failure !== undefined) onFailure(failure);
     };
     const { assertHeld } = held;
-    return readTaxWindows({ client, api: this.#api, assertHeld, signal, onAttempt }, windows);
+    const deps = { client, api: this.#api, assertHeld, signal, onAttempt, limits: this.#limits };
+    return readTaxWindows(deps, windows);
   }
 }
 

@@ -11,6 +11,8 @@ export type TaxDeps = {
   readonly api: TaxApi;
   readonly assertHeld: () => void;
   readonly signal: AbortSignal;
+  /** How many records the answers had that were cut: others with as many may be cut, too. */
+  readonly limits: Set<number>;
   /** Called after every request, with its failure if it failed. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
 };
@@ -38,21 +40,20 @@ export async function* readTaxWindows(
   windows: readonly Interval[],
 ): AsyncGenerator<TaxWindow> {
   const left = windows.toReversed();
-  // How many records the answers had that were cut. Two with as many show a limit; one may have lacked a record by mistake.
-  const cuts: number[] = [];
+  const { limits } = deps;
   let doubts = 0;
-  const isLimit = (count: number) =>
-    count >= taxRowsMax || (count > 1 && cuts.filter((cut) => cut === count).length > 1);
   for (;;) {
     const window = left.pop();
     if (window === undefined) return;
     const answer = await ask(deps, window);
     const last = answer.rows.bills.at(-1);
     const rest = beyond(window, answer);
-    const again = isLimit(answer.count) ? answer : await ask(deps, rest);
+    const isFull = limits.has(answer.count) || answer.count >= taxRowsMax;
+    const again = isFull ? answer : await ask(deps, rest);
     const names = new Set(namesOf(answer));
     const isCut = namesOf(again).some((name) => !names.has(name));
-    const isServedAgain = last === undefined || namesOf(again).includes(last.billId);
+    const isServedAgain =
+      last === undefined || last.cTime < rest.from || namesOf(again).includes(last.billId);
     // One of the two answers lacks what the other has, by mistake: both are asked for again.
     doubts = isServedAgain && (last !== undefined || !isCut) ? 0 : doubts + 1;
     if (doubts > doubtsMax) throw contradiction(window);
@@ -60,14 +61,15 @@ export async function* readTaxWindows(
       left.push(window);
       continue;
     }
-    const isWhole = !isCut && !isLimit(again.count);
+    const isWhole = !isCut && !isFull && !limits.has(again.count);
     if (isWhole || lengthMs([window]) <= 1) {
       yield { window, rows: answer.rows, isCrowded: !isWhole };
       continue;
     }
-    if (isCut) cuts.push(answer.count);
-    // All of a full answer may be anywhere in the window, whatever its order.
-    const [before] = answer.count < taxRowsMax ? subtract([window], [rest]) : [];
+    if (isCut && answer.count > 1) limits.add(answer.count);
+    // What a full answer lacks may be anywhere in the window, and so may what its only millisecond lacks.
+    const isOrdered = answer.count < taxRowsMax && onlyTime(answer) === undefined;
+    const [before] = isOrdered ? subtract([window], [rest]) : [];
     if (before !== undefined) {
       yield { window: before, rows: answer.rows, isCrowded: false };
       left.push(rest);
@@ -83,17 +85,27 @@ const contradiction = ({ from, to }: Interval): ContradictionError =>
     `answers of tax records of ${isoTime(from)} to ${isoTime(to)} contradict each other ${doubtsMax + 1} times; run again`,
   );
 
-/** Where a window is divided: beside the only millisecond that its answer has, or in its middle. */
-function placeIn({ from, to }: Interval, { rows: { bills } }: TaxAnswer): EpochMs {
+/** The millisecond of an answer's records; undefined where they are of several, or there are none. */
+function onlyTime({ rows: { bills } }: TaxAnswer): EpochMs | undefined {
   const [only, ...others] = new Set(bills.map(({ cTime }) => cTime));
-  if (only === undefined || others.length > 0) return epochMs(Math.floor((from + to) / 2));
+  return others.length === 0 ? only : undefined;
+}
+
+/** Where a window is divided: beside the only millisecond that its answer has, or in its middle. */
+function placeIn({ from, to }: Interval, answer: TaxAnswer): EpochMs {
+  const only = onlyTime(answer);
+  if (only === undefined) return epochMs(Math.floor((from + to) / 2));
   return only === from ? epochMs(only + 1) : only;
 }
 
 /** The rest of a window, from the last record on in the direction of its answer: all of it where there is none. */
-function beyond(window: Interval, { rows: { bills } }: TaxAnswer): Interval {
+function beyond(window: Interval, answer: TaxAnswer): Interval {
+  const { bills } = answer.rows;
   const last = bills.at(-1)?.cTime;
   if (last === undefined) return window;
+  // As many of one millisecond may fill the next answer, too.
+  const isCrowd = bills.length > 1 && onlyTime(answer) !== undefined && last + 1 < window.to;
+  if (isCrowd) return { from: epochMs(last + 1), to: window.to };
   const follows = (sign: number) =>
     bills.every(({ cTime }, place) => sign * (cTime - (bills[place - 1]?.cTime ?? cTime)) >= 0);
   if (follows(1)) return { from: last, to: window.to };

@@ -293,7 +293,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "as many tax records as an answer holds taken for all of its time",
     file: "src/sync/tax-windows.ts",
-    changes: [["!isCut && !isLimit(again.count);", "!isCut;"]],
+    changes: [["answer.count >= taxRowsMax;", "answer.count > taxRowsMax;"]],
   },
   {
     name: "unified: an account in transit taken for a unified one",
