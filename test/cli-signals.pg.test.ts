@@ -55,7 +55,6 @@ describe.concurrent("a run that is asked to stop", () => {
       expect(end.stderr).toContain("stopping after the pages in hand");
       expect(end.stderr).toMatch(/"level":"warn".*"msg":"sync ended: stopped"}\n$/);
       expect(end.stderr).not.toContain('"level":"error"');
-      // 13 windows, and more where some were divided.
       expect(end.stdout).toMatch(
         /\nmain\/USDT-FUTURES: \d+ of (1[3-9]|[2-9]\d) windows not finished\n/,
       );

@@ -191,8 +191,6 @@ describe("a holder that was frozen while its lease ran out", () => {
     const page = aPage(own, window, { cursor: "c1" }, { bills: [aBill()] });
 
     await expect(store.commitPage(page)).rejects.toThrow(LeaseLostError);
-    const divided = store.divideWindow(own, window, [minutes(5, 6).from]);
-    await expect(divided).rejects.toThrow(LeaseLostError);
     const plan = store.recordPlan({ stream: own, plannedAt: origin, walks: [], lost: [] });
     await expect(plan).rejects.toThrow(LeaseLostError);
     expect(await readStoredBills(tables.db, own)).toEqual([]);

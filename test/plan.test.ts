@@ -4,8 +4,6 @@ import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, type EpochMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { closedTime } from "../src/sync/closed-streams.ts";
 import {
-  cutAt,
-  evenCuts,
   type Interval,
   intersect,
   interval,
@@ -14,13 +12,7 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import {
-  completeThrough,
-  dividedWalk,
-  horizonAt,
-  planStream,
-  startSlackMs,
-} from "../src/sync/plan.ts";
+import { completeThrough, horizonAt, planStream, startSlackMs } from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
 
 const { windowMaxMs } = billsApiOf("USDT-FUTURES");
@@ -63,19 +55,6 @@ describe("intervals", () => {
         expect(points(subtract(a, b))).toEqual(points(a).filter((time) => !inB.has(time)));
         expect(points(intersect(a, b))).toEqual(points(a).filter((time) => inB.has(time)));
         expect(subtract(a, b)).toSatisfy(areApart);
-      }),
-    );
-  });
-
-  test("cuts in equal parts tile the whole, and differ by a millisecond at most", () => {
-    fc.assert(
-      fc.property(small, fc.integer({ min: 1, max: 20 }), (whole, parts) => {
-        const pieces = cutAt(whole, evenCuts(whole, parts));
-        expect(union(pieces)).toEqual([whole]);
-        expect(lengthMs(pieces)).toBe(lengthMs([whole]));
-        expect(pieces).toHaveLength(Math.min(parts, lengthMs([whole])));
-        const lengths = pieces.map((piece) => lengthMs([piece]));
-        expect(Math.max(...lengths) - Math.min(...lengths)).toBeLessThanOrEqual(1);
       }),
     );
   });
@@ -141,15 +120,6 @@ describe("a plan", () => {
       }),
       { numRuns: 500 },
     );
-  });
-
-  test("of a unified account has windows of up to 30 days", () => {
-    const unified = { account: "main", productType: "UTA-SPOT" } as const;
-    const known = { coverage: [], lost: [], open: [] };
-    const { walks } = planStream(unified, known, { now, settleLagMs: 0 });
-    const windows = walks.map(({ window }) => window);
-    expect(union(windows)).toEqual(interval(horizon, now));
-    expect(windows.map((window) => lengthMs([window]) < 30 * dayMs)).toEqual([true, true, true]);
   });
 
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
@@ -338,21 +308,4 @@ test("of a ledger that is closed, time that was lost and then recovered is not u
     open: [],
   };
   expect(closedTime(known, now).unread).toEqual([{ from: at(40), to: now }]);
-});
-
-test("a walk that is divided again and again leaves the start of the history to its oldest part alone", () => {
-  const at = (from: number, to: number): Interval => ({ from: epochMs(from), to: epochMs(to) });
-  const walk: Walk = { window: at(0, 100), cursor: "c", isHistoryStart: true };
-  const first = dividedWalk(walk, walk.window, [epochMs(20), epochMs(40)]);
-  expect(first).toEqual({
-    kept: at(40, 100),
-    older: [
-      { window: at(0, 20), isHistoryStart: true },
-      { window: at(20, 40), isHistoryStart: false },
-    ],
-  });
-  expect(dividedWalk(walk, first.kept, [epochMs(60)])).toEqual({
-    kept: at(60, 100),
-    older: [{ window: at(40, 60), isHistoryStart: false }],
-  });
 });

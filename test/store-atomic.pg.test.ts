@@ -7,7 +7,7 @@ import { openStore } from "../src/ledger/ledger-store.ts";
 import type { PageCommit, Stream } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, holdStream, minutes, plan, timesOf } from "./support/held-store.ts";
+import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
 
 const { tables } = await fileDatabase();
 
@@ -119,28 +119,6 @@ test.each(cases)(
       if (loss === "its answer" && index >= firstWrite) {
         expect(tablesOf(after), statement).toEqual(tablesOf(whole.after));
       } else expect(after, statement).toEqual(before);
-    }
-  },
-);
-
-test.each(["the statement", "its answer"] as const)(
-  "a window is divided wholly or not at all, whichever statement loses %s",
-  async (loss) => {
-    for (let atStatement = 1, isThrough = false; !isThrough; atStatement++) {
-      const held = await holdStream(tables.db);
-      const { stream, runId } = held;
-      await plan(held, [window]);
-      await held.store.commitPage(aPage(stream, window, { cursor: "c1" }));
-      const { db, statements } = losing(loss, atStatement);
-      const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
-      const cuts = [minutes(2, 4).from, minutes(2, 4).to];
-      const result = await store.divideWindow(stream, window, cuts).catch((error) => error);
-      isThrough = statements.length < atStatement;
-      const isCommitted = isThrough || (statements.at(-1) === "commit" && loss === "its answer");
-      if (!isThrough) expect(result).toBeInstanceOf(DatabaseError);
-      expect(await timesOf(tables.db, stream)).toEqual(
-        isCommitted ? ["0-2 open", "2-4 open", "4-10 open c1"] : ["0-10 open c1"],
-      );
     }
   },
 );

@@ -134,30 +134,6 @@ describe("a page", () => {
     expect(await rows()).toEqual(["0-10 covered"]);
   });
 
-  test("of a window that was divided goes on in its newest part, and the older ones begin anew", async () => {
-    const { store } = await planned([0, 10], [10, 20]);
-    await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
-    await store.divideWindow(stream, minutes(0, 10), [minutes(3, 6).from, minutes(3, 6).to]);
-    expect(await rows()).toEqual(["0-3 open", "3-6 open", "6-10 open c1", "10-20 open"]);
-    await commit(6, 10, { cursor: "c2" }, { after: "c1" });
-    expect((await store.knownTime(stream)).open).toMatchObject([
-      { window: minutes(0, 3) },
-      { window: minutes(3, 6) },
-      { window: minutes(6, 10), cursor: "c2", startedAt: origin },
-      { window: minutes(10, 20) },
-    ]);
-  });
-
-  test("whose window is not open cannot be divided, and nothing changes", async () => {
-    const { store } = await planned([0, 10]);
-    const divide = (from: number, to: number) =>
-      store.divideWindow(stream, minutes(from, to), [minutes(3, 6).from]);
-    await expect(divide(0, 9)).rejects.toThrow("lost confirmed commits");
-    await finish(0, 10);
-    await expect(divide(0, 10)).rejects.toThrow("lost confirmed commits");
-    expect(await rows()).toEqual(["0-10 covered"]);
-  });
-
   test("waits for its turn without a connection, so that a renewal gets one", async () => {
     await planned([0, 10]);
     const blocker = await tables.db.$client.connect();

@@ -95,7 +95,7 @@ async function expectSorted(stream: Stream, known: KnownTime): Promise<void> {
   expect(oldest[0]?.from).toBe(wanted[0]?.from);
 }
 
-/** Plans, cuts, reads, divides and loses time as runs do, in any order. @returns what is expected afterwards. */
+/** Plans, cuts, reads and loses time as runs do, in any order. @returns what is expected afterwards. */
 async function live(
   held: HeldStream,
   { covered, lost, open }: Expected,
@@ -111,8 +111,7 @@ async function live(
     return random() < 0.5 ? interval(window.from, middle) : interval(middle, window.to);
   };
   const [walk] = known.open.filter(() => random() < 0.8);
-  const [isPlanned, isDivided] = [random() < 0.3, random() < 0.3];
-  if (walk === undefined || isPlanned) {
+  if (walk === undefined || random() < 0.3) {
     const from = Math.floor(random() * 60);
     const wanted = [minutes(from, from + 1 + Math.floor(random() * 20))];
     const missing = subtract(wanted, [...covered, ...lost]);
@@ -129,10 +128,6 @@ async function live(
       lost: union([...lost, ...plan.lost]),
       open: union(plan.walks.map(({ window }) => window)),
     };
-  }
-  if (isDivided && walk.window.to - walk.window.from > 2 * minuteMs) {
-    await store.divideWindow(stream, walk.window, [epochMs(walk.window.to - minuteMs)]);
-    return { covered, lost, open };
   }
   const proven = some(part(walk.window));
   const rest = subtract([walk.window], proven);

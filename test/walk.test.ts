@@ -5,7 +5,7 @@ import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
 import { IdOrder } from "../src/sync/walk/answers.ts";
 import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
-import { type Divide, walkWindow } from "../src/sync/walk/walk.ts";
+import { walkWindow } from "../src/sync/walk/walk.ts";
 
 const stream = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
@@ -117,51 +117,27 @@ test("nothing is claimed that is newer than the first page by the exchange's own
   ]);
 });
 
-/**
- * Walks the day before noon, the first of the history. After a page, the horizon has passed its start by
- * this much.
- */
-async function walkPastHorizon(divide: Divide, pastMs = 18 * hourMs) {
+/** Walks the day before noon, the first of the history. After a page, the horizon has passed its start by this much. */
+async function walkPastHorizon(pastMs: number) {
   let now = noon + dayMs;
-  const { walking, commits, asked } = walkOf(
+  const { walking, commits } = walkOf(
     (request) => {
       const requestTime = epochMs(now);
       now = noon - dayMs + pastMs + historyMs;
       return { ...served([row], request), requestTime };
     },
     { window: day, isHistoryStart: true },
-    { exchangeNow: () => epochMs(now), plannedAt: epochMs(now), divide },
+    { exchangeNow: () => epochMs(now), plannedAt: epochMs(now) },
   );
   await walking;
-  const windows = commits.map(({ window }) => window);
-  return { requests: asked, windows, end: commits.at(-1)?.next };
+  return commits.at(-1)?.next;
 }
 
-test("a walk that left its older part to others asks for the rest alone, and what it loses of that is a loss", async () => {
-  const kept = { from: epochMs(noon - 12 * hourMs), to: epochMs(noon) };
-  const asked: unknown[] = [];
-  const { requests, windows, end } = await walkPastHorizon(async (...given) => {
-    asked.push(given);
-    return kept;
+test("the start of the history that passes the horizon is no loss within a slack, and one beyond it", async () => {
+  expect(await walkPastHorizon(hourMs)).toMatchObject({ end: { lost: [] } });
+  expect(await walkPastHorizon(3 * hourMs)).toMatchObject({
+    end: { lost: [{ from: noon - dayMs }] },
   });
-  const whole = { from: noon - dayMs, to: noon };
-  expect(asked).toEqual([[whole, noon - hourMs, 1]]);
-  expect(windows).toEqual([whole, kept]);
-  const readFrom = requests[1] === undefined ? Number.NaN : requests[1].startTime + 1;
-  expect(readFrom).toBeGreaterThan(kept.from);
-  expect(end).toEqual({
-    end: {
-      proven: [{ from: readFrom, to: noon }],
-      lost: [{ from: kept.from, to: readFrom }],
-    },
-  });
-});
-
-test("a walk that kept all of its window keeps the start of the history too: there is no loss within a slack", async () => {
-  const within = await walkPastHorizon(async (window) => window, hourMs);
-  expect(within.end).toMatchObject({ end: { lost: [] } });
-  const beyond = await walkPastHorizon(async (window) => window, 3 * hourMs);
-  expect(beyond.end).toMatchObject({ end: { lost: [{ from: noon - dayMs }] } });
 });
 
 type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;

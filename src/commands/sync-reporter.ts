@@ -101,8 +101,6 @@ function entryOf(
     }
     case "doubted":
       return ["warn", {}, progress.what];
-    case "divided":
-      return undefined;
     case "failed": {
       if (progress.error instanceof StoppedError) return undefined;
       const also = progress.also && { also: progress.also.join(", ") };

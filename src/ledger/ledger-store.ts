@@ -21,7 +21,7 @@ import type { Store } from "../sync/store.ts";
 import { readUnstored } from "./bill-rows.ts";
 import { commitRecovered, readHistory, readOverlap, recordHistory } from "./history.ts";
 import { readKnownTime } from "./known-time.ts";
-import { divideWindow, recordPlan } from "./record-time.ts";
+import { recordPlan } from "./record-time.ts";
 import { readUnkept } from "./rejected-bills.ts";
 import { commitBalances } from "./wallet-balances.ts";
 import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
@@ -111,7 +111,6 @@ export function openStore(
         ),
       ),
     ),
-    divideWindow: (stream, window, cuts) => write((tx) => divideWindow(tx, stream, window, cuts)),
     history: (stream) => read((from) => readHistory(from, stream)),
     overlap: (stream, overlapMs) => read((from) => readOverlap(from, stream, overlapMs)),
     recordHistory: (stream, evidence) => write((tx) => recordHistory(tx, stream, evidence)),

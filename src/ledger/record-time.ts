@@ -3,7 +3,7 @@ import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { CommitsLostError } from "../errors.ts";
-import { cutAt, type Interval } from "../sync/intervals.ts";
+import type { Interval } from "../sync/intervals.ts";
 import { startSlackMs } from "../sync/plan.ts";
 import type { PageCommit, Stream, StreamPlan, Walk } from "../sync/store.ts";
 
@@ -110,37 +110,6 @@ async function insertOpenWindows(
     insert into windows (account, product_type, window_start, window_end)
     select ${account}, ${productType}, window_start, window_end
     from unnest(${bounds(windows)}) as planned (window_start, window_end)`);
-}
-
-/** Divides an open window. The newest part keeps the row and its cursor; older parts are new rows. */
-export async function divideWindow(
-  tx: Transaction,
-  stream: Stream,
-  window: Interval,
-  cuts: readonly EpochMs[],
-): Promise<void> {
-  const parts = cutAt(window, cuts);
-  const newest = parts.at(-1) ?? window;
-  await Promise.all([
-    shortenOpenWindow(tx, stream, window, newest.from),
-    insertOpenWindows(tx, stream, parts.slice(0, -1)),
-  ]);
-}
-
-async function shortenOpenWindow(
-  tx: Transaction,
-  stream: Stream,
-  { from, to }: Interval,
-  start: EpochMs,
-): Promise<void> {
-  const { rowCount } = await tx.execute(sql`
-    update windows
-    set window_start = ${isoTime(start)}
-    where account = ${stream.account}
-      and product_type = ${stream.productType}
-      and window_start = ${isoTime(from)}
-      and window_end = ${isoTime(to)}`);
-  if (rowCount !== 1) throw lostCommits(stream, { from, to });
 }
 
 const lostCommits = ({ account, productType }: Stream, { from, to }: Interval) =>

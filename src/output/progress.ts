@@ -61,11 +61,6 @@ function count(stream: Counted, progress: BillsProgress): void {
       stream.bills += counts.new + counts.unchanged + counts.restated;
       break;
     }
-    case "divided":
-      // All that was walked so far is in the part that is kept. The other parts start at 0.
-      walked.set(progress.kept.from, walked.get(progress.window.from) ?? 0);
-      walked.delete(progress.window.from);
-      break;
     case "failed":
       stream.state = progress.error instanceof StoppedError ? "stopped" : "failed";
       break;

@@ -52,20 +52,6 @@ export function split({ from, to }: Interval, lengthMs: number): readonly Interv
   return pieces;
 }
 
-/** Cuts an interval at `cuts`, which must be inside it, oldest first. */
-export function cutAt({ from, to }: Interval, cuts: readonly EpochMs[]): readonly Interval[] {
-  const edges = [from, ...cuts, to];
-  return edges.slice(1).flatMap((edge, index) => interval(edges[index] ?? edge, edge));
-}
-
-/** The times that cut an interval into `parts` equal parts, rounded to ms; fewer if it is too short. */
-export function evenCuts({ from, to }: Interval, parts: number): readonly EpochMs[] {
-  const cuts = Array.from({ length: parts - 1 }, (_, index) =>
-    Math.round(from + ((index + 1) * (to - from)) / parts),
-  );
-  return [...new Set(cuts)].filter((cut) => cut > from && cut < to).map(epochMs);
-}
-
 /** The total length of the intervals, in ms. They must not overlap. */
 export const lengthMs = (intervals: readonly Interval[]): number =>
   intervals.reduce((sum, { from, to }) => sum + (to - from), 0);

@@ -1,6 +1,6 @@
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
-import { cutAt, type Interval, intersect, interval, split, subtract } from "./intervals.ts";
+import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
@@ -95,26 +95,6 @@ export function planStream(
       ...resumed.map(({ window }) => window),
     ]),
     coverageEnd: known.coverage.some(({ to }) => to > coverageEnd) ? coverageEnd : undefined,
-  };
-}
-
-/**
- * Divides a walk at `cuts`. `window` is the part of the planned window that the walk has kept so far. It keeps
- * the newest part of it. The older parts are walks that have not begun. Only the part at the start of
- * the planned window has the start of the history: if another part expires, that is a loss.
- */
-export function dividedWalk(
-  { window: planned, isHistoryStart = false }: Walk,
-  window: Interval,
-  cuts: readonly EpochMs[],
-): { readonly kept: Interval; readonly older: readonly Walk[] } {
-  const parts = cutAt(window, cuts);
-  return {
-    kept: parts.at(-1) ?? window,
-    older: parts.slice(0, -1).map((part) => ({
-      window: part,
-      isHistoryStart: isHistoryStart && part.from === planned.from,
-    })),
   };
 }
 

@@ -143,7 +143,7 @@ export type BillsReport = {
 
 /**
  * Syncs the bills of an account's product types up to now. The windows of all of them are walked oldest
- * first, many at once under one rate limiter, and divided where slots would idle. A product type that
+ * first, many at once under one rate limiter. A product type that
  * fails does not stop the others. Its report has the error.
  *
  * @param streams the streams to sync. A signed answer must have set the exchange's clock already.
@@ -236,11 +236,10 @@ async function walkAll(
   walks: { readonly stream: StreamRun; readonly walk: Walk }[],
 ): Promise<void> {
   const accountStopped = new AbortController();
-  const schedulers = new Map(billsOperations.map((one) => [one, new WindowScheduler(one.limit)]));
+  const schedulers = new Map(billsOperations.map((one) => [one, new WindowScheduler()]));
   const begin = (stream: StreamRun, walk: Walk): void =>
     schedulers.get(billsApiOf(stream.stream.productType).operation)?.add(async (scheduled) => {
-      const scheduledWalk = { ...scheduled, begin: (part: Walk) => begin(stream, part) };
-      const error = await stream.walk(walk, accountStopped.signal, scheduledWalk);
+      const error = await stream.walk(walk, accountStopped.signal, scheduled);
       if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
     });
   walks.sort((a, b) => a.walk.window.from - b.walk.window.from);

@@ -206,11 +206,6 @@ export type Store = {
   recordPlan(plan: StreamPlan): Promise<void>;
   /** @throws CommitsLostError where the window's stored place is not the page's `after`. */
   commitPage(page: PageCommit): Promise<PageCounts>;
-  /**
-   * Divides an open window at `cuts`, which are inside it, oldest first. The newest part keeps the cursor
-   * and the counts. The other parts have not begun.
-   */
-  divideWindow(stream: Stream, window: Interval, cuts: readonly EpochMs[]): Promise<void>;
   history(stream: Stream): Promise<HistoryState>;
   /** The newest bills of covered time; undefined where no bill is stored. */
   overlap(stream: Stream, overlapMs: number): Promise<Overlap | undefined>;

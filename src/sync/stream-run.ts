@@ -5,8 +5,8 @@ import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/tim
 import { CommitsLostError, ContradictionError, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
-import { evenCuts, type Interval, lengthMs, subtract } from "./intervals.ts";
-import { completeThrough, dividedWalk, horizonAt, isUnread, planStream } from "./plan.ts";
+import { type Interval, lengthMs, subtract } from "./intervals.ts";
+import { completeThrough, horizonAt, isUnread, planStream } from "./plan.ts";
 import type {
   HeldAccount,
   KnownTime,
@@ -18,7 +18,7 @@ import type {
 } from "./store.ts";
 import { StreamReader } from "./stream-reader.ts";
 import { isPlaced, type PageHabits } from "./walk/answers.ts";
-import { type PageRequest, placesOf } from "./walk/pages.ts";
+import { placesOf } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
 import { createPageEstimate, type ScheduledWalk } from "./window-scheduler.ts";
 
@@ -38,7 +38,6 @@ export type BillsProgress = { readonly stream: Stream } & (
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }
   | ({ readonly event: "page" } & PageProgress)
   | { readonly event: "doubted"; readonly what: string }
-  | { readonly event: "divided"; readonly window: Interval; readonly kept: Interval }
   | {
       readonly event: "failed";
       readonly error: unknown;
@@ -67,12 +66,6 @@ const expiresSoonMs = dayMs;
 // All windows of a run wait at the same time, so the sync of a quiet account takes this much longer in all.
 const emptyPauseMs = 2 * secondMs;
 
-/** A walk as the window scheduler runs it. */
-export type StreamWalk = ScheduledWalk & {
-  /** Begins another walk of the same stream. */
-  readonly begin: (walk: Walk) => void;
-};
-
 /** One stream's part of a run: its plan, its walks and their result. */
 export class StreamRun {
   readonly stream: Stream;
@@ -85,7 +78,6 @@ export class StreamRun {
   #walked = 0;
   /** The time that was committed as complete. */
   readonly #proven: Interval[] = [];
-  #divided = 0;
   /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
   readonly #unstored = new Map<string, EpochMs>();
 
@@ -164,28 +156,23 @@ export class StreamRun {
    * Walks one window, or the part of it that is left after divisions. Never throws: the error that stopped it
    * is returned, and is in the report.
    */
-  walk(walk: Walk, accountStopped: AbortSignal, scheduled: StreamWalk): Promise<unknown> {
+  walk(walk: Walk, accountStopped: AbortSignal, scheduled: ScheduledWalk): Promise<unknown> {
     return this.reader.read(accountStopped, async (signal) => {
       await this.#walk(walk, signal, scheduled);
       this.#walked += 1;
     });
   }
 
-  #walk(walk: Walk, signal: AbortSignal, scheduled: StreamWalk): Promise<void> {
+  #walk(walk: Walk, signal: AbortSignal, scheduled: ScheduledWalk): Promise<void> {
     const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
     const { stream, reader } = this;
-    let sentAt = exchangeNow();
-    const sending = (request: PageRequest): PageRequest => {
-      sentAt = exchangeNow();
-      return request;
-    };
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
     const pageEstimate = createPageEstimate(walk.window.to);
     return walkWindow(
       {
         fetchPage: (request) => {
           const priority = expiresSoon ? Number.POSITIVE_INFINITY : scheduled.priority();
-          return reader.ask(() => sending(request()), signal, priority);
+          return reader.ask(request, signal, priority);
         },
         commitPage: (page) => this.#commit(page),
         exchangeNow,
@@ -194,37 +181,19 @@ export class StreamRun {
         idOrder: reader.idOrder,
         pageHabits: reader.pageHabits,
         pause: () => sleep(emptyPauseMs, signal),
-        onPage: (progress) => this.#countPage(progress),
-        onDoubt: (what) => onProgress({ stream, event: "doubted", what }),
-        divide: async (window, oldest, bills) => {
-          pageEstimate.page(oldest, bills);
-          // Slots seem to idle while a run stops, because its walks end. No other walk could begin then.
-          if (signal.aborted) return window;
-          const pagesLeft = pageEstimate.pagesIn(oldest - window.from);
-          const parts = scheduled.afterPage({ pagesLeft, tookMs: exchangeNow() - sentAt });
-          const cuts = evenCuts({ from: window.from, to: oldest }, parts);
-          return cuts.length === 0 ? window : this.#divide(walk, window, cuts, scheduled);
+        onPage: (progress) => {
+          this.#countPage(progress);
+          const { window, counts, walkedMs } = progress;
+          const oldest = epochMs(window.to - walkedMs);
+          pageEstimate.page(oldest, counts.new + counts.unchanged + counts.restated);
+          scheduled.afterPage(pageEstimate.pagesIn(oldest - window.from));
         },
+        onDoubt: (what) => onProgress({ stream, event: "doubted", what }),
         signal,
       },
       stream,
       walk,
     );
-  }
-
-  /** Leaves all but the newest part of the window to other walks. @returns the newest part. */
-  async #divide(
-    walk: Walk,
-    window: Interval,
-    cuts: readonly EpochMs[],
-    scheduled: StreamWalk,
-  ): Promise<Interval> {
-    const { kept, older } = dividedWalk(walk, window, cuts);
-    await this.#deps.held.store.divideWindow(this.stream, window, cuts);
-    this.#divided += older.length;
-    this.#deps.onProgress({ stream: this.stream, event: "divided", window, kept });
-    for (const part of older) scheduled.begin(part);
-    return kept;
   }
 
   async report(): Promise<StreamReport> {
@@ -234,7 +203,7 @@ export class StreamRun {
       stream: this.stream,
       ...this.#counts,
       requests: this.reader.requests,
-      windows: { planned: (this.#plan?.walks.length ?? 0) + this.#divided, walked: this.#walked },
+      windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
       completeThrough: completeThrough(known, this.#deps.exchangeNow()),
       lost: subtract(known.lost, this.#known.lost),
       error: this.reader.error,

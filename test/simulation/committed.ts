@@ -39,7 +39,6 @@ export type WrittenBill = {
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
   | { readonly kind: "plan"; readonly plan: StreamPlan }
-  | { readonly kind: "division" }
   | { readonly kind: "mode"; readonly mode: AccountMode }
   | { readonly kind: "availability" }
   | { readonly kind: "balances" }

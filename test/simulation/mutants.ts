@@ -318,7 +318,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "unified: windows longer than may be asked for",
     file: "src/contract/bills-api.ts",
-    changes: [["unifiedIntervalMaxMs - 1", "unifiedIntervalMaxMs + 1"]],
+    changes: [
+      [
+        "windowMaxMs: intervalMaxMs - 1,\n  // A funding",
+        "windowMaxMs: unifiedIntervalMaxMs + 1,\n  // A funding",
+      ],
+    ],
   },
   {
     name: "unified: the mode asked for only once",

@@ -136,7 +136,6 @@ function watched(
       return note(write, () => store.recordPlan(plan));
     },
     commitPage: (page) => note({ kind: "page", page }, () => store.commitPage(page)),
-    divideWindow: (...given) => note({ kind: "division" }, () => store.divideWindow(...given)),
     closeStreamsOfOtherMode: (mode, at) =>
       note({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
     recordAvailability: (given) =>

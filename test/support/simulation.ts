@@ -163,7 +163,6 @@ async function hold(
     unstored: (...given) => time.hold(() => real.unstored(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
-    divideWindow: (...given) => time.hold(() => real.divideWindow(...given)),
     history: (...given) => time.hold(() => real.history(...given)),
     overlap: (...given) => time.hold(() => real.overlap(...given)),
     recordHistory: (...given) => time.hold(() => real.recordHistory(...given)),

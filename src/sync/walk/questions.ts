@@ -101,12 +101,6 @@ export class WindowQuestions {
     return span && { ...span, idLessThan: undefined, limit: timePageSize };
   }
 
-  /** Whether the walk descends through the window for the first time. */
-  get isDescending(): boolean {
-    if (this.#begun > 1) return false;
-    return this.#isByTime ? !this.#byTime.hasEnded : !this.#byId.hasEnded;
-  }
-
   /** Whether the window was begun anew so often that its answers cannot be true. */
   get hasGivenUp(): boolean {
     return this.#begun > begunMax;

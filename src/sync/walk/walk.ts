@@ -36,18 +36,9 @@ export type WalkDeps = {
   readonly onPage: (progress: PageProgress) => void;
   /** Called with what is contradictory about an answer. The question is then asked again. */
   readonly onDoubt?: (what: string) => void;
-  /** Called after each page of the first descent. It may hand the older part of the unread time to other walks. */
-  readonly divide?: Divide;
   /** Ends the walk between two pages. */
   readonly signal: AbortSignal;
 };
-
-/**
- * @param oldest the oldest time that was read so far. The time before it is unread.
- * @param bills how many bills the page had.
- * @returns the window that this walk keeps: its newer part, or all of it.
- */
-export type Divide = (window: Interval, oldest: EpochMs, bills: number) => Promise<Interval>;
 
 export type PageProgress = {
   readonly window: Interval;
@@ -106,9 +97,9 @@ class WindowWalk {
   readonly #served: ServedRows;
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
-  #window: Interval;
-  #isHistoryStart: boolean;
-  #fetchPage: ReturnType<typeof edgeAwareFetch>;
+  readonly #window: Interval;
+  readonly #isHistoryStart: boolean;
+  readonly #fetchPage: ReturnType<typeof edgeAwareFetch>;
   #oldest: EpochMs;
   #hasRows = false;
   /** How many answers in a row could not be true. */
@@ -166,8 +157,6 @@ class WindowWalk {
     if (isOver) this.#strays.refuseDoubtful(this.name);
     if (isOver) return true;
     if (doubt !== undefined) this.#reportDoubt(doubt);
-    else if (this.#questions.isDescending && !this.#strays.areDoubtful)
-      await this.#divide(rows.bills.length);
     return false;
   }
 
@@ -228,15 +217,6 @@ class WindowWalk {
       `${what}, in ${this.name}, ${answersMax} times; the window stays unread, and the ` +
         "bills that came from it so far are kept; run again",
     );
-  }
-
-  async #divide(bills: number): Promise<void> {
-    const left = await this.#deps.divide?.(this.#window, this.#oldest, bills);
-    if (left === undefined || left.from === this.#window.from) return;
-    // Another walk now reads the older part, which includes the start of the history.
-    this.#window = left;
-    this.#isHistoryStart = false;
-    this.#fetchPage = edgeAwareFetch(this.#deps, left);
   }
 }
 
