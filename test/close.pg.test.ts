@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -481,9 +482,11 @@ test.each([
 test("a coin without a price is named with the line to add, and no sum pretends", async () => {
   const path = join(folder.path, "one.csv");
   await writeFile(path, "\uFEFFcurrency,date,coin,price\r\nEUR,2026-01-31,USDT,0.9\r\n");
-  const { lacking } = JSON.parse(
+  const { lacking, prices: said } = JSON.parse(
     await run("report", "--month", "2026-02", "--prices", path, "--format", "json"),
   );
+  const sha256 = execFileSync("sha256sum", [path], { encoding: "utf8" }).split(" ")[0];
+  expect(said).toEqual({ file: path, sha256 });
   expect(lacking).toContain(
     "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,1.00,EUR",
   );

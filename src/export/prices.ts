@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { UsageError } from "../errors.ts";
 
 /** What one coin was worth on a day. */
@@ -11,6 +12,9 @@ export type Price = {
 /** The prices of coins in one currency. */
 export type Prices = {
   readonly currency: string;
+  /** The file's name, and the SHA-256 of its text in hexadecimal. */
+  readonly file: string;
+  readonly sha256: string;
   /** By day, oldest first. */
   readonly all: readonly Price[];
   /** The newest price of a coin on that day or before; undefined if there is none. */
@@ -77,7 +81,8 @@ export function readPrices(text: string, file: string, currency?: string): Price
     .toSorted((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0));
   const byCoin = Map.groupBy(all, ({ coin }) => coin);
   return {
-    ...{ currency: chosen, all },
+    ...{ currency: chosen, file, all },
+    sha256: createHash("sha256").update(text).digest("hex"),
     of: (coin, day) =>
       coin === chosen
         ? { day, coin, price: "1" }

@@ -13,6 +13,7 @@ import { productTypesOf, type Selection, timesOf } from "./selection.ts";
 /** The formats that the page offers, under their usual names. */
 export const exportNames = {
   csv: "CSV",
+  xlsx: "Excel",
   parquet: "Parquet",
   hledger: "hledger",
   beancount: "beancount",
@@ -25,6 +26,10 @@ export const isExportName = (name: string | null): name is ExportName =>
 
 const types: Readonly<Record<ExportName, { readonly ending: string; readonly type: string }>> = {
   csv: { ending: "csv", type: "text/csv; charset=utf-8; header=present" },
+  xlsx: {
+    ending: "xlsx",
+    type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  },
   parquet: { ending: "parquet", type: "application/vnd.apache.parquet" },
   hledger: { ending: "journal", type: "text/plain; charset=utf-8" },
   beancount: { ending: "beancount", type: "text/plain; charset=utf-8" },

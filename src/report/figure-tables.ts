@@ -1,7 +1,7 @@
 import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
 import { movements } from "../export/movements.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
-import { formatCount, streamName } from "../output/format.ts";
+import { formatCount, formatMinute, streamName } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
@@ -166,7 +166,7 @@ export function rollforwardTables(
 
 type ConfirmedRow = Confirmation & { readonly byBills: Decimal | undefined };
 
-export const confirmedRows = ({ confirmations, figures }: LedgerMonth): readonly ConfirmedRow[] =>
+const confirmedRows = ({ confirmations, figures }: LedgerMonth): readonly ConfirmedRow[] =>
   confirmations.flatMap((told) => {
     const coin = figures.find((one) => one.coin === told.coin);
     return coin === undefined || !isShown(coin)
@@ -174,7 +174,7 @@ export const confirmedRows = ({ confirmations, figures }: LedgerMonth): readonly
       : [{ ...told, byBills: coin[told.of]?.amount }];
   });
 
-export const confirmedColumns = ({ allDigits }: ReportOptions): Columns<ConfirmedRow> => ({
+const confirmedColumns = ({ allDigits }: ReportOptions): Columns<ConfirmedRow> => ({
   balance: { kind: "text", title: "exchange's own balance", of: (told) => told.of },
   coin: { kind: "text", of: ({ coin }) => coin },
   byBills: {
@@ -187,6 +187,28 @@ export const confirmedColumns = ({ allDigits }: ReportOptions): Columns<Confirme
   expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
   differs: { kind: "value", title: "", of: ({ differs }) => differs },
 });
+
+/** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
+export function confirmedParts(
+  ledger: LedgerMonth,
+  options: ReportOptions,
+): readonly (string | Table)[] {
+  const rows = confirmedRows(ledger);
+  const confirmed = rows.filter(({ differs }) => !differs);
+  const columns = confirmedColumns(options);
+  return [
+    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${formatMinute(row.toldAt)}`)].map(
+      ([what, own]) =>
+        `the exchange confirms the ${what}: ${own.map(({ coin }) => coin).join(", ")}`,
+    ),
+    table(
+      "",
+      columns,
+      rows.filter(({ differs }) => differs),
+    ),
+    forPrograms(table("confirmed", columns, rows)),
+  ];
+}
 
 // A page has room for so many; JSON has all.
 const rowsMax = 10;

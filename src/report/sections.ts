@@ -7,8 +7,7 @@ import { type Interval, lengthMs } from "../sync/intervals.ts";
 import { costTables } from "./cost-tables.ts";
 import { digestCommand } from "./digest.ts";
 import {
-  confirmedColumns,
-  confirmedRows,
+  confirmedParts,
   contractsTable,
   forPrograms,
   isShown,
@@ -69,9 +68,9 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
       ...rollforwardTables(ledger.figures.filter(isShown), report),
       forPrograms(table("rollforward", lineColumns, lineRows([ledger], report))),
-      table("confirmed", confirmedColumns(report), confirmedRows(ledger)),
       contractsTable(ledger, report),
       ...costTables(ledger, report),
+      ...confirmedParts(ledger, report),
       ...listedParts("restatements", "restatements", restatementColumns, restatements),
       ...listedParts("rejected", "rejected rows, not resolved", rejectedColumns, rejected),
       ...listedParts("", "open breaks", breakColumns, { ...open, total: breaks.open }),

@@ -54,6 +54,7 @@ export function headOf(report: MonthReport): Section {
       ...jsonInterval(span),
       knownOn: generatedAt,
       currency: prices?.currency ?? null,
+      prices: prices === undefined ? null : { file: prices.file, sha256: prices.sha256 },
       versions,
       isComplete: lacking.length === 0,
       lacking,
@@ -61,6 +62,9 @@ export function headOf(report: MonthReport): Section {
     parts: [
       `${zone}, as known on ${generatedAt} (--known-on with this time lists what changes after it)`,
       `bill-sync ${program}, Node ${node}, Postgres ${postgres}, ${schema}`,
+      ...(prices === undefined
+        ? []
+        : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
       ...(lacking.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...lacking]),
       summaryTable(report),
       ...(knownOn === undefined
@@ -157,7 +161,7 @@ const confirmedText = (told: Confirmation | undefined): string =>
     ? "not read"
     : told.differs
       ? `NO: ${told.balance}, not ${told.expected}`
-      : formatMinute(told.toldAt);
+      : formatMinute(told.toldAt).slice(0, 10);
 
 const changeColumns: Columns<Of<Change>> = {
   ledger: ledgerColumn,
