@@ -5,7 +5,7 @@ import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { msOf } from "../src/db/sql/time-text.ts";
-import { ExchangeError } from "../src/errors.ts";
+import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
 import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
@@ -177,6 +177,29 @@ test.each([
     expect(rows).toEqual([{ from: from && String(from), to: to && String(to) }]);
   },
 );
+
+test.each([
+  ["is settled", "settled_to", "now()"],
+  ["is stored of it, and none is settled yet", "bills", "1"],
+])("a key with which nothing was read is refused once time %s", async (_, column, value) => {
+  await using at = await house();
+  const info = new ExchangeError("refused-permission", "not told");
+  const keyOf = (name: string) => new AccountKey(at.db, { account: "main", key: new Secret(name) });
+  const take = async (name: string) => {
+    const key = keyOf(name);
+    await key.check({ info, productTypes: [productType] });
+    await key.take(async () => undefined);
+  };
+  await take("of an empty account");
+  await take("of the account");
+  await at.db.execute(sql`
+    insert into streams (account, product_type, ${sql.raw(column)})
+    values ('main', ${productType}, ${sql.raw(value)})`);
+  await take("of the account");
+  for (const name of ["of an empty account", "new"]) {
+    await expect(take(name)).rejects.toThrow(ForeignKeyError);
+  }
+});
 
 const infoOf = (userId: string): KeyInfo => ({
   ...{ userId, mayOnlyRead: true, rights: [], readsTax: true, ips: [] },

@@ -116,6 +116,12 @@ export class AccountKey {
           await tx.execute(sql`delete from account_users where account = ${account}`);
           const isOtherUser = userId !== undefined && known.userId !== undefined;
           await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);
+        } else if (!known.isRead) {
+          // Nothing was read with an earlier one, which may be another account's.
+          await tx.execute(sql`
+            delete from account_keys
+            where account = ${account}
+              and fingerprint <> ${fingerprint}`);
         }
         await tx.execute(sql`
           insert into account_keys (fingerprint, account, seen_at)
@@ -154,7 +160,11 @@ export class AccountKey {
           (select user_id from account_users where account = ${account} limit 1) as user,
           (select salt from key_salt) as salt`);
       const { rows: read } = await db.execute(sql`
-        select 1 from streams where account = ${account} and settled_to is not null limit 1`);
+        select 1
+        from streams
+        where account = ${account}
+          and (settled_to is not null or bills > 0)
+        limit 1`);
       const { keys, user, salt } = onlyRow(rows, "what is known of a key");
       const fingerprint = salt === null ? undefined : fingerprintOf(key, salt);
       return { keys, userId: user ?? undefined, isRead: read.length > 0, fingerprint };
