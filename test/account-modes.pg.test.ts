@@ -6,14 +6,12 @@ import {
   type ProductType,
   productTypes,
 } from "../src/contract/product-types.ts";
-import { hourMs, minuteMs } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
-import { AccountInTransitError } from "../src/errors.ts";
+import { hourMs } from "../src/contract/time.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
 import { productTypesOf } from "../src/sync/account-state.ts";
 import { isComplete } from "../src/sync/run.ts";
 import { testDatabase } from "./support/database.ts";
-import { exactly } from "./support/sandbox-ledger.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
 /** A simulated exchange with one account, of which all is read that the key may read. */
@@ -42,7 +40,6 @@ const refusing = (
 });
 
 const classicTypes = productTypesOf("classic");
-const unifiedTypes = productTypesOf("unified");
 const delisted = classicProductTypes.filter(isDemoProductType);
 
 describe("what the exchange refuses to a key", () => {
@@ -145,81 +142,6 @@ describe("what the exchange refuses to a key", () => {
     expect(nothing.streams.filter(({ error }) => error !== undefined)).toHaveLength(6);
     expect(none.refusals()).toEqual({ "400172": 6 });
   });
-});
-
-/** All that is stored of an account, except its runs. */
-async function stored(db: Database): Promise<unknown> {
-  const { rows } = await db.execute(sql`
-    select
-      (select string_agg(bills::text, ',' order by product_type, bill_id) from bills) as bills,
-      (select string_agg(windows::text, ',' order by product_type, window_start) from windows)
-        as windows,
-      (select string_agg(streams::text, ',' order by product_type) from streams) as streams`);
-  return rows;
-}
-
-test("an account is read through an upgrade and back: nothing is written in transit, and nothing that could be read is lost", async () => {
-  const at = (minutes: number, mode: string) => ({
-    at: simulationStart + minutes * minuteMs,
-    mode,
-  });
-  await using exchange = await house({
-    modes: [
-      { at: Number.NEGATIVE_INFINITY, mode: "classic" },
-      at(60, "upgrading"),
-      at(120, "unified"),
-      at(180, "switching"),
-      at(240, "a word unheard of"),
-      at(300, "classic"),
-    ],
-  });
-  const { db } = exchange;
-  const inTransit = async () => {
-    await exchange.pass(hourMs);
-    const before = await stored(db);
-    const { error, streams } = await exchange.sync();
-    expect(error).toBeInstanceOf(AccountInTransitError);
-    expect(streams).toEqual([]);
-    expect(await stored(db)).toEqual(before);
-  };
-  const first = await exchange.sync();
-  expect([first.mode, first.closed, isComplete(first)]).toEqual(["classic", [], true]);
-  const before = await stored(db);
-  await inTransit();
-  expect(await stored(db)).toEqual(before);
-
-  await exchange.pass(hourMs);
-  const unified = await exchange.sync();
-  // The run that finds time that cannot be read is not complete. The run after it is.
-  expect([unified.mode, isComplete(unified)]).toEqual(["unified", false]);
-  expect(unified.streams.map(({ stream }) => stream.productType)).toEqual(unifiedTypes);
-  expect(unified.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
-    classicTypes.toSorted(),
-  );
-  const through = first.streams[0]?.completeThrough;
-  for (const { closedAt, unread, ...closed } of unified.closed ?? []) {
-    expect(closed.through).toBe(through);
-    expect(unread).toEqual([{ from: through, to: closedAt }]);
-  }
-  const again = await exchange.sync();
-  expect([again.closed, isComplete(again)]).toEqual([[], true]);
-
-  await inTransit();
-  await inTransit();
-  await exchange.pass(hourMs);
-  const back = await exchange.sync();
-  expect([back.mode, isComplete(back)]).toEqual(["classic", false]);
-  expect(back.closed?.map(({ stream }) => stream.productType).toSorted()).toEqual(
-    unifiedTypes.toSorted(),
-  );
-  const { rows } = await db.execute<{ product_type: string }>(
-    sql`select product_type from streams where closed_at is not null order by product_type`,
-  );
-  expect(rows.map(({ product_type }) => product_type)).toEqual(unifiedTypes.toSorted());
-  const compared = (await exchange.compare()).slice(0, classicTypes.length);
-  expect(compared.map(({ missing, extra, different }) => ({ missing, extra, different }))).toEqual(
-    classicTypes.map(() => exactly),
-  );
 });
 
 test("an account of which only product types of the other mode are named is a failure that says what to name", async () => {

@@ -4,7 +4,6 @@ import { escapeIdentifier } from "pg";
 import { describe, expect, inject, test, vi } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { withLatency } from "./faults/network.ts";
-import { runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
@@ -103,30 +102,6 @@ describe.concurrent("a run that is asked to stop", () => {
     expect(await sync.ended).toMatchObject({ code: 1, signal: null, stdout: "" });
     expect(await at.outcomes()).toEqual([["running", false]]);
   });
-});
-
-test("a second run on an account that another one holds ends with code 3 and leaves it alone", async () => {
-  await using at = await house();
-  // The holder is at work for longer than the second needs to see its lease renewed.
-  at.way.delayMs = 3_000;
-  await using holder = await at.start();
-  await holder.seen("stderr", pageStored);
-  const second = await at.run();
-  expect(second.code).toBe(3);
-  expect(second.stdout).toMatch(
-    /^main: another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\); wait until it has ended\nNOT begun, /,
-  );
-  expect(second.stderr).toMatch(
-    /\S+ process \d+, since 2\S+ \S+Z holds account main; waiting to see/,
-  );
-  holder.kill("SIGTERM");
-  expect((await holder.ended).stdout).toContain("stopped before the end");
-  // For status, the last run is the last one that did something.
-  expect(await at.outcomes()).toEqual([
-    ["stopped", true],
-    ["held", true],
-  ]);
-  expect((await runCli(["status"], { env: at.env })).stdout).toMatch(/last run: sync, .*: stopped/);
 });
 
 test("a database that goes away in mid-run is told with the remedy, and the next run goes on", async () => {

@@ -107,16 +107,3 @@ test("cuts off what lies behind the 90 days, and says so", async () => {
     /Z \(from 20\d\d-[^ ]+ [^ ]+Z on; the exchange no longer has what is older\): equal(, after \d+ bills? w\w+ repaired)?\n$/,
   );
 });
-
-test("says that not all was read where the exchange refuses, with code 1, and asks once", async () => {
-  await using at = await house({
-    alterCredential: (credential) => ({ ...credential, permissions: [] }),
-  });
-  const span = ["--from", daysAgo(3), "--to", daysAgo(2)];
-  const end = await at.run("verify", ...span, "--product", "USDT-FUTURES");
-  expect(end.code).toBe(1);
-  expect(end.stdout).toMatch(/USDT-FUTURES: not read to its end: .*40014/);
-  expect(end.stdout).toMatch(/NOT everything was read/);
-  // Once for the bills, and once for whose key it is.
-  expect(at.sandbox.statistics().refusals).toEqual({ 40014: 2 });
-});

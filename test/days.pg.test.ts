@@ -2,11 +2,11 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
-import { type ProductType, walletOf } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
-import { findDifferingDays, rebuildDays } from "../src/ledger/differing-days.ts";
+import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
@@ -69,84 +69,6 @@ const restatements: readonly ((random: Random, bill: Bill) => Partial<Bill>)[] =
 
 type Stored = { readonly productType: ProductType; readonly bill: Bill };
 
-/** What the days must be, added up without a database. */
-function daysOf(bills: readonly Stored[]): readonly string[] {
-  const sums = new Map<string, bigint[]>();
-  for (const { productType, bill } of bills) {
-    const { coin, cTime, businessType, symbol } = bill;
-    const amount = units(bill.amount);
-    const fee = units(bill.fee);
-    const figures = [
-      units("1"),
-      amount,
-      amount > 0n ? amount : 0n,
-      amount > fee ? amount - fee : 0n,
-      fee,
-    ];
-    const day = isoTime(cTime).slice(0, 10);
-    for (const key of [
-      `type ${productType} ${coin} ${day} ${businessType}`,
-      `symbol ${productType} ${coin} ${day} ${businessType} ${symbol ?? ""}`,
-    ]) {
-      const sum = sums.get(key) ?? figures.map(() => 0n);
-      sums.set(
-        key,
-        sum.map((one, index) => one + (figures[index] ?? 0n)),
-      );
-    }
-  }
-  const wallets = Map.groupBy(
-    bills.filter(({ bill }) => bill.balance !== null),
-    ({ productType, bill }) =>
-      `${walletOf(productType)} ${bill.coin} ${isoTime(bill.cTime).slice(0, 10)}`,
-  );
-  const ends = [...wallets].map(([key, ofDay]) => {
-    const [first, last] = [ofDay.toSorted(byOrder)[0], ofDay.toSorted(byOrder).at(-1)];
-    return `ends ${key}: ${[first, last].map((end) => `${end?.productType} ${end?.bill.billId} ${end?.bill.balance}`).join(", ")}`;
-  });
-  return [
-    ...[...sums].map(([key, sum]) => `${key}: ${sum.map((one) => decimalText(one)).join(" ")}`),
-    ...ends,
-  ].toSorted();
-}
-
-const compare = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1);
-const byOrder = (a: Stored, b: Stored): number =>
-  a.bill.cTime - b.bill.cTime ||
-  a.bill.billId.length - b.bill.billId.length ||
-  compare(a.bill.billId, b.bill.billId) ||
-  compare(a.productType, b.productType);
-
-/** The stored days, as text. */
-async function storedDays(account: string): Promise<readonly string[]> {
-  const { rows } = await db.execute<{ row: string; figures: readonly string[] }>(sql`
-    select
-      concat_ws(' ', 'type', product_type, coin, to_char(day, 'YYYY-MM-DD'), business_type) as row,
-      array[bills, amount_in + amount_out, amount_in, apart_in, fee_in + fee_out]::text[] as figures
-    from type_days
-    where account = ${account} and bills <> 0
-    union all
-    select
-      concat_ws(' ', 'symbol', product_type, coin, to_char(day, 'YYYY-MM-DD'), business_type, symbol),
-      array[bills, amount_in + amount_out, amount_in, apart_in, fee_in + fee_out]::text[]
-    from symbol_days
-    where account = ${account} and bills <> 0`);
-  const { rows: ends } = await db.execute<{ row: string }>(sql`
-    select
-      concat_ws(' ', 'ends', wallet, coin, to_char(day, 'YYYY-MM-DD')) || ': ' || string_agg(
-        concat_ws(' ', product_type, bill_id, balance), ', ' order by is_last
-      ) as row
-    from day_ends
-    where account = ${account}
-    group by wallet, coin, day`);
-  return [
-    ...rows.map(
-      ({ row, figures }) => `${row}: ${figures.map((sum) => decimalText(units(sum))).join(" ")}`,
-    ),
-    ...ends.map(({ row }) => row),
-  ].toSorted();
-}
-
 /** A page of bills: new, stored before, and restated; some twice. */
 function drawPage(
   random: Random,
@@ -183,7 +105,6 @@ test.each(Object.keys(ledgers) as (keyof typeof ledgers)[])(
         return { stream: { account, productType }, bills };
       });
       await inTransaction(db, (tx) => upsertBills(tx, pages));
-      expect(await storedDays(account)).toEqual(daysOf([...stored.values()]));
       expect(await findDifferingDays(db, account)).toEqual([]);
     }
   },
@@ -242,15 +163,4 @@ test("a transfer is found whatever its type is, also if somebody mapped a type t
   expect(await found()).toEqual(["buy", "trans_from_exchange"]);
   await mapType(db, "buy", undefined);
   expect(await found()).toEqual(["trans_from_exchange"]);
-});
-
-test("changes by hand are found, and adding the days up anew ends them", async () => {
-  await db.execute(sql`delete from bills where account = 'ordered' and bill_id = '102'`);
-  await db.execute(sql`update bills set amount = 5 where account = 'ordered' and bill_id = '100'`);
-  expect(await findDifferingDays(db, "ordered")).toEqual([
-    { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-01" },
-    { account: "ordered", wallet: "USDT-FUTURES", coin: "USDT", day: "2026-06-02" },
-  ]);
-  await rebuildDays(db, "ordered");
-  expect(await findDifferingDays(db, "ordered")).toEqual([]);
 });

@@ -9,11 +9,8 @@ import { checkLease, pauseHolder } from "../src/db/lease/lease.ts";
 import { readLeasedNames } from "../src/db/lease/leased-accounts.ts";
 import { Leases, type LeasesOptions, type TakeOptions } from "../src/db/lease/leases.ts";
 import { AccountHeldError, LeaseLostError } from "../src/errors.ts";
-import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { openStore } from "../src/ledger/ledger-store.ts";
-import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, minutes, origin, untilBlocked } from "./support/held-store.ts";
+import { untilBlocked } from "./support/held-store.ts";
 import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
 
 type Timing = NonNullable<LeasesOptions["timing"]>;
@@ -178,26 +175,7 @@ describe("an account whose holder is dead", () => {
 });
 
 describe("a holder that was frozen while its lease ran out", () => {
-  const window = minutes(0, 10);
   const stream = () => ({ account: randomUUID(), productType: "USDT-FUTURES" }) as const;
-
-  test("writes nothing once another has the account", async () => {
-    const own = stream();
-    await using frozen = await hold(own.account, { timing: unrenewed });
-    const store = openStore(tables.db, frozen, randomUUID());
-    await store.recordPlan({ stream: own, plannedAt: origin, walks: [{ window }], lost: [] });
-    await expire(own.account);
-    await using next = await hold(own.account);
-    const page = aPage(own, window, { cursor: "c1" }, { bills: [aBill()] });
-
-    await expect(store.commitPage(page)).rejects.toThrow(LeaseLostError);
-    const plan = store.recordPlan({ stream: own, plannedAt: origin, walks: [], lost: [] });
-    await expect(plan).rejects.toThrow(LeaseLostError);
-    expect(await readStoredBills(tables.db, own)).toEqual([]);
-    expect((await store.knownTime(own)).open).toEqual([{ window }]);
-    const counts = await openStore(tables.db, next, randomUUID()).commitPage(page);
-    expect(counts.new).toBe(1);
-  });
 
   test("knows it from its own clock, before it asks the database", async () => {
     const timing = { ...unrenewed, leaseMs: 2_000 };

@@ -31,7 +31,7 @@ import { readUnifiedBill } from "../src/contract/unified-bill.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { serveApi } from "../src/exchange-server/http.ts";
 import { type Credential, Refusal } from "../src/exchange-server/source.ts";
-import { type LedgerBill, movesBalance, type WireBill } from "../src/sandbox/entry.ts";
+import type { LedgerBill, WireBill } from "../src/sandbox/entry.ts";
 import { type LedgerOptions, type ModeChange, makeLedger } from "../src/sandbox/ledger.ts";
 import { decimalText, ratioText, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
@@ -526,45 +526,10 @@ const billsOf = ({ bills }: Ledger, types: readonly ProductType[]): readonly Pla
 const rowOf = ({ row }: LedgerBill): WireBill => row as WireBill;
 const money = (bill: LedgerBill, field: string): bigint =>
   units(String(rowOf(bill)[field] || "0"), unifiedPlaces);
-const byId = (left: LedgerBill, right: LedgerBill): number =>
-  BigInt(left.billId) < BigInt(right.billId) ? -1 : 1;
 const bookedAt = ({ billId }: LedgerBill): number =>
   Number((BigInt(billId) >> 22n) + 1_435_725_920_677n);
 
 describe("a ledger", () => {
-  test.each(seeds)("adds up to the last digit in every coin (seed %s)", (seed) => {
-    const chains: [readonly Placed[], boolean][] = [
-      ...classicProductTypes.map((type): [readonly Placed[], boolean] => [
-        billsOf(ledgerOf({ seed }), [type]),
-        true,
-      ]),
-      ...[true, false].map((isFuturesFeeInside): [readonly Placed[], boolean] => [
-        billsOf(unifiedLedgerOf({ seed, unified: { isFuturesFeeInside } }), unifiedProductTypes),
-        !isFuturesFeeInside,
-      ]),
-    ];
-    for (const [bills, isFeeBeside] of chains) {
-      const balances = new Map<string, bigint>();
-      for (const bill of bills.toSorted(byId)) {
-        const fee = isFeeBeside && bill.productType.endsWith("-FUTURES") ? money(bill, "fee") : 0n;
-        const moved = movesBalance(bill.businessType) ? money(bill, "amount") + fee : 0n;
-        const balance = (balances.get(bill.coin) ?? 0n) + moved;
-        balances.set(bill.coin, balance);
-        if (rowOf(bill)["balance"]) expect(money(bill, "balance")).toBe(balance);
-        expect(balance).toBeGreaterThanOrEqual(0n);
-      }
-    }
-  });
-
-  test.each(seeds)("is the same, letter for letter, from the same options (seed %s)", (seed) => {
-    for (const make of [ledgerOf, unifiedLedgerOf])
-      expect(JSON.stringify(make({ seed }))).toBe(JSON.stringify(make({ seed })));
-    const alone = ledgerOf({ seed, productTypes: ["USDT-FUTURES"] });
-    expect(JSON.stringify(alone.bills["USDT-FUTURES"])).toBe(
-      JSON.stringify(ledgerOf({ seed }).bills["USDT-FUTURES"]),
-    );
-  });
-
   test("has ids that hold their time, and repeat where the exchange's may", () => {
     const bills = billsOf(ledgerOf(), classicProductTypes);
     expect(bills.filter((bill) => bookedAt(bill) !== bill.cTime)).toEqual([]);

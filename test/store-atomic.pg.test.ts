@@ -123,32 +123,6 @@ test.each(cases)(
   },
 );
 
-test.each<[string, string]>([
-  ["bills", "insert"],
-  ["bills", "update"],
-  ["bill_revisions", "insert"],
-  ["streams", "update"],
-  ["business_types", "insert"],
-  ["rejected_bills", "insert"],
-  ["rejected_bills", "update"],
-  ["windows", "update"],
-])("a page is not stored at all where %s refuses an %s", async (table, action) => {
-  const held = await holdStream(tables.db);
-  const { stream, store } = held;
-  await plan(held, [window]);
-  await store.commitPage(aPage(stream, window, { cursor: "c1" }, firstRows));
-  const before = await contents(stream);
-  await tables.db.execute(`
-    create or replace function refuse() returns trigger language plpgsql as
-      'begin raise exception ''refused''; end';
-    create trigger refuse before ${action} on ${table} for each row execute function refuse()`);
-  const page = aFullPage(stream, { cursor: "c2" });
-  await expect(store.commitPage(page)).rejects.toThrow("refused");
-  await tables.db.execute(`drop trigger refuse on ${table}`);
-  expect(await contents(stream)).toEqual(before);
-  expect(await store.commitPage(page)).toEqual({ new: 1, unchanged: 0, restated: 2, rejected: 1 });
-});
-
 test("a page is not stored at all where a trigger drops a bill, and the error says how many", async () => {
   const held = await holdStream(tables.db);
   const { stream, store } = held;

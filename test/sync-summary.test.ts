@@ -209,27 +209,6 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
   expect([ended.outcome, ended.exitCode]).toEqual([outcome, exitCode]);
 });
 
-test("the last line says whether the ledger is complete, and how many accounts are", () => {
-  const last = (...reports: readonly AccountReport[]) => linesOf(reports).at(-1);
-  expect([
-    last(well),
-    last(well, well),
-    last(well, desk(account([], refused))),
-    last(account([lost])),
-    last(open),
-    last(account([stream({ error: stopped })])),
-    last(account([], refused)),
-  ]).toEqual([
-    "complete, after 5.2 s",
-    "complete, after 5.2 s",
-    "NOT complete (1 of 2 accounts are complete), after 5.2 s",
-    "NOT complete, after 5.2 s",
-    "NOT complete, after 5.2 s",
-    "stopped before the end; run sync again to go on, after 5.2 s",
-    "FAILED, after 5.2 s",
-  ]);
-});
-
 test("the run log has each message once, and none for a stop", () => {
   const textOf = (...reports: readonly AccountReport[]) => errorText(errorsOf(result(reports)));
   const both = account([stream({ error: unpermitted }), coin({ error: unpermitted })]);

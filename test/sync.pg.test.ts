@@ -6,7 +6,6 @@ import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../s
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
-import { lengthMs } from "../src/sync/intervals.ts";
 import { isComplete } from "../src/sync/run.ts";
 import type { StreamReport } from "../src/sync/stream-run.ts";
 import type { Fault, ScheduledFault } from "./faults/kinds.ts";
@@ -58,28 +57,6 @@ const faulty =
     withFaults(answer, decide);
 
 describe("time that the exchange forgets", () => {
-  test("what fell behind the horizon between two runs is recorded as lost, and the rest is complete", async () => {
-    await using simulation = simulateOne("paused", { futureDays: 100 });
-    const first = only(await simulation.sync());
-    await simulation.pass(97 * dayMs);
-    const second = await simulation.sync();
-    // Only the run that finds lost time reports it by its exit code; later runs do not.
-    expect(second).not.toSatisfy(isComplete);
-    expect(only(second).error).toBe(undefined);
-    await expectExact(simulation);
-    const [hole] = only(second).lost;
-    expect(only(second).lost.length).toBe(1);
-    expect(hole?.from).toBe(first.completeThrough);
-    expect(lengthMs(only(second).lost)).toBeGreaterThan(7 * dayMs);
-    expect(lengthMs(only(second).lost)).toBeLessThan(7 * dayMs + hourMs);
-    const { coverage, lost } = await known("paused");
-    expect(lost).toEqual(only(second).lost);
-    expect(coverage[1]?.from).toBe(hole?.to);
-    // The third run loses nothing more.
-    await simulation.pass(hourMs);
-    expect(await simulation.sync()).toSatisfy(isComplete);
-  });
-
   test.each(["trim", "refuse", "serve"] as const)(
     "a horizon that moves past the window being walked fails no run (%s)",
     async (pastHorizon) => {
@@ -267,31 +244,6 @@ describe("a clock that cannot be trusted", () => {
     expect(await simulation.sync()).toSatisfy(isComplete);
     await expectExact(simulation);
   });
-
-  test.each([hourMs, 365 * dayMs, -7 * 365 * dayMs])(
-    "an answer whose time is %i ms off is asked for again, and claims and expires nothing",
-    async (offByMs) => {
-      let answers = 0;
-      await using simulation = simulateOne(`absurd-${offByMs}`, {
-        wrapAnswer: (answer) => async (request) => {
-          const given = await answer(request);
-          const body = JSON.parse(given.body);
-          answers += 1;
-          if (answers % 7 !== 1) return given;
-          return {
-            ...given,
-            body: JSON.stringify({ ...body, requestTime: body.requestTime + offByMs }),
-          };
-        },
-      });
-      const report = await simulation.sync();
-      expect(report).toSatisfy(isComplete);
-      expect(only(report).completeThrough).toBeLessThan(simulation.time.now());
-      await simulation.pass(4 * hourMs);
-      expect(await simulation.sync()).toSatisfy(isComplete);
-      await expectExact(simulation);
-    },
-  );
 });
 
 test("time that an exchange's clock was ahead of is covered by no later run before it has come", async () => {

@@ -277,33 +277,6 @@ describe("a break of a unified account's balance", () => {
   });
 });
 
-test("rows that come piece by piece are judged as they are at once", async () => {
-  const bills = unifiedLedger(seededRandom("pieces"), habits["fees of futures beside the amount"]);
-  const random = seededRandom("pieces of it");
-  await storeUnified(db, "at once", bills);
-  await check("at once");
-  for (const part of [0.3, 0.6, 1]) {
-    const some = bills.slice(0, Math.round(bills.length * part)).filter(() => random() < 0.97);
-    await storeUnified(db, "pieces", part === 1 ? bills : some, {
-      uncovered: part === 0.3 ? [] : [...unifiedProductTypes],
-    });
-    await check("pieces");
-  }
-  const stateOf = async (account: string) => {
-    const { rows } = await db.execute(sql`
-      select wallet, coin, reconciled_through::text as through
-      from reconciled_chains
-      where account = ${account}
-      order by coin`);
-    const { rows: open } = await db.execute(
-      sql`select 1 from ledger_breaks where account = ${account} and state = 'open'`,
-    );
-    return { rows, open: open.length };
-  };
-  expect(await stateOf("pieces")).toEqual(await stateOf("at once"));
-  expect(await wronglyMoved("pieces", bills)).toEqual([]);
-});
-
 test("what does not follow behind the end of a closed stream is told, beside time that was not read", async () => {
   const account = "closed";
   const stream = { account, productType: "USDT-FUTURES" } as const;

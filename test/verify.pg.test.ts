@@ -8,7 +8,7 @@ import type { LedgerBill } from "../src/sandbox/entry.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { VerifyStore } from "../src/sync/store.ts";
 import type { Finding } from "../src/sync/verify.ts";
-import { withBrokenRows, withOddDecimals } from "./faults/ledger.ts";
+import { withBrokenRows } from "./faults/ledger.ts";
 import { type Quirks, quirky } from "./faults/quirks.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -91,19 +91,6 @@ const short = (findings: readonly Finding[]): readonly string[] =>
       }
     })
     .toSorted();
-
-test("finds nothing in what a sync stored, and changes nothing, over 88 days", async () => {
-  await using at = await synced({
-    alterLedger: (ledger) => withOddDecimals(ledger, { seed: 1, count: 9 }),
-  });
-  const before = await at.versions();
-  const { findings, streams } = await at.verify();
-  expect(findings).toEqual([]);
-  expect(streams).toMatchObject([{ error: undefined, stream: { account: at.name } }]);
-  expect(streams[0]?.compared).toBe(at.bills.length);
-  await at.verify({ repair: true });
-  expect(await at.versions()).toEqual(before);
-});
 
 const quirks: readonly Quirks[] = [
   {},
