@@ -152,7 +152,7 @@ export const define: Define = (breaks, { io, config, runs }) => {
   breaks
     .command("reopen")
     .argument("<id...>", "as for accept")
-    .description("take this back")
+    .description("take back that they are accepted")
     .option("--note <text>", "why they are reopened")
     .option("--by <name>", "who reopens them")
     .action(decide(false));

@@ -135,6 +135,6 @@ async function printComparison(
 export const define: Define = (demo, { io, readEnvironment, runs }) => {
   demo
     .addOption(modeOption())
-    .option("--open", "serve its page until Ctrl-C, as on a terminal")
+    .option("--open", "serve its page until Ctrl-C even without a terminal")
     .action(runs((words: DemoWords) => demoCommand(readEnvironment(), io, words)));
 };

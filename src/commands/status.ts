@@ -10,7 +10,7 @@ import { alarms, type Finding } from "../health/kinds.ts";
 import { readStatus } from "../health/ledger-status.ts";
 import { countLedgers, readLists, readLoans, readTotals, worstLedgers } from "../health/ledgers.ts";
 import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../health/verdict.ts";
-import { readMetrics, readReachableMetrics, registryOf } from "../metrics/registry.ts";
+import { readMetrics, registryOf } from "../metrics/registry.ts";
 import { notAvailableLines, unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, jsonTimeOrNull, streamName } from "../output/format.ts";
 import { type Result, rowsJson } from "../output/result.ts";
@@ -169,17 +169,16 @@ async function readWhole(
 async function metricsCommand(config: Config, io: Io): Promise<ExitCode> {
   await using stored = await openStored(config, io);
   const { db } = stored;
-  const { registry, unreachable } =
+  const question = { readRoster: rosterReader(config), limits: config.healthLimits };
+  const { result, unreachable } =
     db === undefined
-      ? { registry: registryOf(), unreachable: [] }
-      : await readReachableMetrics(
-          (read) => readReachable(db, () => everyName(db, config), read),
-          (accounts) => {
-            const { healthLimits: limits } = config;
-            return readMetrics(db, { readRoster: rosterReader(config), limits, accounts });
-          },
+      ? { result: undefined, unreachable: [] }
+      : await readReachable(
+          db,
+          () => everyName(db, config),
+          (accounts) => readMetrics(db, { ...question, accounts }),
         );
-  print(io, (await registry.metrics()).trimEnd());
+  print(io, (await registryOf(result, unreachable.length).metrics()).trimEnd());
   for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);
   return unreachable.length === 0 ? 0 : 1;
 }
@@ -207,7 +206,7 @@ export const define: Define = (command, { io, config, runs }) => {
     )
     .option("--check", "exit with 1 if a finding is critical or a warning", false)
     .addOption(
-      new Option("--format <format>", "print metrics of all accounts, for Prometheus")
+      new Option("--format <format>", "print metrics of all accounts instead: prometheus")
         .choices(["prometheus"])
         .conflicts(["json", "account", "product", "limit", "check"]),
     )

@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { dayMs, type EpochMs, secondMs } from "../contract/time.ts";
-import type { ReadReachable, Unreachable } from "../db/citus.ts";
 import type { Queryable } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { lastRuns, type Outcome } from "../db/run-log.ts";
@@ -95,21 +94,10 @@ export async function readMetrics(
   };
 }
 
-type ReachableMetrics = {
-  readonly registry: Registry;
-  readonly unreachable: readonly Unreachable[];
-};
-
-/** The metrics of the accounts whose rows can be read; the others are findings. */
-export async function readReachableMetrics(
-  readReachable: ReadReachable,
-  read: (accounts: readonly string[] | undefined) => Promise<StoredMetrics>,
-): Promise<ReachableMetrics> {
-  const { result, unreachable } = await readReachable(read);
-  return { registry: registryOf(result, unreachable.length), unreachable };
-}
-
-/** @param stored undefined where there are no tables yet. @param unreachable how many accounts cannot be read. */
+/**
+ * @param stored of the accounts whose rows can be read; undefined where there are no tables yet.
+ * @param unreachable how many accounts cannot be read, which is a finding of each.
+ */
 export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
   const registry = new Registry();
   const metrics: readonly Metric[] = [

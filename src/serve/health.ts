@@ -4,7 +4,7 @@ import type { Queryable } from "../db/connect.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { messageOf } from "../errors.ts";
-import { readMetrics, readReachableMetrics } from "../metrics/registry.ts";
+import { readMetrics, registryOf } from "../metrics/registry.ts";
 import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup } from "./route-group.ts";
 
@@ -57,16 +57,18 @@ async function newestReading(connection: Queryable, accounts: readonly string[] 
  */
 export const metrics: RouteGroup = (app, deps) => {
   const { read, readReachable, limits, readRoster = noRoster, http } = deps;
-  const readStored = () =>
-    readReachableMetrics(readReachable, (accounts) =>
+  const readStored = async () => {
+    const { result, unreachable } = await readReachable((accounts) =>
       read((tx) => readMetrics(tx, { readRoster, limits, accounts })),
     );
+    return registryOf(result, unreachable.length);
+  };
   let underWay: ReturnType<typeof readStored> | undefined;
   app.get("/metrics", async (_request, reply) => {
     underWay ??= readStored().finally(() => {
       underWay = undefined;
     });
-    const all = Registry.merge([(await underWay).registry, http.registry]);
+    const all = Registry.merge([await underWay, http.registry]);
     return reply.type(all.contentType).send(await all.metrics());
   });
 };
