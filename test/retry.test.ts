@@ -4,59 +4,15 @@ import type { ExchangeErrorKind } from "../src/errors.ts";
 import { refusalOf } from "../src/exchange/answer.ts";
 import { attemptsBound, retryAfterMs, retryDelayMs } from "../src/exchange/retry.ts";
 
-/** The kind of a refusal, and a word of its remedy. */
-const byCode: readonly [string, ExchangeErrorKind, RegExp][] = [
-  ["40001", "refused-credentials", /EXCHANGE_API_KEY/],
-  ["40018", "refused-credentials", /IP address/],
-  ["40042", "refused-credentials", /loan/],
-  ["40084", "other-mode", /classic account/],
-  ["40731", "other-mode", /unified account/],
-  ["40014", "refused-permission", /right to read/],
-  ["40099", "refused-permission", /demo key/],
-  ["40008", "clock", /clock/],
-  ["40019", "refused-request", /newer version/],
-  ["30032", "refused-request", /newer version/],
-  ["00001", "time-range", /90 days/],
-  ["43111", "time-range", /7 days/],
-  ["429", "rate-limited", /limit/],
-  ["25000", "unavailable", /later/],
-  ["40200", "unavailable", /upgraded/],
-  ["40808", "unknown-code", /later/],
-  ["99999", "unknown-code", /message/],
-  ["constructor", "unknown-code", /message/],
-];
-
 describe("a refusal", () => {
-  test.each(byCode)(
-    "with the code %s asks for the same with any HTTP status that is no failure of a server",
-    (code, kind, remedy) => {
-      for (const status of [200, 400, 401, 403]) {
-        expect(refusalOf(code, status).kind).toBe(kind);
-        expect(refusalOf(code, status).remedy).toMatch(remedy);
-      }
-    },
-  );
-
-  const byStatus: readonly [number, ExchangeErrorKind, RegExp][] = [
-    [302, "refused-request", /redirects.*EXCHANGE_BASE_URL/],
-    [400, "unknown-code", /proxies/],
-    [401, "unknown-code", /proxies/],
-    [403, "banned", /banned this machine.s address.*five minutes.*proxies/],
-    [404, "unknown-code", /EXCHANGE_BASE_URL/],
-    [418, "banned", /banned this machine.s address/],
-    [429, "rate-limited", /limit/],
-    [451, "banned", /serves this machine.s country/],
-    [500, "unavailable", /later/],
-  ];
-  test.each(byStatus)(
-    "without a code is judged by its status: %i is %s",
-    (status, kind, remedy) => {
-      expect(refusalOf(undefined, status).kind).toBe(kind);
-      expect(refusalOf(undefined, status).remedy).toMatch(remedy);
-    },
-  );
-
-  test("with a code that nobody knows is judged by its status where that says enough", () => {
+  test("with a code that nobody knows, or none, is judged by its status where that says enough", () => {
+    expect(refusalOf(undefined, 302)).toMatchObject({
+      kind: "refused-request",
+      remedy: expect.stringMatching(/redirects.*EXCHANGE_BASE_URL/),
+    });
+    expect(refusalOf(undefined, 403).kind).toBe("banned");
+    expect(refusalOf(undefined, 451).kind).toBe("banned");
+    expect(refusalOf("constructor", 400).kind).toBe("unknown-code");
     expect(refusalOf("99999", 500).kind).toBe("unavailable");
     expect(refusalOf("99999", 429).kind).toBe("rate-limited");
     expect(refusalOf("99999", 418).kind).toBe("banned");
