@@ -3,9 +3,7 @@ import { readFileSync } from "node:fs";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { mayWrite } from "../src/db/server-settings.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
@@ -120,15 +118,6 @@ describe("the roles of docs/operations.md", () => {
   test("own all tables, each of which a statement below is tried on", () => {
     expect(tables.length).toBeGreaterThan(15);
     expect(tables).toEqual(expect.arrayContaining(keyTables));
-  });
-
-  test.each([
-    ["owner", true],
-    ["writer", true],
-    ["analyst", false],
-  ] as const)("say of the %s whether serve could write with it: %s", async (role, isWriter) => {
-    await using tables = openDatabase(urlOf(role, database));
-    expect(await mayWrite(tables.db)).toBe(isWriter);
   });
 
   test("let the writer run every command but those of the owner", async () => {

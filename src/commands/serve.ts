@@ -4,7 +4,6 @@ import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.
 import { isDirect } from "../db/connections.ts";
 import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { hasSchema } from "../db/migrate.ts";
-import { mayWrite } from "../db/server-settings.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import type { Config } from "../roster/config.ts";
@@ -37,8 +36,8 @@ export async function serveCommand(
   if (!(await hasSchema(database.db))) {
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
-  const isServer = "url" in config.database;
-  const url = isServer ? database.url.reveal() : readOnlyUrl(database.url.reveal());
+  const whole = database.url.reveal();
+  const url = "url" in config.database ? whole : readOnlyUrl(whole);
   await using reader = openDatabase(url, { statementMaxMs });
   const isDistributed = await hasNodes(reader.db);
   // A plan that is kept knows no account, and so not its node.
@@ -61,12 +60,6 @@ export async function serveCommand(
   });
   await using server = await listen(app, { host, port });
   print(io, server.url);
-  if (isServer && (await mayWrite(reader.db)))
-    note(
-      io,
-      "its database user may write, and serve only needs to read: use one who may only " +
-        "select, such as the analyst under Roles in docs/operations.md",
-    );
   if (keys().size === 0) note(io, "no client has a key yet: bill-sync keys add NAME makes one");
   note(io, "serving what is stored until Ctrl-C");
   await stopped(io.signal);

@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { DatabaseError } from "../errors.ts";
-import type { Database, Queryable } from "./connect.ts";
-import { withDatabaseErrors } from "./database-errors.ts";
+import type { Database } from "./connect.ts";
 import { onlyRow } from "./sql/only-row.ts";
 
 export type ServerSettings = {
@@ -50,17 +49,4 @@ export async function refuseUnfitServer(db: Database): Promise<void> {
     where datname = current_database()`);
   const reason = unfitness(onlyRow(rows, "the server's settings"));
   if (reason !== undefined) throw new DatabaseError(reason);
-}
-
-/** Whether the user of these connections may change any table of the ledger. */
-export async function mayWrite(db: Queryable): Promise<boolean> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ may_write: boolean }>(`
-      select coalesce(bool_or(has_table_privilege(oid, 'insert, update, delete, truncate')), false)
-        as may_write
-      from pg_class
-      where relnamespace = 'public'::regnamespace
-        and relkind in ('r', 'p')`);
-    return onlyRow(rows, "a user's rights").may_write;
-  });
 }

@@ -1,10 +1,10 @@
 import PQueue from "p-queue";
 import {
+  closeStreamsOfOtherMode,
   readAccountStates,
   recordAvailability,
   recordBalancesRefused,
 } from "../db/accounts/account-states.ts";
-import { closeStreamsOfOtherMode } from "../db/accounts/close-streams.ts";
 import {
   type Database,
   inTransactionAfter,

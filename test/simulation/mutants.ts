@@ -302,12 +302,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: streams of the mode before left open",
-    file: "src/db/accounts/close-streams.ts",
+    file: "src/db/accounts/account-states.ts",
     changes: [["and product_type <> all(", "and false and product_type <> all("]],
   },
   {
     name: "unified: streams that are closed never opened again",
-    file: "src/db/accounts/close-streams.ts",
+    file: "src/db/accounts/account-states.ts",
     changes: [["and closed_at is not null`);", "and false`);"]],
   },
   {
