@@ -110,13 +110,13 @@ async function backupCommand(
 
 /** `db backup --check FILE`: reads a backup to its end and compares its rows with its digests. */
 async function checkCommand(io: Io, path: string): Promise<Result> {
-  const { header, tables, sha256 } = await readBackup(path, {
+  const { header, sha256 } = await readBackup(path, {
     take: async (_table, rows) => {
       for await (const _ of rows) io.signal.throwIfAborted();
     },
   });
   return done(`${path} is intact: ${contentOf(header)}`, {
-    ...{ ...factsOf(header), tables, sha256 },
+    ...{ ...factsOf(header), sha256 },
   });
 }
 
@@ -124,10 +124,10 @@ async function checkCommand(io: Io, path: string): Promise<Result> {
 async function restoreCommand(config: Config, io: Io, path: string): Promise<Result> {
   await using database = await openWritable(config, io);
   const restored = await restore(database.url.reveal(), path, io.signal);
-  const { header, tables, sha256, migrated } = restored;
+  const { header, sha256, migrated } = restored;
   const applied = migrated > 0 ? `\napplied ${formatCounted(migrated, "migration")}` : "";
   return done(`restored ${path}: ${contentOf(header)}${applied}`, {
-    ...{ ...factsOf(header), tables, sha256, migrated },
+    ...{ ...factsOf(header), sha256, migrated },
   });
 }
 
@@ -189,7 +189,7 @@ may run meanwhile.`;
 
 const restoreHelp = `
 The database must be empty, or migrated by the same version and without rows.
-All rows are compared with the file's digests and committed in one transaction.`;
+All rows are compared with the file's digest and committed in one transaction.`;
 
 const distributeHelp = `
 Run it again after an update, which may bring new tables. Stop syncs and workers
@@ -206,7 +206,7 @@ export const define: Define = (db, { io, config, runs }) => {
   db.command("backup")
     .argument("<file>", "the file to write")
     .description("write the whole ledger to one file, from any Postgres")
-    .option("--check", "read an existing file instead, and compare its digests", false)
+    .option("--check", "read an existing file instead, and compare its digest", false)
     .option("--force", "replace the file if it exists", false)
     .addOption(jsonOption())
     .addHelpText("after", backupHelp)

@@ -1,4 +1,3 @@
-import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
 
 /*
@@ -7,7 +6,7 @@ import { z } from "zod";
  *   {"format":"bill-sync backup","version":1,…}        the header
  *   …                                                  for each table: its rows as COPY's text,
  *   \.                                                 a line that ends the rows,
- *   {"table":"bills","rows":2,"sha256":"…"}            and the rows' number and digest
+ *   {"table":"bills","rows":2}                         and the rows' number
  *   {"end":"bill-sync backup","rows":9,"sha256":"…"}   last: the digest of all lines before it
  *
  * COPY escapes a newline or a backslash in a value, so that a row is always one line and never
@@ -40,7 +39,8 @@ export const BackupHeader = z.object({
 export type BackupHeader = z.infer<typeof BackupHeader>;
 export type BackupTable = BackupHeader["tables"][number];
 
-export const TableEnd = z.object({ table: name, rows: count, sha256: digest });
+/** Earlier versions wrote a digest of the rows, too. */
+export const TableEnd = z.object({ table: name, rows: count });
 export type TableEnd = z.infer<typeof TableEnd>;
 
 export const BackupEnd = z.object({ end: z.literal(formatName), rows: count, sha256: digest });
@@ -53,21 +53,11 @@ export const rowsOfAll = (tables: readonly Pick<BackupTable, "rows">[]): number 
 
 const newline = 0x0a;
 
-/** Counts and digests rows as they stream past. */
-export class RowsDigest {
-  rows = 0;
-  readonly #hash: Hash = createHash("sha256");
-
-  update(chunk: Buffer): void {
-    this.#hash.update(chunk);
-    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) {
-      this.rows++;
-    }
-  }
-
-  end(table: string): TableEnd {
-    return { table, rows: this.rows, sha256: this.#hash.digest("hex") };
-  }
+/** How many rows a chunk of whole lines has. */
+export function rowsIn(chunk: Buffer): number {
+  let rows = 0;
+  for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) rows++;
+  return rows;
 }
 
 export const quoted = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`;

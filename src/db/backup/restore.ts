@@ -52,9 +52,8 @@ export async function restore(
             loaded.set(name, await copied.catch((error) => Promise.reject(asDamage(path, error))));
           },
         });
-        for (const { table, rows } of done.tables) {
-          if (loaded.get(table) !== rows) throw notAllTaken(table, rows, loaded.get(table));
-        }
+        for (const { name, rows } of done.header.tables)
+          if (loaded.get(name) !== rows) throw notAllTaken(name, rows, loaded.get(name));
         if (loaded.has("ledger_breaks")) await continueNumbers(tx);
         return done;
       },
