@@ -13,7 +13,6 @@ import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { expectedRule } from "../db/sql/expected-rule.ts";
-import type { BillCount } from "../ledger/bill-counts.ts";
 import type { DifferingDay } from "../ledger/differing-days.ts";
 import { formatCount, formatCounted, streamName } from "../output/format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
@@ -28,7 +27,7 @@ import { answer, type ExitCode, type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { noResult, openStored, withUnreachable } from "./stored.ts";
-import { remarksOf, repairedOf } from "./verify-result.ts";
+import { recountText, remarksOf, repairedOf } from "./verify-result.ts";
 import { compareAccounts } from "./verify-run.ts";
 
 type ReconcileOptions = {
@@ -224,7 +223,7 @@ export async function repair(
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
     const span = { from, to: epochMs(Math.min(to, now)) };
-    const again = { db, notice, signal: io.signal, span, repair: true, runId };
+    const again = { db, notice, signal: io.signal, span, repair: true, counts: false, runId };
     const result = await compareAccounts(narrow, { ...again, keptMax: 0 });
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);
@@ -234,7 +233,3 @@ export async function repair(
     notice([`${name}: ${end}`, ...remarks].join("; "));
   }
 }
-
-const recountText = ({ counted, stored, ...stream }: BillCount): string =>
-  `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
-  "are stored, and status shows these from now on";

@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
+import type { BillCount } from "../ledger/bill-counts.ts";
 import {
   formatCount,
   formatCounted,
@@ -28,6 +29,8 @@ import { exitOf, type RunExit } from "./exit-code.ts";
 export type AccountVerification = {
   readonly account: string;
   readonly streams: readonly StreamVerification[];
+  /** The streams whose stored number of bills was wrong. */
+  readonly recounted: readonly BillCount[];
   /** The error that ended the whole account. */
   readonly error: unknown;
 };
@@ -152,6 +155,7 @@ export function resultOf(verification: Verification): Result {
         const name = streamName(stream);
         return more > 0 ? [`${name}: and ${formatCount(more)} more ${kind}; --json lists all`] : [];
       }),
+      ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
       ...remarksOf(verification),
       lastLine(verification),
     ],
@@ -177,9 +181,13 @@ export function streamsTable(verification: Verification): Table {
 }
 
 const accountColumns: Columns<AccountVerification> = {
-  ...fields<AccountVerification>("value", ["account"]),
+  ...fields<AccountVerification>("value", ["account", "recounted"]),
   error: errorColumn,
 };
+
+export const recountText = ({ counted, stored, ...stream }: BillCount): string =>
+  `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
+  "are stored, and status shows these from now on";
 
 /** Fields that only some kinds have. */
 type Details = {

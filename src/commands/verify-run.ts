@@ -9,6 +9,7 @@ import { type ExchangeError, firstThrown } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { AccountKey } from "../ledger/account-key.ts";
+import { recount } from "../ledger/bill-counts.ts";
 import { openVerifyStore } from "../ledger/verification-store.ts";
 import { streamName } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
@@ -39,6 +40,8 @@ export type CompareDeps = {
   readonly runId: string;
   readonly span: Interval;
   readonly repair: boolean;
+  /** Whether to count the bills of the streams that were read. */
+  readonly counts: boolean;
   /** The most findings to keep for each kind and stream. All are counted. */
   readonly keptMax: number;
 };
@@ -63,7 +66,7 @@ export async function compareAccounts(wanted: Config, given: CompareDeps): Promi
   return { span, reports, findings };
 }
 
-const nothingRead = { streams: [] };
+const nothingRead = { streams: [], recounted: [] };
 
 type AccountDeps = CompareDeps & {
   readonly config: Config;
@@ -113,9 +116,11 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     await key.check({ ...met, productTypes: met.streams.map(productTypeOf) });
     if (repair) await key.take((tx) => checkLease(tx, lease));
     streams = await verifyBills(met.streams, span);
-    return { account: name, streams, error: undefined };
+    const verified = streams.map(({ stream }) => stream);
+    const recounted = deps.counts ? await recount(db, verified) : [];
+    return { account: name, streams, recounted, error: undefined };
   } catch (error) {
-    return { account: name, streams, error: firstThrown(error) };
+    return { account: name, streams, recounted: [], error: firstThrown(error) };
   }
 }
 

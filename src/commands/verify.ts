@@ -39,7 +39,7 @@ async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promis
   });
 }
 
-type VerificationDeps = Omit<CompareDeps, "db" | "runId"> & {
+type VerificationDeps = Omit<CompareDeps, "db" | "runId" | "counts"> & {
   readonly database: CommandDatabase;
   readonly onResult: (verification: Verification) => unknown;
 };
@@ -55,7 +55,7 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   await migrate(database.url.reveal());
   refuseUnserved(given.span, await readExchangeTime(db));
   const verify = async (runId: string): Promise<LoggedEnd> => {
-    const verification = await compareAccounts(config, { ...given, db, runId });
+    const verification = await compareAccounts(config, { ...given, db, runId, counts: true });
     onResult(verification);
     const counts = { streams: streamsTable(verification).json };
     return { ...endOfVerification(verification), counts };
