@@ -18,6 +18,8 @@ export type NetworkEvents = {
   /** The page with the bill below which this request asks. */
   readonly onRequest: (behind: ServedPage | undefined) => void;
   readonly onPage: (page: ServedPage) => void;
+  /** Any rows of bills, also those of a question without times. */
+  readonly onShown?: (page: ServedPage) => void;
   readonly trace: (line: string) => void;
 };
 
@@ -27,7 +29,7 @@ export function networkOf(
   time: VirtualClock,
   process: SimulatedProcess,
   wayMs: () => number,
-  { onRequest, onPage, trace }: NetworkEvents,
+  { onRequest, onPage, onShown, trace }: NetworkEvents,
 ): Transport {
   const { sleep } = time.clock;
   const answer = withLatency(sandbox.answer, { there: wayMs, back: wayMs, sleep });
@@ -50,7 +52,8 @@ export function networkOf(
       const arrived = await carried(given, sleep);
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
       const page = isForBills(url) ? servedPage(query, arrived) : undefined;
-      if (page !== undefined) {
+      if (page !== undefined) onShown?.(page);
+      if (page !== undefined && endTime !== undefined) {
         for (const { billId } of page.rows) {
           // If cursors are inclusive, the cursor's bill comes with the next page, which may be
           // requested again.
@@ -76,8 +79,7 @@ function servedPage(
   query: Readonly<Record<string, string>>,
   { status, body }: HttpAnswer,
 ): ServedPage | undefined {
-  const { limit, endTime } = query;
-  if (status !== 200 || limit === undefined || endTime === undefined) return undefined;
+  if (status !== 200 || query["limit"] === undefined) return undefined;
   try {
     const { data } = parseExactJson(body) as {
       data: Partial<Record<"bills" | "list", readonly unknown[] | null>>;

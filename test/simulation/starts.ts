@@ -83,6 +83,9 @@ export function startRun(
       onHeld: (epoch) => key === "twice" || world.overtake(run, epoch),
       onRequest: (behind) => checkAsked(world, run, behind),
       onPage: (page) => void run.pages.push(page),
+      onShown: ({ productType, rows }) => {
+        for (const { billId } of rows) world.shown.add(`${productType} ${billId}`);
+      },
       onPlan: ({ plan }) => lookAtPlan(world, run, plan),
       onCommit: (write) => checkCommitted(world, run, write),
     },

@@ -40,6 +40,8 @@ export type World = {
   readonly verdicts: Verdicts;
   readonly tolerance: Tolerance;
   readonly wayMs: () => number;
+  /** The bills that any answer to a sync has shown: product type and id. */
+  readonly shown: Set<string>;
   /** The faults that struck, by kind. */
   readonly faults: Map<string, number>;
   strike(kind: string): void;
@@ -136,6 +138,7 @@ export function openWorld(
     committed,
     verdicts: verdicts(),
     tolerance: toleranceOf(history),
+    shown: new Set(),
     wayMs: () => exchange.wayMs + exchange.jitterMs * jitter(),
     faults,
     strike,
