@@ -227,7 +227,7 @@ export const healthStates: readonly HealthState[] = [
     name: "closed before all was read",
     statements: [
       synced,
-      ledger({ covered: "[{91 d}, {20 d})", settled: "{20 d}" }),
+      ledger({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
       checked(),
       state("closed_at", "'{10 d}'", "USDT-FUTURES"),
     ],
