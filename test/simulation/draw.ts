@@ -85,20 +85,18 @@ function withPaging(history: History): History {
   const random = seededRandom(`paging ${history.seed}`);
   if (random() >= 0.125) return history;
   const { exchange } = history;
-  const paging = pick(random, pagings)(random);
+  const { shortPages = false, shortLastPage = false } = exchange.quirks;
   // Of oldest pages that are short at random, no client could know what follows them.
-  const whole = paging.kind === "oldest-first" && { shortPages: false, shortLastPage: false };
-  return {
-    ...history,
-    exchange: { ...exchange, quirks: { ...exchange.quirks, ...whole, paging } },
-  };
+  const isShort = shortPages || shortLastPage;
+  const paging = pick(random, isShort ? pagings.slice(1) : pagings)(random);
+  return { ...history, exchange: { ...exchange, quirks: { ...exchange.quirks, paging } } };
 }
 
 const pagings: readonly ((random: Random) => Paging)[] = [
+  () => ({ kind: "oldest-first" }),
   () => ({ kind: "filtered", empty: "list" }),
   () => ({ kind: "filtered", empty: "null" }),
-  () => ({ kind: "oldest-first" }),
-  (random) => ({ kind: "shrinking", after: integer(random, 1, 60), rows: integer(random, 1, 20) }),
+  (random) => ({ kind: "shrinking", after: integer(random, 1, 60), rows: integer(random, 2, 20) }),
 ];
 
 /** In one step of four, faults strike requests that are not for bills. */
