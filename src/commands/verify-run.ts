@@ -1,11 +1,13 @@
 import type { ProductType } from "../contract/product-types.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
 import { shareAddress } from "../db/lease/holders.ts";
 import { checkLease } from "../db/lease/lease.ts";
 import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
 import { holdAccount, Leases } from "../db/lease/leases.ts";
-import { type ExchangeError, firstThrown } from "../errors.ts";
+import { type ExchangeError, firstThrown, UsageError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { AccountKey } from "../ledger/account-key.ts";
@@ -24,6 +26,7 @@ import {
 } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
+import { horizonAt } from "../sync/plan.ts";
 import {
   openStreams,
   type StreamVerification,
@@ -56,6 +59,8 @@ export async function compareAccounts(wanted: Config, given: CompareDeps): Promi
     productTypes: undefined,
   });
   const reachable = config.accounts.filter(({ name }) => selection.accounts?.includes(name));
+  const names = reachable.map(({ name }) => name);
+  if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const findings = new Findings(keptMax);
@@ -64,6 +69,22 @@ export async function compareAccounts(wanted: Config, given: CompareDeps): Promi
   const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
   const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
   return { span, reports, findings };
+}
+
+/**
+ * @param now the exchange's time.
+ * @throws UsageError for a span that ends in the future, or before the 90 days that the exchange serves.
+ */
+function refuseUnserved({ to }: Interval, now: EpochMs): void {
+  const horizon = horizonAt(now);
+  if (to > now)
+    throw new UsageError(
+      `--to ${isoTime(to)} lies in the future; give a time up to now, ${isoTime(now)}`,
+    );
+  if (to <= horizon)
+    throw new UsageError(
+      `--to ${isoTime(to)} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
+    );
 }
 
 const nothingRead = { streams: [], recounted: [] };

@@ -1,12 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type EpochMs, isoTime } from "../contract/time.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { UsageError } from "../errors.ts";
 import type { Config } from "../roster/config.ts";
 import type { Interval } from "../sync/intervals.ts";
-import { horizonAt } from "../sync/plan.ts";
 import { typedTime } from "./export-options.ts";
 import { answer, type ExitCode, type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
@@ -53,7 +50,6 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
-  refuseUnserved(given.span, await readExchangeTime(db));
   const verify = async (runId: string): Promise<LoggedEnd> => {
     const verification = await compareAccounts(config, { ...given, db, runId, counts: true });
     onResult(verification);
@@ -75,22 +71,6 @@ export function readSpan(typed: { readonly from: string; readonly to: string }):
     );
   }
   return { from, to };
-}
-
-/**
- * @param now the exchange's time.
- * @throws UsageError for a span that ends in the future, or before the 90 days that the exchange serves.
- */
-export function refuseUnserved({ to }: Interval, now: EpochMs): void {
-  const horizon = horizonAt(now);
-  if (to > now)
-    throw new UsageError(
-      `--to ${isoTime(to)} lies in the future; give a time up to now, ${isoTime(now)}`,
-    );
-  if (to <= horizon)
-    throw new UsageError(
-      `--to ${isoTime(to)} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
-    );
 }
 
 const help = `
