@@ -46,6 +46,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/health/row-findings.ts": 1,
     "src/ledger/known-time.ts": 2,
     "src/ledger/upsert-bills.ts": 1,
+    "src/db/strangers.ts": 1,
     "src/db/views.ts": 7,
     "src/export/read-bills.ts": 1,
     "src/page/periods.ts": 1,

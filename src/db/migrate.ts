@@ -164,9 +164,6 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
 async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<Migrated> {
   await lockMigrations(tx);
   const applied = await applyTables(tx, migrations);
-  // Postgres 14 lets everybody make functions there, which would run as this program's user. Only warns where this
-  // user may not end that.
-  await tx.execute(sql`revoke create on schema public from public`);
   return { migrations: applied, areViewsNew: await makeViews(tx, readViews()) };
 }
 

@@ -3,6 +3,7 @@ import { type Database, openDatabase } from "./connect.ts";
 import type { StatementLimit } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { openEmbedded } from "./embedded/embedded.ts";
+import { keepStrangersOut } from "./strangers.ts";
 
 /** A command's database: the configured one, or the embedded one. */
 export type CommandDatabase = AsyncDisposable & { readonly db: Database; readonly url: Secret };
@@ -23,7 +24,7 @@ export async function openCommandDatabase(
         ? where.url
         : new Secret(stack.use(await openEmbedded({ dataDir: where.dataDir, notify })).url);
     const { db } = stack.use(openDatabase(url.reveal(), limit));
-    await withDatabaseErrors(() => reach(db));
+    await withDatabaseErrors(() => reach(db, notify));
     return { db, url, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
@@ -32,7 +33,11 @@ export async function openCommandDatabase(
 }
 
 /** Tries to connect. Leaves no connection open: a role may be limited to one, and a migration opens its own. */
-async function reach({ $client }: Database): Promise<void> {
+async function reach({ $client }: Database, notify: (message: string) => void): Promise<void> {
   const client = await $client.connect();
-  client.release(true);
+  try {
+    await keepStrangersOut(client, notify);
+  } finally {
+    client.release(true);
+  }
 }

@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { environmentFor, runCli } from "./support/cli.ts";
+import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { query } from "./support/query.ts";
+
+// Other tests share the server's roles, so these have names of their own.
+const prefix = `strangers_${process.pid}_${randomBytes(3).toString("hex")}`;
+const [stranger, user] = [`${prefix}_mallory`, `${prefix}_user`];
+
+let database: TestDatabase;
+const as = (role: string) =>
+  Object.assign(new URL(database.url), { username: role, password: "word" }).href;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  // As in Postgres 14, whichever version this is: everybody may create in public.
+  await query(
+    database.url,
+    `create role ${stranger} login password 'word';
+     create role ${user} login password 'word';
+     grant ${user} to current_user;
+     grant create on database ${name} to ${user};
+     grant usage, create on schema public to public;
+     grant select, insert, update, delete on all tables in schema public to ${user};
+     grant usage on schema drizzle, analytics to ${user};
+     grant select on all tables in schema drizzle, analytics to ${user}`,
+  );
+});
+
+afterAll(async () => {
+  await query(
+    database.url,
+    `drop owned by ${stranger}, ${user} cascade; drop role ${stranger}, ${user}`,
+  );
+  await database[Symbol.asyncDispose]();
+});
+
+const types = ["text", "varchar", "name", "int2", "int4", "int8", "numeric", "bool", "timestamptz"];
+const operators = ["=", "<>", "<", ">", "<=", ">=", "||", "+", "-"];
+
+/** Operators for all pairs of types that have none of their own: they are preferred to a coercion. */
+const plant = `
+  create table calls (role name not null);
+  grant insert, select on calls to public;
+  do $plant$
+  declare
+    chosen record;
+  begin
+    for chosen in
+      select l, r, o
+      from unnest(array['${types.join("','")}']) as l
+      cross join unnest(array['${types.join("','")}']) as r
+      cross join unnest(array['${operators.join("','")}']) as o
+      where not exists (
+        select from pg_operator
+        where oprname = o and oprleft = l::regtype and oprright = r::regtype
+      )
+    loop
+      execute format(
+        'create function planted(%1$s, %2$s, out answer %3$s) language plpgsql as
+         $body$ begin insert into public.calls values (current_user); end $body$',
+        chosen.l, chosen.r, case when chosen.o in ('||', '+', '-') then 'text' else 'boolean' end
+      );
+      execute format(
+        'create operator %3$s (leftarg = %1$s, rightarg = %2$s, function = planted)',
+        chosen.l, chosen.r, chosen.o
+      );
+      execute format('alter function planted(%s, %s) rename to planted_%s', chosen.l, chosen.r,
+        md5(chosen.l || chosen.r || chosen.o));
+    end loop;
+  end
+  $plant$`;
+
+const calls = () => query(database.url, "select distinct role from public.calls");
+const commands = [["sync"], ["status"], ["reconcile"]];
+
+test("what another role made in schema public never runs as the program's user, and is named", async () => {
+  await query(as(stranger), plant);
+  const planted = await query<{ count: string }>(
+    database.url,
+    "select count(*) as count from pg_operator where oprnamespace = 'public'::regnamespace",
+  );
+  expect(Number(planted[0]?.count)).toBeGreaterThan(100);
+  await using sandbox = await openSandbox({ seed: "strangers", density: 0.05, days: 3 });
+  const env = environmentFor(sandbox, { url: as(user) }, { PRODUCT_TYPES: "SUSDT-FUTURES" });
+  const expectRefusals = async (message: RegExp) => {
+    for (const args of commands) {
+      const end = await runCli(args, { env });
+      expect({ args, ...end, calls: await calls() }).toMatchObject({
+        ...{ args, code: 1, calls: [] },
+        stderr: expect.stringMatching(message),
+      });
+    }
+  };
+  const revoke = 'revoke create on schema "public" from public';
+  await expectRefusals(new RegExp(`every user of the database may create .*run ${revoke}`));
+  await query(database.url, revoke);
+  const named = `function public\\.planted_\\w+\\(.*?\\) of ${stranger} and \\d+ more would run as`;
+  await expectRefusals(new RegExp(named));
+  expect((await runCli(["doctor"], { env })).stdout).toMatch(
+    new RegExp(`^FAIL {2}database .*${named}`, "m"),
+  );
+  await query(database.url, `drop owned by ${stranger} cascade`);
+  await query(database.url, `grant create on schema public to ${stranger}`);
+  await query(as(stranger), "create table theirs ()");
+  expect(await runCli(["status"], { env })).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("a trigger of another role on one of the program's tables is refused", async () => {
+  await query(
+    database.url,
+    `revoke create on schema public from public;
+     create schema theirs authorization ${stranger}; grant trigger on bills to ${stranger}`,
+  );
+  await query(
+    as(stranger),
+    `create function theirs.look() returns trigger language plpgsql as $$ begin return new; end $$;
+     create trigger look before insert on public.bills for each row execute function theirs.look()`,
+  );
+  const end = await runCli(["status"], { env: { DATABASE_URL: as(user) } });
+  expect(end.stderr).toMatch(
+    new RegExp(`trigger look on table public\\.bills of ${stranger} would run as`),
+  );
+  await query(database.url, "drop trigger look on bills");
+});
+
+test("the owner of schema public ends everybody's right to create there, and says so", async () => {
+  await query(
+    database.url,
+    `revoke create on schema public from ${stranger}; grant create on schema public to public`,
+  );
+  const env = { DATABASE_URL: database.url };
+  const end = await runCli(["status"], { env });
+  expect(end).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/may no longer create in schema public/),
+  });
+  expect(await runCli(["status"], { env })).toMatchObject({ code: 0, stderr: "" });
+  await expect(query(as(stranger), "create table public.another ()")).rejects.toMatchObject({
+    code: "42501",
+  });
+});
