@@ -140,12 +140,16 @@ describe("the first sync", () => {
       group by source
       order by source`);
     expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
-    await analyzeGrown(db);
+    // Postgres counts changes up to a second late.
+    const analyzed = async () => {
+      await analyzeGrown(db);
+      const { rows } = await db.execute(sql`
+        select relname from pg_stat_user_tables where last_analyze is not null and relname like '%bills'`);
+      return rows;
+    };
+    await expect.poll(analyzed, { timeout: 20_000 }).toEqual([{ relname: "bills" }]);
     await using server = await openPageServer();
     server.show(tables);
-    const { rows: analyzed } = await db.execute(sql`
-      select relname from pg_stat_user_tables where last_analyze is not null and relname like '%bills'`);
-    expect(analyzed).toEqual([{ relname: "bills" }]);
     const page = await (await fetch(`${server.url}/?account=${run.name}`)).text();
     expect(page).toMatch(/>100\d d[^<]* recovered</);
   });
