@@ -66,10 +66,13 @@ function linesOf(text: string): ReadonlyMap<string, readonly string[]> {
 async function commandNames(): Promise<readonly (readonly [string, readonly string[]])[]> {
   const silent = { write: () => true } as unknown as NodeJS.WriteStream;
   const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
-  const program = await programOf(
-    { io, npm: undefined, readEnvironment: () => ({}) },
-    () => () => Promise.reject(new Error("nothing is run here")),
-  );
+  const nothing = () => {
+    throw new Error("nothing is run here");
+  };
+  const program = await programOf({
+    ...{ io, readEnvironment: nothing, config: nothing },
+    runs: () => nothing,
+  });
   return program.commands
     .flatMap((command) => [
       { command, name: command.name() },
