@@ -1,6 +1,7 @@
 import { availableParallelism, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { billsApiOf } from "../src/contract/bills-api.ts";
+import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { secondMs } from "../src/contract/time.ts";
 import { type Databases, openDatabases, query } from "./backfill/databases.ts";
 import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
@@ -110,12 +111,15 @@ export async function backfill(options: ExchangeOptions, databases: Databases): 
   await using exchange = await startExchange(options);
   const { necessary, url, apiKey, apiSecret, apiPassphrase } = exchange;
   const databaseUrl = await databases.fresh();
-  const { seconds } = await runProgram([program, "sync", "--json"], {
+  const { seconds } = await runProgram([program, "sync", "--json", "--no-reconcile"], {
     EXCHANGE_BASE_URL: url,
     EXCHANGE_API_KEY: apiKey,
     EXCHANGE_API_SECRET: apiSecret,
     EXCHANGE_API_PASSPHRASE: apiPassphrase,
     DATABASE_URL: databaseUrl,
+    PRODUCT_TYPES: (options.kind === "classic" ? classicProductTypes : unifiedProductTypes).join(
+      ",",
+    ),
     // One request a second would hide how the bills' own limit is used.
     HISTORY_FROM: "none",
     LOG_LEVEL: "silent",
