@@ -206,7 +206,9 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
       };
     },
   });
-  const [report] = (await run.sync()).history ?? [];
+  const whole = await run.sync();
+  const [report] = whole.history ?? [];
+  expect(isComplete(whole)).toBe(false);
   // A question names the millisecond before and after, too, since nobody knows whether its bounds are included.
   const unprovable = [full + 1, full, full - 1];
   expect(report).toMatchObject({ crowded: unprovable, error: undefined });
@@ -237,6 +239,7 @@ test("a key without the right gets one notice a day, and no failure", async () =
   expect(report.history).toMatchObject([
     { error: undefined, withheld: expect.stringMatching(/^the key may not read tax records/) },
   ]);
+  expect(isComplete(report)).toBe(true);
   expect((await run.sync()).history).toEqual([]);
 });
 

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, type EpochMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { closedTime } from "../src/sync/closed-streams.ts";
 import {
   type Interval,
   intersect,
@@ -12,7 +11,7 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import { completeThrough, horizonAt, planStream, startSlackMs } from "../src/sync/plan.ts";
+import { horizonAt, planStream, readTime, startSlackMs } from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
 
 const { windowMaxMs } = billsApiOf("USDT-FUTURES");
@@ -278,12 +277,12 @@ describe("complete through", () => {
       ...interval(horizon, now - 50 * dayMs),
       ...interval(now - 40 * dayMs, now - minuteMs),
     ];
-    expect(completeThrough(known(coverage), now)).toBe(now - 50 * dayMs);
+    expect(readTime(known(coverage), now).through).toBe(now - 50 * dayMs);
   });
 
   test("is nothing before anything is complete from the start on", () => {
-    expect(completeThrough(known([]), now)).toBe(undefined);
-    expect(completeThrough(known(interval(now - dayMs, now)), now)).toBe(undefined);
+    expect(readTime(known([]), now).through).toBe(undefined);
+    expect(readTime(known(interval(now - dayMs, now)), now).through).toBe(undefined);
   });
 
   test("does not stop at time that is lost", () => {
@@ -292,7 +291,7 @@ describe("complete through", () => {
       ...interval(now - historyMs - 9 * dayMs, horizon - dayMs),
       ...interval(horizon - minuteMs, now),
     ];
-    expect(completeThrough({ coverage, lost: lost, open: [] }, now)).toBe(now);
+    expect(readTime({ coverage, lost: lost, open: [] }, now).through).toBe(now);
   });
 });
 
@@ -307,5 +306,5 @@ test("of a ledger that is closed, time that was lost and then recovered is not u
     recovered: [{ from: at(150), to: at(100) }],
     open: [],
   };
-  expect(closedTime(known, now).unread).toEqual([{ from: at(40), to: now }]);
+  expect(readTime(known, now).unread).toEqual([{ from: at(40), to: now }]);
 });

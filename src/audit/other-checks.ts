@@ -247,14 +247,14 @@ export async function findLostTime(
       ${timeText(sql`lower(span)`)} as anchor,
       ${timeText(sql`lower(span)`)} as "happenedAt",
       (extract(epoch from upper(span) - lower(span)) * 1000)::bigint::text as difference,
-      case when is_closed then 'the account serves no bills of this kind any more: '
+      case when state = 'closed' then 'the account serves no bills of this kind any more: '
         else 'the exchange keeps bills for 90 days: ' end
         || ${timeText(sql`lower(span)`)} || ' to ' || ${timeText(sql`upper(span)`)} || ' was not read' as explanation
     from (
       select
         ledger,
-        is_closed,
-        unnest(lost + case when is_closed then unread else '{}'::tstzmultirange end) as span
+        state,
+        unnest(lost + case when state = 'closed' then unread else '{}'::tstzmultirange end) as span
       from ${ledgerTimes({ accounts: [account], now })}
     ) as spans
     order by ledger, span`,

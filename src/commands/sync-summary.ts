@@ -231,7 +231,7 @@ const historyLines = ({ stream, withheld, crowded }: RecoverReport): readonly st
   ...(withheld === undefined ? [] : [`${streamName(stream)}: no older bills: ${withheld}`]),
   ...crowded.map(
     (at) =>
-      `${streamName(stream)}: more bills may be in ${isoTime(at)}, of which tax records show ${taxRowsMax} at most`,
+      `${streamName(stream)}: more bills may be in ${isoTime(at)}, of which tax records show ${taxRowsMax} at most; HISTORY_FROM after it leaves it out`,
   ),
 ];
 

@@ -206,6 +206,11 @@ export const kinds = {
 
 export type Kind = keyof typeof kinds;
 
+/** The kinds of findings beside which bills may be missing. */
+export type HoleKind = {
+  [kind in Kind]: (typeof kinds)[kind] extends { readonly isHole: true } ? kind : never;
+}[Kind];
+
 /** Worst first. */
 export const kindNames = Object.keys(kinds) as readonly Kind[];
 

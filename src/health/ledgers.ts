@@ -1,12 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
+import { accountFlags } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
-import { ledgerTimes } from "../ledger/ledger-times.ts";
+import { ledgerState } from "../ledger/ledger-times.ts";
 import type { Stream } from "../sync/store.ts";
 
 /**
@@ -115,12 +116,13 @@ const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
 /** One row a ledger, with whether it is read. */
 const ledgers = (scope: LedgerScope): SQL => sql`
       (
-        select account, product_type, settled_to, state
+        select account, product_type, settled_to, ${ledgerState} as state
         from (
-          select account, ledger as product_type, settled_to, state
-          from ${ledgerTimes({ accounts: scope.accounts, now: epochMs(0) })}
+          select account, product_type, settled_to, retired_at, closed_at
+          from streams
+          where ${isInScope(scope)}
         ) as stored
-        where ${isOneOf(scope.productTypes, "product_type")}
+        left join ${accountFlags(isOneOf(scope.accounts))} using (account)
       ) as ledgers`;
 
 /** A stored list: the spot pairs, or the contracts of a product type. */

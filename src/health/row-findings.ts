@@ -22,30 +22,27 @@ export function timeFindings(scope: Scope): readonly SQL[] {
       where ${condition}
     ) as spans`;
   const ledger = sql`ledger`;
+  const isRead = sql`state in ('read', 'paused')`;
   const ofSpan = { ledger, since: sql`lower(span)`, until: sql`upper(span)` };
   return [
     select("recovered", ofSpan, spans(sql`recovered`, sql.raw(String(scope.span !== undefined)))),
     select("lost", { ...ofSpan, breakIds: sql`break_ids` }, spans(sql`lost`, sql`true`)),
     // A sync at work, or one that was cut short, leaves newer time unread: the next reads it.
-    select(
-      "unread",
-      ofSpan,
-      sql`${spans(sql`unread`, sql`is_read`)} where lower(span) < ${maxAge}`,
-    ),
+    select("unread", ofSpan, sql`${spans(sql`unread`, isRead)} where lower(span) < ${maxAge}`),
     select(
       "unreadable",
       { ...ofSpan, breakIds: sql`break_ids` },
-      spans(sql`unread`, sql`is_closed`),
+      spans(sql`unread`, sql`state = 'closed'`),
     ),
     select(
       "expiring",
       { ledger, since: sql`unread_from`, until: sql`unread_from + ${historyMs} * interval '1 ms'` },
-      sql`${ledgers} where is_read and unread_from < ${timeOf(now - historyMs + expirySoonMs)}`,
+      sql`${ledgers} where ${isRead} and unread_from < ${timeOf(now - historyMs + expirySoonMs)}`,
     ),
     select(
       "behind",
       { ledger, since: sql`planned_to` },
-      sql`${ledgers} where is_read and planned_to < ${maxAge}`,
+      sql`${ledgers} where ${isRead} and planned_to < ${maxAge}`,
     ),
   ];
 }

@@ -5,6 +5,17 @@ import { isOneOf } from "../db/sql/one-of.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
 
 /**
+ * Whether a ledger is read, or why not: of a row of `streams` with its account's flags.
+ * A paused ledger is to be read again: its unread time is lost after 90 days.
+ */
+export const ledgerState = sql`case
+          when retired_at is not null or coalesce(is_retired, false) then 'retired'
+          when closed_at is not null then 'closed'
+          when coalesce(is_paused, false) then 'paused'
+          else 'read'
+        end`;
+
+/**
  * A row for each ledger that a run has planned to read: whether it is still read, its time that is lost and was not
  * accepted, its unread time up to the newest plan, or to its closing, and where its unread time begins.
  */
@@ -26,16 +37,8 @@ export function ledgerTimes({
         account,
         ledger,
         is_demo,
-        -- A paused ledger is to be read again: its unread time is lost after 90 days.
-        case
-          when is_retired then 'retired'
-          when closed_at is not null then 'closed'
-          when is_paused then 'paused'
-          else 'read'
-        end as state,
-        not is_retired and closed_at is null as is_read,
+        state,
         is_paused,
-        not is_retired and closed_at is not null as is_closed,
         bills,
         covered,
         recovered,
@@ -67,7 +70,7 @@ export function ledgerTimes({
           lower(covered + lost + open) as starts_at,
           upper(covered + lost + open) as planned_to,
           closed_at,
-          times.retired_at is not null or coalesce(is_retired, false) as is_retired,
+          ${ledgerState} as state,
           coalesce(is_paused, false) as is_paused,
           ${isDemo("product_type")} as is_demo,
           coalesce(accepted, '{}') as accepted,

@@ -1,8 +1,6 @@
-import type { EpochMs } from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
 import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import type { ClosedTime } from "../sync/closed-streams.ts";
-import type { Stream } from "../sync/store.ts";
+import type { ClosedStream } from "../sync/closed-streams.ts";
 import { formatCount, formatLength, formatMinute, streamNames } from "./format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
@@ -11,11 +9,8 @@ import { formatCount, formatLength, formatMinute, streamNames } from "./format.t
 export const becameText = ({ productType }: Pick<Closed, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
-/** A closed stream, and how far it was read. */
-export type ClosedRemark = ClosedTime & { readonly stream: Stream; readonly closedAt: EpochMs };
-
 /** Lines that say which streams are closed, and how far they were read. Those of an account that are alike share one. */
-export function closedLines(closed: readonly ClosedRemark[]): readonly string[] {
+export function closedLines(closed: readonly ClosedStream[]): readonly string[] {
   const alike = Map.groupBy(closed, (one) => JSON.stringify([one.stream.account, closedText(one)]));
   return [...alike.values()].flatMap((those) =>
     those
@@ -24,7 +19,7 @@ export function closedLines(closed: readonly ClosedRemark[]): readonly string[] 
   );
 }
 
-function closedText({ stream, closedAt, through, unread }: ClosedRemark): string {
+function closedText({ stream, closedAt, through, unread }: ClosedStream): string {
   const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
   const rest =
     unread.length === 0

@@ -8,6 +8,7 @@ import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
 import { readKnownTime } from "../ledger/known-time.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
+import { historyStart } from "../sync/plan.ts";
 import { isOf, isWithin, readChanges } from "./changes.ts";
 import { digestOf } from "./digest.ts";
 import { readFigures, Tallies, type Valuation } from "./figures.ts";
@@ -77,12 +78,7 @@ async function readCoverage(
     complete = intersect(complete, known.coverage);
     lostTimes.push(...known.lost);
     recovered = union([...recovered, ...(known.recovered ?? [])]);
-    const [first] = union([
-      ...known.coverage,
-      ...known.lost,
-      ...known.open.map((one) => one.window),
-    ]);
-    historyFrom = Math.max(historyFrom, first?.from ?? span.to);
+    historyFrom = Math.max(historyFrom, historyStart(known, span.to));
   }
   const lost = subtract(intersect([span], lostTimes), complete);
   recovered = subtract(intersect([span], recovered), [...complete, ...lost]);

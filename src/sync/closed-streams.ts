@@ -2,21 +2,12 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { MetAccount } from "./account-mode.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
-import { type Interval, interval, subtract } from "./intervals.ts";
-import { completeThrough, historyStart, horizonAt, planStream } from "./plan.ts";
+import { planStream, type ReadTime, readTime } from "./plan.ts";
 import type { KnownTime, Stream } from "./store.ts";
 import type { BillsDeps, StreamRun } from "./stream-run.ts";
 
-/** How far a closed stream was read. */
-export type ClosedTime = {
-  /** The time up to which nothing is missing; undefined where nothing is proven. */
-  readonly through: EpochMs | undefined;
-  /** The stream's time that was not read, or not proven complete. */
-  readonly unread: readonly Interval[];
-};
-
 /** A stream that was closed because its account changed its mode, and how far it was read. */
-export type ClosedStream = ClosedTime & { readonly stream: Stream; readonly closedAt: EpochMs };
+export type ClosedStream = ReadTime & { readonly stream: Stream; readonly closedAt: EpochMs };
 
 /**
  * Records an account's mode if it changed. Streams of the other mode are closed, and streams of this mode
@@ -52,7 +43,7 @@ export async function closeStreamsOfOtherMode(
       .filter(({ productType }) => isNew(productType))
       .map(async ({ productType, closedAt }) => {
         const stream = { account: name, productType };
-        return { stream, closedAt, ...closedTime(await held.store.knownTime(stream), closedAt) };
+        return { stream, closedAt, ...readTime(await held.store.knownTime(stream), closedAt) };
       }),
   );
 }
@@ -76,19 +67,3 @@ const leftUnplanned = (
 
 const isUnplanned = ({ coverage, lost, open }: KnownTime): boolean =>
   coverage.length + lost.length + open.length === 0;
-
-/**
- * How far a closed stream was read.
- * @param closedAt the exchange's time when the stream was closed.
- */
-export function closedTime(known: KnownTime, closedAt: EpochMs): ClosedTime {
-  const start = historyStart(known, horizonAt(closedAt));
-  return {
-    through: completeThrough(known, closedAt),
-    unread: subtract(interval(start, closedAt), [
-      ...known.coverage,
-      ...known.lost,
-      ...(known.recovered ?? []),
-    ]),
-  };
-}

@@ -98,12 +98,21 @@ export function planStream(
   };
 }
 
-/** The time up to which nothing but lost time is missing; undefined before anything is complete. */
-export function completeThrough(known: KnownTime, now: EpochMs): EpochMs | undefined {
-  const start = historyStart(known, horizonAt(now));
+/** How far a stream was read. */
+export type ReadTime = {
+  /** The time up to which nothing but lost time is missing; undefined before anything is complete. */
+  readonly through: EpochMs | undefined;
+  /** The time that was not read, or not proven complete. */
+  readonly unread: readonly Interval[];
+};
+
+/** @param end the exchange's time now, or when the stream was closed. */
+export function readTime(known: KnownTime, end: EpochMs): ReadTime {
   const settled = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
-  const firstGap = subtract(interval(start, now), settled)[0]?.from ?? now;
-  return known.coverage.some(({ from }) => from < firstGap) ? firstGap : undefined;
+  const unread = subtract(interval(historyStart(known, horizonAt(end)), end), settled);
+  const through = unread[0]?.from ?? end;
+  const isBegun = known.coverage.some(({ from }) => from < through);
+  return { through: isBegun ? through : undefined, unread };
 }
 
 /** The start of a stream's history: the oldest time that was ever planned, or the horizon if that is older. */

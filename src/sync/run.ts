@@ -117,11 +117,16 @@ const isRefusal = (error: unknown): boolean =>
 
 /**
  * Whether nothing is missing: there was no error, every window was walked, no row was rejected, no time was
- * found lost, and no stream was closed with unread time.
+ * found lost, no stream was closed with unread time, and no millisecond of tax records may hold more than was shown.
+ * Tax records that are not believed, or that the key may not read, are a notice: the ledger is what it was without them.
  */
-export function isComplete({ error, closed = [], loanToValue, streams }: AccountReport): boolean {
+export function isComplete(report: AccountReport): boolean {
+  const { error, closed = [], loanToValue, streams, history = [] } = report;
   return (
     error === undefined &&
+    history.every(
+      (one) => one.error === undefined && one.rejected === 0 && one.crowded.length === 0,
+    ) &&
     closed.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&
     streams.every(

@@ -6,7 +6,7 @@ import { CommitsLostError, ContradictionError, type ExchangeError } from "../err
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
-import { completeThrough, horizonAt, isUnread, planStream } from "./plan.ts";
+import { horizonAt, isUnread, planStream, readTime } from "./plan.ts";
 import type {
   HeldAccount,
   KnownTime,
@@ -204,7 +204,7 @@ export class StreamRun {
       ...this.#counts,
       requests: this.reader.requests,
       windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
-      completeThrough: completeThrough(known, this.#deps.exchangeNow()),
+      completeThrough: readTime(known, this.#deps.exchangeNow()).through,
       lost: subtract(known.lost, this.#known.lost),
       error: this.reader.error,
     };

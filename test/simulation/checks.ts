@@ -275,9 +275,11 @@ const saysWhy = ({
   error,
   closed = [],
   streams,
+  history = [],
 }: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
   closed.some(({ unread }) => unread.length > 0) ||
+  history.some((one) => one.error !== undefined || one.rejected + one.crowded.length > 0) ||
   streams.some(
     (stream) => stream.error !== undefined || stream.rejected > 0 || stream.lost.length > 0,
   );

@@ -1,5 +1,6 @@
 import { epochMs, isoTime, minuteMs, secondMs } from "../../contract/time.ts";
 import { Refusal } from "../../exchange-server/source.ts";
+import type { HoleKind } from "../../health/kinds.ts";
 import type { StoredTimes } from "../../health/ledger-status.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
@@ -7,25 +8,53 @@ import type { Stream } from "../../sync/store.ts";
 /** What the judge knows of a ledger's time, with the times of its rejected rows; undefined where a row has none. */
 export type LedgerTimes = StoredTimes & { readonly rejectedTimes: readonly (number | undefined)[] };
 
-/** Why a span of time cannot be answered, and whether no later run changes it. */
-const kinds = {
-  /** Older than everything that was ever to be read. */
-  before: { isPermanent: true },
-  /** The exchange deleted it before it was read. */
-  lost: { isPermanent: true },
-  /** Its bills are stored, from tax records, which show no balances. */
-  recovered: { isPermanent: true },
-  /** Not read, or not read to its end; the next sync reads it. */
-  unread: { isPermanent: false },
-  /** Not read before the ledger was closed or retired: no sync will. */
-  unreadable: { isPermanent: true },
-  /** No sync read it for too long. */
-  behind: { isPermanent: false },
-  /** A row in it broke the contract, and no answer contains that row. */
-  rejected: { isPermanent: false },
-} as const;
+/** A hole of the judge, by its finding's kind, or time that is no finding of stored bills. */
+type Reason = Exclude<HoleKind, "never-read"> | "before" | "recovered";
 
-export type Hole = { readonly kind: keyof typeof kinds; readonly span: Interval };
+const elsewhere = "ask for other time, or use a key that was made with --allow-gaps";
+
+/** Why a span of time cannot be answered; `isPermanent` where no later run changes it. */
+const reasons: Readonly<
+  Record<
+    Reason,
+    { readonly isPermanent?: true; readonly text: (name: string, span: Interval) => string }
+  >
+> = {
+  /** Older than everything that was ever to be read. */
+  before: {
+    isPermanent: true,
+    text: (_, { to }) =>
+      `nothing was read before ${isoTime(to)}; ask for startTime=${to} or later, or use a ` +
+      "key that was made with --trim",
+  },
+  lost: {
+    isPermanent: true,
+    text: (name) =>
+      `${name} was lost: the exchange had deleted it before it was read; ${elsewhere}`,
+  },
+  recovered: {
+    isPermanent: true,
+    text: (name) => `${name} was recovered from tax records, which show no balances; ${elsewhere}`,
+  },
+  unread: { text: (name) => `${name} is not read yet; a sync reads it, try again after the next` },
+  /** Of a retired ledger, too, which is no finding. */
+  unreadable: {
+    isPermanent: true,
+    text: (name) =>
+      `${name} was not read, and no sync will: the ledger is closed or retired; ${elsewhere}`,
+  },
+  behind: {
+    text: (name) =>
+      `${name} is not read yet, and no sync has run for long; run sync, and try again`,
+  },
+  rejected: {
+    text: (name) =>
+      `a row of ${name} broke the contract and is not among the bills; the next sync tries it again, and ` +
+      "bill-sync breaks accept accepts it",
+  },
+};
+
+export type Hole = { readonly kind: Reason; readonly span: Interval };
 
 const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
@@ -71,42 +100,13 @@ const listedMax = 10;
 
 /** Refuses a page whose time has holes: for good if a hole is permanent, otherwise for now. */
 export function refuseHoles(stream: Stream, holes: readonly Hole[]): Refusal | undefined {
-  const hole = holes.find(({ kind }) => kinds[kind].isPermanent) ?? holes[0];
+  const hole = holes.find(({ kind }) => reasons[kind].isPermanent) ?? holes[0];
   if (hole === undefined) return undefined;
-  const msg = `${stream.account}/${stream.productType}: ${reasonOf(hole)}`;
-  return kinds[hole.kind].isPermanent
+  const { isPermanent = false, text } = reasons[hole.kind];
+  const msg = `${stream.account}/${stream.productType}: ${text(nameOf(hole.span), hole.span)}`;
+  return isPermanent
     ? new Refusal(400, "40704", msg)
     : new Refusal(503, "40725", msg, { "retry-after": retryAfterSeconds });
-}
-
-const elsewhere = "ask for other time, or use a key that was made with --allow-gaps";
-
-function reasonOf({ kind, span }: Hole): string {
-  const name = nameOf(span);
-  switch (kind) {
-    case "before":
-      return (
-        `nothing was read before ${isoTime(span.to)}; ask for startTime=${span.to} or later, or use a ` +
-        "key that was made with --trim"
-      );
-    case "lost":
-      return `${name} was lost: the exchange had deleted it before it was read; ${elsewhere}`;
-    case "recovered":
-      return `${name} was recovered from tax records, which show no balances; ${elsewhere}`;
-    case "unread":
-      return `${name} is not read yet; a sync reads it, try again after the next`;
-    case "unreadable":
-      return `${name} was not read, and no sync will: the ledger is closed or retired; ${elsewhere}`;
-    case "behind":
-      return `${name} is not read yet, and no sync has run for long; run sync, and try again`;
-    case "rejected":
-      return (
-        `a row of ${name} broke the contract and is not among the bills; the next sync tries it again, and ` +
-        "bill-sync breaks accept accepts it"
-      );
-    default:
-      return kind satisfies never;
-  }
 }
 
 function nameOf({ from, to }: Interval): string {
