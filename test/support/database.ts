@@ -38,7 +38,7 @@ export async function fileDatabase(): Promise<{ database: TestDatabase; tables: 
 }
 
 async function clone(client: Client, name: string, template: string): Promise<void> {
-  const statement = `create database ${escapeIdentifier(name)} template ${escapeIdentifier(template)}`;
+  const statement = `create database ${escapeIdentifier(name)} template ${escapeIdentifier(template)} ${inject("cloneStrategy")}`;
   for (let tried = 1; ; tried++) {
     try {
       await client.query(statement);

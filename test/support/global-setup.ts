@@ -11,6 +11,8 @@ declare module "vitest" {
     databaseUrl: string;
     /** A migrated database, to be cloned. */
     templateName: string;
+    /** How a database is cloned: the end of `create database`. */
+    cloneStrategy: string;
   }
 }
 
@@ -36,6 +38,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   project.provide("databaseUrl", server.url);
   project.provide("templateName", templateName);
+  // A clone takes 40 ms of CPU in place of 80. Postgres 14 knows no other way, and no word for it.
+  const isOld = Number.parseInt(server.version, 10) < 15;
+  project.provide("cloneStrategy", isOld ? "" : "strategy file_copy");
   return teardown;
 }
 
