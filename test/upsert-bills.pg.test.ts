@@ -5,7 +5,7 @@ import { type Bill, noPosition, readBill } from "../src/contract/bill.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/ledger/bill-rows.ts";
+import { readBillsByKey, readStoredBills } from "../src/ledger/bill-rows.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import type { Stream } from "../src/sync/store.ts";
 import { aBill, aStream, bills } from "./support/bills.ts";
@@ -319,4 +319,36 @@ test("a business type that the program knows keeps its category when it is met",
   const { rows } = await tables.db.execute(sql`
     select category, documented from business_types where code = 'contract_settle_fee'`);
   expect(rows).toEqual([{ category: "funding", documented: true }]);
+});
+
+test("a bill of an account that the statistics do not know is looked up by its key, not among all of the account's", async () => {
+  const account = aStream().account;
+  // So many that the index by time is a level lower than that by key, which made it seem cheaper.
+  const fill = (name: string, count: number) =>
+    tables.db.execute(sql`
+      insert into bills (
+        account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
+      )
+      select
+        ${name}, 'USDT-FUTURES', (1000000000000000000 + n * 7919)::text, 1, 0, 'buy', 'USDT',
+        now() - n * interval '1 minute', now()
+      from generate_series(1, ${count}::int) as n
+      order by random()`);
+  await fill(`${account} before`, 18_000);
+  await tables.db.execute(sql`analyze bills`);
+  await fill(account, 3_000);
+  const keys = Array.from({ length: 100 }, (_, index) => ({
+    productType: "USDT-FUTURES" as const,
+    billId: String(10n ** 18n + BigInt(index + 1) * 7919n),
+  }));
+  await inTransaction(tables.db, async (tx) => {
+    const rowsRead = async () => {
+      const { rows } = await tx.execute<{ read: number }>(sql`
+        select idx_tup_fetch::int as read from pg_stat_xact_user_tables where relname = 'bills'`);
+      return rows[0]?.read ?? 0;
+    };
+    const before = await rowsRead();
+    expect(await readBillsByKey(tx, account, keys)).toHaveLength(keys.length);
+    expect((await rowsRead()) - before).toBe(keys.length);
+  });
 });
