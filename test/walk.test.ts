@@ -3,7 +3,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
-import { IdOrder } from "../src/sync/walk/answers.ts";
+import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
 import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
 import { walkWindow } from "../src/sync/walk/walk.ts";
 
@@ -143,7 +143,7 @@ test("the start of the history that passes the horizon is no loss within a slack
 type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;
 
 /** Walks a day of such pages. */
-function walkPages(pages: Pages, walk: Partial<Walk> = {}) {
+function walkPages(pages: Pages, walk: Partial<Walk> = {}, pageHabits?: PageHabits) {
   const pauses: number[] = [];
   const doubts: string[] = [];
   const walked = walkOf(
@@ -154,6 +154,7 @@ function walkPages(pages: Pages, walk: Partial<Walk> = {}) {
         pauses.push(walked.asked.length);
       },
       onDoubt: (what) => doubts.push(what),
+      ...(pageHabits && { pageHabits }),
     },
   );
   const stored = () => walked.commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
@@ -273,7 +274,7 @@ test.each(["[]", "null"])(
   },
 );
 
-test.each([1, 2, 99])(
+test.each([8, 99])(
   "no question goes past a window's end, where its first bill is of that millisecond and pages have %i rows",
   async (limit) => {
     for (const before of [0, 1, 5]) {
@@ -288,6 +289,68 @@ test.each([1, 2, 99])(
     }
   },
 );
+
+/** Short pages of this many rows. A cursor may include its own bill. */
+const shortPages =
+  (rows: Parameters<typeof served>[0], limit: number, isCursorIncluded: boolean) =>
+  ({ idLessThan, ...request }: PageRequest) => {
+    const above = isCursorIncluded && idLessThan ? String(BigInt(idLessThan) + 1n) : idLessThan;
+    return served(rows, { ...request, idLessThan: above, limit });
+  };
+
+describe.each([false, true])(
+  "of pages of less than eight rows (their cursor's is one: %s)",
+  (isIncluded) => {
+    test.each([1, 2, 3, 7])(
+      "a window of more than %i bills is refused, and says why",
+      async (limit) => {
+        for (const habits of [undefined, new PageHabits()]) {
+          habits?.look(100);
+          for (const more of [1, 2, 9]) {
+            const rows = billsOf(limit + more).map((bill, hour) => ({
+              ...bill,
+              cTime: String(noon - (20 - hour) * hourMs),
+            }));
+            const { walking, commits } = walkPages(shortPages(rows, limit, isIncluded), {}, habits);
+            await expect(walking).rejects.toThrow(
+              /bill \d+ was left out of a page of .* fewer than 8 rows cannot be read.* 5 times; the window stays unread/,
+            );
+            expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
+          }
+        }
+      },
+    );
+
+    test.each([1, 2, 3, 7])("a window of as many as %i bills is read", async (limit) => {
+      const { walking, stored } = walkPages(shortPages(billsOf(limit), limit, isIncluded));
+      await walking;
+      expect(new Set(stored()).size).toBe(limit);
+    });
+  },
+);
+
+test("a window goes on beneath a row without an id that alone fills a page", async () => {
+  const { billId: _, ...withoutId } = billOf(98);
+  const { walking, stored } = walkPages(({ idLessThan = "99", ...request }) => {
+    const first = 98 - Math.min(98, Number(idLessThan));
+    const below = [withoutId, billOf(97)].slice(first);
+    const page = served(below, { ...request, idLessThan: undefined, limit: 1 });
+    return { ...page, endId: page.endId ?? "98" };
+  });
+  await walking;
+  expect(stored()).toContain("97");
+});
+
+test("a bill that is shown late, between two questions, leaves the window right", async () => {
+  let answers = 0;
+  const { walking, stored, doubts } = walkPages((request) => {
+    answers += 1;
+    return served(answers === 1 ? billsOf(5).slice(2) : billsOf(5), request);
+  });
+  await walking;
+  expect(new Set(stored()).size).toBe(5);
+  expect(doubts).toEqual([expect.stringContaining("left out of a page of 3 rows")]);
+});
 
 test("what a page's overlap serves again is handed on once, unless it changed", async () => {
   const rows = billsOf(250);

@@ -5,8 +5,11 @@ import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
 import type { RejectedRow, Stream } from "./store.ts";
-import { IdOrder, longPageMin, PageHabits } from "./walk/answers.ts";
+import { IdOrder, PageHabits } from "./walk/answers.ts";
 import { type FetchedPage, readRows } from "./walk/pages.ts";
+
+// A walk that is not shown one of these later says so.
+const probedRows = 8;
 
 export type StreamReaderDeps = {
   readonly client: Client;
@@ -117,15 +120,15 @@ export class StreamReader {
   }
 
   /**
-   * Asks for a few bills, to learn whether the exchange serves the stream at all, and whether its pages are
-   * tiny. A refusal of the product type is kept in `refusal`, and is not a failure yet.
+   * Asks for the newest bills, to learn whether the exchange serves the stream at all. A refusal of
+   * the product type is kept in `refusal`, and is not a failure yet.
    * @throws errors that do not concern this product type alone.
    */
   async probe(): Promise<void> {
     this.#refusal = undefined;
     try {
       const asking = { priority: 0, isAnswer: isAnswerToProbe };
-      const few = () => ({ limit: longPageMin });
+      const few = () => ({ limit: probedRows });
       const page = await this.#ask(few, this.#deps.signal, asking);
       this.pageHabits.look(page.rows.length);
       // Nothing of it is stored, so the rows' own texts are not looked at.

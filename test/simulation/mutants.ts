@@ -118,11 +118,6 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "a page of a row or two taken for all that there is, though no longer one was seen",
-    file: "src/sync/walk/answers.ts",
-    changes: [["return this.#longest < longPageMin;", "return false;"]],
-  },
-  {
     name: "no walk by time where ids do not follow the times",
     file: "src/sync/walk/questions.ts",
     changes: [["return 2 * order.disorderMs <=", "return 0 * order.disorderMs <="]],

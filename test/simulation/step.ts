@@ -1,4 +1,5 @@
 import { dayMs, secondMs } from "../../src/contract/time.ts";
+import { pageRowsMin } from "../../src/sync/walk/answers.ts";
 import type { ProcessFault, Step } from "./history.ts";
 import { keyOf } from "./keys.ts";
 import type { Run, Verification } from "./run-record.ts";
@@ -70,8 +71,8 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
   };
   start(step.process, step.database);
   await time.run(Promise.race([allOf(pending), giveUp]));
-  // Of pages that begin with the oldest bills, a run reads all, or says why it does not.
-  const isUnreadable = isOldestFirst(world.history);
+  // Of these pages, a run reads all, or says why it does not.
+  const isUnreadable = isOldestFirst(world.history) || hasFewRows(world.history);
   for (const run of runs) {
     const isSteady = world.account.isSteady(run.beganAt, run.endedAt);
     run.isFaultless &&= isSteady && !isUnreadable && world.strikes() === strikesBefore;
@@ -81,6 +82,13 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
 
 export const isOldestFirst = ({ exchange }: World["history"]): boolean =>
   exchange.quirks.paging?.kind === "oldest-first";
+
+/** Whether the exchange may have more bills than a page, and pages of fewer rows than are read. */
+export function hasFewRows({ exchange }: World["history"]): boolean {
+  const { pageRows = Number.POSITIVE_INFINITY, paging, shortPages = false } = exchange.quirks;
+  const most = paging?.kind === "shrinking" ? Math.min(pageRows, paging.rows) : pageRows;
+  return (shortPages ? Math.ceil(most / 4) : most) < pageRowsMin;
+}
 
 const idleMaxMs = 15 * secondMs;
 

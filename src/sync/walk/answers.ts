@@ -17,12 +17,12 @@ export const lowestId = (ids: readonly string[]): string | undefined =>
     undefined,
   );
 
-/**
- * The next lower id. With it as the cursor, an exchange leaves out the bill of `id` even if it includes
- * the cursor's own bill. Undefined where `id` is zero or not a number.
- */
+/** Whether a text can be compared with bills' ids. */
+export const isNumber = (id: string): boolean => /^0*[1-9]\d*$/.test(id);
+
+/** The next lower id. With it as the cursor, an exchange that includes the cursor's own bill leaves out that of `id`. */
 export const idBeneath = (id: string): string | undefined =>
-  /^0*[1-9]\d*$/.test(id) ? String(BigInt(id) - 1n) : undefined;
+  isNumber(id) ? String(BigInt(id) - 1n) : undefined;
 
 /** The next higher id. With it as the cursor, an exchange serves the bill of `id` first. */
 export const idAbove = (id: string): string | undefined =>
@@ -80,8 +80,11 @@ export class IdOrder {
   }
 }
 
-/** A page with this many rows shows that pages are not tiny: even one that is cut short then has several rows. */
-export const longPageMin = 8;
+/**
+ * Pages that have fewer rows, though more exist, are refused: nobody has seen any. Where one held its cursor's own
+ * bill alone, a walk that went on from it lost the newest minutes in silence.
+ */
+export const pageRowsMin = 8;
 
 /**
  * What answers have shown about the exchange's pages. The walks of a run share one, since they ask the
@@ -97,22 +100,12 @@ export class PageHabits {
     this.#longest = Math.max(this.#longest, rows);
   }
 
-  /** Notes that a page had fewer rows than it should have. */
-  noteShort(rows: number): void {
-    this.#longest = rows;
-  }
-
-  /** Whether a page of so many rows may have been cut: it has as many as were asked for, or no page was longer. */
-  mayBeCut(rows: number, limit: number): boolean {
-    return rows >= Math.min(limit, this.#longest);
-  }
-
   /**
-   * Whether no page has yet shown that pages hold more than a few rows. A page of one row may then be all
-   * that the exchange serves at once, and does not prove that there are no more rows.
+   * Whether a page of so many rows may have been cut: it has as many as were asked for, no page was longer, or
+   * none had `pageRowsMin`.
    */
-  get areTiny(): boolean {
-    return this.#longest < longPageMin;
+  mayBeCut(rows: number, limit: number): boolean {
+    return this.#longest < pageRowsMin || rows >= Math.min(limit, this.#longest);
   }
 
   /**

@@ -4,9 +4,9 @@ import {
   type Answer,
   type Doubt,
   idBeneath,
+  isNumber,
   isPlaced,
   lowestId,
-  type PageHabits,
   type PlacedRow,
   type RowPlace,
   unservedWitness,
@@ -16,8 +16,6 @@ import {
 export const overlapMs = 4 * secondMs;
 // An overlap has at least one bill, and at most so many.
 export const overlapRowsMax = 10;
-// The last question must serve so many known bills again: a page that shrank to one row cannot.
-const closingRows = 2;
 // The most witnesses that are remembered. The next answer must serve at least one of them again.
 const witnessesMax = 100;
 // How many answers in a row show that the exchange goes on by time. A single one may answer another question.
@@ -35,7 +33,8 @@ type Asked = {
   readonly spanMs: number;
 };
 
-type End = "none" | "witnessed" | "empty" | "uncertain";
+/** How a walk by ids ended: its last answer had nothing, or only what was known, such as its cursor's own bill. */
+export type IdEnd = "none" | "repeated" | "empty";
 
 const askedBelow = (below: Place | undefined): Asked => ({
   below,
@@ -54,27 +53,21 @@ const askedBelow = (below: Place | undefined): Asked => ({
  * ids. Two such answers in a row show it.
  */
 export class IdWalk {
-  readonly #habits: PageHabits;
   #asked: Asked;
-  /** The last question, asked once nothing lower comes: it must serve the lowest bill again. */
-  #closing: Asked | undefined;
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
-  #end: End = "none";
-  /** Whether a cursor that is not a bill's id has led to a lower bill. */
-  #takesAnyId = false;
+  #end: IdEnd = "none";
   /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
   #narrowestMs: number;
   #resumeBelow: string | undefined;
   /** How the walk ended above the lowest id, which an answer only named. */
-  #endAbove: End | undefined;
+  #endAbove: IdEnd | undefined;
   /** The lowest id that an answer named as the one to go on from. */
   #lowestEndId: string | undefined;
 
   /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
-  constructor(habits: PageHabits, cursor?: string) {
-    this.#habits = habits;
+  constructor(cursor?: string) {
     this.#lowest = cursor === undefined ? undefined : { billId: cursor };
     this.#asked = askedBelow(this.#lowest);
     this.#resumeBelow = cursor;
@@ -96,14 +89,8 @@ export class IdWalk {
     return this.#end !== "none";
   }
 
-  /** Whether the answer that ended the walk served the lowest bill again. */
-  get isEndWitnessed(): boolean {
-    return this.#end === "witnessed";
-  }
-
-  /** Whether the walk ended because no question by id could show more, not because it had read everything. */
-  get isEndUncertain(): boolean {
-    return this.#end === "uncertain";
+  get end(): IdEnd {
+    return this.#end;
   }
 
   /**
@@ -135,14 +122,11 @@ export class IdWalk {
     const next = lowestOf(rows);
     const isLower = next !== undefined && this.#isLower(next);
     const doubt = unservedWitness(witnesses, answer);
-    // Other bills may have filled a tiny page: the cursor's own bill, or newer bills that were not known.
-    const isFilled = this.#habits.areTiny && rows.length > 0;
-    if (doubt !== undefined && !isFilled) return doubt;
+    if (doubt !== undefined) return doubt;
     const oldest = oldestOf(rows, this.#oldest);
     if (oldest < this.#oldest) this.#narrowestMs = Math.min(this.#narrowestMs, spanMs);
     this.#oldest = oldest;
     if (!isLower) return this.#askLower(answer, rows);
-    this.#takesAnyId ||= below !== undefined && below.billId === this.#beneath;
     this.#lowest = next;
     this.#endAbove = undefined;
     this.#goOn(rows, answer.rows.length >= answer.limit);
@@ -160,7 +144,6 @@ export class IdWalk {
     this.#end = "none";
     const known = [...this.#asked.witnesses, ...lower].filter(isPlaced);
     const witnesses = known.filter((row) => this.#isLower(row));
-    this.#closing = undefined;
     this.#asked = { ...askedBelow(this.#lowest), witnesses: witnesses.slice(0, witnessesMax) };
   }
 
@@ -168,21 +151,15 @@ export class IdWalk {
     return this.#lowest === undefined || compareIds(billId, this.#lowest.billId) < 0;
   }
 
-  get #beneath(): string | undefined {
-    return this.#lowest && idBeneath(this.#lowest.billId);
-  }
-
   #goOn(rows: readonly RowPlace[], isFull: boolean): void {
-    const overlap = overlapOf(rows, overlapRowsMax);
+    const overlap = overlapOf(rows);
     if (overlap !== undefined) this.#resumeBelow = overlap.below?.billId;
-    const closing = overlapOf(rows, closingRows);
-    this.#closing = closing && closing.witnesses.length >= closingRows ? closing : undefined;
-    this.#asked = (isFull ? overlap : this.#closing) ?? askedBelow(this.#lowest);
+    this.#asked = (isFull ? overlap : undefined) ?? askedBelow(this.#lowest);
   }
 
   #noteEndId(endId: string | undefined): void {
     // Only a bill's id can be compared with bills' ids.
-    if (endId === undefined || idBeneath(endId) === undefined) return;
+    if (endId === undefined || !isNumber(endId)) return;
     this.#lowestEndId = lowestId([endId, this.#lowestEndId ?? endId]);
   }
 
@@ -196,7 +173,7 @@ export class IdWalk {
    * Ends the walk, unless an answer named a lower id to go on from: an exchange that leaves rows out of a page
    * after it was cut serves short or empty pages before the last.
    */
-  #finish(end: End): void {
+  #finish(end: IdEnd): void {
     const billId = this.#idToGoOn;
     this.#end = billId === undefined ? (this.#endAbove ?? end) : "none";
     if (billId === undefined) return;
@@ -207,35 +184,29 @@ export class IdWalk {
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
   #askLower(answer: Answer, rows: readonly RowPlace[]): Doubt | undefined {
-    const id = this.idLessThan;
-    const isLowest = id === this.#lowest?.billId;
-    if (id !== undefined && id === this.#beneath) {
-      this.#finish(this.#takesAnyId ? "empty" : "uncertain");
-    } else if (!isLowest && id !== this.#closing?.below?.billId) {
-      // The known bills of the overlap may have filled the page: ask below all of them but the lowest.
-      this.#asked = this.#closing ?? askedBelow(this.#lowest);
-    } else if (!isLowest) {
-      const isServed = rows.some(({ billId }) => billId === this.#lowest?.billId);
-      if (!isServed) this.#habits.noteShort(rows.length);
-      // The known bills may be all that a tiny page holds.
-      if (isServed && !this.#habits.areTiny) this.#finish("witnessed");
-      else this.#asked = askedBelow(this.#lowest);
-    } else return this.#askBelowAll(answer, rows);
+    if (this.#lowest === undefined || this.idLessThan === this.#lowest.billId) {
+      return this.#askBelowAll(answer, rows);
+    }
+    const beneath = idBeneath(this.#lowest.billId);
+    if (beneath !== undefined && this.idLessThan === beneath) this.#finish("repeated");
+    // The known bills of the overlap may have filled the page.
+    else this.#asked = askedBelow(this.#lowest);
     return undefined;
   }
 
   /** Decides what is asked after nothing came below the lowest bill, or ends the walk. */
   #askBelowAll({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
-    const beneath = this.#habits.areTiny && lowestOf(rows) ? this.#beneath : undefined;
-    if (beneath !== undefined) {
-      // The cursor's own bill may be all that a tiny page holds.
-      const { witnesses } = this.#asked;
-      this.#asked = { ...askedBelow({ ...this.#lowest, billId: beneath }), witnesses };
-    } else if (lowestOf(rows) !== undefined || all.length < limit || this.#idToGoOn !== undefined) {
-      this.#finish("empty");
-    } else {
+    const beneath = this.#lowest && idBeneath(this.#lowest.billId);
+    if (all.length > 0 && beneath !== undefined) {
+      // The cursor's own row may have filled the page.
+      this.#asked = askedBelow({ ...this.#lowest, billId: beneath });
+      return undefined;
+    }
+    const isRepeated = lowestOf(rows) !== undefined;
+    if (!isRepeated && all.length >= limit && this.#idToGoOn === undefined) {
       return "no row of a full page has an id, so the page after it cannot be requested";
     }
+    this.#finish(isRepeated ? "repeated" : "empty");
     return undefined;
   }
 }
@@ -252,15 +223,15 @@ function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
 const oldestOf = (rows: readonly RowPlace[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
-/** A question whose answer must serve some of the page's oldest bills again, at most so many. */
-function overlapOf(rows: readonly RowPlace[], most: number): Asked | undefined {
+/** A question whose answer must serve some of the page's oldest bills again. */
+function overlapOf(rows: readonly RowPlace[]): Asked | undefined {
   const byId = new Map(rows.filter(hasId).map((row) => [row.billId, row]));
   const sorted = [...byId.values()].sort((a, b) => compareIds(a.billId, b.billId));
   const times = sorted.map(({ cTime }) => cTime ?? Number.POSITIVE_INFINITY);
   const oldest = oldestOf(rows, Number.POSITIVE_INFINITY);
   const isNewer = (cTime: number) => cTime > oldest + overlapMs && Number.isFinite(cTime);
   const newer = times.findIndex(isNewer);
-  const wanted = newer === -1 ? most : Math.max(1, Math.min(newer, most));
+  const wanted = newer === -1 ? overlapRowsMax : Math.max(1, Math.min(newer, overlapRowsMax));
   const place = overlapPlace(times, Math.min(wanted, sorted.length - 1));
   const below = sorted[place];
   if (below === undefined || place < 1) return undefined;

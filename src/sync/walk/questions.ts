@@ -5,13 +5,14 @@ import {
   type Answer,
   type Doubt,
   type IdOrder,
+  isNumber,
   isPlaced,
   lowestId,
   type PageHabits,
   type PlacedRow,
+  pageRowsMin,
 } from "./answers.ts";
 import { IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
-import { TimeBetween } from "./time-between.ts";
 import { TimeWalk } from "./time-walk.ts";
 
 /** A question to the exchange, which is answered by one page. */
@@ -42,8 +43,8 @@ export type WindowOptions = {
   readonly habits: PageHabits;
 };
 
-/** How many rows a window's first page had, and how many were asked for; its lowest id and oldest time. */
-type FirstPage = {
+/** How many rows a page had, and how many were asked for; its lowest id and oldest time. */
+type PageEnd = {
   readonly rows: number;
   readonly limit: number;
   readonly lowest: string;
@@ -58,22 +59,26 @@ type FirstPage = {
  * sorts them by time. If ids follow the times, either walk is enough. If they do not, the whole window is
  * walked both ways. If cursors made from ids lead nowhere, the window is walked by times alone.
  *
- * Both walks assume that pages begin with the newest bills, which only pages of several rows can show.
- * Otherwise the time between the known bills is asked for as well, and must be empty.
+ * Both walks assume that pages begin with the newest bills. If nothing has shown it, the time above the newest
+ * bill is asked for as well, and must be empty. A page of few rows is assumed to be the last: if a bill comes that
+ * it had no room for, the window is begun anew.
  */
 export class WindowQuestions {
   readonly #options: WindowOptions;
   #byTime: TimeWalk;
   #byId: IdWalk;
-  #between: TimeBetween | undefined;
   #isResumed: boolean;
   /** `order.isByTime` at the last answer: another walk of the stream may set it while a question is under way. */
   #isByTime: boolean;
   #lastPage: readonly PlacedRow[] = [];
-  /** The times of the bills served: all of them while pages are tiny, afterwards only the newest. */
-  readonly #times = new Set<number>();
+  #newest: EpochMs | undefined;
+  /** Whether bills of the newest time may fill a page that begins with it: it then begins a millisecond later. */
+  #skipsNewest = false;
+  #isAboveRead = false;
   /** The first page with rows. */
-  #first: FirstPage | undefined;
+  #first: PageEnd | undefined;
+  /** The last page that had fewer than `pageRowsMin` rows, and named none to go on from. */
+  #short: PageEnd | undefined;
   /** Whether bills below the first page were served: pages then begin with the newest bills. */
   #hasGoneBelow = false;
   #begun = 1;
@@ -82,7 +87,7 @@ export class WindowQuestions {
     const { to, cursor, order, habits } = options;
     this.#options = options;
     this.#byTime = new TimeWalk(to, habits);
-    this.#byId = new IdWalk(habits, cursor);
+    this.#byId = new IdWalk(cursor);
     this.#isResumed = cursor !== undefined;
     this.#isByTime = order.isByTime;
   }
@@ -97,8 +102,18 @@ export class WindowQuestions {
       const { idLessThan, endTime } = this.#byTime;
       return { idLessThan, endTime, limit: timePageSize };
     }
-    const span = this.#between?.next;
-    return span && { ...span, idLessThan: undefined, limit: timePageSize };
+    return this.#above;
+  }
+
+  /** The question about the time above the newest bill, if the first page may have begun with the oldest bills. */
+  get #above(): (Question & { readonly startTime: EpochMs }) | undefined {
+    const { to, settledTo = to } = this.#options;
+    const endTime = epochMs(Math.min(to, settledTo));
+    const newest = this.#newest ?? endTime;
+    const isWanted = !this.#isAboveRead && (this.#isByTime || this.#mayLackNewest);
+    if (!isWanted || endTime - newest <= 1) return undefined;
+    const startTime = epochMs(newest + Number(this.#skipsNewest));
+    return { startTime, endTime, idLessThan: undefined, limit: timePageSize };
   }
 
   /** Whether the window was begun anew so often that its answers cannot be true. */
@@ -125,43 +140,34 @@ export class WindowQuestions {
     if (question === undefined) return undefined;
     const { order, habits } = this.#options;
     const placed = answer.rows.filter(isPlaced);
+    const { startTime } = question;
+    if (startTime !== undefined) return this.#takeAbove(answer, { ...question, startTime });
     habits.look(answer.rows.length);
     order.look([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
-    this.#lookBelow(placed, answer.rows.length, question.limit);
-    for (const { cTime } of placed) this.#times.add(cTime);
-    if (!habits.areTiny) keepNewest(this.#times);
+    const leftOut = this.#leftOut(placed);
+    if (leftOut !== undefined) {
+      this.#beginAnew();
+      return leftOut;
+    }
+    this.#lookBelow(pageEnd(answer, question.limit), placed, answer.endId);
+    this.#newest = newestOf(placed, this.#newest);
     // An id that only repeats the question's leads nowhere.
     const endId = answer.endId === question.idLessThan ? undefined : answer.endId;
     const judged = { ...answer, endId, limit: question.limit };
-    const doubt = this.#takeInTurn(judged, placed);
+    const doubt = this.#takeInTurn(judged);
     this.#isByTime = order.isByTime;
     this.#byTime.prepare();
     if (this.#hasEndedById) {
       if (this.#doIdsFollow) this.#byTime.skipToKnown();
       else this.#byTime.skipNothing();
     }
-    this.#lookBetween();
     return doubt;
   }
 
-  #takeInTurn(answer: Answer, placed: readonly PlacedRow[]): Doubt | undefined {
+  #takeInTurn(answer: Answer): Doubt | undefined {
     if (!this.#hasEndedById) return this.#takeById(answer);
-    if (!this.#byTime.hasEnded) return this.#takeByTime(answer);
-    const { habits } = this.#options;
-    const mayBeCut = habits.areTiny || habits.mayBeCut(answer.rows.length, answer.limit);
-    const unread = this.#between?.take(placed, mayBeCut);
-    if (unread === undefined) {
-      this.#byId.see(answer);
-      return undefined;
-    }
-    this.#beginAnew();
-    return `bill ${unread.billId} was missing from earlier pages that should have had it`;
-  }
-
-  #takeByTime(answer: Answer): Doubt | undefined {
-    const { isEndWitnessed } = this.#byId;
-    const evidence = { doIdsFollow: this.#doIdsFollow, isEndWitnessed };
+    const evidence = { doIdsFollow: this.#doIdsFollow, end: this.#byId.end };
     const doubt = this.#byTime.take(answer, evidence);
     if (doubt === undefined) this.#byId.see(answer);
     return doubt;
@@ -179,37 +185,66 @@ export class WindowQuestions {
     // earlier run was served.
     const hasOnlyOverlap = answer.rows.length <= overlapRowsMax;
     const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
-    if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk();
     else if (this.#isResumed) this.#hasGoneBelow = true;
     this.#isResumed = false;
+    return undefined;
+  }
+
+  #takeAbove(answer: Omit<Answer, "limit">, asked: Question & { readonly startTime: EpochMs }) {
+    const { startTime, endTime, limit } = asked;
+    const placed = answer.rows.filter(isPlaced);
+    const newest = this.#newest ?? startTime;
+    const unread = placed.find(({ cTime }) => cTime > newest && cTime < endTime);
+    if (unread !== undefined) {
+      this.#beginAnew();
+      return `bill ${unread.billId} was missing from earlier pages that should have had it`;
+    }
+    const isNewest = ({ cTime }: PlacedRow) => cTime === newest;
+    const mayBeCut = this.#options.habits.mayBeCut(answer.rows.length, limit);
+    if (!this.#skipsNewest && mayBeCut && placed.some(isNewest)) this.#skipsNewest = true;
+    else this.#isAboveRead = true;
+    this.#byId.see(answer);
     return undefined;
   }
 
   #beginAnew(): void {
     const { to, habits } = this.#options;
     this.#begun += 1;
-    this.#byId = new IdWalk(habits);
+    this.#byId = new IdWalk();
     this.#byTime = new TimeWalk(to, habits);
-    this.#between = undefined;
     this.#lastPage = [];
     this.#first = undefined;
+    this.#short = undefined;
+    this.#newest = undefined;
+    this.#skipsNewest = false;
+    this.#isAboveRead = false;
     this.#hasGoneBelow = false;
-    this.#times.clear();
   }
 
-  #lookBelow(placed: readonly PlacedRow[], rows: number, limit: number): void {
+  /** The doubt about a short page that should have had one of these rows. */
+  #leftOut(placed: readonly PlacedRow[]): Doubt | undefined {
+    const short = this.#short;
+    if (short === undefined) return undefined;
+    const isLeftOut = ({ billId, cTime }: PlacedRow) =>
+      cTime <= short.oldest && compareIds(billId, short.lowest) < 0;
+    const bill = placed.find(isLeftOut);
+    if (bill === undefined) return undefined;
+    const rows = short.rows === 1 ? "one row" : `${short.rows} rows`;
+    return (
+      `bill ${bill.billId} was left out of a page of ${rows}, and an exchange whose pages ` +
+      `have fewer than ${pageRowsMin} rows cannot be read`
+    );
+  }
+
+  #lookBelow(page: PageEnd | undefined, placed: readonly PlacedRow[], endId?: string): void {
+    if (page === undefined) return;
+    const namesLower = endId !== undefined && isNumber(endId) && compareIds(endId, page.lowest) < 0;
+    const isShort = page.rows < Math.min(pageRowsMin, page.limit) && !namesLower;
+    this.#short = isShort ? page : undefined;
     const first = this.#first;
-    if (first !== undefined) {
-      const isBelow = ({ billId, cTime }: PlacedRow) =>
-        cTime < first.oldest && compareIds(billId, first.lowest) < 0;
-      this.#hasGoneBelow ||= placed.some(isBelow);
-      return;
-    }
-    const lowest = lowestId(placed.map(({ billId }) => billId));
-    if (this.#isResumed || lowest === undefined) return;
-    const { to } = this.#options;
-    const oldest = placed.reduce((time, { cTime }) => Math.min(time, cTime), to as number);
-    this.#first = { rows, limit, lowest, oldest };
+    if (first !== undefined) this.#hasGoneBelow ||= placed.some((row) => isBelow(row, first));
+    else if (!this.#isResumed) this.#first = page;
   }
 
   /** Whether the first page may have been cut, and begun with the oldest bills. */
@@ -219,32 +254,30 @@ export class WindowQuestions {
     return this.#options.habits.mayBeCut(rows, limit);
   }
 
-  /** Decides, once both walks have ended, whether the time between known bills is asked for. */
-  #lookBetween(): void {
-    const { areTiny } = this.#options.habits;
-    if (!this.#hasEndedById || !this.#byTime.hasEnded) {
-      this.#between = undefined;
-      return;
-    }
-    const isUncertain =
-      this.#isByTime || this.#mayLackNewest || (areTiny && this.#byId.isEndUncertain);
-    if (!isUncertain) return;
-    const { to, settledTo = to } = this.#options;
-    this.#between ??= new TimeBetween(this.#times, epochMs(Math.min(to, settledTo)), areTiny);
-  }
-
   /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */
   get #doIdsFollow(): boolean {
-    const { order, habits } = this.#options;
-    // Tiny pages overlap so little that they may not show a disorder.
-    if (this.#isByTime || habits.areTiny) return false;
+    const { order } = this.#options;
+    if (this.#isByTime) return false;
     return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
   }
 }
 
-function keepNewest(times: Set<number>): void {
-  let newest = Number.NEGATIVE_INFINITY;
-  for (const time of times) newest = Math.max(newest, time);
-  times.clear();
-  if (Number.isFinite(newest)) times.add(newest);
+function pageEnd({ rows }: Pick<Answer, "rows">, limit: number): PageEnd | undefined {
+  const placed = rows.filter(isPlaced);
+  const lowest = lowestId(placed.map(({ billId }) => billId));
+  if (lowest === undefined) return undefined;
+  const oldest = placed.reduce(
+    (time, { cTime }) => Math.min(time, cTime),
+    Number.POSITIVE_INFINITY,
+  );
+  return { rows: rows.length, limit, lowest, oldest };
 }
+
+const isBelow = ({ billId, cTime }: PlacedRow, { lowest, oldest }: PageEnd): boolean =>
+  cTime < oldest && compareIds(billId, lowest) < 0;
+
+const newestOf = (rows: readonly PlacedRow[], before: EpochMs | undefined): EpochMs | undefined =>
+  rows.reduce<EpochMs | undefined>(
+    (newest, { cTime }) => epochMs(Math.max(cTime, newest ?? cTime)),
+    before,
+  );

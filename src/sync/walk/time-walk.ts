@@ -4,16 +4,17 @@ import {
   type Answer,
   type Doubt,
   idAbove,
-  idBeneath,
   isPlaced,
   lowestId,
   missing,
   oldestRow,
   type PageHabits,
   type PlacedRow,
+  pageRowsMin,
   type RowPlace,
   unservedWitness,
 } from "./answers.ts";
+import type { IdEnd } from "./id-walk.ts";
 
 /** What a walk by times asks next, relative to the oldest bill so far. */
 type Step =
@@ -30,8 +31,7 @@ type Step =
 export type IdEvidence = {
   /** Whether ids follow the times. A walk by ids then skips no bills on its way down. */
   readonly doIdsFollow: boolean;
-  /** Whether the last answer to the walk by ids served the lowest bill again, and none below it. */
-  readonly isEndWitnessed: boolean;
+  readonly end: IdEnd;
 };
 
 /**
@@ -150,10 +150,7 @@ export class TimeWalk {
     // Bills at the end time itself may have filled the page: ask again without them.
     if (isCrowded && this.#learnsEnd(placed)) return undefined;
     if (doubt !== undefined) {
-      if (this.#forgetsEnd()) return undefined;
-      // Older bills may have filled a tiny page, if pages are sorted by id.
-      const isFilled = this.#habits.areTiny && placed.some((row) => this.#isOlder(row));
-      if (!isFilled) return this.#seekById(doubt);
+      return this.#forgetsEnd() ? undefined : this.#seekById(doubt);
     }
     if (this.#goDown(placed)) return undefined;
     if (this.#oldest === undefined && this.#known && answer.rows.length > 0) {
@@ -164,14 +161,15 @@ export class TimeWalk {
     // Other bills of the oldest millisecond may have filled the page, since the exchange's pages may be shorter than
     // the limit that was asked for.
     const isOther = ({ billId }: RowPlace) => billId !== this.#known?.billId;
-    const mayHideOlder = answer.rows.some(isOther) || this.#habits.areTiny;
-    const { doIdsFollow, isEndWitnessed } = evidence;
+    const { doIdsFollow, end } = evidence;
+    // A page with room for one row would repeat its cursor's bill for ever.
+    const mayHideOlder = answer.rows.some(isOther) || end === "repeated";
     if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
     this.#isCrowded = !doIdsFollow && this.#habits.mayBeCut(answer.rows.length, answer.limit);
     // The walk by ids has shown that there is no lower id, unless other bills of this millisecond filled its last page.
     const isAlone = !this.#witnesses.some(isOther);
-    if (doIdsFollow && isEndWitnessed && isAlone) this.#step = { kind: "past" };
+    if (doIdsFollow && isAlone && end !== "empty") this.#step = { kind: "past" };
     else this.#step = this.#inside(doIdsFollow);
     return undefined;
   }
@@ -187,10 +185,7 @@ export class TimeWalk {
     } else if (!isNarrow && placed.some(({ cTime }) => cTime === this.endTime)) {
       this.#step = { ...step, isNarrow: true };
     } else {
-      // The cursor's own bill may have filled a tiny page.
-      const isFilled = this.#habits.areTiny && below !== undefined && lower !== undefined;
-      const next = isFilled ? idBeneath(below) : undefined;
-      this.#step = next === undefined ? { kind: "past" } : { kind: "inside", below: next };
+      this.#step = { kind: "past" };
     }
     this.see(placed);
     return undefined;
@@ -206,7 +201,7 @@ export class TimeWalk {
   /** The doubt about a page that a crowd fills though older bills were asked for: an exchange may round times. */
   #refilled({ rows, limit }: Answer): Doubt | undefined {
     const isFull =
-      this.#isCrowded && !this.#habits.areTiny && this.#habits.mayBeCut(rows.length, limit);
+      this.#isCrowded && rows.length >= pageRowsMin && this.#habits.mayBeCut(rows.length, limit);
     const newer = rows.filter(isPlaced).find(({ cTime }) => isFull && cTime > this.endTime);
     return newer && `bill ${newer.billId} came where only older ones were asked for`;
   }
