@@ -233,6 +233,15 @@ describe("a window of a unified account", () => {
     expect(end).toMatchObject({ missing: 0, error: undefined });
   });
 
+  test("of which a crowd fills the first millisecond is read whole", async () => {
+    const rows = Array.from({ length: 250 }, (_, place) => {
+      const ts = from + Math.max(0, Math.floor((place - 120) / 5));
+      return { ts, id: idAt(ts, place) };
+    });
+    const end = await walked(rows, known, Math.random);
+    expect(end).toMatchObject({ missing: 0, error: undefined, doubts: [] });
+  });
+
   const aWeek = Array.from({ length: 700 }, (_, place) => {
     const ts = from + dayMs + 600 * secondMs * place;
     return { ts, id: idAt(ts, place) };

@@ -199,10 +199,12 @@ export class TimeWalk {
   }
 
   /** The doubt about a page that a crowd fills though older bills were asked for: an exchange may round times. */
-  #refilled({ rows, limit }: Answer): Doubt | undefined {
+  #refilled({ rows, limit, servedFrom }: Answer): Doubt | undefined {
     const isFull =
       this.#isCrowded && rows.length >= pageRowsMin && this.#habits.mayBeCut(rows.length, limit);
-    const newer = rows.filter(isPlaced).find(({ cTime }) => isFull && cTime > this.endTime);
+    // Nothing older than the window is asked for.
+    const asked = Math.max(this.endTime, servedFrom);
+    const newer = rows.filter(isPlaced).find(({ cTime }) => isFull && cTime > asked);
     return newer && `bill ${newer.billId} came where only older ones were asked for`;
   }
 
