@@ -109,6 +109,13 @@ const oneAMillisecond = (records: readonly PlacedRecord[]): readonly PlacedRecor
   ...new Map(records.map((record) => [record.ts, record])).values(),
 ];
 
+/** The same times and ids, of which each later row has the higher id. */
+function inIdOrder(records: readonly PlacedRecord[]): readonly PlacedRecord[] {
+  const ids = records.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+  const times = records.map(({ ts }) => ts).sort((a, b) => a - b);
+  return ids.map((id, place) => ({ id, ts: times[place] ?? 0 }));
+}
+
 const quirksOf = (isAscending: boolean): fc.Arbitrary<RecordQuirks> =>
   fc.record({
     bounds: fc.constantFrom("both", "start", "end", "neither"),
@@ -166,7 +173,9 @@ describe("a window of a unified account", () => {
           // A page that has room for its cursor's own bill alone hides the others of its millisecond for ever.
           const isStuck = quirks.includesCursor && quirks.cursorBy === "place";
           const disorderMs = isClassic ? 0 : idDisorderMs;
-          const told = isStuck ? oneAMillisecond(records) : records;
+          const rows = isStuck ? oneAMillisecond(records) : records;
+          // What such pages, or those that begin with the oldest rows, hide cannot be known if ids are out of order.
+          const told = isStuck || quirks.isAscending ? inIdOrder(rows) : rows;
           const { missing, error } = await walked(told, quirks, randomOf(seed), disorderMs);
           if (error === undefined) expect(missing).toBe(0);
           else expect(error).toBeInstanceOf(ContradictionError);
