@@ -70,7 +70,7 @@ export function outsideOf(
 
 /** Whether a statement reads, or takes the lease. */
 const isOfNoRow = ([text]: Statements[number]): boolean =>
-  /^\s*(?:begin|select|commit)\b|\binsert into leases\b/.test(String(text));
+  /^\s*(?:begin|select|set local|commit)\b|\binsert into leases\b/.test(String(text));
 
 /** Those of the simulated account, or of the one with the key's name. */
 export function credentialsOf({ account, accounts }: Sandbox, key: KeyKind) {
