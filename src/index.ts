@@ -174,15 +174,15 @@ async function verify(at: At, options: VerifyOptions) {
   const span = readSpan(typed);
   const { promise, resolve } = Promise.withResolvers<Verification>();
   using stop = stopOn(options.signal);
-  const kept = { keptMax: Number.POSITIVE_INFINITY, onResult: resolve };
   const deps = {
     database,
     notice,
     signal: stop.signal,
     span,
     repair: options.repair ?? false,
+    onResult: resolve,
   };
-  await runVerification(configFor(at, options, true), { ...deps, ...kept });
+  await runVerification(configFor(at, options, true), deps);
   const verification = await promise;
   const { outcome } = endOfVerification(verification);
   return { ...verification, outcome };

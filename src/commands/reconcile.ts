@@ -224,7 +224,7 @@ export async function repair(
     };
     const span = { from, to: epochMs(Math.min(to, now)) };
     const again = { db, notice, signal: io.signal, span, repair: true, counts: false, runId };
-    const result = await compareAccounts(narrow, { ...again, keptMax: 0 });
+    const result = await compareAccounts(narrow, again);
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);
     if (repaired === 0 && remarks.length === 0) await noteUnrepaired(db, { ...one, ...span });

@@ -22,7 +22,6 @@ import {
   table,
 } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Stream } from "../sync/store.ts";
 import type { Finding, StreamVerification } from "../sync/verify.ts";
 import { exitOf, type RunExit } from "./exit-code.ts";
 
@@ -39,81 +38,27 @@ export type Verification = {
   /** The requested span. */
   readonly span: Interval;
   readonly reports: readonly AccountVerification[];
-  readonly findings: Findings;
 };
 
 const kinds = ["missing", "changed", "extra", "rejected"] as const;
-type Kind = Finding["kind"];
-type Counts = { [kind in Kind]: number } & { repaired: number; remaining: number };
 
-/** The findings: exact counts, and for each kind and stream as many findings as a person reads. */
-export class Findings {
-  readonly #keptMax: number;
-  readonly #streams = new Map<string, { counts: Counts; kept: { [kind in Kind]: Finding[] } }>();
+const isRepaired = (finding: Finding): boolean => "isRepaired" in finding && finding.isRepaired;
 
-  constructor(keptMax: number) {
-    this.#keptMax = keptMax;
-  }
-
-  add(finding: Finding): void {
-    const { counts, kept } = this.#of(finding.stream);
-    counts[finding.kind] += 1;
-    if (isRepaired(finding)) counts.repaired += 1;
-    if (isDifference(finding)) counts.remaining += 1;
-    const same = kept[finding.kind];
-    if (same.length < this.#keptMax) same.push(finding);
-  }
-
-  counts(stream: Stream): Readonly<Counts> {
-    return this.#of(stream).counts;
-  }
-
-  kept(stream: Stream, kind: Kind): readonly Finding[] {
-    return this.#of(stream).kept[kind];
-  }
-
-  #of(stream: Stream) {
-    const name = streamName(stream);
-    const known = this.#streams.get(name);
-    if (known !== undefined) return known;
-    const made = {
-      counts: { missing: 0, changed: 0, extra: 0, rejected: 0, repaired: 0, remaining: 0 },
-      kept: { missing: [], changed: [], extra: [], rejected: [] },
-    };
-    this.#streams.set(name, made);
-    return made;
-  }
-}
-
-const isRepaired = (finding: Finding): boolean =>
-  (finding.kind === "missing" || finding.kind === "changed") && finding.isRepaired;
-
-/** Whether a finding is wrong. Extra bills that expired or arrived meanwhile are as expected. */
-function isDifference(finding: Finding): boolean {
-  switch (finding.kind) {
-    case "missing":
-    case "changed":
-      return !finding.isRepaired;
-    case "extra":
-      return finding.reason === "unknown";
-    case "rejected":
-      return !finding.isAccepted;
-    default:
-      return finding satisfies never;
-  }
-}
+const isAccepted = (finding: Finding): boolean => finding.kind === "rejected" && finding.isAccepted;
 
 const streamsOf = ({ reports }: Verification): readonly StreamVerification[] =>
   reports.flatMap(({ streams }) => streams);
 
-const sumOf = (verification: Verification, count: keyof Counts): number =>
-  streamsOf(verification).reduce(
-    (sum, { stream }) => sum + verification.findings.counts(stream)[count],
-    0,
-  );
-const remainingOf = (verification: Verification) => sumOf(verification, "remaining");
+const findingsOf = (verification: Verification): readonly Finding[] =>
+  streamsOf(verification).flatMap(({ findings }) => findings);
+
+/** How many differences are left. */
+const remainingOf = (verification: Verification): number =>
+  findingsOf(verification).filter((finding) => !isRepaired(finding) && !isAccepted(finding)).length;
+
 /** How many bills were written. */
-export const repairedOf = (verification: Verification) => sumOf(verification, "repaired");
+export const repairedOf = (verification: Verification): number =>
+  findingsOf(verification).filter(isRepaired).length;
 
 const errorsOf = ({ reports }: Verification): readonly unknown[] =>
   reports
@@ -131,11 +76,15 @@ export function endOfVerification(
   return { ...exitOf({ errors, isOpen, isAnythingDone }), errors };
 }
 
-/** What was compared, each difference, and whether all is equal. */
-export function resultOf(verification: Verification): Result {
-  const { reports, findings, span } = verification;
-  const streams = streamsOf(verification);
-  const each = streams.flatMap(({ stream }) => kinds.map((kind) => ({ stream, kind })));
+/**
+ * What was compared, each difference, and whether all is equal.
+ * @param shownMax how many findings of each kind and ledger are listed. All are counted.
+ */
+export function resultOf(verification: Verification, shownMax: number): Result {
+  const { reports, span } = verification;
+  const each = streamsOf(verification).flatMap(({ stream, findings }) =>
+    kinds.map((kind) => ({ stream, kind, those: findings.filter((one) => one.kind === kind) })),
+  );
   return {
     data: {
       ...jsonInterval(span),
@@ -148,13 +97,14 @@ export function resultOf(verification: Verification): Result {
       table(
         "findings",
         findingColumns,
-        each.flatMap(({ stream, kind }) => findings.kept(stream, kind)),
+        each.flatMap(({ those }) => those.slice(0, shownMax)),
       ),
-      ...each.flatMap(({ stream, kind }) => {
-        const more = findings.counts(stream)[kind] - findings.kept(stream, kind).length;
-        const name = streamName(stream);
-        return more > 0 ? [`${name}: and ${formatCount(more)} more ${kind}; --json lists all`] : [];
-      }),
+      ...each
+        .filter(({ those }) => those.length > shownMax)
+        .map(({ stream, kind, those }) => {
+          const more = formatCount(those.length - shownMax);
+          return `${streamName(stream)}: and ${more} more ${kind}; --json lists all`;
+        }),
       ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
       ...remarksOf(verification),
       lastLine(verification),
@@ -165,16 +115,18 @@ export function resultOf(verification: Verification): Result {
 
 export function streamsTable(verification: Verification): Table {
   const streams = streamsOf(verification);
-  const countOf = (kind: keyof Counts): Column<StreamVerification> => ({
+  const countOf = (isCounted: (finding: Finding) => boolean): Column<StreamVerification> => ({
     kind: "count",
-    of: ({ stream }) => verification.findings.counts(stream)[kind],
+    of: ({ findings }) => findings.filter(isCounted).length,
   });
+  const counts = kinds.map((kind) => [kind, countOf((finding) => finding.kind === kind)]);
   const columns: Columns<StreamVerification> = {
     ...ledgerColumns(streams, ({ stream }) => stream),
     read: { kind: "spans", title: "", of: ({ span }) => span },
     ...fields<StreamVerification>("count", ["compared"]),
     ...fields<StreamVerification>("value", ["requests"]),
-    ...Object.fromEntries([...kinds, "repaired" as const].map((kind) => [kind, countOf(kind)])),
+    ...Object.fromEntries(counts),
+    repaired: countOf(isRepaired),
     error: errorColumn,
   };
   return table("streams", columns, streams);
@@ -191,7 +143,7 @@ export const recountText = ({ counted, stored, ...stream }: BillCount): string =
 
 /** Fields that only some kinds have. */
 type Details = {
-  readonly [key in "fields" | "reason" | "fault" | "isRepaired" | "isAccepted"]: unknown;
+  readonly [key in "fields" | "fault" | "isRepaired" | "isAccepted"]: unknown;
 };
 
 const findingColumns: Columns<Finding> = {
@@ -204,7 +156,7 @@ const findingColumns: Columns<Finding> = {
   cTimeMs: { kind: "value", of: (one) => ("cTime" in one ? one.cTime : null) },
   what: { kind: "text", isForPeople: true, of: whatOf },
   ...(fields<Details>("value", [
-    ...(["fields", "reason", "fault", "isRepaired", "isAccepted"] as const),
+    ...(["fields", "fault", "isRepaired", "isAccepted"] as const),
   ]) as unknown as Columns<Finding>),
 };
 
@@ -219,9 +171,7 @@ function whatOf(finding: Finding): string {
       return `${fields.join(", ")}${finding.isRepaired ? ", repaired" : ""}`;
     }
     case "extra":
-      return finding.reason === "expired"
-        ? "the exchange no longer serves it: it is older than 90 days"
-        : "the exchange does not serve it in this span";
+      return "the exchange does not serve it in this span";
     case "rejected": {
       const { fault, isAccepted } = finding;
       return `${fault.path} ${fault.reason}${isAccepted ? " (accepted)" : ""}`.trim();

@@ -34,7 +34,7 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
-import { type AccountVerification, Findings, type Verification } from "./verify-result.ts";
+import type { AccountVerification, Verification } from "./verify-result.ts";
 
 export type CompareDeps = {
   readonly signal: AbortSignal;
@@ -45,13 +45,11 @@ export type CompareDeps = {
   readonly repair: boolean;
   /** Whether to count the bills of the streams that were read. */
   readonly counts: boolean;
-  /** The most findings to keep for each kind and stream. All are counted. */
-  readonly keptMax: number;
 };
 
 /** Reads a span of the configured accounts again, and compares it with what is stored. */
 export async function compareAccounts(wanted: Config, given: CompareDeps): Promise<Verification> {
-  const { db, span, keptMax } = given;
+  const { db, span } = given;
   const config = await withAdded(db, wanted);
   const accounts = config.accounts.map(({ name }) => name);
   const { selection, unreachable } = await reachableSelection(db, config, {
@@ -63,12 +61,11 @@ export async function compareAccounts(wanted: Config, given: CompareDeps): Promi
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
-  const findings = new Findings(keptMax);
   const users = await readUsers(db, accounts);
-  const deps = { ...given, leases: new Leases(db), config, access, findings, users };
+  const deps = { ...given, leases: new Leases(db), config, access, users };
   const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
   const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
-  return { span, reports, findings };
+  return { span, reports };
 }
 
 /**
@@ -92,14 +89,13 @@ const nothingRead = { streams: [], recounted: [] };
 type AccountDeps = CompareDeps & {
   readonly config: Config;
   readonly access: ExchangeAccess;
-  readonly findings: Findings;
   readonly leases: Leases;
   readonly users: Users;
 };
 
 /** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVerification> {
-  const { config, signal, notice, db, access, runId, span, repair, findings } = deps;
+  const { config, signal, notice, db, access, runId, span, repair } = deps;
   const { leases, users } = deps;
   const { name } = wanted;
   let streams: readonly StreamVerification[] = [];
@@ -118,14 +114,15 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     const { assertHeld } = lease;
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
-    const asking = { client, exchangeNow, assertHeld, signal, onFailure };
+    const asking = { client, assertHeld, signal, onFailure };
     const verifying: VerifyDeps = {
       ...asking,
+      ...{ exchangeNow, span, repair, sleep: access.clock.sleep },
       store: openVerifyStore(db, lease, runId),
-      repair,
-      onFinding: (finding) => findings.add(finding),
-      onFailure: (stream, { message }) =>
-        notice(`${streamName(stream)}: a request failed: ${message}`),
+      onProgress(progress) {
+        if (progress.event !== "request" || progress.failure === undefined) return;
+        notice(`${streamName(progress.stream)}: a request failed: ${progress.failure.message}`);
+      },
     };
     const met = await meetStreams(db, { asking, verifying }, account);
     const apart = notCompared(
@@ -136,7 +133,7 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
     if (apart !== undefined) notice(apart);
     await key.check({ ...met, productTypes: met.streams.map(productTypeOf) });
     if (repair) await key.take((tx) => checkLease(tx, lease));
-    streams = await verifyBills(met.streams, span);
+    streams = await verifyBills(verifying, met.streams);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];
     return { account: name, streams, recounted, error: undefined };

@@ -30,8 +30,8 @@ async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promis
   await using database = await openWritable(config, io);
   return await runVerification(config, {
     notice: (message) => note(io, message),
-    onResult: (verification) => answer(io, resultOf(verification)),
-    keptMax: io.isJson ? Number.POSITIVE_INFINITY : shownMax,
+    onResult: (verification) =>
+      answer(io, resultOf(verification, io.isJson ? Number.POSITIVE_INFINITY : shownMax)),
     ...{ database, signal: io.signal, span, repair: words.repair },
   });
 }
@@ -75,8 +75,8 @@ export function readSpan(typed: { readonly from: string; readonly to: string }):
 
 const help = `
 Each served bill is compared field by field with the stored one: missing,
-changed, extra (stored and not served: expired or unknown) or rejected. --repair
-writes what differs and deletes nothing; it also corrects the count of bills.
+changed, extra (stored and not served) or rejected. --repair writes what differs
+and deletes nothing; it also corrects the count of bills.
 Times are ISO 8601; a date alone is midnight UTC.`;
 
 export const define: Define = (verify, { io, config, runs }) => {

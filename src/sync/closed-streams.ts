@@ -4,7 +4,7 @@ import type { MetAccount } from "./account-mode.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { planStream, type ReadTime, readTime } from "./plan.ts";
 import type { KnownTime, Stream } from "./store.ts";
-import type { BillsDeps, StreamRun } from "./stream-run.ts";
+import type { BillsDeps, HeldDeps, StreamRun } from "./stream-run.ts";
 
 /** A stream that was closed because its account changed its mode, and how far it was read. */
 export type ClosedStream = ReadTime & { readonly stream: Stream; readonly closedAt: EpochMs };
@@ -15,7 +15,7 @@ export type ClosedStream = ReadTime & { readonly stream: Stream; readonly closed
  * @returns the streams that this call closed.
  */
 export async function closeStreamsOfOtherMode(
-  { held, exchangeNow, settleLagMs }: Pick<BillsDeps, "held" | "exchangeNow" | "settleLagMs">,
+  { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
   { mode, streams }: MetAccount<Pick<StreamRun, "reader">>,

@@ -13,7 +13,7 @@ import { failureScope } from "./failure-scope.ts";
 import { subtract } from "./intervals.ts";
 import { type RecoverDeps, type RecoverReport, recoverHistory } from "./recover.ts";
 import type { HeldAccount, Walk } from "./store.ts";
-import { type BillsDeps, type StreamReport, StreamRun } from "./stream-run.ts";
+import { type BillsDeps, type HeldDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { PageHabits } from "./walk/answers.ts";
@@ -157,7 +157,7 @@ export type BillsReport = {
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function syncBills(
-  deps: Pick<BillsDeps, "held" | "exchangeNow" | "onProgress">,
+  deps: HeldDeps & Pick<BillsDeps, "onProgress">,
   streams: readonly StreamRun[],
   readsAll: boolean,
   onRead: (streams: readonly StreamRun[]) => Promise<void> = async () => undefined,
@@ -176,17 +176,25 @@ export async function syncBills(
   const notAvailable = readsAll ? notAvailableOf(streams) : [];
   if (readsAll) await recordAvailability(deps, streams, notAvailable, before);
   const wanted = streams.filter((stream) => !notAvailable.includes(stream));
-  const walks = [];
-  failRefused(deps, wanted);
-  for (const stream of wanted.filter(({ reader }) => !reader.hasFailed)) {
-    for (const walk of await stream.plan()) walks.push({ stream, walk });
-  }
-  await walkAll(walks);
+  await readStreams(deps, wanted);
   await onRead(wanted.filter(({ reader }) => !reader.hasFailed && reader.error === undefined));
   return {
     streams: await Promise.all(wanted.map((stream) => stream.report())),
     notAvailable: notAvailable.map(refusalOf),
   };
+}
+
+/** Plans the streams that were prepared and not refused, and walks their windows. */
+export async function readStreams(
+  deps: Pick<BillsDeps, "onProgress">,
+  streams: readonly StreamRun[],
+): Promise<void> {
+  const walks = [];
+  failRefused(deps, streams);
+  for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {
+    for (const walk of await stream.plan()) walks.push({ stream, walk });
+  }
+  await walkAll(walks);
 }
 
 /**
@@ -222,7 +230,7 @@ const refusalOf = ({ stream, reader }: StreamRun) => ({
 });
 
 async function recordAvailability(
-  { held, exchangeNow }: Pick<BillsDeps, "held" | "exchangeNow">,
+  { held, exchangeNow }: HeldDeps,
   streams: readonly StreamRun[],
   notAvailable: readonly StreamRun[],
   before: readonly NotAvailable[],

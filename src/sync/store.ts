@@ -219,6 +219,9 @@ export type Store = {
   recordBalancesRefused(at: EpochMs | undefined): Promise<void>;
 };
 
+/** What reading a stream needs of the store. */
+export type StreamStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
+
 /** An account that this run holds: no other sync writes it, or asks the exchange for it. */
 export type HeldAccount = {
   readonly store: Store;
@@ -255,20 +258,21 @@ export type DifferingBill = {
 
 export type StoredBill = { readonly billId: string; readonly cTime: EpochMs };
 
-export type Repair = {
-  readonly stream: Stream;
+/** How served rows differ from what was stored. */
+export type Comparison = {
   readonly differing: readonly DifferingBill[];
-  readonly rejected: readonly RejectedRow[];
+  /** For each rejected row, whether somebody accepted it. */
+  readonly areAccepted: readonly boolean[];
 };
 
 /** What a verification needs from a database, for one account that this run holds. */
 export type VerifyStore = {
-  /** The bills that are not stored exactly as given. `bills` must not contain a bill twice. */
-  compare(stream: Stream, bills: readonly Bill[]): Promise<readonly DifferingBill[]>;
-  /** The stored bills of a window, in batches. */
-  stored(stream: Stream, window: Interval): AsyncIterable<readonly StoredBill[]>;
-  /** For each row, whether somebody signed it off. */
-  accepted(stream: Stream, rows: readonly RejectedRow[]): Promise<readonly boolean[]>;
-  /** Writes the differing bills and the rejected rows. Fails once another run has taken the account. */
-  repair(repair: Repair): Promise<void>;
+  /**
+   * Compares rows with what is stored. If they are to be repaired, it stores the bills that differ and keeps the
+   * rejected rows, and fails once another run has taken the account.
+   * @param rows none twice.
+   */
+  compare(stream: Stream, rows: ReadRows, isRepaired: boolean): Promise<Comparison>;
+  /** The stored bills of a time. */
+  stored(stream: Stream, window: Interval): Promise<readonly StoredBill[]>;
 };

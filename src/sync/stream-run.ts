@@ -14,6 +14,7 @@ import type {
   PageCounts,
   Stream,
   StreamPlan,
+  StreamStore,
   Walk,
 } from "./store.ts";
 import { StreamReader } from "./stream-reader.ts";
@@ -25,13 +26,16 @@ import { createPageEstimate, type ScheduledWalk } from "./window-scheduler.ts";
 export type BillsDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
-  readonly held: HeldAccount;
+  readonly held: { readonly store: StreamStore; readonly assertHeld: () => void };
   readonly settleLagMs: number;
   readonly sleep: Clock["sleep"];
   /** Stops the run between two pages. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: BillsProgress) => void;
 };
+
+/** What needs all that is stored of an account. */
+export type HeldDeps = Pick<BillsDeps, "exchangeNow"> & { readonly held: HeldAccount };
 
 export type BillsProgress = { readonly stream: Stream } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }

@@ -9,12 +9,13 @@ import { balancesQuestion } from "../contract/wallet-balances.ts";
 import { ExchangeError } from "../errors.ts";
 import type { AccountState } from "./account-state.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { BillsDeps, StreamRun } from "./stream-run.ts";
+import type { BillsDeps, HeldDeps, StreamRun } from "./stream-run.ts";
 
-type BalancesDeps = Pick<BillsDeps, "client" | "exchangeNow" | "held" | "signal"> & {
-  /** Called with every failed request. */
-  readonly onFailure: (failure: ExchangeError) => void;
-};
+type BalancesDeps = HeldDeps &
+  Pick<BillsDeps, "client" | "signal"> & {
+    /** Called with every failed request. */
+    readonly onFailure: (failure: ExchangeError) => void;
+  };
 
 /**
  * Stores what the exchange says that each wallet holds, by one request a wallet, once its bills were read. The check compares

@@ -1,37 +1,33 @@
-import PQueue from "p-queue";
-import { type BillsApi, billsApiOf } from "../contract/bills-api.ts";
+import { billsApiOf } from "../contract/bills-api.ts";
 import type { RowFault } from "../contract/json.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
-import { type ExchangeError, ReportableError } from "../errors.ts";
-import type { Client } from "../exchange/client.ts";
-import { failureScope } from "./failure-scope.ts";
-import { type Interval, intersect, interval, split } from "./intervals.ts";
+import { type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
+import { ReportableError } from "../errors.ts";
+import { type Interval, intersect, interval } from "./intervals.ts";
 import { horizonAt } from "./plan.ts";
+import { readStreams } from "./run.ts";
 import type {
   FieldChange,
+  KnownTime,
   PageCommit,
   PageCounts,
+  ReadRows,
   RejectedRow,
   Stream,
+  StreamStore,
   VerifyStore,
 } from "./store.ts";
-import { probeAccount, StreamReader } from "./stream-reader.ts";
-import { VerifiedWindow } from "./verified-window.ts";
+import { probeAccount } from "./stream-reader.ts";
+import { type BillsDeps, StreamRun } from "./stream-run.ts";
 import { PageHabits } from "./walk/answers.ts";
-import { walkWindow } from "./walk/walk.ts";
+import { isStray } from "./walk/strays.ts";
 
-export type VerifyDeps = {
-  readonly client: Client;
-  readonly exchangeNow: () => EpochMs;
+export type VerifyDeps = Omit<BillsDeps, "held" | "settleLagMs"> & {
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
+  readonly span: Interval;
   /** Whether to repair differences. */
   readonly repair: boolean;
-  readonly signal: AbortSignal;
-  readonly onFinding: (finding: Finding) => void;
-  /** Called with every failed request. */
-  readonly onFailure: (stream: Stream, failure: ExchangeError) => void;
 };
 
 /** A difference between what is stored and what was served. */
@@ -49,12 +45,7 @@ export type Finding = { readonly stream: Stream } & (
       readonly fields: readonly FieldChange[];
       readonly isRepaired: boolean;
     }
-  | {
-      readonly kind: "extra";
-      readonly billId: string;
-      readonly cTime: EpochMs;
-      readonly reason: "expired" | "unknown";
-    }
+  | { readonly kind: "extra"; readonly billId: string; readonly cTime: EpochMs }
   | {
       readonly kind: "rejected";
       readonly billId: string | undefined;
@@ -71,6 +62,7 @@ export type StreamVerification = {
   readonly span: readonly Interval[];
   /** How many bills were compared. */
   readonly compared: number;
+  readonly findings: readonly Finding[];
   readonly requests: number;
   /** The reason why not all of it was read; undefined where all was. */
   readonly error: unknown;
@@ -79,40 +71,36 @@ export type StreamVerification = {
 // A span whose end was taken from this machine's clock may end this far in the exchange's future without an error.
 const aheadMaxMs = 30 * secondMs;
 
-// Enough to keep the rate limit's ten slots busy while pages are compared. Not more, since each walk keeps
-// its ids in memory.
-const walksAtOnce = 16;
+/** The verification of one stream: a sync of the span whose store compares what a sync's would store. */
+export class StreamVerify extends StreamRun {
+  readonly #deps: VerifyDeps;
+  readonly #compared: ComparedSpan;
 
-/**
- * Reads a span of an account's streams again, and compares each page with what is stored. The ids of the
- * windows under way and the findings are kept in memory. A stream that was asked for already, and so refused
- * or served, is not asked for once more before its windows are.
- *
- * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
- */
-export async function verifyBills(
-  streams: readonly StreamVerify[],
-  span: Interval,
-): Promise<readonly StreamVerification[]> {
-  const readers = streams.map(({ reader }) => reader);
-  if (!readers.some(({ hasAnswered }) => hasAnswered)) {
-    await probeAccount(readers.filter(({ refusal }) => refusal === undefined));
+  /** @param pageHabits shared by the account's streams. */
+  constructor(deps: VerifyDeps, stream: Stream, pageHabits: PageHabits) {
+    const store = new ComparedSpan(deps, stream);
+    const held = { store, assertHeld: deps.assertHeld };
+    super({ ...deps, held, settleLagMs: 0 }, stream, pageHabits);
+    this.#deps = deps;
+    this.#compared = store;
   }
-  for (const reader of readers) reader.acceptRefusal();
-  const queue = new PQueue({ concurrency: walksAtOnce });
-  const accountStopped = new AbortController();
-  for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {
-    const { forgotten, windows } = stream.plan(span);
-    for (const part of forgotten) void queue.add(() => stream.listForgotten(part));
-    for (const window of windows) {
-      void queue.add(async () => {
-        const error = await stream.walk(window, accountStopped.signal);
-        if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
-      });
+
+  /** Never throws. */
+  async result(): Promise<StreamVerification> {
+    const { stream, reader } = this;
+    const { span, exchangeNow } = this.#deps;
+    const now = exchangeNow();
+    try {
+      await this.report();
+      await this.#compared.findExtra(horizonAt(now));
+    } catch (error) {
+      reader.fail(error);
     }
+    const { findings, compared } = this.#compared;
+    const read = intersect([span], interval(horizonAt(now), now));
+    const error = reader.error ?? unreadable(span, read, now);
+    return { stream, span: read, compared, findings, requests: reader.requests, error };
   }
-  await queue.onIdle();
-  return streams.map((stream) => stream.report());
 }
 
 /** Opens the verification of an account's streams, one by one. They share what is learned of the exchange's pages. */
@@ -124,159 +112,138 @@ export function openStreams(
   return (productType) => new StreamVerify(deps, { account, productType }, pageHabits);
 }
 
-/** The verification of one stream. */
-export class StreamVerify {
-  readonly stream: Stream;
-  readonly reader: StreamReader;
+/**
+ * Reads a span of an account's streams again, and compares each page with what is stored. The ids of the span and the
+ * findings are kept in memory.
+ *
+ * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
+ */
+export async function verifyBills(
+  deps: Pick<VerifyDeps, "onProgress">,
+  streams: readonly StreamVerify[],
+): Promise<readonly StreamVerification[]> {
+  const readers = streams.map(({ reader }) => reader);
+  if (!readers.some(({ hasAnswered }) => hasAnswered)) {
+    await probeAccount(readers.filter(({ refusal }) => refusal === undefined));
+  }
+  await Promise.all(streams.map((stream) => stream.prepare()));
+  await readStreams(deps, streams);
+  return Promise.all(streams.map((stream) => stream.result()));
+}
+
+/** The reason why not all of the span could be asked for, by the exchange's clock. */
+function unreadable(span: Interval, read: readonly Interval[], now: EpochMs): unknown {
+  if (read.length === 0) {
+    return new ReportableError(
+      "nothing of the span can be read: by the exchange's clock it is too old or in the future",
+    );
+  }
+  if (span.to <= now + aheadMaxMs) return undefined;
+  return new ReportableError(
+    `the exchange's clock says ${isoTime(now)}, so nothing later could be read; ` +
+      "set this machine's clock, or give an earlier end",
+  );
+}
+
+/** A stream's store that takes all time but the span for covered, and compares what it is given. */
+class ComparedSpan implements StreamStore {
   readonly #deps: VerifyDeps;
-  readonly #api: BillsApi;
-  readonly #rejected = new Set<string>();
-  /** Bills that are stored in a window but were not served for it. */
-  readonly #unserved = new Map<string, EpochMs>();
-  /** Bills that are stored with another time than they were served with or for. */
-  readonly #moved = new Set<string>();
-  #span: readonly Interval[] = [];
-  #compared = 0;
+  readonly #stream: Stream;
+  readonly #coverage: Interval[];
+  /** The time that was read to its end. */
+  readonly #read: Interval[] = [];
+  /** The ids, or the texts, of the rows that were served. A bill on the edge of two windows is served twice. */
+  readonly #served = new Set<string>();
+  readonly findings: Finding[] = [];
+  compared = 0;
 
-  /** @param pageHabits shared by the account's streams. */
-  constructor(deps: VerifyDeps, stream: Stream, pageHabits: PageHabits) {
-    const { client, assertHeld, signal, onFailure } = deps;
-    const onAttempt = (failure: ExchangeError | undefined) => {
-      if (failure !== undefined) onFailure(stream, failure);
-    };
+  constructor(deps: VerifyDeps, stream: Stream) {
+    const { span } = deps;
     this.#deps = deps;
-    this.stream = stream;
-    this.#api = billsApiOf(stream.productType);
-    const asking = { client, assertHeld, signal, onAttempt, pageHabits };
-    this.reader = new StreamReader(asking, stream);
+    this.#stream = stream;
+    this.#coverage = [
+      { from: epochMs(0), to: span.from },
+      { from: span.to, to: epochMs(Number.MAX_SAFE_INTEGER) },
+    ];
   }
 
-  /** Splits the span into the time that the exchange no longer serves and windows of the time that can be read. */
-  plan(span: Interval): { forgotten: readonly Interval[]; windows: readonly Interval[] } {
-    const now = this.#deps.exchangeNow();
-    const horizon = horizonAt(now);
-    this.#span = intersect([span], interval(horizon, now));
-    if (this.#span.length === 0) {
-      this.reader.fail(
-        new ReportableError(
-          "nothing of the span can be read: by the exchange's clock it is too old or in the future",
-        ),
-      );
-    } else if (span.to > now + aheadMaxMs) {
-      this.reader.note(
-        new ReportableError(
-          `the exchange's clock says ${isoTime(now)}, so nothing later could be read; ` +
-            "set this machine's clock, or give an earlier end",
-        ),
-      );
+  async knownTime(): Promise<KnownTime> {
+    return { coverage: this.#coverage, lost: [], open: [] };
+  }
+
+  async unstored(): Promise<ReadRows> {
+    return { bills: [], rejected: [] };
+  }
+
+  async recordPlan(): Promise<void> {}
+
+  async commitPage({ bills, rejected, window, next }: PageCommit): Promise<PageCounts> {
+    const rows = this.#unserved({ bills, rejected });
+    await this.#compare(rows);
+    this.compared += rows.bills.length;
+    if ("end" in next) {
+      const { proven, lost } = next.end;
+      this.#coverage.push(...proven);
+      const readFrom = Math.max(window.from, ...lost.map(({ to }) => to));
+      this.#read.push(...interval(readFrom, window.to));
     }
-    const forgotten = interval(span.from, Math.min(span.to, horizon));
-    const { windowMaxMs } = this.#api;
-    return { forgotten, windows: this.#span.flatMap((part) => split(part, windowMaxMs)) };
+    return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   }
 
-  /** Reports the stored bills of a time that the exchange no longer serves. Never throws. */
-  async listForgotten(part: Interval): Promise<void> {
-    const { store, onFinding, signal } = this.#deps;
-    const { stream } = this;
-    try {
-      for await (const batch of store.stored(stream, part)) {
-        signal.throwIfAborted();
-        for (const { billId, cTime } of batch) {
-          onFinding({ stream, kind: "extra", billId, cTime, reason: "expired" });
-        }
-      }
-    } catch (error) {
-      this.reader.fail(error);
-    }
+  /** The rows of the span, and the bills that were booked in it long after their times, that were not served before. */
+  #unserved({ bills, rejected }: ReadRows): ReadRows {
+    const { span } = this.#deps;
+    const { idOf, timeOf } = billsApiOf(this.#stream.productType);
+    const isOfSpan = (time: EpochMs) => time >= span.from && time < span.to;
+    const isWanted = (time: EpochMs) =>
+      isOfSpan(time) || isStray(time, { startTime: span.from, endTime: span.to });
+    const isNew = (key: string) => !this.#served.has(key) && this.#served.add(key);
+    const isOfSpanOrNone = ({ received }: RejectedRow) => {
+      const time = timeOf(received);
+      return time === undefined || isOfSpan(time);
+    };
+    const unserved = {
+      bills: bills.filter(({ billId, cTime }) => isWanted(cTime) && isNew(billId)),
+      rejected: rejected
+        .filter(isOfSpanOrNone)
+        .filter(({ received }) => isNew(JSON.stringify(received))),
+    };
+    // A stored bill is not extra if its row is still served but can no longer be read.
+    for (const { received } of rejected) this.#served.add(idOf(received) ?? "");
+    return unserved;
   }
 
-  /** Reads one window. Never throws: the error that stopped it is returned, and is in the report. */
-  walk(window: Interval, accountStopped: AbortSignal): Promise<unknown> {
-    const { exchangeNow } = this.#deps;
-    const { stream, reader } = this;
-    return reader.read(accountStopped, async (signal) => {
-      signal.throwIfAborted();
-      const reading = new VerifiedWindow(this.#api, window);
-      await walkWindow(
-        {
-          fetchPage: (request) => reader.ask(request, signal),
-          commitPage: (page) => this.#compare(reading, page),
-          exchangeNow,
-          plannedAt: exchangeNow(),
-          settleLagMs: 0,
-          idOrder: reader.idOrder,
-          pageHabits: reader.pageHabits,
-          onPage: () => undefined,
-          signal,
-        },
-        stream,
-        { window },
-      );
-      await this.#findExtra(reading);
-    });
-  }
-
-  report(): StreamVerification {
-    const { stream } = this;
-    for (const [billId, cTime] of this.#unserved) {
-      if (this.#moved.has(billId)) continue;
-      this.#deps.onFinding({ stream, kind: "extra", billId, cTime, reason: "unknown" });
-    }
-    const { requests, error } = this.reader;
-    return { stream, span: this.#span, compared: this.#compared, requests, error };
-  }
-
-  async #compare(reading: VerifiedWindow, page: PageCommit): Promise<PageCounts> {
-    const { store, repair, onFinding } = this.#deps;
-    const { stream } = this;
-    const { bills, rejected: broken } = reading.take(page);
-    const rejected = broken.filter((row) => this.#isNew(row));
-    for (const { billId, cTime } of bills) if (reading.isStray(cTime)) this.#moved.add(billId);
-    const differing = await store.compare(stream, bills);
-    const isRepaired = repair && differing.length + rejected.length > 0;
-    if (isRepaired) await store.repair({ stream, differing, rejected });
-    for (const { bill, changes } of differing) {
+  async #compare(rows: ReadRows): Promise<void> {
+    const { store, repair: isRepaired } = this.#deps;
+    const stream = this.#stream;
+    const { idOf } = billsApiOf(stream.productType);
+    const { differing, areAccepted } = await store.compare(stream, rows, isRepaired);
+    for (const { bill, changes: fields } of differing) {
       const { billId, cTime } = bill;
       const difference = { stream, billId, cTime, isRepaired };
-      if (changes === undefined) onFinding({ ...difference, kind: "missing" });
-      else onFinding({ ...difference, kind: "changed", fields: changes });
-      if (changes?.some(({ field }) => field === "c_time")) this.#moved.add(billId);
+      this.findings.push(
+        fields === undefined
+          ? { ...difference, kind: "missing" }
+          : { ...difference, kind: "changed", fields },
+      );
     }
-    const accepted = await store.accepted(stream, rejected);
-    for (const [index, { received, fault }] of rejected.entries()) {
-      const rejection = {
-        billId: this.#api.idOf(received),
-        fault,
-        isAccepted: accepted[index] ?? false,
-      };
-      onFinding({ stream, kind: "rejected", ...rejection });
+    for (const [place, { received, fault }] of rows.rejected.entries()) {
+      const isAccepted = areAccepted[place] ?? false;
+      this.findings.push({ stream, kind: "rejected", billId: idOf(received), fault, isAccepted });
     }
-    this.#compared += bills.length;
-    return nothingCounted;
   }
 
-  /** Whether a rejected row was not reported yet: neighbouring windows both read their common edge. */
-  #isNew({ received }: RejectedRow): boolean {
-    const text = JSON.stringify(received);
-    if (this.#rejected.has(text)) return false;
-    this.#rejected.add(text);
-    return true;
-  }
-
-  async #findExtra(reading: VerifiedWindow): Promise<void> {
-    const { store, onFinding, exchangeNow } = this.#deps;
-    const { stream } = this;
-    // The horizon has moved since the last page was read.
-    const servedFrom = Math.max(reading.readFrom, horizonAt(exchangeNow()));
-    for await (const batch of store.stored(stream, reading.window)) {
-      for (const { billId, cTime } of batch) {
-        if (reading.served.has(billId)) continue;
-        if (cTime >= servedFrom) this.#unserved.set(billId, cTime);
-        else onFinding({ stream, kind: "extra", billId, cTime, reason: "expired" });
+  /** Finds the bills that are stored in the time that was read, and that were not served. */
+  async findExtra(horizon: EpochMs): Promise<void> {
+    const stream = this.#stream;
+    const read = intersect(this.#read, interval(horizon, this.#deps.span.to));
+    for (const window of read) {
+      const stored = await this.#deps.store.stored(stream, window);
+      for (const { billId, cTime } of stored) {
+        if (!this.#served.has(billId)) {
+          this.findings.push({ stream, kind: "extra", billId, cTime });
+        }
       }
     }
   }
 }
-
-const nothingCounted: PageCounts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };

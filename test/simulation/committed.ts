@@ -95,10 +95,9 @@ export function committedStreams(ledger: SimulatedLedger) {
       return older;
     },
     /** @returns the bills whose newer content was replaced by an older one. */
-    addRepaired({ repair, written }: Repaired): readonly string[] {
-      const { productType } = repair.stream;
-      const { rejected } = streamOf(productType);
-      for (const { received } of repair.rejected) rejected.add(JSON.stringify(received));
+    addRepaired({ rows, written }: Repaired): readonly string[] {
+      const { rejected } = streamOf(rows.stream.productType);
+      for (const { received } of rows.rejected) rejected.add(JSON.stringify(received));
       return written.flatMap((bill) => {
         const committed = streamOf(bill.productType);
         return store(committed, bill.billId, versionOf(bill)) ? [bill.billId] : [];

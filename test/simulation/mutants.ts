@@ -248,12 +248,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a repair that writes nothing",
     file: "src/ledger/verification-store.ts",
-    changes: [["await upsertBills(tx, [{ stream, bills }]);", ""]],
+    changes: [["await writeBills(tx, pages, changesOf(pages, before), before);", ""]],
   },
   {
     name: "a bill that is stored otherwise called equal",
     file: "src/ledger/verification-store.ts",
-    changes: [["if (isSame(row.bill, served)) return [];", "return [];"]],
+    changes: [["if (isSame(before, served)) return [];", "return [];"]],
   },
   {
     name: "another user's key taken",

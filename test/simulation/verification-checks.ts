@@ -15,10 +15,10 @@ export function checkRepaired(
   repaired: Repaired,
 ): void {
   trace(`${time.now()} ${name} commits a repair`);
-  const wanted = new Set(repaired.repair.differing.map(({ bill }) => bill.billId));
+  const wanted = new Set(repaired.rows.bills.map(({ billId }) => billId));
   const others = repaired.written.filter(({ billId }) => !wanted.has(billId));
   verdicts.check("verified", repaired.written.length, [
-    ...others.map(({ billId }) => `${name} wrote ${billId}, which it had not found to differ`),
+    ...others.map(({ billId }) => `${name} wrote ${billId}, which it was not served`),
     ...committed
       .addRepaired(repaired)
       .map((billId) => `${name} put an older content of ${billId} in the place of a newer one`),
@@ -52,15 +52,13 @@ export function checkVerified(world: World, verification: Verification, after: T
 
 /** If nothing else runs and there are no faults, it names exactly what differed before. */
 export function checkFindings(world: World, verification: Verification, before: Tables): void {
-  const { ledger, verdicts, tolerance } = world;
+  const { ledger, verdicts } = world;
   const { name, outcome, beganAt, endedAt } = verification;
   if (outcome === undefined || !isWhole(outcome)) {
     verdicts.check("verified", 1, [`${name} did not come to its end: ${whyNot(outcome)}`]);
     return;
   }
   const { certainly, perhaps } = readBy(world, verification);
-  const isForgotten = ({ cTime }: LedgerBill, at: number) =>
-    cTime >= verification.span.from && cTime < at - historyMs;
   for (const productType of verification.productTypes) {
     const bills = ledger.bills(productType);
     const stored = before[productType];
@@ -80,18 +78,8 @@ export function checkFindings(world: World, verification: Verification, before: 
       ...told
         .filter((finding) => "isRepaired" in finding && !finding.isRepaired)
         .map(({ billId }) => `${billId} differs and was not repaired`),
-      ...misnamed(
-        "extra",
-        told,
-        bills.filter((bill) => isStored(stored, bill) && isForgotten(bill, beganAt)),
-        bills.filter(
-          (bill) => isStored(stored, bill) && isForgotten(bill, endedAt + tolerance.edgeMs),
-        ),
-      ),
-      ...told.flatMap((finding) =>
-        finding.kind !== "extra" || finding.reason === "expired"
-          ? []
-          : [`${finding.billId} is called extra, ${finding.reason}`],
+      ...told.flatMap(({ kind, billId }) =>
+        kind === "extra" ? [`${billId} is called extra`] : [],
       ),
       ...(rejected >= (least ?? 0) && rejected <= (most ?? 0)
         ? []

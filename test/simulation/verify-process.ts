@@ -4,7 +4,7 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import type { Repair, VerifyStore } from "../../src/sync/store.ts";
+import type { ReadRows, Stream, VerifyStore } from "../../src/sync/store.ts";
 import {
   type Finding,
   openStreams,
@@ -17,7 +17,8 @@ import type { ProcessDatabase } from "./database.ts";
 import { type OutsideOptions, outsideOf } from "./outside.ts";
 
 export type Repaired = {
-  readonly repair: Repair;
+  /** The rows that were compared. */
+  readonly rows: ReadRows & { readonly stream: Stream };
   /** The rows that the transaction wrote, as the database reports them. */
   readonly written: readonly WrittenBill[];
 };
@@ -46,7 +47,7 @@ export type VerifyProcess = {
 export function startVerify(options: VerifyProcessOptions): VerifyProcess {
   const { process, sandbox, productTypes, span, repair, trace, onRepaired } = options;
   const { account } = sandbox;
-  const repairs: Repair[] = [];
+  const pages: Repaired["rows"][] = [];
   let written: readonly WrittenBill[] = [];
   const { database, exchange } = outsideOf(options, {
     onRequest: () => undefined,
@@ -56,13 +57,12 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
       written = await readWritten(client, account.name);
     },
     onCommit() {
-      const [repair] = repairs;
-      if (repair === undefined) throw new Error("the server committed what nobody wrote");
-      onRepaired({ repair, written });
+      const [rows] = pages;
+      if (rows === undefined) throw new Error("the server committed what nobody wrote");
+      onRepaired({ rows, written });
     },
   });
   const verify = async (): Promise<VerifyOutcome> => {
-    const findings: Finding[] = [];
     const db = database.asDatabase();
     const { clock, signal } = process;
     try {
@@ -71,31 +71,30 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         client: exchange.client,
         exchangeNow: exchange.exchangeNow,
         assertHeld: lease.assertHeld,
-        store: noting(openVerifyStore(db, lease, randomUUID()), repairs),
-        repair,
-        signal,
-        onFinding: (finding) => findings.push(finding),
-        onFailure: () => undefined,
+        store: noting(openVerifyStore(db, lease, randomUUID()), pages),
+        ...{ span, repair, signal, sleep: clock.sleep },
+        onProgress: () => undefined,
       };
-      const streams = await verifyBills(productTypes.map(openStreams(deps, account.name)), span);
-      return { findings, streams, error: undefined };
+      const streams = await verifyBills(deps, productTypes.map(openStreams(deps, account.name)));
+      return { findings: streams.flatMap(({ findings }) => findings), streams, error: undefined };
     } catch (error) {
-      return { findings, streams: [], error };
+      return { findings: [], streams: [], error };
     }
   };
   return { database, ended: Promise.race([verify(), process.died.then(() => "killed" as const)]) };
 }
 
-/** The store. Each repair is recorded from its request until it is over. */
-function noting(store: VerifyStore, repairs: Repair[]): VerifyStore {
+/** The store. Each page is recorded from its request until it is over. */
+function noting(store: VerifyStore, pages: Repaired["rows"][]): VerifyStore {
   return {
     ...store,
-    async repair(repair) {
-      repairs.push(repair);
+    async compare(stream, rows, isRepaired) {
+      const page = { stream, ...rows };
+      pages.push(page);
       try {
-        return await store.repair(repair);
+        return await store.compare(stream, rows, isRepaired);
       } finally {
-        repairs.splice(repairs.indexOf(repair), 1);
+        pages.splice(pages.indexOf(page), 1);
       }
     },
   };

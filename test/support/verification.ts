@@ -5,7 +5,7 @@ import { Leases } from "../../src/db/lease/leases.ts";
 import { exchangeOf } from "../../src/exchange/session.ts";
 import { openVerifyStore } from "../../src/ledger/verification-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import type { StoredBill, VerifyStore } from "../../src/sync/store.ts";
+import type { VerifyStore } from "../../src/sync/store.ts";
 import {
   type Finding,
   openStreams,
@@ -49,27 +49,21 @@ export async function verifyIn(
       account,
       { transport: transportOf(sandbox, time, options), clock: time.clock, random: () => 0.5 },
     );
-    const findings: Finding[] = [];
     const real = wrapStore(openVerifyStore(db, lease, randomUUID()));
     const store: VerifyStore = {
       compare: (...given) => time.hold(() => real.compare(...given)),
-      async *stored(...given): AsyncGenerator<readonly StoredBill[]> {
-        yield* await time.hold(() => Array.fromAsync(real.stored(...given)));
-      },
-      accepted: (...given) => time.hold(() => real.accepted(...given)),
-      repair: (...given) => time.hold(() => real.repair(...given)),
+      stored: (...given) => time.hold(() => real.stored(...given)),
     };
     const deps: VerifyDeps = {
       client,
       exchangeNow,
       assertHeld: lease.assertHeld,
       store,
-      repair,
-      signal,
-      onFinding: (finding) => findings.push(finding),
-      onFailure: () => undefined,
+      ...{ span, repair, signal, sleep: time.clock.sleep },
+      onProgress: () => undefined,
     };
-    const streams = await verifyBills(wanted.map(openStreams(deps, account.name)), span);
+    const streams = await verifyBills(deps, wanted.map(openStreams(deps, account.name)));
+    const findings = streams.flatMap((stream) => stream.findings);
     await time.hold(async () => lease[Symbol.asyncDispose]());
     return { findings, streams };
   };
