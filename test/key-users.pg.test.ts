@@ -217,6 +217,13 @@ test("another user's key under a known name writes nothing, whatever bills both 
   const bills = readable(at.main);
   for (const account of [at.main, at.other]) serveOnly(account, bills);
   expect((await at.run(at.main, sync)).code).toBe(0);
+  // A row that an older version rejected, and that can be read now.
+  const received = JSON.stringify({ ...Object(bills[0]?.row), billId: "1" });
+  await at.db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    )
+    values ('main', ${productType}, '1', ${received}, 'old', 'is old', gen_random_uuid(), clock_timestamp())`);
   const before = await at.stored();
   for (const command of [sync, repair]) {
     const refused = await at.run(at.other, command);

@@ -10,13 +10,12 @@ import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { lacksRight } from "../db/database-errors.ts";
 import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
-import { holdAccount, Leases } from "../db/lease/leases.ts";
+import { Leases } from "../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import type { Client } from "../exchange/client.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
-import { AccountKey } from "../ledger/account-key.ts";
 import { readWithheld } from "../ledger/history.ts";
 import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
@@ -26,6 +25,7 @@ import { askKeyInfo, askMode, refuseNothing } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import { isOfProductType } from "../sync/failure-scope.ts";
 import { type Check, checked, failed, ok, type Report } from "./doctor-database.ts";
+import { openAccount } from "./open-account.ts";
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
@@ -51,8 +51,7 @@ export async function checkExchange(
     const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
     const exchange = exchangeOf(config, account, access);
-    const uid = account.uid ?? users.get(account.name);
-    return checkAccount({ exchange, db, signal, uid }, account);
+    return checkAccount({ exchange, db, signal, users }, account);
   };
   for (const result of await readSideBySide(config.accounts, check)) result.map(report);
 }
@@ -85,7 +84,7 @@ export function clockCheck(offsetMs: number | undefined): Check {
 type AccountDeps = {
   readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useLimitsOf">;
   readonly db: Database | undefined;
-  readonly uid: string | undefined;
+  readonly users: Users;
   readonly signal: AbortSignal;
 };
 
@@ -96,8 +95,8 @@ async function checkAccount(
   deps: AccountDeps,
   account: AccountWithCredentials,
 ): Promise<readonly Check[]> {
-  const { db, exchange, uid, signal } = deps;
-  const { name, credentials } = account;
+  const { db, exchange } = deps;
+  const { name, uid } = account;
   const check = `account ${name}`;
   if (db === undefined) {
     if (uid !== undefined) await exchange.useLimitsOf(uid);
@@ -105,16 +104,12 @@ async function checkAccount(
     return withLoanToValue(deps, account, await checked(check, tried));
   }
   try {
-    const named = { account: name, key: credentials.key };
-    const accountKey = new AccountKey(db, named, { isDemo: account.demo });
-    await accountKey.refuseTaken();
-    const leases = new Leases(db);
-    await using lease = await holdAccount({ leases, exchange }, { name, uid }, { signal });
-    const { assertHeld } = lease;
+    const opening = { ...deps, db, leases: new Leases(db) };
+    await using opened = await openAccount(opening, account, exchange);
     const tryAndCheck = async () => {
-      const tried = await tryKey(deps, account, assertHeld);
+      const tried = await tryKey(deps, account, opened.assertHeld);
       const key = keyCheck(name, tried);
-      if (key.status !== "FAIL") await accountKey.check({ ...tried, productTypes: tried.read });
+      if (key.status !== "FAIL") await opened.checkKey({ ...tried, productTypes: tried.read });
       return key;
     };
     const checks = await withLoanToValue(deps, account, await checked(check, tryAndCheck));

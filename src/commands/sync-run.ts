@@ -1,12 +1,10 @@
 import type { ContractProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
-import { recordDemo } from "../db/accounts/decisions.ts";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { type Egress, holderName, shareAddress } from "../db/lease/holders.ts";
-import { checkLease } from "../db/lease/lease.ts";
-import { readUsers, recordUser, type Users } from "../db/lease/leased-accounts.ts";
-import { holdAccount, Leases } from "../db/lease/leases.ts";
+import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
+import { Leases } from "../db/lease/leases.ts";
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { commitContracts, commitSymbols } from "../db/reference/stored-symbols.ts";
@@ -19,7 +17,6 @@ import {
   exchangeOf,
   openExchangeAccess,
 } from "../exchange/session.ts";
-import { AccountKey } from "../ledger/account-key.ts";
 import { openStore } from "../ledger/ledger-store.ts";
 import { countRejected } from "../ledger/rejected-bills.ts";
 import { replayRejected } from "../ledger/replay-rows.ts";
@@ -27,7 +24,6 @@ import { formatCounted } from "../output/format.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
 import { reachableToRead } from "../roster/to-read.ts";
-import { horizonAt } from "../sync/plan.ts";
 import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
@@ -35,6 +31,7 @@ import type { KeyAnswer } from "../sync/store.ts";
 import { checkAccounts } from "./check-accounts.ts";
 import type { ExitCode } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
+import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
 import type { Reporter } from "./sync-reporter.ts";
 import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
@@ -214,44 +211,22 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
 export const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | undefined =>
   historyFrom === "none" ? undefined : (historyFrom ?? epochMs(now - historyDefaultMs));
 
-/**
- * Takes the account's lease and opens its tables. A key that is stored under another name writes
- * nothing.
- */
+/** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, runId, targets, newKey, leases, users } = deps;
-  const { name, credentials } = account;
-  const named = { account: name, key: credentials.key };
-  const key = new AccountKey(db, named, { isDemo: account.demo, isVouched: newKey });
-  await key.refuseTaken();
-  await using stack = new AsyncDisposableStack();
-  const lease = stack.use(
-    await holdAccount(
-      { leases, exchange },
-      { name, uid: account.uid ?? users.get(name) },
-      { onWait: reporter.notice, signal },
-    ),
-  );
-  const store = openStore(db, lease, runId);
-  if (targets.has("bills")) {
-    const replayed = await replayRejected(db, lease, name, () => signal.throwIfAborted());
-    if (replayed.stored > 0)
-      reporter.notice(`${name}: ${formatCounted(replayed.stored, "rejected row")} can be read now`);
-  }
-  const kept = stack.move();
+  const { db, signal, reporter, runId, targets, newKey: isVouched } = deps;
+  const { name } = account;
+  const opening = { ...deps, isVouched, onWait: reporter.notice };
+  const opened = await openAccount(opening, account, exchange);
   return {
-    store,
-    assertHeld: lease.assertHeld,
+    ...opened,
+    store: openStore(db, opened, runId),
     async takeKey(answer: KeyAnswer) {
-      const { isNew } = await key.check(answer);
+      const { isNew } = await opened.takeKey(answer);
       if (isNew) reporter.notice(`${name}: ${rightsLine(answer.info)}`);
-      await key.take((tx) => checkLease(tx, lease), horizonAt(exchange.exchangeNow()));
-      await recordDemo(db, name, account.demo ?? false);
-      const shared = await key.sharedUser();
-      const uid = account.uid ?? shared?.uid;
-      await recordUser(db, [name, ...(account.uid ? [] : (shared?.accounts ?? []))], uid);
-      if (uid !== undefined) await lease.asUser(uid);
+      if (!targets.has("bills")) return;
+      const { stored } = await replayRejected(db, opened, name, () => signal.throwIfAborted());
+      if (stored > 0)
+        reporter.notice(`${name}: ${formatCounted(stored, "rejected row")} can be read now`);
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

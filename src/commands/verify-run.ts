@@ -4,13 +4,11 @@ import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { shareAddress } from "../db/lease/holders.ts";
-import { checkLease } from "../db/lease/lease.ts";
 import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
-import { holdAccount, Leases } from "../db/lease/leases.ts";
+import { Leases } from "../db/lease/leases.ts";
 import { type ExchangeError, firstThrown, UsageError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
-import { AccountKey } from "../ledger/account-key.ts";
 import { recount } from "../ledger/bill-counts.ts";
 import { openVerifyStore } from "../ledger/verification-store.ts";
 import { streamName } from "../output/format.ts";
@@ -34,6 +32,7 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
+import { openAccount } from "./open-account.ts";
 import type { AccountVerification, Verification } from "./verify-result.ts";
 
 export type CompareDeps = {
@@ -96,29 +95,21 @@ type AccountDeps = CompareDeps & {
 /** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, repair } = deps;
-  const { leases, users } = deps;
   const { name } = wanted;
   let streams: readonly StreamVerification[] = [];
   try {
     const account = await withCredentials(wanted, signal);
-    const named = { account: name, key: account.credentials.key };
-    const key = new AccountKey(db, named, { isDemo: account.demo });
-    await key.refuseTaken();
     const exchange = exchangeOf(config, account, access);
-    await using lease = await holdAccount(
-      { leases, exchange },
-      { name, uid: account.uid ?? users.get(name) },
-      { onWait: notice, signal },
-    );
+    await using opened = await openAccount({ ...deps, onWait: notice }, account, exchange);
     const { client, exchangeNow } = exchange;
-    const { assertHeld } = lease;
+    const { assertHeld } = opened;
     const onFailure = ({ message }: ExchangeError) =>
       notice(`${name}: a request failed: ${message}`);
     const asking = { client, assertHeld, signal, onFailure };
     const verifying: VerifyDeps = {
       ...asking,
       ...{ exchangeNow, span, repair, sleep: access.clock.sleep },
-      store: openVerifyStore(db, lease, runId),
+      store: openVerifyStore(db, opened, runId),
       onProgress(progress) {
         if (progress.event !== "request" || progress.failure === undefined) return;
         notice(`${streamName(progress.stream)}: a request failed: ${progress.failure.message}`);
@@ -131,8 +122,8 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
       met.mode,
     );
     if (apart !== undefined) notice(apart);
-    await key.check({ ...met, productTypes: met.streams.map(productTypeOf) });
-    if (repair) await key.take((tx) => checkLease(tx, lease));
+    const answer = { ...met, productTypes: met.streams.map(productTypeOf) };
+    await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
     streams = await verifyBills(verifying, met.streams);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];
