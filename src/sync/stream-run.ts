@@ -21,7 +21,6 @@ import { StreamReader } from "./stream-reader.ts";
 import { isPlaced, type PageHabits } from "./walk/answers.ts";
 import { placesOf } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
-import { createPageEstimate, type ScheduledWalk } from "./window-scheduler.ts";
 
 export type BillsDeps = {
   readonly client: Client;
@@ -156,28 +155,27 @@ export class StreamRun {
     return walks;
   }
 
-  /**
-   * Walks one window, or the part of it that is left after divisions. Never throws: the error that stopped it
-   * is returned, and is in the report.
-   */
-  walk(walk: Walk, accountStopped: AbortSignal, scheduled: ScheduledWalk): Promise<unknown> {
+  /** Walks one window. Never throws: the error that stopped it is returned, and is in the report. */
+  walk(walk: Walk, accountStopped: AbortSignal): Promise<unknown> {
     return this.reader.read(accountStopped, async (signal) => {
-      await this.#walk(walk, signal, scheduled);
+      await this.#walk(walk, signal);
       this.#walked += 1;
     });
   }
 
-  #walk(walk: Walk, signal: AbortSignal, scheduled: ScheduledWalk): Promise<void> {
+  #walk(walk: Walk, signal: AbortSignal): Promise<void> {
     const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
     const { stream, reader } = this;
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
-    const pageEstimate = createPageEstimate(walk.window.to);
+    // Each page's request needs the cursor of the page before, so a walk uses one slot of the rate limit at a time. The
+    // longest goes first, so that all end at about the same time; first pages go before all others, since they show
+    // how long the walks are.
+    let pagesLeft = Number.POSITIVE_INFINITY;
+    let pages = 0;
     return walkWindow(
       {
-        fetchPage: (request) => {
-          const priority = expiresSoon ? Number.POSITIVE_INFINITY : scheduled.priority();
-          return reader.ask(request, signal, priority);
-        },
+        fetchPage: (request) =>
+          reader.ask(request, signal, expiresSoon ? Number.POSITIVE_INFINITY : pagesLeft),
         commitPage: (page) => this.#commit(page),
         exchangeNow,
         plannedAt: this.#plannedAt,
@@ -187,10 +185,9 @@ export class StreamRun {
         pause: () => sleep(emptyPauseMs, signal),
         onPage: (progress) => {
           this.#countPage(progress);
-          const { window, counts, walkedMs } = progress;
-          const oldest = epochMs(window.to - walkedMs);
-          pageEstimate.page(oldest, counts.new + counts.unchanged + counts.restated);
-          scheduled.afterPage(pageEstimate.pagesIn(oldest - window.from));
+          const { window, walkedMs } = progress;
+          pages += 1;
+          pagesLeft = pages * (lengthMs([window]) / Math.max(1, walkedMs) - 1);
         },
         onDoubt: (what) => onProgress({ stream, event: "doubted", what }),
         signal,
