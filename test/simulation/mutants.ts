@@ -113,7 +113,7 @@ export const mutants: readonly Mutant[] = [
     name: "pages that do not overlap taken for pages that do",
     file: "src/sync/walk/id-walk.ts",
     changes: [
-      ["(isFull ? overlap : this.#closing) ?? askedBelow", "askedBelow"],
+      ["(isFull ? overlap : undefined) ?? askedBelow", "askedBelow"],
       ["below === undefined ? Number.POSITIVE_INFINITY : 0", "Number.POSITIVE_INFINITY"],
     ],
   },
@@ -358,15 +358,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "unified: what was not read of a stream that is closed not told",
     file: "src/sync/closed-streams.ts",
-    changes: [["unread: subtract(interval(start, closedAt), [", "unread: subtract([], ["]],
+    changes: [["knownTime(stream), closedAt) };", "knownTime(stream), closedAt), unread: [] };"]],
   },
   {
     name: "unified: a closed stream's time told up to the newest that was planned",
     file: "src/sync/closed-streams.ts",
     changes: [
       [
-        "unread: subtract(interval(start, closedAt), [",
-        "unread: subtract(known.open.map(({ window }) => window), [",
+        "...readTime(await held.store.knownTime(stream), closedAt) };",
+        "through: undefined, unread: (await held.store.knownTime(stream)).open.map((walk) => walk.window) };",
       ],
     ],
   },
