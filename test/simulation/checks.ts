@@ -105,8 +105,8 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   committed.addPlan(write.plan);
   const { walks, stream } = write.plan;
   verdicts.check("tiling", walks.length, run.planFaults);
-  // A run that began earlier may have read that time already.
-  if (!history.ledger.edgeBills || !run.isFirst) return;
+  // Another run may have read that time already, also one that began later: this one may have been frozen.
+  if (!history.ledger.edgeBills || !run.isAlone) return;
   for (const { window, cursor } of walks) {
     if (cursor === undefined) ledger.addEdges(stream.productType, window);
   }

@@ -11,8 +11,8 @@ export type Run = {
   readonly key: KeyKind;
   /** Whether its key is to be refused: it is another user's, or its user has another name already. */
   readonly isForeign: boolean;
-  /** The faults of its step. */
-  readonly isFirst: boolean;
+  /** Whether no other run of its step has begun, which may have read its time. */
+  isAlone: boolean;
   /** The exchange's time. */
   readonly beganAt: number;
   endedAt: number;

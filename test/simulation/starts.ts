@@ -44,14 +44,14 @@ function openProcess(
 /** Starts a sync, and checks its requests, answers and commits against the promises. */
 export function startRun(
   world: World,
-  { name, isFirst, key, isForeign }: Pick<Run, "name" | "isFirst" | "key" | "isForeign">,
+  { name, isAlone, key, isForeign }: Pick<Run, "name" | "isAlone" | "key" | "isForeign">,
   step: Step,
   onFault: OnFault,
 ) {
   const { time } = world;
   const run: Run = {
     name,
-    isFirst,
+    isAlone,
     key,
     isForeign,
     beganAt: time.now(),

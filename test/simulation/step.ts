@@ -39,11 +39,14 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
     const name = `run ${runsBefore + runs.length + 1}`;
     const { run, ended } = startRun(
       world,
-      { name, isFirst: runs.length === 0, key, isForeign },
+      { name, isAlone: runs.length === 0, key, isForeign },
       { ...step, process: faults, database },
       onFault,
     );
-    for (const earlier of runs) if (earlier.report === undefined) earlier.isFaultless = false;
+    for (const earlier of runs) {
+      earlier.isAlone = false;
+      if (earlier.report === undefined) earlier.isFaultless = false;
+    }
     runs.push(run);
     pending.push(ended);
   };
