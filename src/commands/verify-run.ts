@@ -16,19 +16,13 @@ import { printableLine } from "../printable.ts";
 import { type Account, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
 import { reachableSelection, withAdded } from "../roster/to-read.ts";
-import {
-  type MeetDeps,
-  type MetAccount,
-  meetAccount,
-  refuseNothing,
-} from "../sync/account-mode.ts";
+import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { horizonAt } from "../sync/plan.ts";
 import {
   openStreams,
   type StreamVerification,
-  type StreamVerify,
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
@@ -93,12 +87,12 @@ type AccountDeps = CompareDeps & {
 };
 
 /** Never throws: the report contains the error that stopped it. */
-async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVerification> {
+async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, runId, span, repair } = deps;
-  const { name } = wanted;
+  const { name } = named;
   let streams: readonly StreamVerification[] = [];
   try {
-    const account = await withCredentials(wanted, signal);
+    const account = await withCredentials(named, signal);
     const exchange = exchangeOf(config, account, access);
     await using opened = await openAccount({ ...deps, onWait: notice }, account, exchange);
     const { client, exchangeNow } = exchange;
@@ -115,16 +109,19 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
         notice(`${streamName(progress.stream)}: a request failed: ${progress.failure.message}`);
       },
     };
-    const met = await meetStreams(db, { asking, verifying }, account);
-    const apart = notCompared(
-      (await readAccountStates(db, name)).of(name).stored,
-      account,
-      met.mode,
+    const state = (await readAccountStates(db, name)).of(name);
+    const met = await meetAccount(asking, account, state, openStreams(verifying, name));
+    if (met.streams.length === 0) refuseNothing(account, met.mode);
+    const unserved = notCompared(state.stored, account, met.mode);
+    if (unserved !== undefined) notice(unserved);
+    // A product type that was refused to the key before is no failure where none is named.
+    const refused = account.readsAll ? state.notAvailable : [];
+    const wanted = met.streams.filter(({ stream }) =>
+      refused.every(({ productType }) => productType !== stream.productType),
     );
-    if (apart !== undefined) notice(apart);
-    const answer = { ...met, productTypes: met.streams.map(productTypeOf) };
+    const answer = { ...met, productTypes: wanted.map(({ stream }) => stream.productType) };
     await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
-    streams = await verifyBills(verifying, met.streams);
+    streams = await verifyBills(verifying, wanted);
     const verified = streams.map(({ stream }) => stream);
     const recounted = deps.counts ? await recount(db, verified) : [];
     return { account: name, streams, recounted, error: undefined };
@@ -133,33 +130,16 @@ async function verifyOne(deps: AccountDeps, wanted: Account): Promise<AccountVer
   }
 }
 
-const productTypeOf = ({ stream }: StreamVerify): ProductType => stream.productType;
-
-/** The account's mode and its streams in it, without those that were refused to its key before. */
-async function meetStreams(
-  db: Database,
-  { asking, verifying }: { readonly asking: MeetDeps; readonly verifying: VerifyDeps },
-  account: Account,
-): Promise<MetAccount<StreamVerify>> {
-  const { name, readsAll = false } = account;
-  const state = (await readAccountStates(db, name)).of(name);
-  const met = await meetAccount(asking, account, state, openStreams(verifying, name));
-  if (met.streams.length === 0) refuseNothing(account, met.mode);
-  const isRefused = (stream: StreamVerify) =>
-    state.notAvailable.some(({ productType }) => productType === productTypeOf(stream));
-  return { ...met, streams: met.streams.filter((stream) => !readsAll || !isRefused(stream)) };
-}
-
 /** A notice on what is stored of the account's other mode, which the exchange no longer serves. */
 function notCompared(
   stored: readonly ProductType[],
   { name, productTypes }: Account,
   mode: AccountMode,
 ): string | undefined {
-  const apart = stored.filter((type) => productTypes.includes(type) && modeOf(type) !== mode);
-  if (apart.length === 0) return undefined;
+  const unserved = stored.filter((type) => productTypes.includes(type) && modeOf(type) !== mode);
+  if (unserved.length === 0) return undefined;
   return (
-    `${printableLine(name)}: not compared: ${apart.join(", ")}: the account is ${mode} now, and ` +
+    `${printableLine(name)}: not compared: ${unserved.join(", ")}: the account is ${mode} now, and ` +
     "the exchange serves their bills only after it is switched back"
   );
 }

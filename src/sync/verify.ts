@@ -72,7 +72,7 @@ export type StreamVerification = {
 const aheadMaxMs = 30 * secondMs;
 
 /** The verification of one stream: a sync of the span whose store compares what a sync's would store. */
-export class StreamVerify extends StreamRun {
+class StreamVerify extends StreamRun {
   readonly #deps: VerifyDeps;
   readonly #compared: ComparedSpan;
 

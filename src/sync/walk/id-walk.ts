@@ -46,7 +46,7 @@ const askedBelow = (below: Place | undefined): Asked => ({
  * The walk through a window by falling ids. It makes its cursor from the ids of the rows. The exchange's
  * `endId` is used only where no row of a page has an id. After a full page, the next cursor is an id a
  * little above the lowest one. So the next answer must serve some known bills again: its witnesses. The
- * last question, too, must serve the lowest bill again, if another bill is known to ask below.
+ * last question asks below the lowest id. If it serves rows, such as its cursor's own, one more asks beneath these.
  *
  * An exchange may sort its pages by time, and go on after the place of the cursor's bill in that order.
  * Where ids do not follow the times, it then serves bills that are older than the cursor but have higher
@@ -183,30 +183,23 @@ export class IdWalk {
   }
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
-  #askLower(answer: Answer, rows: readonly RowPlace[]): Doubt | undefined {
-    if (this.#lowest === undefined || this.idLessThan === this.#lowest.billId) {
-      return this.#askBelowAll(answer, rows);
-    }
-    const beneath = idBeneath(this.#lowest.billId);
-    if (beneath !== undefined && this.idLessThan === beneath) this.#finish("repeated");
-    // The known bills of the overlap may have filled the page.
-    else this.#asked = askedBelow(this.#lowest);
-    return undefined;
-  }
-
-  /** Decides what is asked after nothing came below the lowest bill, or ends the walk. */
-  #askBelowAll({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
-    const beneath = this.#lowest && idBeneath(this.#lowest.billId);
-    if (all.length > 0 && beneath !== undefined) {
+  #askLower({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
+    const lowest = this.#lowest;
+    const beneath = lowest && idBeneath(lowest.billId);
+    const isBeneath = beneath !== undefined && this.idLessThan === beneath;
+    if (lowest !== undefined && !isBeneath && this.idLessThan !== lowest.billId) {
+      // The known bills of the overlap may have filled the page.
+      this.#asked = askedBelow(lowest);
+    } else if (beneath !== undefined && !isBeneath && all.length > 0) {
       // The cursor's own row may have filled the page.
-      this.#asked = askedBelow({ ...this.#lowest, billId: beneath });
-      return undefined;
+      this.#asked = askedBelow({ ...lowest, billId: beneath });
+    } else {
+      const isRepeated = isBeneath || lowestOf(rows) !== undefined;
+      if (!isRepeated && all.length >= limit && this.#idToGoOn === undefined) {
+        return "no row of a full page has an id, so the page after it cannot be requested";
+      }
+      this.#finish(isRepeated ? "repeated" : "empty");
     }
-    const isRepeated = lowestOf(rows) !== undefined;
-    if (!isRepeated && all.length >= limit && this.#idToGoOn === undefined) {
-      return "no row of a full page has an id, so the page after it cannot be requested";
-    }
-    this.#finish(isRepeated ? "repeated" : "empty");
     return undefined;
   }
 }
