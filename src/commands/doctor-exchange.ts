@@ -1,17 +1,15 @@
-import { billsApiOf } from "../contract/bills-api.ts";
-import { type KeyInfo, keyInfo } from "../contract/key-info.ts";
+import type { KeyInfo } from "../contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation, Query } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
 import { secondMs } from "../contract/time.ts";
-import { accountSettings } from "../contract/unified-account.ts";
 import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { lacksRight } from "../db/database-errors.ts";
 import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
 import { Leases } from "../db/lease/leases.ts";
-import { AccountHeldError, ExchangeError, type ExchangeErrorKind } from "../errors.ts";
+import { AccountHeldError, ExchangeError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import type { Client } from "../exchange/client.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
@@ -21,9 +19,9 @@ import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
-import { askKeyInfo, askMode, refuseNothing } from "../sync/account-mode.ts";
-import { type AccountMode, modeOf } from "../sync/account-state.ts";
-import { isOfProductType } from "../sync/failure-scope.ts";
+import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
+import type { AccountMode } from "../sync/account-state.ts";
+import { StreamReader } from "../sync/stream-reader.ts";
 import { type Check, checked, failed, ok, type Report } from "./doctor-database.ts";
 import { openAccount } from "./open-account.ts";
 
@@ -124,70 +122,41 @@ async function checkAccount(
   }
 }
 
-/** Asks for the account's mode, and for one bill of each product type to read. */
+/** Asks for the account's mode, and for bills of each product type to read. */
 async function tryKey(
-  { db, exchange, signal }: AccountDeps,
+  { db, exchange: { client }, signal }: AccountDeps,
   account: Account,
   assertHeld: () => void = () => undefined,
 ): Promise<TriedKey> {
-  const { name, readsAll = false } = account;
-  const ask = askOnce(exchange.client, signal);
+  const { name, readsAll = false, uid } = account;
   const states = db === undefined ? noStates : await readAccountStates(db, name);
-  const tried = new Map<ProductType, ExchangeError | undefined>();
-  const typesOf = (mode: AccountMode) =>
-    account.productTypes.filter((type) => modeOf(type) === mode);
-  const tryTypes = async (types: readonly ProductType[]): Promise<void> => {
-    for (const type of types) {
-      if (tried.has(type)) continue;
-      assertHeld();
-      const { operation, query } = billsApiOf(type);
-      tried.set(type, await refusalOf(ask(operation, query({ limit: 1 })), isOfProductType));
-    }
-  };
-  const asking = {
-    classic: () => tryTypes(typesOf("classic")),
-    settings: async () => (await ask(accountSettings, {})).data,
-  };
-  const known = typesOf("classic").length === 0 ? "unified" : states.of(name).mode?.is;
-  const mode = await askMode(asking, name, known);
-  const productTypes = typesOf(mode);
-  await tryTypes(productTypes);
-  if (productTypes.length === 0) refuseNothing(account, mode);
-  const info = await askKeyInfo(async () => (await ask(keyInfo[mode], {})).data);
-  return {
-    mode,
-    readsAll,
-    read: productTypes.filter((type) => tried.get(type) === undefined),
-    refused: new Map([...tried].flatMap(([type, error]) => (error ? [[type, error]] : []))),
-    info,
-    uid: account.uid,
-  };
-}
-
-/** The refusal of a request, if it is of an expected kind; undefined if it succeeds. Throws other errors. */
-async function refusalOf(
-  asked: Promise<unknown>,
-  isExpected: (kind: ExchangeErrorKind) => boolean,
-): Promise<ExchangeError | undefined> {
-  return asked.then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof ExchangeError && isExpected(error.kind)) return error;
-      throw error;
-    },
+  const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
+  const readerOf = (productType: ProductType) => ({
+    reader: new StreamReader(asking, { account: name, productType }),
+  });
+  const { mode, info, streams } = await meetAccount(asking, account, states.of(name), readerOf);
+  if (streams.length === 0) refuseNothing(account, mode);
+  const readers = streams.map(({ reader }) => reader);
+  for (const reader of readers) {
+    if (!reader.hasAnswered && reader.refusal === undefined) await reader.probe();
+  }
+  const read = readers.filter(({ refusal }) => refusal === undefined);
+  const refused = readers.flatMap(({ stream, refusal }) =>
+    refusal === undefined ? [] : [[stream.productType, refusal] as const],
   );
+  const productTypes = read.map(({ stream }) => stream.productType);
+  return { mode, readsAll, read: productTypes, refused: new Map(refused), info, uid };
 }
 
-/** Asks once: `doctor` reports an exchange that is away or a ban, and does not wait for its end. */
+/** `doctor` reports an exchange that is away or a ban, and does not wait for its end. */
+function throwIfAway(failure: ExchangeError | undefined): void {
+  if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
+}
+
 const askOnce =
   (client: Client, signal: AbortSignal) =>
   <Op extends Operation>(operation: Op, query: Query) =>
-    client.ask(operation, query, {
-      signal,
-      onAttempt(failure) {
-        if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
-      },
-    });
+    client.ask(operation, query, { signal, onAttempt: throwIfAway });
 
 async function withLoanToValue(
   { exchange, signal }: AccountDeps,
@@ -198,8 +167,11 @@ async function withLoanToValue(
   const ask = askOnce(exchange.client, signal);
   const tried = await checked(`ltv ${name}`, async () => {
     for (const query of riskUnitIds.length === 0 ? [{}] : riskUnitIds.map(unitQuery)) {
-      const refusal = await refusalOf(ask(loanToValue, query), (kind) => kind === "other-mode");
-      if (refusal !== undefined) await ask(unifiedLoanToValue, query);
+      await ask(loanToValue, query).catch((error: unknown) => {
+        if (error instanceof ExchangeError && error.kind === "other-mode")
+          return ask(unifiedLoanToValue, query);
+        throw error;
+      });
     }
     const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
     return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);

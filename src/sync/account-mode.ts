@@ -29,7 +29,7 @@ const unifiedWords: readonly string[] = ["unified", "hybrid"];
  * @throws AccountInTransitError where the account is between the two modes, or in an unknown one.
  * @throws ExchangeError where an API refuses for another reason.
  */
-export async function askMode(
+async function askMode(
   ask: ModeQuestions,
   account: string,
   last: AccountMode | undefined,
@@ -133,7 +133,7 @@ const isAnswer = ({ kind }: ExchangeError): boolean =>
  * @returns the error where the exchange does not tell.
  * @throws ExchangeError where it refuses the key as such.
  */
-export async function askKeyInfo(ask: () => Promise<KeyInfo>): Promise<KeyInfo | ExchangeError> {
+async function askKeyInfo(ask: () => Promise<KeyInfo>): Promise<KeyInfo | ExchangeError> {
   try {
     return await ask();
   } catch (error) {
