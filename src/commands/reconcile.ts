@@ -27,8 +27,8 @@ import { answer, type ExitCode, type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { noResult, openStored, withUnreachable } from "./stored.ts";
+import { compareAccounts } from "./verify.ts";
 import { recountText, remarksOf, repairedOf } from "./verify-result.ts";
-import { compareAccounts } from "./verify-run.ts";
 
 type ReconcileOptions = {
   readonly selection: Selection;

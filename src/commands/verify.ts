@@ -1,16 +1,47 @@
 import { randomUUID } from "node:crypto";
+import type { ProductType } from "../contract/product-types.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
+import type { Database } from "../db/connect.ts";
+import { readExchangeTime } from "../db/exchange-time.ts";
+import { shareAddress } from "../db/lease/holders.ts";
+import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
+import { Leases } from "../db/lease/leases.ts";
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
-import { UsageError } from "../errors.ts";
+import { type ExchangeError, firstThrown, UsageError } from "../errors.ts";
+import { readSideBySide } from "../exchange/address-limits.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
+import { recount } from "../ledger/bill-counts.ts";
+import { openVerifyStore } from "../ledger/verification-store.ts";
+import { streamName } from "../output/format.ts";
+import { printableLine } from "../printable.ts";
+import { type Account, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
+import { reachableSelection, withAdded } from "../roster/to-read.ts";
+import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
+import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
+import { horizonAt } from "../sync/plan.ts";
+import {
+  openStreams,
+  type StreamVerification,
+  type VerifyDeps,
+  verifyBills,
+} from "../sync/verify.ts";
 import { typedTime } from "./export-options.ts";
 import { answer, type ExitCode, type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
+import { openAccount } from "./open-account.ts";
 import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
-import { endOfVerification, resultOf, streamsTable, type Verification } from "./verify-result.ts";
-import { type CompareDeps, compareAccounts } from "./verify-run.ts";
+import {
+  type AccountVerification,
+  endOfVerification,
+  resultOf,
+  streamsTable,
+  type Verification,
+} from "./verify-result.ts";
 
 type VerifyWords = Which & {
   readonly from: string;
@@ -71,6 +102,121 @@ export function readSpan(typed: { readonly from: string; readonly to: string }):
     );
   }
   return { from, to };
+}
+
+type CompareDeps = {
+  readonly signal: AbortSignal;
+  readonly notice: (message: string) => void;
+  readonly db: Database;
+  readonly runId: string;
+  readonly span: Interval;
+  readonly repair: boolean;
+  /** Whether to count the bills of the streams that were read. */
+  readonly counts: boolean;
+};
+
+/** Reads a span of the configured accounts again, and compares it with what is stored. */
+export async function compareAccounts(wanted: Config, given: CompareDeps): Promise<Verification> {
+  const { db, span } = given;
+  const config = await withAdded(db, wanted);
+  const accounts = config.accounts.map(({ name }) => name);
+  const { selection, unreachable } = await reachableSelection(db, config, {
+    accounts,
+    productTypes: undefined,
+  });
+  const reachable = config.accounts.filter(({ name }) => selection.accounts?.includes(name));
+  const names = reachable.map(({ name }) => name);
+  if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
+  await using access = openExchangeAccess();
+  using _share = await shareAddress(db, access.addressLimits, access.clock);
+  const users = await readUsers(db, accounts);
+  const deps = { ...given, leases: new Leases(db), config, access, users };
+  const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
+  const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
+  return { span, reports };
+}
+
+/**
+ * @param now the exchange's time.
+ * @throws UsageError for a span that ends in the future, or before the 90 days that the exchange serves.
+ */
+function refuseUnserved({ to }: Interval, now: EpochMs): void {
+  const horizon = horizonAt(now);
+  if (to > now)
+    throw new UsageError(
+      `--to ${isoTime(to)} lies in the future; give a time up to now, ${isoTime(now)}`,
+    );
+  if (to <= horizon)
+    throw new UsageError(
+      `--to ${isoTime(to)} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
+    );
+}
+
+const nothingRead = { streams: [], recounted: [] };
+
+type AccountDeps = CompareDeps & {
+  readonly config: Config;
+  readonly access: ExchangeAccess;
+  readonly leases: Leases;
+  readonly users: Users;
+};
+
+/** Never throws: the report contains the error that stopped it. */
+async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVerification> {
+  const { config, signal, notice, db, access, runId, span, repair } = deps;
+  const { name } = named;
+  let streams: readonly StreamVerification[] = [];
+  try {
+    const account = await withCredentials(named, signal);
+    const exchange = exchangeOf(config, account, access);
+    await using opened = await openAccount({ ...deps, onWait: notice }, account, exchange);
+    const { client, exchangeNow } = exchange;
+    const { assertHeld } = opened;
+    const onFailure = ({ message }: ExchangeError) =>
+      notice(`${name}: a request failed: ${message}`);
+    const asking = { client, assertHeld, signal, onFailure };
+    const verifying: VerifyDeps = {
+      ...asking,
+      ...{ exchangeNow, span, repair, sleep: access.clock.sleep },
+      store: openVerifyStore(db, opened, runId),
+      onProgress(progress) {
+        if (progress.event !== "request" || progress.failure === undefined) return;
+        notice(`${streamName(progress.stream)}: a request failed: ${progress.failure.message}`);
+      },
+    };
+    const state = (await readAccountStates(db, name)).of(name);
+    const met = await meetAccount(asking, account, state, openStreams(verifying, name));
+    if (met.streams.length === 0) refuseNothing(account, met.mode);
+    const unserved = notCompared(state.stored, account, met.mode);
+    if (unserved !== undefined) notice(unserved);
+    // A product type that was refused to the key before is no failure where none is named.
+    const refused = account.readsAll ? state.notAvailable : [];
+    const wanted = met.streams.filter(({ stream }) =>
+      refused.every(({ productType }) => productType !== stream.productType),
+    );
+    const answer = { ...met, productTypes: wanted.map(({ stream }) => stream.productType) };
+    await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
+    streams = await verifyBills(verifying, wanted);
+    const verified = streams.map(({ stream }) => stream);
+    const recounted = deps.counts ? await recount(db, verified) : [];
+    return { account: name, streams, recounted, error: undefined };
+  } catch (error) {
+    return { account: name, streams, recounted: [], error: firstThrown(error) };
+  }
+}
+
+/** A notice on what is stored of the account's other mode, which the exchange no longer serves. */
+function notCompared(
+  stored: readonly ProductType[],
+  { name, productTypes }: Account,
+  mode: AccountMode,
+): string | undefined {
+  const unserved = stored.filter((type) => productTypes.includes(type) && modeOf(type) !== mode);
+  if (unserved.length === 0) return undefined;
+  return (
+    `${printableLine(name)}: not compared: ${unserved.join(", ")}: the account is ${mode} now, and ` +
+    "the exchange serves their bills only after it is switched back"
+  );
 }
 
 const help = `
