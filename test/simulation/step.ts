@@ -89,6 +89,8 @@ export const isOldestFirst = ({ exchange }: World["history"]): boolean =>
 /** Whether the exchange may have more bills than a page, and pages of fewer rows than are read. */
 export function hasFewRows({ exchange }: World["history"]): boolean {
   const { pageRows = Number.POSITIVE_INFINITY, paging, shortPages = false } = exchange.quirks;
+  // Where ids follow each other, the row that a filtered page names is its last one.
+  if (paging?.kind === "filtered") return true;
   const most = paging?.kind === "shrinking" ? Math.min(pageRows, paging.rows) : pageRows;
   return (shortPages ? Math.ceil(most / 4) : most) < pageRowsMin;
 }

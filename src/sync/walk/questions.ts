@@ -77,7 +77,7 @@ export class WindowQuestions {
   #isAboveRead = false;
   /** The first page with rows. */
   #first: PageEnd | undefined;
-  /** The last page that had fewer than `pageRowsMin` rows, and named none to go on from. */
+  /** The last page that had fewer than `pageRowsMin` rows, and was not filtered. */
   #short: PageEnd | undefined;
   /** Whether bills below the first page were served: pages then begin with the newest bills. */
   #hasGoneBelow = false;
@@ -239,8 +239,10 @@ export class WindowQuestions {
 
   #lookBelow(page: PageEnd | undefined, placed: readonly PlacedRow[], endId?: string): void {
     if (page === undefined) return;
-    const namesLower = endId !== undefined && isNumber(endId) && compareIds(endId, page.lowest) < 0;
-    const isShort = page.rows < Math.min(pageRowsMin, page.limit) && !namesLower;
+    // A page that names a row which it does not show was filtered, and is not the last.
+    const isFiltered =
+      endId !== undefined && isNumber(endId) && placed.every(({ billId }) => billId !== endId);
+    const isShort = page.rows < Math.min(pageRowsMin, page.limit) && !isFiltered;
     this.#short = isShort ? page : undefined;
     const first = this.#first;
     if (first !== undefined) this.#hasGoneBelow ||= placed.some((row) => isBelow(row, first));
