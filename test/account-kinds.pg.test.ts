@@ -50,7 +50,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
           ? [
               ...always("classic"),
               { at: upgradedAt, mode: "upgrading" },
-              { at: upgradedAt + minuteMs, mode: "unified" },
+              { at: upgradedAt + hourMs / 2, mode: "unified" },
             ]
           : always(name === "unified" ? "hybrid" : "classic"),
       alterCredential: (credential) => ({
@@ -181,7 +181,7 @@ test("one accounts file with a classic, a unified, a demo and an upgrading accou
   expect(await at.isDemo("unified")).toBe(false);
 
   // Meanwhile the exchange upgrades one of the accounts. It is left alone, and the others are read.
-  at.clock.aheadMs = hourMs + minuteMs / 3;
+  at.clock.aheadMs = hourMs + minuteMs;
   const before = await at.written("upgraded");
   const inTransit = at.now();
   const transit = await at.run("sync", "--only", "bills");

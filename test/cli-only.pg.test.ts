@@ -100,7 +100,7 @@ describe.concurrent("sync brings", () => {
   ])("%s", async (_, args, rows, asked) => {
     await using at = await house();
     const end = await at.run("sync", ...args);
-    expect(end.code).toBe(0);
+    expect(end.code, end.stdout + end.stderr).toBe(0);
     expect(await at.rows()).toEqual(rows);
     expect(at.asked()).toEqual(asked);
   });
