@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
@@ -108,7 +107,7 @@ async function aYear(given: BenchDatabase, days: number) {
   await using opened = openDatabase(given.url);
   const { db } = opened;
   await given.client.query("insert into leases values ($1, 'bench', 1, now())", [stream.account]);
-  const store = openStore(db, { account: stream.account, epoch: 1 }, randomUUID());
+  const store = openStore(db, { account: stream.account, epoch: 1 });
   const start = Date.now() - days * dayMs;
   const stepMs = 5 * minuteMs;
   const syncs = (days * dayMs) / stepMs;

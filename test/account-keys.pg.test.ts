@@ -35,7 +35,7 @@ const refuseTaken = (db: Database, account: string, key: string) =>
 
 const rowsOf = async (db: Database) => {
   const { rows } = await db.execute<{ account: string; fingerprint: string }>(
-    sql`select account, fingerprint from account_keys order by account, seen_at`,
+    sql`select account, fingerprint from account_keys order by account, fingerprint`,
   );
   return rows;
 };

@@ -47,10 +47,10 @@ test("a product type that is retired is read no more, fails no run and has no ga
     where product_type = 'COIN-FUTURES'`);
   await at.db.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      account, product_type, digest, received, fault_path, fault, rejected_at
     )
     values (
-      'main', 'COIN-FUTURES', 'digest', '{}', 'billId', 'is missing', gen_random_uuid(),
+      'main', 'COIN-FUTURES', 'digest', '{}', 'billId', 'is missing',
       clock_timestamp()
     )`);
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ unread: [{}], retiredAt: null });

@@ -51,11 +51,11 @@ const onePageAWindow = ({ stream }: HeldStream, but: readonly Partial<PageCommit
  * they form a group.
  */
 async function commitAsGroup(
-  { stream, runId }: HeldStream,
+  { stream }: HeldStream,
   pages: readonly PageCommit[],
   db: Database = tables.db,
 ): Promise<readonly PromiseSettledResult<PageCounts>[]> {
-  const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+  const store = openStore(db, { account: stream.account, epoch: 1 });
   const blocker = await tables.db.$client.connect();
   try {
     await blocker.query("begin");
@@ -193,9 +193,9 @@ test("a group whose commit was not answered is not committed again: each page fa
 
 test("after a commit without an answer a run stores nothing more: the server may still be at work on it", async () => {
   const held = await planned();
-  const { stream, runId } = held;
+  const { stream } = held;
   const db = losing("its answer", /^commit/);
-  const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+  const store = openStore(db, { account: stream.account, epoch: 1 });
   for (const page of onePageAWindow(held).slice(0, 2)) {
     await expect(store.commitPage(page)).rejects.toThrow(DatabaseError);
   }
@@ -213,8 +213,8 @@ test("a group whose connection breaks after COMMIT was sent is not tried again: 
 
 test("a group of a run that lost its account stores nothing, and every page says so", async () => {
   const held = await planned();
-  const { stream, runId } = held;
-  const store = openStore(tables.db, { account: stream.account, epoch: 2 }, runId);
+  const { stream } = held;
+  const store = openStore(tables.db, { account: stream.account, epoch: 2 });
   const pages = onePageAWindow(held).map((page) => store.commitPage(page));
   for (const result of await Promise.allSettled(pages)) {
     expect(result).toMatchObject({ reason: expect.any(LeaseLostError) });

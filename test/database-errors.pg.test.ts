@@ -298,7 +298,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     const held = await begun();
     await using replica = openDatabase(withOptions("-c default_transaction_read_only=on"));
     const { account } = held.stream;
-    const store = openStore(replica.db, { account, epoch: 1 }, held.runId);
+    const store = openStore(replica.db, { account, epoch: 1 });
     const said = await failureOf(store.commitPage(page(held)));
     expect(said).toMatch(
       /25006\): DATABASE_URL names .* \(a replica, or a user with .*\); name the primary, and/,
@@ -339,7 +339,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
       sent.includes("commit\0") ? fate : "pass",
     );
     await using remote = openDatabase(proxy.url);
-    const store = openStore(remote.db, { account: held.stream.account, epoch: 1 }, held.runId);
+    const store = openStore(remote.db, { account: held.stream.account, epoch: 1 });
     const said = await failureOf(store.commitPage(page(held)));
     expect(said).toMatch(/: the connection to the server was lost; run again; what was committed/);
     // A server that received the commit may still be working on it, which its lock on the row shows.

@@ -70,10 +70,9 @@ const runs = { numRuns: 150 };
 async function held(account: string, productType: string) {
   const stream = { account, productType } as Stream;
   const lease = await new Leases(db).take(account, { signal: new AbortController().signal });
-  const runId = randomUUID();
   return {
     stream,
-    store: openStore(db, lease, runId),
+    store: openStore(db, lease),
     [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
   };
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
@@ -38,7 +37,7 @@ async function house() {
   await db.execute(sql`
     insert into leases (account, holder, epoch, expires_at)
     values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
-  const store = openStore(db, { account, epoch: 1 }, randomUUID());
+  const store = openStore(db, { account, epoch: 1 });
   const bring = (minute: number, data: unknown, riskUnitId?: string) => {
     const reading = readLoanToValue(data);
     if ("fault" in reading) throw new Error(reading.fault.reason);

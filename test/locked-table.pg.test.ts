@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
 import { openDatabase, type TransactionOptions } from "../src/db/connect.ts";
@@ -28,10 +27,10 @@ async function lockTable(name: string) {
 /** A page in each of that many windows, of a store of its own. */
 async function pagesOf(windows: number, limits: TransactionOptions = {}) {
   const held = await holdStream(tables.db);
-  const { stream, runId } = held;
+  const { stream } = held;
   const all = Array.from({ length: windows }, (_, index) => minutes(index * 10, index * 10 + 10));
   await plan(held, all);
-  const store = openStore(tables.db, { account: stream.account, epoch: 1 }, runId, limits);
+  const store = openStore(tables.db, { account: stream.account, epoch: 1 }, limits);
   const commit = () =>
     Promise.allSettled(
       all.map((window, index) => {
@@ -58,7 +57,7 @@ test("a locked table is waited for once for all pages of an account", async () =
     await expect(one.store.knownTime(one.stream)).rejects.toBe(error);
   }
   expect(new Set(await timesOf(tables.db, one.stream)).size).toBe(40);
-  const next = openStore(tables.db, { account: one.stream.account, epoch: 1 }, randomUUID());
+  const next = openStore(tables.db, { account: one.stream.account, epoch: 1 });
   const page = aPage(one.stream, minutes(0, 10), { cursor: "c" }, { bills: [aBill()] });
   expect(await next.commitPage(page)).toMatchObject({ new: 1 });
 });
@@ -75,10 +74,10 @@ const bill = aBill();
 type Held = Awaited<ReturnType<typeof holdStream>>;
 const limits = { lockMaxMs: 300 };
 const storeOf = ({ stream }: Held) =>
-  openStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), limits);
+  openStore(tables.db, { account: stream.account, epoch: 1 }, limits);
 const rows = { bills: [bill], rejected: [] };
 const verifyStore = ({ stream }: Held) =>
-  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, randomUUID(), limits);
+  openVerifyStore(tables.db, { account: stream.account, epoch: 1 }, limits);
 
 test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
   [

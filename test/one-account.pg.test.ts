@@ -134,7 +134,7 @@ const damage = `
   set amount = amount + 1
   where bill_id in (select max(bill_id) from bills where c_time < now() - interval '1 day' group by account);
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    account, product_type, digest, received, fault_path, fault, rejected_at
   )
   select
     account,
@@ -146,6 +146,5 @@ const damage = `
     )::text,
     '',
     'an older version could not read it',
-    gen_random_uuid(),
     now()
   from (select distinct account from bills) as accounts`;

@@ -46,10 +46,10 @@ test("a page is stored in two round trips, as is the end of windows; the days of
     return roundTrips() - before;
   };
   const held = await holdStream(tables.db);
-  const { stream, runId } = held;
+  const { stream } = held;
   const windows = [minutes(0, 10), minutes(10, 20), minutes(20, 30)];
   await plan(held, windows);
-  const store = openStore(counted.db, { account: stream.account, epoch: 1 }, runId);
+  const store = openStore(counted.db, { account: stream.account, epoch: 1 });
   const [first = minutes(0, 0)] = windows;
   const page = aPage(stream, first, { cursor: "c1" }, { bills: bills(100, { cTime: origin }) });
   expect(await taken(() => store.commitPage(page))).toBe(2);

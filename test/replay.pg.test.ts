@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
@@ -48,10 +48,10 @@ async function reject(
     const digest = createHash("sha256").update(received).digest("hex");
     await db.execute(sql`
       insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+        account, product_type, digest, received, fault_path, fault, rejected_at
       )
       values (
-        ${account}, ${productType}, ${digest}, ${received}, 'old', ${fault}, ${randomUUID()},
+        ${account}, ${productType}, ${digest}, ${received}, 'old', ${fault},
         clock_timestamp() - ${ago} * interval '1 s'
       )`);
   }
@@ -204,12 +204,12 @@ describe("a replay", () => {
     const { account, productType } = stream;
     await tables.db.execute(sql`
       insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+        account, product_type, digest, received, fault_path, fault, rejected_at
       )
       select
         ${account}, ${productType}, n::text,
         case when n % 2 = 0 then '"broken"' else replace(${JSON.stringify(aRow())}, '1098396773329305606', n::text) end,
-        '', '', gen_random_uuid(), '2026-01-01Z'
+        '', '', '2026-01-01Z'
       from generate_series(1, 1201) as n`);
     const seen = { new: 0, left: 0, batches: 0 };
     let cursor: Parameters<typeof replayBatch>[3];
@@ -317,12 +317,12 @@ describe("what was served last wins in a replay", () => {
   ])(
     "of a page's rows of one bill, of amount %s and %s, the last does, and the page can come again without a change",
     async (first, last) => {
-      const { stream, runId } = await served("");
+      const { stream } = await served("");
       const both = [broken({ amount: first }), broken({ amount: last })];
       const reject = () =>
         inTransaction(tables.db, async (tx) => {
           await supersedeRows(tx, [{ stream, bills: [aBill()], rejected: both }]);
-          return rejectRows(tx, stream, runId, both);
+          return rejectRows(tx, stream, both);
         });
       expect(await reject()).toBe(2);
       const versions = () =>

@@ -22,8 +22,8 @@ const rows = `
   update streams set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
   update streams set closed_at = now() where account = 'closed' and product_type = 'USDT-FUTURES';
   update streams set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
-  insert into accounts (account, product_types, demo, ltv, added_at) values
-    ('added', '{USDC-FUTURES}', true, false, now())`;
+  insert into accounts (account, product_types, demo, ltv) values
+    ('added', '{USDC-FUTURES}', true, false)`;
 
 const account = (name: string, ...productTypes: Account["productTypes"]): Account => ({
   name,

@@ -91,12 +91,12 @@ const cases = nexts.flatMap(([name, next]) =>
 /** Commits a page that writes every table, with one loss. */
 async function commitLosing(next: PageCommit["next"], loss: Loss, atStatement: number) {
   const held = await holdStream(tables.db);
-  const { stream, runId } = held;
+  const { stream } = held;
   await plan(held, [window]);
   await held.store.commitPage(aPage(stream, window, { cursor: "c1" }, firstRows));
   const before = await contents(stream);
   const { db, statements } = losing(loss, atStatement);
-  const store = openStore(db, { account: stream.account, epoch: 1 }, runId);
+  const store = openStore(db, { account: stream.account, epoch: 1 });
   const result = await store.commitPage(aFullPage(stream, next)).catch((error: unknown) => error);
   return { before, after: await contents(stream), statements, result };
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
@@ -88,11 +87,11 @@ test("a rejected row of a unified account is read again as one of its own ledger
   };
   await tables.db.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+      account, product_type, digest, received, fault_path, fault, rejected_at
     )
     select
       ${account}, product_type, product_type, ${JSON.stringify(row)}, 'old', 'is not known',
-      ${randomUUID()}::uuid, clock_timestamp()
+      clock_timestamp()
     from unnest(array['UTA-SPOT', 'UTA-OTHER']) as product_type`);
   await using lease = await new Leases(tables.db).take(account, {
     signal: new AbortController().signal,

@@ -274,7 +274,7 @@ describe("a repair", () => {
   async function verifiedAccount() {
     const { stream } = await holdStream(db);
     const { account } = stream;
-    const store = openVerifyStore(db, { account, epoch: 1 }, randomUUID());
+    const store = openVerifyStore(db, { account, epoch: 1 });
     const rows = { bills: [aBill()], rejected: [] };
     return { account, repair: () => store.compare(stream, rows, true) };
   }

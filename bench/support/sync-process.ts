@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../src/clock.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
@@ -40,7 +39,7 @@ const { db } = database;
 const held = async (account: string) => {
   const lease = await new Leases(db).take(account, { signal: new AbortController().signal });
   return {
-    store: openStore(db, lease, randomUUID()),
+    store: openStore(db, lease),
     assertHeld: lease.assertHeld,
     [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
   };

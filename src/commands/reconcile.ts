@@ -52,8 +52,8 @@ export async function reconcileCommand(
   const { db } = stored;
   if (db === undefined) return noResult(config, { ...nothing, unreachable: [] });
   const { selection, unreachable } = await reachableSelection(db, config, options.selection);
-  const run = async (runId: string): Promise<LoggedEnd> => {
-    const repairSpans = (spans: readonly BrokenSpan[]) => repair({ config, io, db, runId }, spans);
+  const run = async (): Promise<LoggedEnd> => {
+    const repairSpans = (spans: readonly BrokenSpan[]) => repair({ config, io, db }, spans);
     const checked = await check(
       ...([db, selection, options.full] as const),
       options.repair ? repairSpans : undefined,
@@ -192,12 +192,11 @@ type RepairDeps = {
   readonly config: Config;
   readonly io: Io;
   readonly db: Database;
-  readonly runId: string;
 };
 
 /** Reads the spans again, and writes what differs. Says on standard error what it wrote. */
 export async function repair(
-  { db, config, io, runId }: RepairDeps,
+  { db, config, io }: RepairDeps,
   spans: readonly BrokenSpan[],
 ): Promise<void> {
   const now = await readExchangeTime(db);
@@ -223,7 +222,7 @@ export async function repair(
       accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
     };
     const span = { from, to: epochMs(Math.min(to, now)) };
-    const again = { db, notice, signal: io.signal, span, repair: true, counts: false, runId };
+    const again = { db, notice, signal: io.signal, span, repair: true, counts: false };
     const result = await compareAccounts(narrow, again);
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);

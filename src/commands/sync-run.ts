@@ -213,13 +213,13 @@ export const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | 
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, runId, targets, newKey: isVouched } = deps;
+  const { db, signal, reporter, targets, newKey: isVouched } = deps;
   const { name } = account;
   const opening = { ...deps, isVouched, onWait: reporter.notice };
   const opened = await openAccount(opening, account, exchange);
   return {
     ...opened,
-    store: openStore(db, opened, runId),
+    store: openStore(db, opened),
     async takeKey(answer: KeyAnswer) {
       const { isNew } = await opened.takeKey(answer);
       if (isNew) reporter.notice(`${name}: ${rightsLine(answer.info)}`);

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
@@ -67,7 +66,7 @@ async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promis
   });
 }
 
-type VerificationDeps = Omit<CompareDeps, "db" | "runId" | "counts"> & {
+type VerificationDeps = Omit<CompareDeps, "db" | "counts"> & {
   readonly database: CommandDatabase;
   readonly onResult: (verification: Verification) => unknown;
 };
@@ -81,15 +80,15 @@ export async function runVerification(config: Config, given: VerificationDeps): 
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
-  const verify = async (runId: string): Promise<LoggedEnd> => {
-    const verification = await compareAccounts(config, { ...given, db, runId, counts: true });
+  const verify = async (): Promise<LoggedEnd> => {
+    const verification = await compareAccounts(config, { ...given, db, counts: true });
     onResult(verification);
     const counts = { streams: streamsTable(verification).json };
     return { ...endOfVerification(verification), counts };
   };
   // A verification that writes nothing needs no row in the run log.
   if (repair) return await loggedRun(db, "verify", verify);
-  return (await verify(randomUUID())).exitCode;
+  return (await verify()).exitCode;
 }
 
 /** @throws UsageError if a text is no time, or the span is empty. */
@@ -108,7 +107,6 @@ type CompareDeps = {
   readonly signal: AbortSignal;
   readonly notice: (message: string) => void;
   readonly db: Database;
-  readonly runId: string;
   readonly span: Interval;
   readonly repair: boolean;
   /** Whether to count the bills of the streams that were read. */
@@ -163,7 +161,7 @@ type AccountDeps = CompareDeps & {
 
 /** Never throws: the report contains the error that stopped it. */
 async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVerification> {
-  const { config, signal, notice, db, access, runId, span, repair } = deps;
+  const { config, signal, notice, db, access, span, repair } = deps;
   const { name } = named;
   let streams: readonly StreamVerification[] = [];
   try {
@@ -178,7 +176,7 @@ async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVeri
     const verifying: VerifyDeps = {
       ...asking,
       ...{ exchangeNow, span, repair, sleep: access.clock.sleep },
-      store: openVerifyStore(db, opened, runId),
+      store: openVerifyStore(db, opened),
       onProgress(progress) {
         if (progress.event !== "request" || progress.failure === undefined) return;
         notice(`${streamName(progress.stream)}: a request failed: ${progress.failure.message}`);

@@ -124,14 +124,14 @@ export class AccountKey {
               and fingerprint <> ${fingerprint}`);
         }
         await tx.execute(sql`
-          insert into account_keys (fingerprint, account, seen_at)
-          values (${fingerprint}, ${account}, statement_timestamp())
+          insert into account_keys (fingerprint, account)
+          values (${fingerprint}, ${account})
           on conflict (fingerprint) do nothing`);
         await this.#refuseOther(tx, fingerprint);
         if (userId === undefined) return;
         await tx.execute(sql`
-          insert into account_users (user_id, product_type, account, seen_at)
-          select ${userId}, product_type, ${account}, statement_timestamp()
+          insert into account_users (user_id, product_type, account)
+          select ${userId}, product_type, ${account}
           from unnest(${textArray(productTypes.toSorted())}::text[]) as added (product_type)
           on conflict (user_id, product_type) do nothing`);
         await refuseTakenUser(tx, account, userId, productTypes);

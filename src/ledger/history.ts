@@ -111,10 +111,9 @@ export async function recordHistory(
 export async function commitRecovered(
   tx: Transaction,
   { stream, window, bills, rejected }: RecoveredCommit,
-  runId: string,
 ): Promise<PageCounts> {
   const counts = await addMissing(tx, stream, bills);
-  const count = await rejectRows(tx, stream, runId, rejected, "tax");
+  const count = await rejectRows(tx, stream, rejected, "tax");
   if (window !== undefined) await addRecovered(tx, stream, window);
   return { ...counts, rejected: count };
 }

@@ -31,12 +31,7 @@ import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
  * kept a lock too long, all further work fails at once: each page would wait as long again. So it does after
  * a commit without an answer, on which the server may still be at work.
  */
-export function openStore(
-  db: Database,
-  lease: LeaseInUse,
-  runId: string,
-  limits: TransactionOptions = {},
-): Store {
+export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOptions = {}): Store {
   // One transaction at a time: two at once would both count what both store. Waiting here, and not in
   // the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
@@ -99,7 +94,7 @@ export function openStore(
             read: (tx) => checkAndLook(tx, (open) => lookUpPages(open, pages)),
             write: (tx, before) => {
               lease.assertHeld?.();
-              return writePages(tx, pages, before, runId);
+              return writePages(tx, pages, before);
             },
             isChecked: ({ bills }) => bills.isWatched,
             onUnanswered() {
@@ -114,7 +109,7 @@ export function openStore(
     history: (stream) => read((from) => readHistory(from, stream)),
     overlap: (stream, overlapMs) => read((from) => readOverlap(from, stream, overlapMs)),
     recordHistory: (stream, evidence) => write((tx) => recordHistory(tx, stream, evidence)),
-    commitRecovered: (commit) => write((tx) => commitRecovered(tx, commit, runId)),
+    commitRecovered: (commit) => write((tx) => commitRecovered(tx, commit)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
     commitBalances: (commit) => write((tx) => commitBalances(tx, account, commit)),
     recordBalancesRefused: (at) => write((tx) => recordBalancesRefused(tx, account, at)),

@@ -35,7 +35,6 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan): Promise<voi
     update streams
     set
       ${assigned(changed)},
-      lost_at = ${plan.lost.length === 0 ? sql`lost_at` : sql`statement_timestamp()`},
       planned_at = ${isoTime(plannedAt)},
       planned_clock = statement_timestamp()
     where account = ${account}
@@ -199,9 +198,7 @@ async function addEnds(tx: Transaction, pages: readonly PageCommit[]): Promise<v
   await tx.execute(sql`
     update streams
     set
-      ${assigned(changed, sql`recovered - ${times(proven)}`)},
-      read_at = ${proven.length === 0 ? sql`read_at` : sql`statement_timestamp()`},
-      lost_at = ${lost.length === 0 ? sql`lost_at` : sql`statement_timestamp()`}
+      ${assigned(changed, sql`recovered - ${times(proven)}`)}
     where account = ${stream?.account}
       and product_type = ${stream?.productType}`);
 }

@@ -19,7 +19,6 @@ import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
 export async function rejectRows(
   tx: Transaction,
   stream: Stream,
-  runId: string,
   rows: readonly RejectedRow[],
   source: Source = null,
 ): Promise<number> {
@@ -31,7 +30,7 @@ export async function rejectRows(
   // Sent together; the server executes them in this order.
   const [, , resolved] = await Promise.all([
     supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] }),
-    keep(tx, stream, { runId, source }, served, lastOf),
+    keep(tx, stream, source, served, lastOf),
     areResolved(tx, stream, rows),
   ]);
   return resolved.filter((isResolved) => !isResolved).length;
@@ -44,7 +43,7 @@ type Served = RejectedRow & { readonly billId: string | null };
 async function keep(
   tx: Transaction,
   stream: Stream,
-  { runId, source }: { readonly runId: string; readonly source: Source },
+  source: Source,
   served: ReadonlyMap<string, Served>,
   lastOf: ReadonlyMap<string | null, string>,
 ): Promise<void> {
@@ -55,12 +54,12 @@ async function keep(
   );
   await tx.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, bill_id, received, fault_path, fault, run_id, rejected_at,
-      superseded_at, source
+      account, product_type, digest, bill_id, received, fault_path, fault, rejected_at, superseded_at,
+      source
     )
     select
       ${stream.account}, ${stream.productType}, digest, bill_id, received, fault_path, fault,
-      ${runId}, statement_timestamp(), case when not is_last then statement_timestamp() end,
+      statement_timestamp(), case when not is_last then statement_timestamp() end,
       ${source}
     from unnest(
       ${textArray([...served.keys()])}::text[],

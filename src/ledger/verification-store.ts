@@ -15,7 +15,6 @@ import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 export function openVerifyStore(
   db: Database,
   lease: LeaseInUse,
-  runId: string,
   limits: TransactionOptions = {},
 ): VerifyStore {
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
@@ -31,7 +30,7 @@ export function openVerifyStore(
         if (isRepaired) {
           await writeBills(tx, pages, changesOf(pages, before), before);
           await supersedeRows(tx, pages);
-          await rejectRows(tx, stream, runId, rejected);
+          await rejectRows(tx, stream, rejected);
           lease.assertHeld?.();
         }
         const areAccepted = await areResolved(tx, stream, rejected);

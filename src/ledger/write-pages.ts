@@ -39,12 +39,11 @@ export async function writePages(
   tx: Transaction,
   pages: readonly PageCommit[],
   before: BeforePages,
-  runId: string,
 ): Promise<readonly PageCounts[]> {
   const changes = changesOf(pages, before.bills);
   const [, rejected] = await Promise.all([
     writeBills(tx, pages, changes, before.bills),
-    keepRejected(tx, pages, before, runId),
+    keepRejected(tx, pages, before),
     endWindows(tx, pages),
     moveCursors(tx, pages),
   ]);
@@ -58,10 +57,9 @@ async function keepRejected(
   tx: Transaction,
   pages: readonly PageCommit[],
   before: BeforePages,
-  runId: string,
 ): Promise<readonly number[]> {
   const superseded = before.hasCurrentRows ? supersedeRows(tx, pages) : Promise.resolve();
-  const counts = pages.map(({ stream, rejected }) => rejectRows(tx, stream, runId, rejected));
+  const counts = pages.map(({ stream, rejected }) => rejectRows(tx, stream, rejected));
   const [found] = await Promise.all([Promise.all(counts), superseded]);
   return found;
 }

@@ -211,7 +211,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "rows that broke the contract dropped",
     file: "src/ledger/write-pages.ts",
-    changes: [["rejectRows(tx, stream, runId, rejected)", "Promise.resolve(rejected.length)"]],
+    changes: [["rejectRows(tx, stream, rejected)", "Promise.resolve(rejected.length)"]],
   },
   {
     name: "time that was lost not recorded",

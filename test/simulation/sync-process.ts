@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type EpochMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { checkLease } from "../../src/db/lease/lease.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
@@ -56,7 +55,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
     await accountKey.refuseTaken();
     const lease = await new Leases(db, { clock }).take(account.name, { signal });
     events.onHeld(lease.epoch);
-    const store = watched(openStore(db, lease, randomUUID()), writes, events.onPlan);
+    const store = watched(openStore(db, lease), writes, events.onPlan);
     return {
       ...lease,
       store,

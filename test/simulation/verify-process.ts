@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
@@ -71,7 +70,7 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         client: exchange.client,
         exchangeNow: exchange.exchangeNow,
         assertHeld: lease.assertHeld,
-        store: noting(openVerifyStore(db, lease, randomUUID()), pages),
+        store: noting(openVerifyStore(db, lease), pages),
         ...{ span, repair, signal, sleep: clock.sleep },
         onProgress: () => undefined,
       };

@@ -77,9 +77,9 @@ const aBreak = (
   )`;
 const rejected = (superseded: string) => `
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, run_id, rejected_at, superseded_at
+    account, product_type, digest, received, fault_path, fault, rejected_at, superseded_at
   )
-  values ('a', 'USDT-FUTURES', 'd', '{}', '', '', gen_random_uuid(), '{1 d}', ${superseded})`;
+  values ('a', 'USDT-FUTURES', 'd', '{}', '', '', '{1 d}', ${superseded})`;
 const ofType = (category: string, amount: string) => `
   insert into business_types (code, category, meaning, documented, listed_category)
   values ('gift', '${category}', '', false, '${category}');

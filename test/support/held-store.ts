@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
@@ -18,16 +17,15 @@ export const minutes = (from: number, to: number): Interval => ({
   to: epochMs(origin + to * minuteMs),
 });
 
-export type HeldStream = { readonly stream: Stream; readonly store: Store; readonly runId: string };
+export type HeldStream = { readonly stream: Stream; readonly store: Store };
 
 /** A stream of its own, whose account is held for an hour. */
 export async function holdStream(db: Database): Promise<HeldStream> {
   const stream = aStream();
-  const runId = randomUUID();
   await db.execute(sql`
     insert into leases (account, holder, epoch, expires_at)
     values (${stream.account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
-  return { stream, runId, store: openStore(db, { account: stream.account, epoch: 1 }, runId) };
+  return { stream, store: openStore(db, { account: stream.account, epoch: 1 }) };
 }
 
 /** Plans to walk these windows from their newest pages. */

@@ -64,8 +64,6 @@ export async function storeAccount(
       await tx.execute(sql`
         update streams
         set
-          read_at = ${read.length === 0 ? null : at},
-          lost_at = ${lost.length === 0 ? null : at},
           planned_at = ${at},
           planned_clock = ${at}
         where account = ${account}

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs, minuteMs } from "../../src/contract/time.ts";
@@ -154,7 +153,7 @@ async function hold(
   wrapStore: (store: Store) => Store,
 ): Promise<HeldAccount & AsyncDisposable> {
   const lease = await new Leases(db).take(name, { signal: new AbortController().signal });
-  const real = wrapStore(openStore(db, lease, randomUUID()));
+  const real = wrapStore(openStore(db, lease));
   const store: Store = {
     accountState: (...given) => time.hold(() => real.accountState(...given)),
     closeStreamsOfOtherMode: (...given) => time.hold(() => real.closeStreamsOfOtherMode(...given)),

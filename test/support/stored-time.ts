@@ -31,9 +31,7 @@ export async function storeTime(
     set
       covered = covered + ${rangesOf(covered)}::tstzmultirange,
       lost = lost + ${rangesOf(lost)}::tstzmultirange,
-      open = open - ${rangesOf([...covered, ...lost])}::tstzmultirange,
-      read_at = case when ${covered.length} > 0 then clock_timestamp() else read_at end,
-      lost_at = case when ${lost.length} > 0 then clock_timestamp() else lost_at end
+      open = open - ${rangesOf([...covered, ...lost])}::tstzmultirange
     where account = ${account}
       and product_type = ${productType}`);
   await settle(db, { account, productType });

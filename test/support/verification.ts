@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
@@ -49,7 +48,7 @@ export async function verifyIn(
       account,
       { transport: transportOf(sandbox, time, options), clock: time.clock, random: () => 0.5 },
     );
-    const real = wrapStore(openVerifyStore(db, lease, randomUUID()));
+    const real = wrapStore(openVerifyStore(db, lease));
     const store: VerifyStore = {
       compare: (...given) => time.hold(() => real.compare(...given)),
       stored: (...given) => time.hold(() => real.stored(...given)),

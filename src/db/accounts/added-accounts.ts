@@ -21,10 +21,10 @@ export async function addAccount(db: Database, account: AddedAccount): Promise<b
   const { name, productTypes, demo, ltv, riskUnitIds } = account;
   return withDatabaseErrors(async () => {
     const { rowCount } = await db.execute(sql`
-      insert into accounts (account, product_types, demo, ltv, risk_unit_ids, added_at)
+      insert into accounts (account, product_types, demo, ltv, risk_unit_ids)
       values (
         ${name}, ${productTypes ? textArray(productTypes) : null}::text[], ${demo}, ${ltv},
-        ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[], statement_timestamp()
+        ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[]
       )
       on conflict (account) do nothing`);
     return rowCount === 1;

@@ -21,7 +21,6 @@ export const addedAccounts = pgTable("accounts", {
   ltv: boolean("ltv").notNull(),
   /** A parent account's risk units; null for a risk unit's own account. */
   riskUnitIds: text("risk_unit_ids").array(),
-  addedAt: time("added_at").notNull(),
 });
 
 /** Which process reads and writes an account, or reads a user's accounts, and until when. See lease.ts. */
@@ -56,7 +55,6 @@ export const accountKeys = pgTable("account_keys", {
   /** HMAC-SHA-256 of the API key under the database's salt, hexadecimal. */
   fingerprint: key("fingerprint").primaryKey(),
   account: key("account").notNull(),
-  seenAt: time("seen_at").notNull(),
 });
 
 /**
@@ -70,7 +68,6 @@ export const accountUsers = pgTable(
     userId: key("user_id").notNull(),
     productType: key("product_type").notNull(),
     account: key("account").notNull(),
-    seenAt: time("seen_at").notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.userId, t.productType] }),

@@ -88,7 +88,6 @@ export const rejectedBills = pgTable(
     received: text("received").notNull(),
     faultPath: text("fault_path").notNull(),
     fault: text("fault").notNull(),
-    runId: uuid("run_id").notNull(),
     rejectedAt: time("rejected_at").notNull(),
     resolvedAt: time("resolved_at"),
     /** Why it was accepted; null where it was not. */
@@ -131,9 +130,6 @@ export const streams = pgTable(
     open: times("open").notNull().default("{}"),
     /** Where the first gap begins, time that is neither covered, lost nor recovered; null where nothing was ever planned. */
     settledTo: time("settled_to"),
-    /** When a window was last read to its end, and when time was last recorded as lost. */
-    readAt: time("read_at"),
-    lostAt: time("lost_at"),
     /** The exchange's time when a run last planned, and the same moment by the database's clock. */
     plannedAt: time("planned_at"),
     plannedClock: time("planned_clock"),
