@@ -172,6 +172,8 @@ export type Result = {
   readonly parts: readonly (Table | string)[];
   /** 0 done and complete · 1 not complete · 2 wrong usage or configuration · 3 another run holds the account */
   readonly exit: 0 | 1 | 2 | 3;
+  /** Whether the text only sums up work that is done: then nothing fails where it cannot be written. */
+  readonly isSummary?: true;
 };
 
 /** Tables stand apart from lines. Those without rows are left out. */

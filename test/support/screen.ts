@@ -28,16 +28,6 @@ export class Screen {
     return true;
   }
 
-  /** Makes it narrower, with the cursor on the last line: lines that are too long are wrapped. */
-  narrow(columns: number): void {
-    const pieces = new RegExp(`.{1,${columns}}`, "gu");
-    this.columns = columns;
-    this.#lines = this.#lines.flatMap((line) =>
-      line === "" ? [line] : (line.match(pieces) ?? []),
-    );
-    this.#row = this.#lines.length - 1;
-  }
-
   /** All lines, without trailing blanks, and without the last one if it is empty. */
   get lines(): readonly string[] {
     const lines = this.#lines.map((line) => line.trimEnd());
