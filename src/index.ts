@@ -12,7 +12,7 @@ import {
   targetsOf,
 } from "./commands/sync-targets.ts";
 import { readSpan, runVerification } from "./commands/verify.ts";
-import { endOfVerification, type Verification } from "./commands/verify-result.ts";
+import type { Verification } from "./commands/verify-result.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { inSnapshot } from "./db/connect.ts";
@@ -159,33 +159,20 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
     end: () => undefined,
     [Symbol.dispose]: () => undefined,
   };
-  const { promise, resolve } = Promise.withResolvers<SyncResult>();
   using stop = stopOn(options.signal);
   const contractTypes = contractTypesOf(whole);
   const shared = { database, reporter, targets, newKey, contractTypes };
-  const deps = { ...shared, signal: stop.signal, reconcile: isChecked };
-  await runSync(config, { ...deps, onResult: resolve });
-  return promise;
+  return await runSync(config, { ...shared, signal: stop.signal, reconcile: isChecked });
 }
 
 async function verify(at: At, options: VerifyOptions) {
   const { database, onNotice: notice } = at;
   const typed = { from: timeAsTyped(options.from), to: timeAsTyped(options.to) };
   const span = readSpan(typed);
-  const { promise, resolve } = Promise.withResolvers<Verification>();
   using stop = stopOn(options.signal);
-  const deps = {
-    database,
-    notice,
-    signal: stop.signal,
-    span,
-    repair: options.repair ?? false,
-    onResult: resolve,
-  };
-  await runVerification(configFor(at, options, true), deps);
-  const verification = await promise;
-  const { outcome } = endOfVerification(verification);
-  return { ...verification, outcome };
+  const { repair = false } = options;
+  const deps = { database, notice, signal: stop.signal, span, repair };
+  return await runVerification(configFor(at, options, true), deps);
 }
 
 /** What is no time stays one that `readSpan` can name. */

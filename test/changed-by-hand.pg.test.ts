@@ -89,7 +89,8 @@ test("a worker's check that looks at all bills counts them anew", async () => {
   await db.execute(
     sql`delete from bills where account = ${account} and bill_id = ${first?.billId}`,
   );
-  await checkAccounts(db, [account], new AbortController().signal);
+  const { signal } = new AbortController();
+  await checkAccounts(db, [account], { signal, notice: () => undefined });
   const { rows } = await db.execute(sql`select bills from streams where account = ${account}`);
   expect(rows).toEqual([{ bills: String(bills.length - 1) }]);
 });

@@ -21,7 +21,7 @@ export type AccountsChecked = {
 export async function checkAccounts(
   db: Database,
   accounts: readonly string[],
-  signal: AbortSignal,
+  { signal, notice }: { readonly signal: AbortSignal; readonly notice: (message: string) => void },
 ): Promise<AccountsChecked> {
   const opened: Break[] = [];
   let open = 0;
@@ -40,6 +40,6 @@ export async function checkAccounts(
     const end = exitOf({ errors: [], isOpen: open > 0, isAnythingDone: true });
     return { ...end, counts: { isWhole: false, chains, breaks: open }, errors: [] };
   };
-  await loggedRun(db, "reconcile", check);
+  await loggedRun({ db, notice }, "reconcile", check);
   return { open, opened };
 }

@@ -21,7 +21,7 @@ import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { type ExitCode, type Io, note, print, printSummary, stopped } from "./io.ts";
+import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { fileOutput, refuseTakenOutput } from "./output-file.ts";
 import { migratedText, openMigrated, openWritable } from "./stored.ts";
@@ -29,11 +29,10 @@ import { migratedText, openMigrated, openWritable } from "./stored.ts";
 const done = (text: string, data: object = {}): Result => ({ data, parts: [text], exit: 0 });
 
 /** `db migrate`: brings the database to this program's schema. */
-async function migrateCommand(config: Config, io: Io): Promise<ExitCode> {
+async function migrateCommand(config: Config, io: Io): Promise<Result> {
   await using database = await openWritable(config, io);
   const text = migratedText(await migrate(database.url.reveal()));
-  printSummary(io, text ?? "the schema is up to date");
-  return 0;
+  return { ...done(text ?? "the schema is up to date"), isSummary: true };
 }
 
 /**

@@ -68,13 +68,13 @@ async function demoCommand(
   );
   await empty(database.db);
   const startedAt = epochMs(Date.now());
-  const synced = await syncCommand(config, io);
+  const synced = answer(io, await syncCommand(config, io));
   if (io.signal.aborted) return 1;
   print(io, "\n$ bill-sync status");
   answer(io, await statusCommand(() => config, io, {}));
   print(io, "\n$ bill-sync reconcile --full");
   const whole = { full: true, repair: false, selection: everyLedger };
-  const reconciled = await reconcileCommand(config, io, whole);
+  const reconciled = answer(io, await reconcileCommand(config, io, whole));
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
   const exitCode = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
   if (open && !io.signal.aborted) {

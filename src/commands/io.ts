@@ -71,11 +71,6 @@ const write = (io: Io, text: string): void => {
   });
 };
 
-/** Prints a summary of work that is done. A failed write is no failure of the work. */
-export const printSummary = (io: Io, text: string): void => {
-  io.out.write(`${printable(asTyped(io, text))}\n`);
-};
-
 /** Prints a message that is no result. */
 export const note = (io: Io, message: string): void => {
   io.err.write(`${printable(asTyped(io, message))}\n`);
@@ -91,9 +86,10 @@ export const printJson = (io: Io, value: unknown): void => {
 
 /** Prints a result, and returns its exit code. */
 export function answer(io: Io, result: Result): ExitCode {
+  const { exit, isSummary = false } = result;
   if (io.isJson) printJson(io, asJson(result));
-  else print(io, asText(result));
-  return result.exit;
+  else print(isSummary ? { ...io, lost: () => undefined } : io, asText(result));
+  return exit;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
 import { beginRun, finishRun, forgetOldRuns } from "../db/run-log.ts";
+import { messageOf } from "../errors.ts";
 import { errorText, exitOfThrown, type RunExit } from "./exit-code.ts";
-import type { ExitCode } from "./io.ts";
 
 /** The end of a run, and what the run log keeps of it. */
 export type LoggedEnd = RunExit & {
@@ -15,17 +15,18 @@ export type LoggedEnd = RunExit & {
  * Runs something that gets a row in `sync_runs`. The row records a run that throws as well as one
  * that ends. It stays "running" if the process is killed, or if the database is away at the end.
  *
- * @param run must report its result before it returns, because writing the run log may fail.
+ * @param notice is told if the end could not be written; the exit code is 1 then.
+ * @returns the end of the run.
  * @throws what `run` throws.
  */
-export async function loggedRun(
-  db: Database,
+export async function loggedRun<End extends LoggedEnd>(
+  { db, notice }: { readonly db: Database; readonly notice: (message: string) => void },
   command: string,
-  run: (runId: string) => Promise<LoggedEnd>,
-): Promise<ExitCode> {
+  run: (runId: string) => Promise<End>,
+): Promise<End> {
   const runId = randomUUID();
   await beginRun(db, runId, command);
-  const { exitCode, outcome, counts, errors } = await run(runId).catch(async (error: unknown) => {
+  const end = await run(runId).catch(async (error: unknown) => {
     const { outcome } = exitOfThrown(error);
     // The run's error matters more than a failure to write its row.
     await finishRun(db, runId, { outcome, counts: null, error: errorText([error]) }).catch(
@@ -33,8 +34,15 @@ export async function loggedRun(
     );
     throw error;
   });
-  await finishRun(db, runId, { outcome, counts, error: errorText(errors) });
+  const { outcome, counts, errors } = end;
+  try {
+    await finishRun(db, runId, { outcome, counts, error: errorText(errors) });
+  } catch (error) {
+    // What the run did is told all the same.
+    notice(`the end of the run could not be written into the run log: ${messageOf(error)}`);
+    return { ...end, exitCode: 1 };
+  }
   // The run is complete even if old runs cannot be deleted; tomorrow's run tries again.
   await forgetOldRuns(db).catch(() => undefined);
-  return exitCode;
+  return end;
 }

@@ -23,7 +23,7 @@ import { reachableSelection, withAdded } from "../roster/to-read.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { breaksTable, type Marked, markRetired } from "./break-rows.ts";
 import { exitOf } from "./exit-code.ts";
-import { answer, type ExitCode, type Io, note } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { noResult, openStored, withUnreachable } from "./stored.ts";
@@ -47,12 +47,13 @@ export async function reconcileCommand(
   config: Config,
   io: Io,
   options: ReconcileOptions,
-): Promise<Result | ExitCode> {
+): Promise<Result> {
   await using stored = await openStored(config, io, { statementMaxMs });
   const { db } = stored;
   if (db === undefined) return noResult(config, { ...nothing, unreachable: [] });
   const { selection, unreachable } = await reachableSelection(db, config, options.selection);
-  const run = async (): Promise<LoggedEnd> => {
+  const notice = (message: string) => note(io, message);
+  const run = async (): Promise<LoggedEnd & Checked & { readonly accepted: number }> => {
     const repairSpans = (spans: readonly BrokenSpan[]) => repair({ config, io, db }, spans);
     const checked = await check(
       ...([db, selection, options.full] as const),
@@ -65,16 +66,14 @@ export async function reconcileCommand(
       ...unreachable.map(({ error }) => error),
     ];
     const end = exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true });
-    answer(io, {
-      ...withUnreachable(resultOf(checked, accepted, unreachable), unreachable, "not checked: "),
-      exit: end.exitCode,
-    });
     // Whether all bills of all accounts were checked.
     const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
     const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
-    return { ...end, counts, errors };
+    return { ...checked, accepted, ...end, counts, errors };
   };
-  return await loggedRun(db, "reconcile", run);
+  const end = await loggedRun({ db, notice }, "reconcile", run);
+  const result = resultOf(end, end.accepted, unreachable);
+  return { ...withUnreachable(result, unreachable, "not checked: "), exit: end.exitCode };
 }
 
 /** The result of a check, with the breaks of retired ledgers marked. */

@@ -29,7 +29,6 @@ import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
 import type { KeyAnswer } from "../sync/store.ts";
 import { checkAccounts } from "./check-accounts.ts";
-import type { ExitCode } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
@@ -48,7 +47,7 @@ type SyncSessionDeps = {
 /** What the syncs of one process share: a migrated database, and access to the exchange. */
 export type SyncSession = AsyncDisposable & {
   /** Syncs the accounts of a configuration, as one row in the run log. */
-  run(config: Config, deps: RunDeps): Promise<ExitCode>;
+  run(config: Config, deps: RunDeps): Promise<SyncResult>;
   /**
    * The error after which no more requests are sent: the exchange banned this machine's address.
    */
@@ -73,7 +72,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
       const isChecked = deps.reconcile && isOfBills && unreachable.length === 0;
       const shared = { db, checks: isChecked ? db : undefined, access, leases };
-      return await loggedRun(db, "sync", (runId) =>
+      return await loggedRun({ db, notice: deps.reporter.warn }, "sync", (runId) =>
         sync({ ...deps, ...shared, config, unreachable, runId }),
       );
     },
@@ -83,8 +82,8 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
 }
 
 /** Runs one sync of a configuration's accounts, side by side. */
-async function sync(deps: SyncDeps): Promise<LoggedEnd> {
-  const { config, unreachable, reporter, db, runId, targets, onResult } = deps;
+async function sync(deps: SyncDeps): Promise<SyncResult & LoggedEnd> {
+  const { config, unreachable, reporter, db, runId, targets } = deps;
   const startedAt = performance.now();
   const users = await readUsers(
     db,
@@ -111,18 +110,17 @@ async function sync(deps: SyncDeps): Promise<LoggedEnd> {
     ...{ runId, symbols, contracts, reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
-  onResult(result);
-  const { outcome, exitCode } = result;
-  return { outcome, exitCode, counts: countsOf(result), errors: errorsOf(result) };
+  return { ...result, counts: countsOf(result), errors: errorsOf(result) };
 }
 
 /** The check of what changed. A sync that was stopped leaves it to the next one. */
 async function check(
-  { checks, signal }: SyncDeps,
+  { checks, signal, reporter }: SyncDeps,
   accounts: readonly string[],
 ): Promise<SyncRun["reconciled"]> {
   if (checks === undefined || signal.aborted || accounts.length === 0) return undefined;
-  return checkAccounts(checks, accounts, signal).catch((error: unknown) => ({ error }));
+  const deps = { signal, notice: reporter.warn };
+  return checkAccounts(checks, accounts, deps).catch((error: unknown) => ({ error }));
 }
 
 const lookUpRejected = (db: Database, accounts: readonly string[]): Promise<SyncRun["rejected"]> =>
@@ -139,7 +137,6 @@ export type RunDeps = {
   readonly newKey: boolean;
   /** Whether to end with a check of what changed. */
   readonly reconcile: boolean;
-  readonly onResult: (result: SyncResult) => void;
 };
 
 type SyncDeps = RunDeps & {

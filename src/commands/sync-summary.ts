@@ -107,6 +107,7 @@ export function resultOf(result: SyncResult): Result {
       `${outcomeWords[outcome]}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
     exit: result.exitCode,
+    isSummary: true,
   };
 }
 

@@ -1,10 +1,11 @@
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
-import { asText } from "../output/result.ts";
+import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { answer, type ExitCode, type Io, printSummary } from "./io.ts";
+import type { Io } from "./io.ts";
 import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
 import { planCommand } from "./sync-plan.ts";
 import { openReporter } from "./sync-reporter.ts";
+import type { SyncResult } from "./sync-result.ts";
 import { openSyncSession, type RunDeps } from "./sync-run.ts";
 import { resultOf } from "./sync-summary.ts";
 import {
@@ -22,30 +23,22 @@ import {
 export async function syncCommand(
   config: Config,
   io: Io,
-  options: Partial<Omit<RunDeps, "reporter" | "signal" | "onResult">> = {},
-): Promise<ExitCode> {
+  options: Partial<Omit<RunDeps, "reporter" | "signal">> = {},
+): Promise<Result> {
   using reporter = openReporter(config.logLevel, io);
   await using database = await openCommandDatabase(config.database, reporter.notice);
-  return await runSync(config, {
+  const result = await runSync(config, {
     ...{ targets: allTargets, newKey: false, reconcile: true, signal: io.signal },
     ...{ contractTypes: contractTypesOf(config), ...options, database, reporter },
-    onResult(result) {
-      const shown = resultOf(result);
-      // The work is done, whoever reads of it.
-      if (io.isJson) answer(io, shown);
-      else printSummary(io, asText(shown));
-    },
   });
+  return resultOf(result);
 }
 
-/**
- * A whole sync. Its result is reported before it is written to the run log, because writing may
- * fail.
- */
+/** A whole sync. */
 export async function runSync(
   config: Config,
   deps: RunDeps & { readonly database: CommandDatabase },
-): Promise<ExitCode> {
+): Promise<SyncResult> {
   const { database, reporter, signal } = deps;
   for (const warning of config.warnings) reporter.warn(warning);
   const sayStopping = () =>

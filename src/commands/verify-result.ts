@@ -80,7 +80,7 @@ export function endOfVerification(
  * What was compared, each difference, and whether all is equal.
  * @param shownMax how many findings of each kind and ledger are listed. All are counted.
  */
-export function resultOf(verification: Verification, shownMax: number): Result {
+export function resultOf(verification: Verification & RunExit, shownMax: number): Result {
   const { reports, span } = verification;
   const each = streamsOf(verification).flatMap(({ stream, findings }) =>
     kinds.map((kind) => ({ stream, kind, those: findings.filter((one) => one.kind === kind) })),
@@ -109,7 +109,7 @@ export function resultOf(verification: Verification, shownMax: number): Result {
       ...remarksOf(verification),
       lastLine(verification),
     ],
-    exit: endOfVerification(verification).exitCode,
+    exit: verification.exitCode,
   };
 }
 

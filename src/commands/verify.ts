@@ -14,6 +14,7 @@ import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange
 import { recount } from "../ledger/bill-counts.ts";
 import { openVerifyStore } from "../ledger/verification-store.ts";
 import { streamName } from "../output/format.ts";
+import type { Result } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
@@ -28,8 +29,9 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
+import type { RunExit } from "./exit-code.ts";
 import { typedTime } from "./export-options.ts";
-import { answer, type ExitCode, type Io, note } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { openAccount } from "./open-account.ts";
 import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
@@ -55,40 +57,35 @@ const shownMax = 100;
  * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
  * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
  */
-async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promise<ExitCode> {
+async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promise<Result> {
   const span = readSpan(words);
   await using database = await openWritable(config, io);
-  return await runVerification(config, {
-    notice: (message) => note(io, message),
-    onResult: (verification) =>
-      answer(io, resultOf(verification, io.isJson ? Number.POSITIVE_INFINITY : shownMax)),
-    ...{ database, signal: io.signal, span, repair: words.repair },
-  });
+  const notice = (message: string) => note(io, message);
+  const deps = { database, notice, signal: io.signal, span, repair: words.repair };
+  const verification = await runVerification(config, deps);
+  return resultOf(verification, io.isJson ? Number.POSITIVE_INFINITY : shownMax);
 }
 
 type VerificationDeps = Omit<CompareDeps, "db" | "counts"> & {
   readonly database: CommandDatabase;
-  readonly onResult: (verification: Verification) => unknown;
 };
 
-/**
- * A whole verification. Its result is reported before it is written to the run log, because writing
- * may fail.
- */
-export async function runVerification(config: Config, given: VerificationDeps): Promise<ExitCode> {
-  const { database, notice, repair, onResult } = given;
+/** A whole verification. */
+export async function runVerification(
+  config: Config,
+  given: VerificationDeps,
+): Promise<Verification & RunExit> {
+  const { database, notice, repair } = given;
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
-  const verify = async (): Promise<LoggedEnd> => {
+  const verify = async (): Promise<Verification & LoggedEnd> => {
     const verification = await compareAccounts(config, { ...given, db, counts: true });
-    onResult(verification);
     const counts = { streams: streamsTable(verification).json };
-    return { ...endOfVerification(verification), counts };
+    return { ...verification, ...endOfVerification(verification), counts };
   };
   // A verification that writes nothing needs no row in the run log.
-  if (repair) return await loggedRun(db, "verify", verify);
-  return (await verify()).exitCode;
+  return repair ? await loggedRun({ db, notice }, "verify", verify) : await verify();
 }
 
 /** @throws UsageError if a text is no time, or the span is empty. */

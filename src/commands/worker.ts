@@ -27,7 +27,7 @@ import { errorText } from "./exit-code.ts";
 import type { ExitCode, Io } from "./io.ts";
 import { type Define, narrowedConfig, numberFrom } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
-import { errorsOf, type SyncResult } from "./sync-result.ts";
+import { errorsOf } from "./sync-result.ts";
 import { openSyncSession, type SyncSession } from "./sync-run.ts";
 import { contractTypesOf } from "./sync-targets.ts";
 
@@ -163,13 +163,8 @@ async function runTask(
     const whole = isAccount ? configs.of(task.account) : configs.all();
     const config = isAccount ? whole : { ...whole, accounts: [] };
     const contractTypes = contractTypesOf(whole);
-    let errors: readonly unknown[] = [];
-    const onResult = (result: SyncResult) => {
-      errors = errorsOf(result);
-    };
     const run = { newKey: false, reconcile: true, targets, contractTypes };
-    await session.run(config, { ...run, reporter, signal, onResult });
-    return jobEndOf(errors);
+    return jobEndOf(errorsOf(await session.run(config, { ...run, reporter, signal })));
   } catch (error) {
     return jobEndOf([error]);
   }
