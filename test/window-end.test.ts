@@ -169,19 +169,6 @@ describe("a window is read whole", () => {
     },
   );
 
-  test("where another walk has noted wrongly whether the end time is included", async () => {
-    const random = seededRandom("noted");
-    const times = [0, 1, 2].flatMap((ms) => Array.from({ length: 150 }, () => from + hourMs + ms));
-    const dense = ledgerOf(random, [...times, from, to - 1], hourMs);
-    for (const bounds of ["both", "neither"] as const) {
-      const habits = new PageHabits();
-      habits.look(100);
-      habits.noteEnd(bounds !== "both");
-      const { missing } = await walked(dense, { sortedBy: "time", bounds }, { habits });
-      expect([bounds, missing, habits.isEndIncluded]).toEqual([bounds, 0, bounds === "both"]);
-    }
-  });
-
   test("where each second answer is another server's, of which one includes the bounds", async () => {
     for (let seed = 0; seed < 20; seed++) {
       const random = seededRandom(`servers ${seed}`);
@@ -282,28 +269,6 @@ describe("a window is read whole", () => {
   });
 });
 
-test.each([
-  [
-    "is not asked for by ids where that walk ended with its only bill",
-    ["7"],
-    "repeated",
-    undefined,
-  ],
-  ["is asked for by ids where another bill may have filled its page", ["7", "8"], "repeated", "7"],
-  ["is asked for by ids where that walk ended with no bill", ["7", "8"], "empty", "7"],
-] as const)("the oldest millisecond %s", (_, ids, end, idLessThan) => {
-  const habits = new PageHabits();
-  habits.look(100);
-  const rows = ids.map((billId) => ({ billId, cTime: from }));
-  const walk = new TimeWalk(to, habits);
-  walk.begin(rows);
-  const later = { billId: "9", cTime: epochMs(from + 1) };
-  const answer = { rows: [later, ...rows], endId: undefined, limit: 99, servedFrom: from };
-  expect(walk.take(answer, { doIdsFollow: true, end })).toBe(undefined);
-  const endTime = idLessThan === undefined ? from - 1 : from + 1;
-  expect(walk).toMatchObject({ idLessThan, endTime, hasEnded: false });
-});
-
 test("a walk by times goes back for bills of a millisecond that it left to a walk by ids", () => {
   const habits = new PageHabits();
   habits.look(100);
@@ -312,10 +277,10 @@ test("a walk by times goes back for bills of a millisecond that it left to a wal
   walk.begin(rows);
   walk.see([{ billId: "3", cTime: from }]);
   const answer = { rows, endId: undefined, limit: 99, servedFrom: from };
-  walk.take(answer, { doIdsFollow: true, end: "empty" });
+  walk.take(answer, { doIdsFollow: true, isRepeating: false });
   expect(walk.idLessThan).toBe("3");
   walk.skipNothing();
-  walk.take(answer, { doIdsFollow: false, end: "empty" });
+  walk.take(answer, { doIdsFollow: false, isRepeating: false });
   expect(walk.idLessThan).toBe("7");
 });
 
@@ -329,7 +294,7 @@ test("behind a crowd, each question without witnesses is asked again after an em
   for (const some of [rows, [], [], [], []]) {
     const answer = { rows: some, endId: undefined, limit: 99, servedFrom: from };
     expect(walk.hasEnded).toBe(false);
-    expect(walk.take(answer, { doIdsFollow: false, end: "empty" })).toBe(undefined);
+    expect(walk.take(answer, { doIdsFollow: false, isRepeating: false })).toBe(undefined);
     asked.push(walk.endTime - from);
   }
   expect([asked, walk.hasEnded]).toEqual([[1, 1, -1, -1, -1], true]);

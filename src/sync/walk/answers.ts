@@ -93,7 +93,6 @@ export const pageRowsMin = 8;
  */
 export class PageHabits {
   #longest = 0;
-  #isEndIncluded = true;
 
   /** Notes how many rows a page held. */
   look(rows: number): void {
@@ -106,19 +105,6 @@ export class PageHabits {
    */
   mayBeCut(rows: number, limit: number): boolean {
     return this.#longest < pageRowsMin || rows >= Math.min(limit, this.#longest);
-  }
-
-  /**
-   * Whether a question's end time is assumed to be inclusive. This only decides which question is asked first.
-   * A walk relies on it only after its own answer to that question had a bill of the end time.
-   */
-  get isEndIncluded(): boolean {
-    return this.#isEndIncluded;
-  }
-
-  /** @param isIncluded whether an answer had a bill of the end time that is known to exist. */
-  noteEnd(isIncluded: boolean): void {
-    this.#isEndIncluded = isIncluded;
   }
 }
 

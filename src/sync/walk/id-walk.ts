@@ -33,9 +33,6 @@ type Asked = {
   readonly spanMs: number;
 };
 
-/** How a walk by ids ended: its last answer had nothing, or only what was known, such as its cursor's own bill. */
-export type IdEnd = "none" | "repeated" | "empty";
-
 const askedBelow = (below: Place | undefined): Asked => ({
   below,
   witnesses: [],
@@ -56,13 +53,12 @@ export class IdWalk {
   #asked: Asked;
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
-  #end: IdEnd = "none";
+  #hasEnded = false;
+  #isRepeating = false;
   /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
   #narrowestMs: number;
   #resumeBelow: string | undefined;
-  /** How the walk ended above the lowest id, which an answer only named. */
-  #endAbove: IdEnd | undefined;
   /** The lowest id that an answer named as the one to go on from. */
   #lowestEndId: string | undefined;
 
@@ -86,11 +82,12 @@ export class IdWalk {
 
   /** Whether the walk found nothing below the lowest id. */
   get hasEnded(): boolean {
-    return this.#end !== "none";
+    return this.#hasEnded;
   }
 
-  get end(): IdEnd {
-    return this.#end;
+  /** Whether an answer below the lowest id had rows, such as its cursor's own bill: it had no room for others if that alone fits. */
+  get isRepeating(): boolean {
+    return this.#isRepeating;
   }
 
   /**
@@ -128,7 +125,6 @@ export class IdWalk {
     this.#oldest = oldest;
     if (!isLower) return this.#askLower(answer, rows);
     this.#lowest = next;
-    this.#endAbove = undefined;
     this.#goOn(rows, answer.rows.length >= answer.limit);
     return undefined;
   }
@@ -138,10 +134,10 @@ export class IdWalk {
     this.#noteEndId(endId);
     const lower = rows.filter((row) => hasId(row) && this.#isLower(row));
     if (lower.length === 0) {
-      if (this.hasEnded) this.#finish(this.#end);
+      if (this.#hasEnded) this.#finish();
       return;
     }
-    this.#end = "none";
+    this.#hasEnded = false;
     const known = [...this.#asked.witnesses, ...lower].filter(isPlaced);
     const witnesses = known.filter((row) => this.#isLower(row));
     this.#asked = { ...askedBelow(this.#lowest), witnesses: witnesses.slice(0, witnessesMax) };
@@ -173,11 +169,10 @@ export class IdWalk {
    * Ends the walk, unless an answer named a lower id to go on from: an exchange that leaves rows out of a page
    * after it was cut serves short or empty pages before the last.
    */
-  #finish(end: IdEnd): void {
+  #finish(): void {
     const billId = this.#idToGoOn;
-    this.#end = billId === undefined ? (this.#endAbove ?? end) : "none";
+    this.#hasEnded = billId === undefined;
     if (billId === undefined) return;
-    this.#endAbove ??= end;
     this.#lowest = { billId };
     this.#asked = askedBelow(this.#lowest);
   }
@@ -195,10 +190,11 @@ export class IdWalk {
       this.#asked = askedBelow({ ...lowest, billId: beneath });
     } else {
       const isRepeated = isBeneath || lowestOf(rows) !== undefined;
+      this.#isRepeating ||= isRepeated;
       if (!isRepeated && all.length >= limit && this.#idToGoOn === undefined) {
         return "no row of a full page has an id, so the page after it cannot be requested";
       }
-      this.#finish(isRepeated ? "repeated" : "empty");
+      this.#finish();
     }
     return undefined;
   }

@@ -157,7 +157,6 @@ export class WindowQuestions {
     const judged = { ...answer, endId, limit: question.limit };
     const doubt = this.#takeInTurn(judged);
     this.#isByTime = order.isByTime;
-    this.#byTime.prepare();
     if (this.#hasEndedById) {
       if (this.#doIdsFollow) this.#byTime.skipToKnown();
       else this.#byTime.skipNothing();
@@ -167,8 +166,8 @@ export class WindowQuestions {
 
   #takeInTurn(answer: Answer): Doubt | undefined {
     if (!this.#hasEndedById) return this.#takeById(answer);
-    const evidence = { doIdsFollow: this.#doIdsFollow, end: this.#byId.end };
-    const doubt = this.#byTime.take(answer, evidence);
+    const { isRepeating } = this.#byId;
+    const doubt = this.#byTime.take(answer, { doIdsFollow: this.#doIdsFollow, isRepeating });
     if (doubt === undefined) this.#byId.see(answer);
     return doubt;
   }

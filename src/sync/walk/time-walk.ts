@@ -14,7 +14,7 @@ import {
   type RowPlace,
   unservedWitness,
 } from "./answers.ts";
-import type { IdEnd } from "./id-walk.ts";
+import type { IdWalk } from "./id-walk.ts";
 
 /** What a walk by times asks next, relative to the oldest bill so far. */
 type Step =
@@ -28,10 +28,9 @@ type Step =
   | { readonly kind: "by id" };
 
 /** What the walk by ids has shown. */
-export type IdEvidence = {
+type IdEvidence = Pick<IdWalk, "isRepeating"> & {
   /** Whether ids follow the times. A walk by ids then skips no bills on its way down. */
   readonly doIdsFollow: boolean;
-  readonly end: IdEnd;
 };
 
 /**
@@ -50,8 +49,8 @@ export class TimeWalk {
   #witnesses: readonly PlacedRow[] = [];
   /** The oldest bill of all answers, those of the walk by ids included; of one millisecond, the lowest id. */
   #known: PlacedRow | undefined;
-  /** Whether the current question assumes an inclusive end time. A copy, since other walks may change `habits`. */
-  #isEndIncluded: boolean;
+  /** Whether questions assume that the end time is inclusive. An answer must then have a bill of that time. */
+  #isEndIncluded = true;
   #hasEnded = false;
   /** Whether a question by id served the oldest bill, after one by its time had not. */
   #isFoundById = false;
@@ -67,7 +66,6 @@ export class TimeWalk {
   constructor(to: EpochMs, habits: PageHabits) {
     this.#to = to;
     this.#habits = habits;
-    this.#isEndIncluded = habits.isEndIncluded;
   }
 
   get endTime(): EpochMs {
@@ -105,11 +103,6 @@ export class TimeWalk {
     if (this.#known === undefined || !this.#isOlder(this.#known)) return;
     this.#skipped ??= { oldest: this.#oldest, witnesses: this.#witnesses };
     this.#goTo([this.#known]);
-  }
-
-  /** Copies what other walks have learned about the end time, for the next `down` question. */
-  prepare(): void {
-    if (this.#step.kind === "down") this.#isEndIncluded = this.#habits.isEndIncluded;
   }
 
   /** Goes back to where the walk would be if it had skipped nothing. */
@@ -161,15 +154,15 @@ export class TimeWalk {
     // Other bills of the oldest millisecond may have filled the page, since the exchange's pages may be shorter than
     // the limit that was asked for.
     const isOther = ({ billId }: RowPlace) => billId !== this.#known?.billId;
-    const { doIdsFollow, end } = evidence;
+    const { doIdsFollow, isRepeating } = evidence;
     // A page with room for one row would repeat its cursor's bill for ever.
-    const mayHideOlder = answer.rows.some(isOther) || end === "repeated";
+    const mayHideOlder = answer.rows.some(isOther) || isRepeating;
     if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
     this.#isCrowded = !doIdsFollow && this.#habits.mayBeCut(answer.rows.length, answer.limit);
     // The walk by ids has shown that there is no lower id, unless other bills of this millisecond filled its last page.
     const isAlone = !this.#witnesses.some(isOther);
-    if (doIdsFollow && isAlone && end !== "empty") this.#step = { kind: "past" };
+    if (doIdsFollow && isAlone) this.#step = { kind: "past" };
     else this.#step = this.#inside(doIdsFollow);
     return undefined;
   }
@@ -253,20 +246,15 @@ export class TimeWalk {
     if (this.#isEndIncluded || this.#oldest === undefined) return false;
     const { endTime } = this;
     if (!placed.some(({ cTime }) => cTime === endTime)) return false;
-    this.#noteEnd(true);
+    this.#isEndIncluded = true;
     return true;
   }
 
   /** Drops the assumption that the end time is inclusive. @returns whether it was made: the walk then asks again. */
   #forgetsEnd(): boolean {
-    const hasCounted = this.#isEndIncluded;
-    this.#noteEnd(false);
-    return hasCounted;
-  }
-
-  #noteEnd(isIncluded: boolean): void {
-    this.#isEndIncluded = isIncluded;
-    this.#habits.noteEnd(isIncluded);
+    const wasAssumed = this.#isEndIncluded;
+    this.#isEndIncluded = false;
+    return wasAssumed;
   }
 
   /** If ids follow the times, the walk by ids has read the millisecond down to the lowest known bill. */
@@ -292,6 +280,5 @@ export class TimeWalk {
     this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
     this.#step = { kind: "down" };
     this.#isFoundById = false;
-    this.#isEndIncluded = this.#habits.isEndIncluded;
   }
 }
