@@ -127,7 +127,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/sync/walk/strays.ts",
     changes: [
       ["if (isAnother || !strays.every(isPlaced)) {", "if (isAnother === undefined) {"],
-      ["return this.#bills.size > this.#late.size;", "return false;"],
+      ["return this.#doubtful.size > 0;", "return false;"],
     ],
   },
   {

@@ -123,33 +123,27 @@ export const placesOf = (
  */
 export class ServedRows {
   readonly #idOf: BillsApi["idOf"];
-  /** By id, or by text where a row has none; the newest page first. */
-  #pages: readonly ReadonlyMap<string, Bill | string>[] = [];
+  /** The rows' texts by id, or by text where a row has none; the newest page first. */
+  #pages: readonly ReadonlyMap<string, string>[] = [];
 
   constructor({ idOf }: BillsApi) {
     this.#idOf = idOf;
   }
 
   unknown({ bills, rejected }: ReadRows): ReadRows {
-    const unknown = {
-      bills: bills.filter((bill) => !this.#isServed(bill.billId, bill)),
-      rejected: rejected.filter((row) => !this.#isServed(this.#keyOf(row), row.text)),
+    const page = new Map<string, string>();
+    const isUnknown = (key: string, text: string) => {
+      page.set(key, text);
+      return this.#pages.find((before) => before.has(key))?.get(key) !== text;
     };
-    const page = new Map<string, Bill | string>(
-      rejected.map((row) => [this.#keyOf(row), row.text]),
-    );
-    for (const bill of bills) page.set(bill.billId, bill);
+    const unknown = {
+      rejected: rejected.filter(({ received, text }) =>
+        isUnknown(this.#idOf(received) ?? text, text),
+      ),
+      bills: bills.filter((bill) => isUnknown(bill.billId, JSON.stringify(bill))),
+    };
     if (page.size > 0) this.#pages = [page, ...this.#pages.slice(0, 1), ...this.#pages.slice(-1)];
     return unknown;
-  }
-
-  #isServed(key: string, row: Bill | string): boolean {
-    const before = this.#pages.find((page) => page.has(key))?.get(key);
-    return before !== undefined && JSON.stringify(before) === JSON.stringify(row);
-  }
-
-  #keyOf({ received, text }: RejectedRow): string {
-    return this.#idOf(received) ?? text;
   }
 }
 

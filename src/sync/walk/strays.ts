@@ -16,74 +16,68 @@ export const isStray = (cTime: EpochMs | undefined, { startTime, endTime }: Aske
   cTime !== undefined &&
   (cTime < startTime - boundsToleranceMs || cTime > endTime + boundsToleranceMs);
 
-/** Parts the rows of a page from those of another time. */
-export function partStrays(
-  rows: readonly RowPlace[],
-  asked: AskedTime,
-): { readonly inside: readonly RowPlace[]; readonly strays: readonly RowPlace[] } {
-  return {
-    inside: rows.filter(({ cTime }) => !isStray(cTime, asked)),
-    strays: rows.filter(({ cTime }) => isStray(cTime, asked)),
-  };
-}
-
 /**
  * The bills of another time that a walk was served. An exchange that finds bills by the time of their booking
  * serves those that were booked late among the others: another bill of the window has a lower id. Else the page
  * may answer another request, and bills of the window may be missing.
  */
 export class Strays {
-  readonly #bills = new Map<string, PlacedRow>();
   readonly #late = new Set<string>();
+  readonly #doubtful = new Map<string, PlacedRow>();
   #lowest: string | undefined;
 
   /**
    * Takes a page.
-   * @returns what bills are now known to have been booked late, in words; undefined where there are none.
+   * @returns its rows of the time that was asked for, and in words what bills are now known to have been booked late.
    * @throws ExchangeError where nothing of the page is of the time that was asked for, and it was not met before.
    */
   take(
-    inside: readonly RowPlace[],
-    strays: readonly RowPlace[],
+    rows: readonly RowPlace[],
     asked: AskedTime,
-  ): string | undefined {
+  ): { readonly inside: readonly RowPlace[]; readonly late: string | undefined } {
+    const inside = rows.filter(({ cTime }) => !isStray(cTime, asked));
+    const strays = rows.filter(({ cTime }) => isStray(cTime, asked));
     const isMet = (row: RowPlace) => isPlaced(row) && this.has(row.billId);
     const isAnother = inside.length === 0 && !strays.every(isMet);
     if (isAnother || !strays.every(isPlaced)) {
       throw wrong(`the page was not stored: ${answered(strays, spanText(asked))}`);
     }
-    for (const stray of strays.filter(isPlaced)) this.#bills.set(stray.billId, stray);
+    for (const stray of strays) {
+      if (!this.#late.has(stray.billId)) this.#doubtful.set(stray.billId, stray);
+    }
     const ids = inside.flatMap(({ billId }) => billId ?? []);
     this.#lowest = lowestId(this.#lowest === undefined ? ids : [...ids, this.#lowest]);
-    const late = [...this.#bills.values()].filter(
-      (stray) => this.#isLate(stray) && !this.#late.has(stray.billId),
-    );
-    for (const { billId } of late) this.#late.add(billId);
-    return late.length === 0
-      ? undefined
-      : `booked late, and stored: ${answered(late, spanText(asked))}`;
+    const lowest = this.#lowest;
+    const isLate = ({ billId }: PlacedRow) =>
+      lowest !== undefined && compareIds(billId, lowest) > 0;
+    const late = [...this.#doubtful.values()].filter(isLate);
+    for (const { billId } of late) {
+      this.#doubtful.delete(billId);
+      this.#late.add(billId);
+    }
+    const isNew = late.length > 0;
+    return {
+      inside,
+      late: isNew ? `booked late, and stored: ${answered(late, spanText(asked))}` : undefined,
+    };
   }
 
   has(billId: string): boolean {
-    return this.#bills.has(billId);
+    return this.#late.has(billId) || this.#doubtful.has(billId);
   }
 
   /** Whether some of the pages may have answered another request. */
   get areDoubtful(): boolean {
-    return this.#bills.size > this.#late.size;
+    return this.#doubtful.size > 0;
   }
 
   /** @throws ExchangeError at the end of a window of which bills may be missing. */
   refuseDoubtful(window: string): void {
     if (!this.areDoubtful) return;
-    const doubtful = [...this.#bills.values()].filter((stray) => !this.#isLate(stray));
+    const doubtful = [...this.#doubtful.values()];
     throw wrong(
       `${answered(doubtful, window)}: what was read is stored, and the window stays unread`,
     );
-  }
-
-  #isLate({ billId }: PlacedRow): boolean {
-    return this.#lowest !== undefined && compareIds(billId, this.#lowest) > 0;
   }
 }
 

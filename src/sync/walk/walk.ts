@@ -17,7 +17,7 @@ import {
   ServedRows,
 } from "./pages.ts";
 import { type Question, WindowQuestions } from "./questions.ts";
-import { partStrays, Strays } from "./strays.ts";
+import { Strays } from "./strays.ts";
 
 export type WalkDeps = {
   readonly fetchPage: FetchPage;
@@ -166,8 +166,7 @@ class WindowWalk {
     const { request } = page;
     const places = placesOf(this.#api, read);
     if (request === undefined) return { ...page, read, inside: places };
-    const { inside, strays } = partStrays(places, request);
-    const late = this.#strays.take(inside, strays, request);
+    const { inside, late } = this.#strays.take(places, request);
     if (late !== undefined) this.#deps.onDoubt?.(late);
     return { ...page, read, inside };
   }
