@@ -86,12 +86,11 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const bills = await syncBills(accountDeps, streams, readsAll, (read) =>
-      syncBalances(accountDeps, state, read),
-    );
+    const bills = await syncBills(accountDeps, streams, readsAll);
     report = { ...report, ...bills };
-    const { historyFrom } = deps;
     const whole = bills.streams.filter((stream) => stream.error === undefined);
+    await syncBalances(accountDeps, state, whole);
+    const { historyFrom } = deps;
     if (historyFrom === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ stream }) => stream.productType);
     const history = await recoverHistory({ ...accountDeps, historyFrom }, name, productTypes);
@@ -153,14 +152,12 @@ export type BillsReport = {
  *
  * @param streams the streams to sync. A signed answer must have set the exchange's clock already.
  * @param readsAll whether the key may lack permission for some of them without this being a failure.
- * @param onRead called with the streams that were read without an error, before the result is reported.
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
-export async function syncBills(
+async function syncBills(
   deps: HeldDeps & Pick<BillsDeps, "onProgress">,
   streams: readonly StreamRun[],
   readsAll: boolean,
-  onRead: (streams: readonly StreamRun[]) => Promise<void> = async () => undefined,
 ): Promise<BillsReport> {
   await Promise.all(streams.map((stream) => stream.prepare()));
   const before = readsAll ? (await deps.held.store.accountState()).notAvailable : [];
@@ -177,7 +174,6 @@ export async function syncBills(
   if (readsAll) await recordAvailability(deps, streams, notAvailable, before);
   const wanted = streams.filter((stream) => !notAvailable.includes(stream));
   await readStreams(deps, wanted);
-  await onRead(wanted.filter(({ reader }) => !reader.hasFailed && reader.error === undefined));
   return {
     streams: await Promise.all(wanted.map((stream) => stream.report())),
     notAvailable: notAvailable.map(refusalOf),

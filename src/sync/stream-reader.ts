@@ -1,6 +1,5 @@
 import type { Bill } from "../contract/bill.ts";
 import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
-import type { ProductType } from "../contract/product-types.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
@@ -78,15 +77,11 @@ export class StreamReader {
 
   /** Records a failure, and ends the stream's other walks if it concerns them, too. */
   fail(error: unknown): void {
-    this.note(error);
+    if (!this.hasFailed) {
+      this.#error = error;
+      this.#deps.onFirstFailure?.(error);
+    }
     if (failureScope(error) !== "window") this.#stopped.abort(error);
-  }
-
-  /** Records a failure without ending any walk. */
-  note(error: unknown): void {
-    if (this.hasFailed) return;
-    this.#error = error;
-    this.#deps.onFirstFailure?.(error);
   }
 
   /** Records the probe's refusal, if any, as the stream's failure. The caller reports it, not `onFirstFailure`. */
@@ -94,12 +89,16 @@ export class StreamReader {
     this.#error ??= this.#refusal;
   }
 
-  /** Asks for one page. @param priority of the requests that wait for the rate limit, the highest goes first. */
+  /**
+   * Asks for one page.
+   * @param question is called when the rate limit allows sending, and again for each retry.
+   * @param priority of the requests that wait for the rate limit, the highest goes first.
+   */
   ask(question: () => BillsQuestion, signal: AbortSignal, priority = 0): Promise<FetchedPage> {
     return this.#ask(question, signal, { priority, isAnswer: isOtherMode });
   }
 
-  #ask(
+  async #ask(
     question: () => BillsQuestion,
     signal: AbortSignal,
     { priority, isAnswer }: { priority: number; isAnswer: (kind: ExchangeErrorKind) => boolean },
@@ -110,8 +109,14 @@ export class StreamReader {
       if (failure === undefined) this.#hasAnswered = true;
       onAttempt(failure !== undefined && isAnswer(failure.kind) ? undefined : failure);
     };
-    const deps = { client, assertHeld, onAttempt: counted, priority };
-    return askBills(deps, this.stream.productType, question, signal);
+    const { operation, query, rowsAt } = billsApiOf(this.stream.productType);
+    const options = { signal, beforeSend: assertHeld, onAttempt: counted, priority };
+    const { data, requestTime, written } = await client.ask(
+      operation,
+      () => query(question()),
+      options,
+    );
+    return { ...data, requestTime, rowTexts: () => written(rowsAt) };
   }
 
   /** The exchange's refusal of the probe; undefined where there was none. */
@@ -172,34 +177,4 @@ export async function probeAccount(readers: readonly StreamReader[]): Promise<vo
     await reader.probe();
     if (reader.hasAnswered) return;
   }
-}
-
-export type AskBillsDeps = {
-  readonly client: Client;
-  /** @throws LeaseLostError where another run may have taken the account. */
-  readonly assertHeld: () => void;
-  /** Called after every request, with its failure if it failed. */
-  readonly onAttempt: (failure: ExchangeError | undefined) => void;
-  /** Of the requests that wait for the rate limit, the one with the highest priority is sent first. Default 0. */
-  readonly priority?: number;
-};
-
-/**
- * Asks for a page of bills, by the API that serves the product type.
- * @param question is called when the rate limit allows sending, and again for each retry.
- */
-export async function askBills(
-  { client, assertHeld, onAttempt, priority = 0 }: AskBillsDeps,
-  productType: ProductType,
-  question: () => BillsQuestion,
-  signal: AbortSignal,
-): Promise<FetchedPage> {
-  const { operation, query, rowsAt } = billsApiOf(productType);
-  const options = { signal, beforeSend: assertHeld, onAttempt, priority };
-  const { data, requestTime, written } = await client.ask(
-    operation,
-    () => query(question()),
-    options,
-  );
-  return { ...data, requestTime, rowTexts: () => written(rowsAt) };
 }

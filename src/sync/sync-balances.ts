@@ -9,7 +9,7 @@ import { balancesQuestion } from "../contract/wallet-balances.ts";
 import { ExchangeError } from "../errors.ts";
 import type { AccountState } from "./account-state.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { BillsDeps, HeldDeps, StreamRun } from "./stream-run.ts";
+import type { BillsDeps, HeldDeps, StreamReport } from "./stream-run.ts";
 
 type BalancesDeps = HeldDeps &
   Pick<BillsDeps, "client" | "signal"> & {
@@ -26,7 +26,7 @@ type BalancesDeps = HeldDeps &
 export async function syncBalances(
   deps: BalancesDeps,
   { balancesRefusedAt }: Pick<AccountState, "balancesRefusedAt">,
-  streams: readonly StreamRun[],
+  streams: readonly StreamReport[],
 ): Promise<void> {
   const { exchangeNow, held, onFailure } = deps;
   if (balancesRefusedAt !== undefined && exchangeNow() - balancesRefusedAt < dayMs) return;
@@ -45,7 +45,7 @@ export async function syncBalances(
 async function syncWallet(
   { client, held, signal }: BalancesDeps,
   wallet: string,
-  streams: readonly StreamRun[],
+  streams: readonly StreamReport[],
 ): Promise<void> {
   const productType = streams[0]?.stream.productType;
   if (productType === undefined) return;
