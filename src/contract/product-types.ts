@@ -62,6 +62,10 @@ export const isApartWallet = (
 export const categoryOf = (productType: UnifiedProductType): string =>
   productType.slice(unifiedPrefix.length);
 
+/** The ledger of a unified account that the exchange calls by this name. */
+export const unifiedTypeOf = (category: string): UnifiedProductType =>
+  `${unifiedPrefix}${category}` as UnifiedProductType;
+
 /** The exchange's names for all ledgers of a unified account. */
 export const unifiedCategories = unifiedProductTypes.map(categoryOf);
 

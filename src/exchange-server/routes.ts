@@ -1,26 +1,26 @@
-import { accountBills } from "../contract/account-bills.ts";
+import { z } from "zod";
+import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
 import { contracts } from "../contract/contracts.ts";
 import { financialRecords } from "../contract/financial-records.ts";
 import { fundingRecords } from "../contract/funding-records.ts";
 import { keyInfo } from "../contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
 import type { Operation } from "../contract/operation.ts";
-import { isDemoProductType } from "../contract/product-types.ts";
+import {
+  fundingWallet,
+  isDemoProductType,
+  type ProductType,
+  spotWallet,
+  unifiedTypeOf,
+} from "../contract/product-types.ts";
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { spotBills } from "../contract/spot-bills.ts";
 import { symbols } from "../contract/symbols.ts";
-import { classicTaxRecords, unifiedTaxRecords } from "../contract/tax-records.ts";
+import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
+import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { balancesOperations } from "../contract/wallet-balances.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
-import {
-  serveBills,
-  serveClassicTax,
-  serveFunding,
-  serveRecords,
-  serveSpotBills,
-  serveUnifiedTax,
-} from "./ledger-routes.ts";
 import {
   type Context,
   type Credential,
@@ -28,64 +28,181 @@ import {
   type Permission,
   Refusal,
   readQuery,
+  type WirePage,
 } from "./source.ts";
 
-type Serve<Arguments extends unknown[]> = (...given: Arguments) => Promise<object | Refusal>;
+type Data = object | Refusal;
 
 export type Route =
-  | { access: "public"; operation: Operation; serve: Serve<[Context]> }
+  | {
+      access: "public";
+      operation: Operation;
+      serve: (context: Context) => Promise<Data>;
+    }
   | {
       access: "signed";
       operation: Operation;
       api: OperationApi;
       /** Undefined where every key may ask. */
       permission: Permission | undefined;
-      serve: Serve<[Context, Credential]>;
+      serve: (context: Context, credential: Credential) => Promise<Data>;
     };
 
-const signed = (
-  operation: Operation,
+type Asking<Query extends z.ZodType> = Operation & { readonly query: Query };
+
+const open = <Query extends z.ZodType>(
+  operation: Asking<Query>,
+  serve: (query: z.output<Query>, context: Context) => Promise<Data>,
+): Route => ({
+  access: "public",
+  operation,
+  async serve(context) {
+    const query = readQuery(operation.query, context.query);
+    return query instanceof Refusal ? query : serve(query, context);
+  },
+});
+
+const signed = <Query extends z.ZodType>(
+  operation: Asking<Query>,
   api: OperationApi,
   permission: Permission | undefined,
-  serve: Serve<[Context, Credential]>,
-): readonly [string, Route] => [
-  operation.path,
-  { access: "signed", operation, api, permission, serve },
-];
+  serve: (query: z.output<Query>, context: Context, credential: Credential) => Promise<Data>,
+): Route => ({
+  ...{ access: "signed", operation, api, permission },
+  async serve(context, credential) {
+    const query = readQuery(operation.query, context.query);
+    return query instanceof Refusal ? query : serve(query, context, credential);
+  },
+});
 
-export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
-  signed(accountBills, "classic", "bills", serveBills),
-  signed(spotBills, "classic", "spot", serveSpotBills),
-  signed(fundingRecords, "unified", "uta-mgt", serveFunding),
+/** ccxt sends these two. The exchange accepts them, but what they do is not known: clients filter themselves. */
+const leniently = z.preprocess(
+  ({ symbol: _, marginCoin: __, ...query }: Context["query"]) => query,
+  accountBills.query,
+);
+
+const listed: readonly Route[] = [
+  signed({ ...accountBills, query: leniently }, "classic", "bills", (query, context, credential) =>
+    pageOf(context, credential, { limit: String(pageSizeDefault), ...query }),
+  ),
+  signed(spotBills, "classic", "spot", async (query, context, credential) => {
+    const page = await pageOf(context, credential, { ...query, productType: spotWallet });
+    return page instanceof Refusal ? page : (page.bills ?? []);
+  }),
+  signed(financialRecords, "unified", "uta-mgt", (query, context, credential) =>
+    recordsOf(context, credential, { ...query, productType: unifiedTypeOf(query.category) }),
+  ),
+  signed(fundingRecords, "unified", "uta-mgt", (query, context, credential) =>
+    recordsOf(context, credential, { ...query, productType: fundingWallet }),
+  ),
+  signed(classicTaxRecords, "classic", "tax", taxRecordsOf),
+  signed(unifiedTaxRecords, "unified", "tax", (query, context, credential) =>
+    taxRecordsOf({ ...query, productType: unifiedTypeOf(query.bizType) }, context, credential),
+  ),
   signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
+  signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
   signed(balancesOperations.classic, "classic", "bills", serveBalances),
   signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
-  signed(financialRecords, "unified", "uta-mgt", serveRecords),
-  signed(classicTaxRecords, "classic", "tax", serveClassicTax),
-  signed(unifiedTaxRecords, "unified", "tax", serveUnifiedTax),
-  signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
-  signed(accountSettings, "unified-mode", "uta-mgt", serveSettings),
+  signed(accountSettings, "unified-mode", "uta-mgt", async (_, __, credential) => ({
+    uid: credential.uid,
+    accountMode: credentialMode(credential),
+    assetMode: "multi_assets",
+    accountLevel: "advanced",
+    holdMode: "hedge_mode",
+  })),
   signed(keyInfo.classic, "classic", "spot", serveClassicInfo),
   signed(keyInfo.unified, "unified-mode", undefined, serveUnifiedInfo),
-  [symbols.path, { access: "public", operation: symbols, serve: serveSymbols }],
-  [contracts.path, { access: "public", operation: contracts, serve: serveContracts }],
-  ...serverTimes.map((operation): [string, Route] => [
-    operation.path,
-    { access: "public", operation, serve: serveTime },
-  ]),
-  ...emptyLists.map((operation): [string, Route] => [
-    operation.path,
-    { access: "public", operation, serve: async () => [] },
-  ]),
-]);
+  open(symbols, ({ symbol }, { source }) => source.symbols(symbol?.trim() || undefined)),
+  open(contracts, ({ productType, symbol }, { source }) =>
+    source.contracts(productType, symbol?.trim() || undefined),
+  ),
+  ...serverTimes.map((operation) =>
+    open(operation, async (_, { clock }) => ({ serverTime: String(clock) })),
+  ),
+  ...emptyLists.map((operation) => open(operation, async () => [])),
+];
+
+export const routes: ReadonlyMap<string, Route> = new Map(
+  listed.map((route) => [route.operation.path, route]),
+);
+
+type PageQuery = {
+  readonly productType: ProductType;
+  readonly coin?: string | undefined;
+  readonly businessType?: string | undefined;
+  /** Of v3: the business type. */
+  readonly type?: string | undefined;
+  readonly onlyFunding?: "yes" | "no" | undefined;
+  readonly idLessThan?: string | undefined;
+  /** Of v3: the id that older bills are asked below. */
+  readonly cursor?: string | undefined;
+  readonly startTime?: string | undefined;
+  readonly endTime?: string | undefined;
+  readonly limit?: string | undefined;
+};
+
+async function pageOf(
+  { source, now, clock, demo }: Context,
+  { uid, name, refused }: Credential,
+  query: PageQuery,
+): Promise<WirePage | Refusal> {
+  const { productType } = query;
+  if (isDemoProductType(productType) && demo) return wrongEnvironment();
+  const refusal = refused?.get(productType);
+  if (refusal !== undefined) return refusal;
+  return source.bills({
+    ...{ caller: { uid, name }, now, productType, coin: query.coin },
+    businessType: query.businessType ?? query.type,
+    onlyFunding: query.onlyFunding === "yes",
+    idLessThan: query.idLessThan ?? query.cursor,
+    startTime: optionalTime(query.startTime),
+    endTime: optionalTime(query.endTime),
+    horizon: epochMs(clock - historyMs),
+    limit: Number(query.limit ?? pageSizeMax),
+  });
+}
+
+const optionalTime = (digits: string | undefined): EpochMs | undefined =>
+  digits === undefined ? undefined : epochMs(Number(digits));
+
+/** A page of v3: the same content under other names. */
+async function recordsOf(context: Context, credential: Credential, query: PageQuery) {
+  const page = await pageOf(context, credential, query);
+  if (page instanceof Refusal) return page;
+  const { bills: list, endId } = page;
+  const cursor = endId && context.numericCursor ? JSON.rawJSON(endId) : endId;
+  return { list, ...(cursor !== undefined && { cursor }) };
+}
+
+type TaxQuery = Pick<PageQuery, "productType" | "limit"> & Record<"startTime" | "endTime", string>;
+
+async function taxRecordsOf(
+  { productType, startTime, endTime, limit }: TaxQuery,
+  { source, now }: Context,
+  { uid, name }: Credential,
+): Promise<Data> {
+  if (source.taxRecords === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
+  return source.taxRecords({
+    ...{ caller: { uid, name }, now, productType },
+    startTime: epochMs(Number(startTime)),
+    endTime: epochMs(Number(endTime)),
+    limit: Number(limit ?? taxRowsMax),
+  });
+}
+
+async function serveLoanToValue(
+  { riskUnitId }: z.output<typeof loanToValue.query>,
+  { now, source }: Context,
+  { uid, name }: Credential,
+): Promise<Data> {
+  return source.loanToValue({ caller: { uid, name }, now, riskUnitId });
+}
 
 async function serveBalances(
-  { query, source, now, demo }: Context,
+  { productType }: z.output<typeof balancesOperations.classic.query>,
+  { source, now, demo }: Context,
   { uid, name, refused }: Credential,
-): Promise<object | Refusal> {
-  const asked = readQuery(balancesOperations.classic.query, query);
-  if (asked instanceof Refusal) return asked;
-  const { productType } = asked;
+): Promise<Data> {
   if (isDemoProductType(productType) && demo) return wrongEnvironment();
   const refusal = refused?.get(productType);
   const rows = refusal ?? (await source.balances({ caller: { uid, name }, now, productType }));
@@ -101,9 +218,10 @@ async function serveBalances(
 }
 
 async function serveAssets(
+  _: object,
   { source, now }: Context,
   { uid, name }: Credential,
-): Promise<object | Refusal> {
+): Promise<Data> {
   const rows = await source.balances({ caller: { uid, name }, now, productType: undefined });
   if (rows instanceof Refusal) return rows;
   return {
@@ -111,61 +229,18 @@ async function serveAssets(
   };
 }
 
-async function serveSettings(context: Context, credential: Credential): Promise<object | Refusal> {
-  const query = readQuery(accountSettings.query, context.query);
-  if (query instanceof Refusal) return query;
-  return {
-    uid: credential.uid,
-    accountMode: credentialMode(credential),
-    assetMode: "multi_assets",
-    accountLevel: "advanced",
-    holdMode: "hedge_mode",
-  };
-}
-
-async function serveClassicInfo({ query }: Context, credential: Credential) {
+async function serveClassicInfo(_: object, __: Context, credential: Credential): Promise<Data> {
   const words = { bills: ["coor", "cpor"], spot: ["stor"], tax: ["taxr"] };
   const authorities = Object.entries(words).flatMap(([right, named]) =>
     credential.permissions.some((permission) => permission === right) ? named : [],
   );
-  const info = { userId: credential.uid, ips: "", authorities, regisTime: "1700000000000" };
-  return answerOf(query, { ...info, ...credential.info });
+  const { uid: userId, info } = credential;
+  return { userId, ips: "", authorities, regisTime: "1700000000000", ...info };
 }
 
-async function serveUnifiedInfo({ query }: Context, credential: Credential) {
+async function serveUnifiedInfo(_: object, __: Context, credential: Credential): Promise<Data> {
   const permissions = credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [];
-  const info = { userId: credential.uid, permType: "read-only", permissions, ips: "" };
-  return answerOf(query, { ...info, regisTime: "1700000000000", ...credential.info });
-}
-
-/** An answer to a question without parameters. */
-function answerOf(query: Context["query"], data: object): object | Refusal {
-  const read = readQuery(keyInfo.unified.query, query);
-  return read instanceof Refusal ? read : data;
-}
-
-async function serveLoanToValue(
-  context: Context,
-  { uid, name }: Credential,
-): Promise<object | Refusal> {
-  const query = readQuery(loanToValue.query, context.query);
-  if (query instanceof Refusal) return query;
-  const { now, source } = context;
-  return source.loanToValue({ caller: { uid, name }, now, riskUnitId: query.riskUnitId });
-}
-
-async function serveSymbols(context: Context): Promise<object | Refusal> {
-  const query = readQuery(symbols.query, context.query);
-  if (query instanceof Refusal) return query;
-  return context.source.symbols(query.symbol?.trim() || undefined);
-}
-
-async function serveTime({ clock }: Context): Promise<object> {
-  return { serverTime: String(clock) };
-}
-
-async function serveContracts(context: Context): Promise<object | Refusal> {
-  const query = readQuery(contracts.query, context.query);
-  if (query instanceof Refusal) return query;
-  return context.source.contracts(query.productType, query.symbol?.trim() || undefined);
+  const { uid: userId, info } = credential;
+  const regisTime = "1700000000000";
+  return { userId, permType: "read-only", permissions, ips: "", regisTime, ...info };
 }

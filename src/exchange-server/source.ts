@@ -168,7 +168,7 @@ function queryRefusal(issue: z.core.$ZodIssue, query: Readonly<Record<string, st
   return new Refusal(400, "40020", `Parameter ${name} error`);
 }
 
-export const unknownProduct = (name: string) =>
+const unknownProduct = (name: string) =>
   new Refusal(400, "400172", `Parameter verification failed ${name}`);
 
 export const illegalTimeRange = () => new Refusal(400, "43111", "param error time range illegal");
