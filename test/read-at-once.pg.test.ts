@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { readOnlyAtOnce } from "../src/db/connect.ts";
 import { readBillPage } from "../src/ledger/read-bill-page.ts";
-import { wireBill } from "../src/serve/mirror/bill-pages.ts";
+import { wireBill } from "../src/serve/mirror/listings.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();

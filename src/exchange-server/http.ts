@@ -72,7 +72,13 @@ async function respond(
   }
 }
 
-function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequest | undefined {
+/** A request of Node's; undefined where its URL is not valid. */
+export function readRequest({
+  method,
+  url,
+  headers,
+  socket,
+}: IncomingMessage): ApiRequest | undefined {
   const target = URL.parse(url ?? "", "http://server");
   if (target === null) return undefined;
   return {
@@ -88,7 +94,7 @@ function readRequest({ method, url, headers, socket }: IncomingMessage): ApiRequ
 }
 
 /** The text after the question mark, exactly as sent: `URL` would percent-encode some of it. */
-export const sentQueryOf = (url: string): string => {
+const sentQueryOf = (url: string): string => {
   const at = url.indexOf("?");
   return at === -1 ? "" : (url.slice(at + 1).split("#")[0] ?? "");
 };

@@ -97,17 +97,16 @@ export function createApp(deps: ServeDeps): FastifyInstance {
   const http = createHttpMetrics();
   watchRequests(app, deps.log, http);
   app.addHook("onRequest", async (request, reply) => {
-    if (request.url.includes("%00")) return sendEnvelope(reply, noText());
+    if (request.url.includes("%00")) return sendEnvelope(reply, { data: noText() });
   });
   app.setNotFoundHandler(({ method, headers }, reply) =>
     method === "GET" && headers.accept?.includes("text/html")
       ? sendNoSuchPage(reply)
-      : sendEnvelope(reply, notFound()),
+      : sendEnvelope(reply, { data: notFound() }),
   );
   app.setErrorHandler((error, _request, reply) => {
-    const known = clientFault(error);
-    if (known !== undefined) return sendEnvelope(reply, known);
-    return sendEnvelope(reply, serverFault(error, deps.log));
+    const data = clientFault(error) ?? serverFault(error, deps.log);
+    return sendEnvelope(reply, { data });
   });
   const limitedDeps = { ...limitReads(deps), http };
   health(app, { ...deps, http });

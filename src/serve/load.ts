@@ -45,7 +45,7 @@ export function limitedByConnection(handler: RequestListener): RequestListener {
 export function limitAnswers(app: FastifyInstance): void {
   let unanswered = 0;
   app.addHook("onRequest", async (_request, reply) => {
-    if (unanswered >= answersMax) return sendEnvelope(reply, busy());
+    if (unanswered >= answersMax) return sendEnvelope(reply, { data: busy() });
     unanswered++;
     reply.raw.once("close", () => {
       unanswered--;

@@ -1,29 +1,7 @@
 import { z } from "zod";
-import { accountBills } from "../contract/account-bills.ts";
-import { billFields } from "../contract/bill.ts";
-import { contractFields, contracts } from "../contract/contracts.ts";
-import { financialRecords } from "../contract/financial-records.ts";
-import { fundingRecordFields, fundingRecords } from "../contract/funding-records.ts";
-import {
-  collateralFields,
-  debtFields,
-  loanToValue,
-  loanToValueFields,
-  unifiedLoanToValue,
-} from "../contract/loan-to-value.ts";
-import { emptyLists, serverTimes } from "../contract/public-lists.ts";
-import { spotBillFields, spotBills } from "../contract/spot-bills.ts";
-import { symbolFields, symbols } from "../contract/symbols.ts";
-import { accountSettings } from "../contract/unified-account.ts";
-import { unifiedBillFields } from "../contract/unified-bill.ts";
+import { billsOperations } from "../contract/bills-api.ts";
 import { programVersion } from "../version.ts";
-import {
-  billsQuery,
-  fundingQuery,
-  loanToValueQuery,
-  recordsQuery,
-  spotBillsQuery,
-} from "./mirror/queries.ts";
+import { type Route, routes } from "./mirror/mirror.ts";
 import type { RouteGroup } from "./route-group.ts";
 
 /**
@@ -34,75 +12,8 @@ export const openapi: RouteGroup = (app) => {
   app.get("/openapi.json", (_request, reply) => reply.type("application/json").send(text));
 };
 
-type Described = {
-  readonly path: string;
-  readonly access: "signed" | "public";
-  readonly summary: string;
-  readonly query: z.ZodType;
-  readonly data: z.ZodType;
-};
-
-const record = z.object({
-  ...loanToValueFields,
-  subAccountUids: z.array(z.string()),
-  unpaidInfo: z.array(z.object(debtFields)),
-  balanceInfo: z.array(z.object(collateralFields)),
-});
-
-const described: readonly Described[] = [
-  {
-    ...accountBills,
-    summary: "The bills of a classic account, newest first",
-    query: billsQuery,
-    data: z.object({ bills: z.array(z.object(billFields)), endId: z.string() }),
-  },
-  {
-    ...financialRecords,
-    summary: "The bills of a unified account, newest first",
-    query: recordsQuery,
-    data: z.object({ list: z.array(z.object(unifiedBillFields)), cursor: z.string() }),
-  },
-  {
-    ...spotBills,
-    summary: "The bills of a classic account's spot wallet, newest first",
-    query: spotBillsQuery,
-    data: z.array(z.object(spotBillFields)),
-  },
-  {
-    ...fundingRecords,
-    summary: "The bills of a unified account's funding wallet, newest first",
-    query: fundingQuery,
-    data: z.object({ list: z.array(z.object(fundingRecordFields)), cursor: z.string() }),
-  },
-  ...[loanToValue, unifiedLoanToValue].map((operation) => ({
-    ...operation,
-    summary: "The newest loan-to-value record of a risk unit",
-    query: loanToValueQuery,
-    data: record,
-  })),
-  {
-    ...accountSettings,
-    summary: "Whether the account is unified",
-    data: z.object({ uid: z.string(), accountMode: z.string() }),
-  },
-  { ...symbols, summary: "The spot pairs", data: z.array(z.object(symbolFields)) },
-  {
-    ...contracts,
-    summary: "The futures contracts of a product type",
-    data: z.array(z.object({ ...contractFields, supportMarginCoins: z.array(z.string()) })),
-  },
-  ...serverTimes.map((operation) => ({
-    ...operation,
-    summary: "The time of the server's machine",
-  })),
-  ...emptyLists.map((operation) => ({
-    ...operation,
-    summary: `An empty list of ${operation.name}`,
-  })),
-];
-
 /** The OpenAPI document. */
-export function openapiDocument(): object {
+function openapiDocument(): object {
   return {
     openapi: "3.1.0",
     info: {
@@ -113,12 +24,12 @@ export function openapiDocument(): object {
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
-    paths: Object.fromEntries(described.map((one) => [one.path, { get: operationOf(one) }])),
+    paths: Object.fromEntries(routes.map((route) => [route.path, { get: operationOf(route) }])),
     components: { securitySchemes, headers: completeness },
   };
 }
 
-function operationOf({ path, access, summary, query, data }: Described): object {
+function operationOf({ path, access, summary, query, data }: Route): object {
   return {
     operationId: path
       .slice("/api/".length)
@@ -129,8 +40,7 @@ function operationOf({ path, access, summary, query, data }: Described): object 
     responses: {
       "200": {
         description: "A success; its code is 00000.",
-        headers:
-          path === accountBills.path || path === financialRecords.path ? completenessRefs : {},
+        headers: billsOperations.some((one) => one.path === path) ? completenessRefs : {},
         content: contentOf(schemaOf(data)),
       },
       default: {

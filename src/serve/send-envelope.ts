@@ -11,15 +11,20 @@ export class JsonText {
   }
 }
 
+/** An answer before it is put into the envelope. */
+export type Served = {
+  readonly data: object | JsonText | Refusal;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
 /** Sends data or a refusal in the exchange's envelope. */
 export function sendEnvelope(
   reply: FastifyReply,
-  served: object | JsonText | Refusal,
-  others: Readonly<Record<string, string>> = {},
+  { data, headers: others = {} }: Served,
   requestTime: number = Date.now(),
 ): FastifyReply {
   const { status, headers, body } =
-    served instanceof JsonText ? wrapped(served, requestTime) : toAnswer(served, requestTime);
+    data instanceof JsonText ? wrapped(data, requestTime) : toAnswer(data, requestTime);
   return reply
     .code(status)
     .headers({ ...others, ...headers })

@@ -1,7 +1,6 @@
-import type { FastifyRequest } from "fastify";
-import { minuteMs, secondMs } from "../../contract/time.ts";
-import { authenticate, type SignedRequest } from "../../exchange-server/authenticate.ts";
-import { sentQueryOf } from "../../exchange-server/http.ts";
+import { type EpochMs, minuteMs, secondMs } from "../../contract/time.ts";
+import type { ApiRequest } from "../../exchange-server/api.ts";
+import { authenticate } from "../../exchange-server/authenticate.ts";
 import { type Credential, Refusal } from "../../exchange-server/source.ts";
 import { type KeyRing, keyPrefix, type MirrorKey } from "../keys/key-file.ts";
 
@@ -10,9 +9,10 @@ const requestsMax = 100;
 /** Failed requests of an address in a minute. Requests with a valid signature do not count. */
 const failuresMax = 20;
 
-export type Access = (request: FastifyRequest, query: Query) => MirrorKey | Refusal;
+/** What an admitted question comes with. */
+export type Asked = { readonly key: MirrorKey; readonly now: EpochMs };
 
-export type Query = Readonly<Record<string, string>>;
+export type Access = (request: ApiRequest) => MirrorKey | Refusal;
 
 // An unknown key is checked against this credential, so that the check takes as long as for a known
 // key.
@@ -35,35 +35,19 @@ export function accessBy(
 ): Access {
   const failures = createRollingLimit(failuresMax, minuteMs);
   const uses = createRollingLimit(requestsMax);
-  return (request, query) => {
+  return (request) => {
     const at = now();
-    const name = headerOf(request, "access-key") ?? "";
+    const name = request.headers["access-key"] ?? "";
     const key = keys().get(name);
-    const refusal = authenticate(
-      signedRequest(request, query),
-      key === undefined ? nobody : credentialOf(key),
-      undefined,
-      at,
-    );
+    const credential = key === undefined ? nobody : credentialOf(key);
+    const refusal = authenticate(request, credential, undefined, at);
     const failed = (failure: Refusal) => {
       onFailure(failure.code);
-      return exceeded(failures, request.ip, at) ?? failure;
+      return exceeded(failures, request.clientAddress, at) ?? failure;
     };
     if (key === undefined) return failed(unknownKey(name));
     if (refusal !== undefined) return failed(refusal);
     return exceeded(uses, key.apiKey, at) ?? key;
-  };
-}
-
-function signedRequest(request: FastifyRequest, query: Query): SignedRequest {
-  const { url = "" } = request.raw;
-  const headers = Object.entries(request.headers);
-  return {
-    method: request.method,
-    path: url.split("?")[0] ?? "",
-    query,
-    sentQuery: sentQueryOf(url),
-    headers: Object.fromEntries(headers.map(([name, value]) => [name, value?.toString()])),
   };
 }
 
@@ -78,9 +62,6 @@ function unknownKey(name: string): Refusal {
           "the exchange",
   );
 }
-
-const headerOf = ({ headers }: FastifyRequest, name: string): string | undefined =>
-  headers[name]?.toString();
 
 const credentialOf = (key: MirrorKey): Credential => ({
   secret: key.apiSecret,

@@ -1,84 +1,143 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
-import { accountBills } from "../../contract/account-bills.ts";
-import { contracts } from "../../contract/contracts.ts";
-import { financialRecords } from "../../contract/financial-records.ts";
-import { fundingRecords } from "../../contract/funding-records.ts";
-import { loanToValue, unifiedLoanToValue } from "../../contract/loan-to-value.ts";
+import { z } from "zod";
+import { contractFields, contracts } from "../../contract/contracts.ts";
+import {
+  collateralFields,
+  debtFields,
+  loanToValue,
+  loanToValueFields,
+  unifiedLoanToValue,
+} from "../../contract/loan-to-value.ts";
+import type { Operation } from "../../contract/operation.ts";
 import { emptyLists, serverTimes } from "../../contract/public-lists.ts";
-import { spotBills } from "../../contract/spot-bills.ts";
-import { symbols } from "../../contract/symbols.ts";
+import { symbolFields, symbols } from "../../contract/symbols.ts";
 import { epochMs } from "../../contract/time.ts";
 import { accountSettings } from "../../contract/unified-account.ts";
-import type { Transaction } from "../../db/connect.ts";
-import { sentQueryOf } from "../../exchange-server/http.ts";
-import { Refusal } from "../../exchange-server/source.ts";
+import type { ApiRequest } from "../../exchange-server/api.ts";
+import { readRequest } from "../../exchange-server/http.ts";
+import { Refusal, readQuery } from "../../exchange-server/source.ts";
 import type { RouteGroup } from "../route-group.ts";
-import { sendEnvelope } from "../send-envelope.ts";
-import { accessBy, createRollingLimit, exceeded, type Query } from "./access.ts";
-import {
-  type Asked,
-  type Served,
-  serveBills,
-  serveFunding,
-  serveRecords,
-  serveSpotBills,
-} from "./bill-pages.ts";
-import { knownLedgers } from "./ledger-times.ts";
+import { type Served, sendEnvelope } from "../send-envelope.ts";
+import { type Access, type Asked, accessBy, createRollingLimit, exceeded } from "./access.ts";
+import { serveBills } from "./bills.ts";
+import { knownLedgers, type MirrorDeps } from "./ledger-time.ts";
+import { listings } from "./listings.ts";
 import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from "./stored-records.ts";
+
+/** An operation of the exchange's API as OpenAPI describes it: of bills, more can be asked than at the exchange. */
+type Described<Query extends z.ZodType = z.ZodType> = Pick<
+  Operation,
+  "path" | "access" | "data"
+> & {
+  readonly query: Query;
+  readonly summary: string;
+};
+
+export type Route = Described & {
+  answer(request: ApiRequest, door: Door): Promise<Served>;
+};
+
+type Door = {
+  readonly access: Access;
+  /** Takes one use of the public lists. */
+  readonly refusalOf: (address: string) => Refusal | undefined;
+  readonly deps: MirrorDeps;
+};
+
+const signed = <Query extends z.ZodType>(
+  described: Described<Query>,
+  serve: (query: z.output<Query>, asked: Asked, deps: MirrorDeps) => Promise<Served>,
+): Route => ({
+  ...described,
+  async answer(request, { access, deps }) {
+    const key = access(request);
+    if (key instanceof Refusal) return { data: key };
+    const query = queryOf(described.query, request);
+    if (query instanceof Refusal) return { data: query };
+    return serve(query, { key, now: epochMs(deps.now()) }, deps);
+  },
+});
+
+const open = <Query extends z.ZodType>(
+  described: Described<Query>,
+  serve: (query: z.output<Query>, deps: MirrorDeps) => Promise<Served>,
+): Route => ({
+  ...described,
+  async answer(request, { refusalOf, deps }) {
+    const query = refusalOf(request.clientAddress) ?? queryOf(described.query, request);
+    return query instanceof Refusal ? { data: query } : serve(query, deps);
+  },
+});
+
+/** A parameter that appears twice is refused: one value would be signed and the other read. */
+function queryOf<Query extends z.ZodType>(
+  schema: Query,
+  { query, sentQuery = "" }: ApiRequest,
+): z.output<Query> | Refusal {
+  return new URLSearchParams(sentQuery).size === Object.keys(query).length
+    ? readQuery(schema, query)
+    : new Refusal(400, "40020", "A parameter is given twice");
+}
+
+const record = z.object({
+  ...loanToValueFields,
+  subAccountUids: z.array(z.string()),
+  unpaidInfo: z.array(z.object(debtFields)),
+  balanceInfo: z.array(z.object(collateralFields)),
+});
+
+/** All routes of the mirror, for the server and for its OpenAPI document. */
+export const routes: readonly Route[] = [
+  ...listings.map((listing) =>
+    signed(listing, (query, asked, deps) => serveBills(listing, query, asked, deps)),
+  ),
+  ...[loanToValue, unifiedLoanToValue].map((operation) =>
+    signed(
+      { ...operation, summary: "The newest loan-to-value record of a risk unit", data: record },
+      serveLoanToValue,
+    ),
+  ),
+  signed({ ...accountSettings, summary: "Whether the account is unified" }, serveSettings),
+  open(
+    { ...symbols, summary: "The spot pairs", data: z.array(z.object(symbolFields)) },
+    serveSymbols,
+  ),
+  open(
+    {
+      ...contracts,
+      summary: "The futures contracts of a product type",
+      data: z.array(z.object({ ...contractFields, supportMarginCoins: z.array(z.string()) })),
+    },
+    serveContracts,
+  ),
+  ...serverTimes.map((operation) =>
+    open({ ...operation, summary: "The time of the server's machine" }, async (_, { now }) => ({
+      data: { serverTime: String(Math.floor(now())) },
+    })),
+  ),
+  ...emptyLists.map((operation) =>
+    open({ ...operation, summary: `An empty list of ${operation.name}` }, async () => ({
+      data: [],
+    })),
+  ),
+];
 
 /** The exchange's own API, answered from the stored tables. */
 export const mirror: RouteGroup = (app, deps) => {
-  const { read, keys, now, limits, http } = deps;
-  const { maxAgeMs } = limits;
-  const access = accessBy(keys, now, http.authFailed);
-  const bills = { ...deps, maxAgeMs, ledgers: knownLedgers() };
+  const { keys, now, http } = deps;
   // Public lists are limited by address, as at the exchange.
-  const asked = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
-
-  const send = (reply: FastifyReply, { data, headers }: Served) =>
-    sendEnvelope(reply, data, headers, Math.floor(now()));
-  const signed = (path: string, serve: (asked: Asked) => Promise<Served>) =>
-    app.get(path, async (request, reply) => {
-      const query = queryOf(request);
-      const key = access(request, query instanceof Refusal ? {} : query);
-      if (key instanceof Refusal) return send(reply, { data: key });
-      if (query instanceof Refusal) return send(reply, { data: query });
-      return send(reply, await serve({ key, query, now: epochMs(now()) }));
+  const uses = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
+  const door: Door = {
+    access: accessBy(keys, now, http.authFailed),
+    refusalOf: (address) => exceeded(uses, address, now()),
+    deps: { ...deps, ledgers: knownLedgers() },
+  };
+  for (const { path, answer } of routes)
+    app.get(path, async ({ raw }, reply) => {
+      const request = readRequest(raw);
+      const served =
+        request === undefined
+          ? { data: new Refusal(400, "40020", "Request URL is not valid") }
+          : await answer(request, door);
+      return sendEnvelope(reply, served, Math.floor(now()));
     });
-
-  const open = (path: string, serve: (tx: Transaction, query: Query) => Promise<Served>) =>
-    app.get(path, async (request, reply) => {
-      const refusal = exceeded(asked, request.ip, now());
-      if (refusal !== undefined) return send(reply, { data: refusal });
-      const query = queryOf(request);
-      if (query instanceof Refusal) return send(reply, { data: query });
-      return send(reply, await read((tx) => serve(tx, query)));
-    });
-
-  signed(accountBills.path, (asked) => serveBills(bills, asked));
-  signed(financialRecords.path, (asked) => serveRecords(bills, asked));
-  signed(spotBills.path, (asked) => serveSpotBills(bills, asked));
-  signed(fundingRecords.path, (asked) => serveFunding(bills, asked));
-  for (const { path } of [loanToValue, unifiedLoanToValue])
-    signed(path, (asked) => read((tx) => serveLoanToValue(tx, asked, maxAgeMs)));
-  signed(accountSettings.path, (asked) => read((tx) => serveSettings(tx, asked)));
-  open(symbols.path, serveSymbols);
-  open(contracts.path, serveContracts);
-  for (const { path } of serverTimes)
-    app.get(path, (_request, reply) =>
-      send(reply, { data: { serverTime: String(Math.floor(now())) } }),
-    );
-  for (const { path } of emptyLists) app.get(path, (_request, reply) => send(reply, { data: [] }));
 };
-
-/**
- * The query's parameters. A parameter that appears twice is refused: one value would be signed and
- * the other read.
- */
-function queryOf({ raw }: FastifyRequest): Query | Refusal {
-  const pairs = [...new URLSearchParams(sentQueryOf(raw.url ?? ""))];
-  const names = new Set(pairs.map(([name]) => name));
-  return names.size === pairs.length
-    ? Object.fromEntries(pairs)
-    : new Refusal(400, "40020", "A parameter is given twice");
-}

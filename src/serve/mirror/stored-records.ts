@@ -1,11 +1,10 @@
 import type { z } from "zod";
-import { contractFields, contracts } from "../../contract/contracts.ts";
+import { contractFields, type contracts } from "../../contract/contracts.ts";
 import { parseExactJson } from "../../contract/json.ts";
-import type { LoanToValue } from "../../contract/loan-to-value.ts";
-import { symbolFields, symbols } from "../../contract/symbols.ts";
+import type { LoanToValue, loanToValue } from "../../contract/loan-to-value.ts";
+import { symbolFields, type symbols } from "../../contract/symbols.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
-import type { Queryable, Transaction } from "../../db/connect.ts";
 import { readLastSnapshot } from "../../db/reference/stored-loan-to-value.ts";
 import {
   type ListedRow,
@@ -13,17 +12,22 @@ import {
   readContracts,
   readPairs,
 } from "../../db/reference/stored-symbols.ts";
-import { Refusal, readQuery } from "../../exchange-server/source.ts";
-import type { Query } from "./access.ts";
-import type { Asked, Served } from "./bill-pages.ts";
-import { refusedMode, storedMode } from "./ledger-times.ts";
-import { loanToValueQuery } from "./queries.ts";
+import { Refusal } from "../../exchange-server/source.ts";
+import type { ServeDeps } from "../route-group.ts";
+import type { Served } from "../send-envelope.ts";
+import type { Asked } from "./access.ts";
+import { refusedMode, storedMode } from "./ledger-time.ts";
 
 /** Get Account Settings. Clients choose by it which API to ask for bills. */
-export async function serveSettings(tx: Queryable, { key }: Asked): Promise<Served> {
-  const { account } = key;
-  const { mode } = (await readAccountStates(tx, account)).of(account);
-  const is = mode?.is ?? (await storedMode(tx, account));
+export async function serveSettings(
+  _: object,
+  { key: { account } }: Asked,
+  { read }: ServeDeps,
+): Promise<Served> {
+  const is = await read(
+    async (tx) =>
+      (await readAccountStates(tx, account)).of(account).mode?.is ?? storedMode(tx, account),
+  );
   return { data: is === "unified" ? { uid: "", accountMode: is } : refusedMode("unified") };
 }
 
@@ -32,22 +36,20 @@ export async function serveSettings(tx: Queryable, { key }: Asked): Promise<Serv
  * price says nothing about today.
  */
 export async function serveLoanToValue(
-  tx: Transaction,
-  { key, query, now }: Asked,
-  maxAgeMs: number,
+  { riskUnitId = "" }: z.output<typeof loanToValue.query>,
+  { key, now }: Asked,
+  { read, limits }: ServeDeps,
 ): Promise<Served> {
-  const asked = readQuery(loanToValueQuery, query);
-  if (asked instanceof Refusal) return { data: asked };
   const { account, productTypes, gaps } = key;
   if (productTypes !== undefined)
     return { data: new Refusal(400, "40014", "Incorrect permissions: the key reads bills alone") };
-  const last = await readLastSnapshot(tx, { account, unit: asked.riskUnitId ?? "" });
+  const last = await read((tx) => readLastSnapshot(tx, { account, unit: riskUnitId }));
   if (last === undefined) return { data: notRead(account) };
   const headers = {
     "x-taken-at": last.takenAt,
     "x-held-until": isoTime(epochMs(last.heldUntilMs)),
   };
-  if (gaps !== "allow" && now - last.heldUntilMs > maxAgeMs)
+  if (gaps !== "allow" && now - last.heldUntilMs > limits.maxAgeMs)
     return { data: stale(headers["x-held-until"]), headers };
   return { data: wireRecord(last.record), headers };
 }
@@ -87,19 +89,21 @@ function wireRecord(record: LoanToValue): object {
 }
 
 /** Get Symbol Info: the spot pairs, as they were last read. */
-export async function serveSymbols(tx: Queryable, query: Query): Promise<Served> {
-  const asked = readQuery(symbols.query, query);
-  if (asked instanceof Refusal) return { data: asked };
-  const symbol = asked.symbol?.trim() || undefined;
-  return listed(await readPairs(tx, symbol), symbolFields, symbol);
+export async function serveSymbols(
+  { symbol: asked }: z.output<typeof symbols.query>,
+  { read }: ServeDeps,
+): Promise<Served> {
+  const symbol = asked?.trim() || undefined;
+  return listed(await read((tx) => readPairs(tx, symbol)), symbolFields, symbol);
 }
 
 /** The contracts of a product type. Clients need them to interpret a bill's symbol. */
-export async function serveContracts(tx: Queryable, query: Query): Promise<Served> {
-  const asked = readQuery(contracts.query, query);
-  if (asked instanceof Refusal) return { data: asked };
-  const symbol = asked.symbol?.trim() || undefined;
-  return listed(await readContracts(tx, asked.productType, symbol), contractFields, symbol);
+export async function serveContracts(
+  { productType, symbol: asked }: z.output<typeof contracts.query>,
+  { read }: ServeDeps,
+): Promise<Served> {
+  const symbol = asked?.trim() || undefined;
+  return listed(await read((tx) => readContracts(tx, productType, symbol)), contractFields, symbol);
 }
 
 /** A list that was never read is empty: clients then know fewer names, but no wrong ones. */
