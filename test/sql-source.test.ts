@@ -53,6 +53,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/page/pieces.ts": 2,
     "src/db/sql/wallet.ts": 5,
     "src/db/sql/is-demo.ts": 1,
+    "src/db/sql/movements.ts": 1,
     "src/db/sql/wallet-moves.ts": 7,
     "src/db/sql/chain-order.ts": 4,
     "src/db/sql/expected-rule.ts": 1,

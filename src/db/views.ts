@@ -8,6 +8,7 @@ import { textArray } from "./sql/array-literal.ts";
 import { bookedMaxOf, chainOrder, chainPlace } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
 import { flagWords } from "./sql/is-demo.ts";
+import { movementWords } from "./sql/movements.ts";
 import { readSqlFile, type Words } from "./sql/sql-file.ts";
 import { apart, mayContainFeeText, productTypesOf, unifiedArray, walletOf } from "./sql/wallet.ts";
 import { joinRules, walletMoves, walletSums } from "./sql/wallet-moves.ts";
@@ -64,6 +65,7 @@ const words: Words = {
   is_id_odd: sql.raw(isIdOddText("bills")),
   join_day_rules: joinRules("days"),
   ...flagWords,
+  ...movementWords,
   join_rules: joinRules("bills"),
   // The kinds of breaks whose difference is how far one balance is off the bills before it.
   step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'unread')`,

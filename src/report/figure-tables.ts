@@ -1,5 +1,5 @@
+import { movements } from "../db/sql/movements.ts";
 import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
-import { movements } from "../export/movements.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { formatCount, formatMinute, streamName } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";

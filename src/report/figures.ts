@@ -1,9 +1,9 @@
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import { type Movement, movementOf } from "../db/sql/movements.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { add, type Decimal, decimalOf, isZero, multiply, zero } from "../export/decimal.ts";
 import type { BillPages, ExportedBill } from "../export/exported-bill.ts";
-import { feeMovementOf, type Movement, movementOf } from "../export/movements.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { DayOf } from "../export/time-zone.ts";
@@ -99,13 +99,13 @@ export class Tallies {
     ofCoin.contracts.set(symbol ?? "", ofContract);
     const all = [ofCoin, ofContract];
     for (const sums of all) sums.bills += 1;
-    for (const [text, nameOf] of [
-      [walletAmount, (isGain: boolean) => movementOf(category, isGain)],
-      [walletFee, feeMovementOf],
+    for (const [text, of] of [
+      [walletAmount, category],
+      [walletFee, "every fee"],
     ] as const) {
       const amount = decimalOf(text);
       if (isZero(amount)) continue;
-      const name = nameOf(amount.units > 0n);
+      const name = movementOf(of, amount.units > 0n ? "in" : "out");
       const sum = this.#valued(coin, amount, cTime);
       for (const { moved } of all) moved.set(name, plus(moved.get(name) ?? nothing, sum));
     }

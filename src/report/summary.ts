@@ -1,7 +1,7 @@
 import { isApartWallet } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
+import { movements } from "../db/sql/movements.ts";
 import { zero } from "../export/decimal.ts";
-import { movements } from "../export/movements.ts";
 import { formatMinute, jsonInterval } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";

@@ -1,4 +1,5 @@
--- What the bills of each chain's day move, by category. Only days with bills have a row.
+-- What the bills of each chain's day move, by category. Only days with bills have a row. The movements are listed in
+-- src/db/sql/movements.ts, for all views.
 create or replace view public.chain_days as
 select
   account,
@@ -8,35 +9,7 @@ select
   sum(bills)::bigint as bills,
   sum(unshown)::bigint as unshown,
   sum(amount_in + amount_out + fee_in + fee_out) as net,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'trade'), 0) as realised_pnl,
-  sum(fee_out) as trading_fees,
-  sum(fee_in) as fee_rebates,
-  coalesce(sum(amount_in) filter (where category = 'funding'), 0) as funding_received,
-  coalesce(sum(amount_out) filter (where category = 'funding'), 0) as funding_paid,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'liquidation'), 0) as liquidation,
-  coalesce(sum(amount_in) filter (where category = 'transfer'), 0) as transfers_in,
-  coalesce(sum(amount_out) filter (where category = 'transfer'), 0) as transfers_out,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'bonus'), 0) as bonus,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'copy'), 0) as copy,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'delivery'), 0) as delivery,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'margin'), 0) as margin,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'interest'), 0) as interest,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'conversion'), 0) as conversion,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'spot'), 0) as spot,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'loan'), 0) as loan,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'fees'), 0) as fees,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'deposit'), 0) as deposits,
-  coalesce(sum(amount_in + amount_out) filter (where category = 'withdrawal'), 0) as withdrawals,
-  -- Not only 'unknown': a category without a column must not vanish from the sums.
-  coalesce(
-    sum(amount_in + amount_out) filter (
-      where category not in (
-        'trade', 'funding', 'liquidation', 'transfer', 'bonus', 'copy', 'delivery', 'margin',
-        'interest', 'conversion', 'spot', 'loan', 'fees', 'deposit', 'withdrawal'
-      )
-    ),
-    0
-  ) as unmapped
+  $movement_sums
 from (
   select
     days.account,

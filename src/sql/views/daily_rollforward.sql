@@ -1,4 +1,4 @@
--- The placeholders come from src/db/sql/wallet.ts.
+-- The placeholders come from src/db/sql: wallet.ts, movements.ts.
 create or replace view analytics.daily_rollforward as
 -- Not materialized, so that a query for one account reads the rows of no other.
 with read as not materialized (
@@ -64,26 +64,7 @@ days as (
     dated.day + day_offset as day,
     case when day_offset = 0 then carried else reported_closing end as opening,
     reported_closing,
-    case when day_offset = 0 then (own).realised_pnl else 0 end as realised_pnl,
-    case when day_offset = 0 then (own).trading_fees else 0 end as trading_fees,
-    case when day_offset = 0 then (own).fee_rebates else 0 end as fee_rebates,
-    case when day_offset = 0 then (own).funding_received else 0 end as funding_received,
-    case when day_offset = 0 then (own).funding_paid else 0 end as funding_paid,
-    case when day_offset = 0 then (own).liquidation else 0 end as liquidation,
-    case when day_offset = 0 then (own).transfers_in else 0 end as transfers_in,
-    case when day_offset = 0 then (own).transfers_out else 0 end as transfers_out,
-    case when day_offset = 0 then (own).bonus else 0 end as bonus,
-    case when day_offset = 0 then (own).copy else 0 end as copy,
-    case when day_offset = 0 then (own).delivery else 0 end as delivery,
-    case when day_offset = 0 then (own).margin else 0 end as margin,
-    case when day_offset = 0 then (own).interest else 0 end as interest,
-    case when day_offset = 0 then (own).conversion else 0 end as conversion,
-    case when day_offset = 0 then (own).unmapped else 0 end as unmapped,
-    case when day_offset = 0 then (own).spot else 0 end as spot,
-    case when day_offset = 0 then (own).loan else 0 end as loan,
-    case when day_offset = 0 then (own).fees else 0 end as fees,
-    case when day_offset = 0 then (own).deposits else 0 end as deposits,
-    case when day_offset = 0 then (own).withdrawals else 0 end as withdrawals,
+    $movements_of_first_day,
     case when day_offset = 0 then dated.rounding else 0 end as rounding,
     case when day_offset = 0 then dated.difference else 0 end as difference,
     case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
@@ -102,37 +83,18 @@ select
   $wallet_is_demo as is_demo,
   day,
   opening,
-  realised_pnl,
-  trading_fees,
-  fee_rebates,
-  funding_received,
-  funding_paid,
-  liquidation,
-  transfers_in,
-  transfers_out,
-  bonus,
-  copy,
-  delivery,
-  margin,
-  interest,
-  conversion,
-  unmapped,
+  $movements,
+  case when is_closing then -reported_closing else 0 end as closed_out,
   rounding,
   case when is_closing then 0 else reported_closing end - difference as computed_closing,
   case when is_closing then 0 else reported_closing end as reported_closing,
   difference,
+  unsettled,
   bills,
   coalesce(
     time @> tstzrange(day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'),
     false
-  ) as is_complete,
-  unsettled,
-  spot,
-  loan,
-  fees,
-  case when is_closing then -reported_closing else 0 end as closed_out,
-  deposits,
-  withdrawals
+  ) as is_complete
 from days
 $join_account;
 

@@ -6,40 +6,16 @@ select
   is_demo,
   date_trunc('month', day)::date as month,
   (array_agg(opening order by day))[1] as opening,
-  sum(realised_pnl) as realised_pnl,
-  sum(trading_fees) as trading_fees,
-  sum(fee_rebates) as fee_rebates,
-  sum(funding_received) as funding_received,
-  sum(funding_paid) as funding_paid,
-  sum(liquidation) as liquidation,
-  sum(transfers_in) as transfers_in,
-  sum(transfers_out) as transfers_out,
-  sum(bonus) as bonus,
-  sum(copy) as copy,
-  sum(delivery) as delivery,
-  sum(margin) as margin,
-  sum(interest) as interest,
-  sum(conversion) as conversion,
-  sum(unmapped) as unmapped,
+  $movement_month_sums,
+  sum(closed_out) as closed_out,
   sum(rounding) as rounding,
-  (array_agg(opening order by day))[1]
-    + sum(
-      realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation
-        + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion
-        + unmapped + rounding + spot + loan + fees + deposits + withdrawals + closed_out
-    ) as computed_closing,
+  (array_agg(opening order by day))[1] + sum($movement_total + closed_out + rounding) as computed_closing,
   (array_agg(reported_closing order by day desc))[1] as reported_closing,
   sum(difference) as difference,
+  sum(unsettled) as unsettled,
   sum(bills)::bigint as bills,
   bool_and(is_complete)
-    and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete,
-  sum(unsettled) as unsettled,
-  sum(spot) as spot,
-  sum(loan) as loan,
-  sum(fees) as fees,
-  sum(closed_out) as closed_out,
-  sum(deposits) as deposits,
-  sum(withdrawals) as withdrawals
+    and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete
 from analytics.daily_rollforward
 group by account, product_type, coin, is_demo, date_trunc('month', day);
 

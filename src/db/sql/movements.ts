@@ -1,0 +1,71 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Category } from "../../contract/business-types.ts";
+
+type Sign = "in" | "out";
+
+/**
+ * What bills move a balance by: columns of chain_days and of the rollforwards, in the order of all reports, the result
+ * first. Each is the amounts of a category, or the fees of all bills; one with a sign only what came in or went out.
+ */
+const ofBills = [
+  ["realised_pnl", "realised profit and loss", "trade"],
+  ["trading_fees", "trading fees", "every fee", "out"],
+  ["fee_rebates", "fee rebates", "every fee", "in"],
+  ["fees", "fees in rows of their own", "fees"],
+  ["funding_received", "funding received", "funding", "in"],
+  ["funding_paid", "funding paid", "funding", "out"],
+  ["liquidation", "liquidation", "liquidation"],
+  ["delivery", "delivery", "delivery"],
+  ["bonus", "bonus", "bonus"],
+  ["copy", "copy trading", "copy"],
+  ["interest", "interest", "interest"],
+  ["unmapped", "unclassified", "unknown"],
+  ["transfers_in", "transfers in", "transfer", "in"],
+  ["transfers_out", "transfers out", "transfer", "out"],
+  ["deposits", "deposits", "deposit"],
+  ["withdrawals", "withdrawals", "withdrawal"],
+  ["margin", "margin moves", "margin"],
+  ["conversion", "conversion", "conversion"],
+  ["spot", "coins bought and sold", "spot"],
+  ["loan", "loans borrowed and repaid", "loan"],
+] as const satisfies readonly (readonly [
+  column: string,
+  title: string,
+  of: Category | "every fee",
+  sign?: Sign,
+])[];
+
+/** The causes of a balance's change. What bills do not move comes last: what is left of a closed wallet, and what balances are off. */
+export const movements = [
+  ...ofBills.map(([column, title]) => [column, title] as const),
+  ["closed_out", "closed, left behind"],
+  ["rounding", "rounding"],
+  ["difference", "unexplained"],
+  ["unsettled", "not judged yet"],
+] as const;
+
+export type Movement = (typeof movements)[number][0];
+
+/** The column of an amount of a category, or of a fee. */
+export const movementOf = (of: Category | "every fee", sign: Sign): Movement =>
+  ofBills.find(([, , what, only = sign]) => what === of && only === sign)?.[0] ?? "unmapped";
+
+const sumOf = ([column, , of, sign]: (typeof ofBills)[number]): string => {
+  if (of === "every fee") return `sum(fee_${sign}) as ${column}`;
+  const amount = sign === undefined ? "amount_in + amount_out" : `amount_${sign}`;
+  return `coalesce(sum(${amount}) filter (where category = '${of}'), 0) as ${column}`;
+};
+
+const list = (textOf: (movement: (typeof ofBills)[number]) => string, separator = ",\n  "): SQL =>
+  sql.raw(ofBills.map(textOf).join(separator));
+
+/** What stands in the files of views for these columns. */
+export const movementWords = {
+  movements: list(([column]) => column),
+  movement_sums: list(sumOf),
+  movement_month_sums: list(([column]) => `sum(${column}) as ${column}`),
+  movement_total: list(([column]) => column, " + "),
+  movements_of_first_day: list(
+    ([column]) => `case when day_offset = 0 then (own).${column} else 0 end as ${column}`,
+  ),
+};
