@@ -1,3 +1,4 @@
+import type { Break } from "../audit/breaks.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
@@ -41,19 +42,6 @@ export type Restatement = {
   }[];
 };
 
-export type ReportedBreak = {
-  readonly breakId: number;
-  readonly kind: string;
-  readonly coin: string;
-  readonly happenedAt: string | null;
-  readonly difference: string | null;
-  readonly explanation: string;
-  readonly state: "open" | "accepted";
-  readonly note: string | null;
-  readonly acceptedBy: string | null;
-  readonly acceptedAt: string | null;
-};
-
 /** Bills of one kind and category that changed after a time: what they moved more than before. */
 export type Change = {
   readonly kind: "late" | "restated" | "recovered";
@@ -70,7 +58,7 @@ export type Change = {
 export type Confirmation = ToldBalance & { readonly of: "opening" | "closing" };
 
 /** Open ones come first, so that the first of a long list may hide how many are open. */
-export type ListedBreaks = Listed<ReportedBreak> & { readonly open: number };
+export type ListedBreaks = Listed<Break> & { readonly open: number };
 
 export type LedgerMonth = {
   readonly wallet: ReportedWallet;

@@ -1,5 +1,6 @@
-import { sql } from "drizzle-orm";
-import type { EpochMs } from "../contract/time.ts";
+import { type SQL, sql } from "drizzle-orm";
+import { type Break, readBreaks } from "../audit/breaks.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
@@ -19,7 +20,6 @@ import type {
   Listed,
   ListedBreaks,
   Rejected,
-  ReportedBreak,
   Restatement,
 } from "./month-report.ts";
 
@@ -59,7 +59,7 @@ export async function readLedgerMonth(
     digestThen:
       knownOn === undefined ? undefined : await digestOf(readBills(tx, { ...selection, knownOn })),
     rejected: await readRejected(tx, wallet),
-    breaks: await readBreaks(tx, wallet, span, restatements.total > 0),
+    breaks: await readMonthBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
 
@@ -124,108 +124,92 @@ const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Lis
   shown: rows.map(({ total: _, ...row }) => row as Item),
 });
 
-/** Replaced contents of bills that are or were of the month. */
+/** Replaced contents of bills that are or were of the month, each beside the content that came after it. */
 async function readRestatements(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
 ): Promise<Listed<Restatement>> {
-  const textOf = (table: string, name: string) =>
-    name === "c_time" ? timeText(sql.raw(`${table}.c_time`)) : sql.raw(`${table}.${name}::text`);
-  const pairs = contentColumns.map(
-    (name) => sql`(${sql.raw(`'${name}'`)}, ${textOf("old", name)}, ${textOf("present", name)})`,
-  );
+  const names = sql`${textArray(contentColumns)}::text[]`;
+  const isOfMonth = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
   const { rows } = await tx.execute<Restatement & { total: string }>(sql`
-    with contents as (
-      select account, product_type, bill_id, revision, replaced_at, ${sql.raw(contentColumns.join(", "))}
-      from bill_revisions
-      where ${isOf(wallet)}
-      union all
-      select account, product_type, bill_id, null, null, ${sql.raw(contentColumns.join(", "))}
-      from bills
-      where ${isOf(wallet)}
-        and (product_type, bill_id) in (
-          select product_type, bill_id
-          from bill_revisions
-          where ${isOf(wallet)}
-        )
-    ),
-    chained as (
-      select
-        old.bill_id,
-        old.revision,
-        old.replaced_at,
-        (
-          select json_agg(json_build_object('field', field, 'old', was, 'new', now))
-          from (values ${sql.join(pairs, sql`, `)}) as pairs (field, was, now)
-          where was is distinct from now
-        ) as changes
-      from contents as old
-      join lateral (
-        select next.*
-        from contents as next
-        where next.product_type = old.product_type
-          and next.bill_id = old.bill_id
-          and (next.revision > old.revision or next.revision is null)
-        order by next.revision
-        limit 1
-      ) as present on true
-      where old.revision is not null
-        and (${isWithin(sql`old.c_time`, span)} or ${isWithin(sql`present.c_time`, span)})
-    )
     select
       bill_id as "billId",
       revision,
       ${timeText(sql`replaced_at`)} as "replacedAt",
-      coalesce(changes, '[]') as changes,
+      (
+        select coalesce(
+          json_agg(
+            json_build_object('field', key, 'old', old.value, 'new', present.value)
+            order by array_position(${names}, key)
+          ),
+          '[]'
+        )
+        from jsonb_each_text(content) as old
+        join jsonb_each_text(next_content) as present using (key)
+        where key = any(${names})
+          and old.value is distinct from present.value
+      ) as changes,
       count(*) over () as total
-    from chained
+    from (
+      select
+        chained.*,
+        lead(content) over (partition by account, product_type, bill_id order by revision) as next_content
+      from (
+        select account, product_type, bill_id, revision, replaced_at, ${content} as content
+        from bill_revisions
+        where ${isOf(wallet)}
+        union all
+        select account, product_type, bill_id, null, null, ${content}
+        from bills
+        where ${isOf(wallet)}
+          and (product_type, bill_id) in (
+            select product_type, bill_id
+            from bill_revisions
+            where ${isOf(wallet)}
+          )
+      ) as chained
+    ) as revised
+    where revision is not null
+      and (${isOfMonth(sql`content`)} or ${isOfMonth(sql`next_content`)})
     order by replaced_at, bill_id, revision
     limit ${shownMax}`);
   return listed(rows);
 }
 
+/** A bill's content as an object of texts. */
+const content = sql`jsonb_build_object(${sql.join(
+  contentColumns.map((name) => {
+    const column = sql`${sql.identifier(name)}`;
+    return sql`${sql.raw(`'${name}'`)}, ${name === "c_time" ? timeText(column) : sql`${column}::text`}`;
+  }),
+  sql`, `,
+)})`;
+
 /**
- * The month's breaks, open or accepted. Later breaks that concern the month are included:
- * restatements, if the month has some, and rejected rows, which may be of any month.
+ * The month's breaks, open or accepted, open ones first. Later breaks that concern the month are included: restatements, if
+ * the month has some, and rejected rows, which may be of any month.
  */
-async function readBreaks(
+async function readMonthBreaks(
   tx: Transaction,
-  wallet: ReportedWallet,
+  { account, productType, productTypes }: ReportedWallet,
   span: Interval,
   isRestated: boolean,
 ): Promise<ListedBreaks> {
-  const { rows } = await tx.execute<
-    ReportedBreak & { breakId: string; total: string; open: string }
-  >(sql`
-    select
-      break_id::text as "breakId",
-      kind,
-      coin,
-      ${timeText(sql`happened_at`)} as "happenedAt",
-      difference::text,
-      explanation,
-      state,
-      note,
-      accepted_by as "acceptedBy",
-      ${timeText(sql`accepted_at`)} as "acceptedAt",
-      count(*) filter (where state = 'open') over () as open,
-      count(*) over () as total
-    from ledger_breaks
-    where account = ${wallet.account}
-      and product_type = any(${textArray([wallet.productType, ...wallet.productTypes, ""])}::text[])
-      and state <> 'resolved'
-      and (
-        happened_at is null
-        or (${isWithin(sql`happened_at`, span)} and kind <> 'restatement')
-        or (kind = 'restatement' and ${isRestated})
-      )
-    order by state desc, happened_at, break_id
-    limit ${shownMax}`);
-  const { total, shown } = listed(rows);
+  const scope = { accounts: [account], productTypes: [productType, ...productTypes] };
+  const isOfMonth = ({ kind, happenedAt }: Break): boolean => {
+    if (happenedAt === null) return true;
+    if (kind === "restatement") return isRestated;
+    return happenedAt >= isoTime(span.from) && happenedAt < isoTime(span.to);
+  };
+  const placeOf = ({ state, happenedAt }: Break) =>
+    `${state === "open" ? 0 : 1} ${happenedAt ?? "later"}`;
+  const breaks = (await readBreaks(tx, scope, { isAll: true }))
+    .filter((one) => one.state !== "resolved" && isOfMonth(one))
+    .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : Number(placeOf(a) > placeOf(b))));
   return {
-    total,
-    open: Number(rows[0]?.open ?? 0),
-    shown: shown.map(({ open: _, ...row }) => ({ ...row, breakId: Number(row.breakId) })),
+    total: breaks.length,
+    open: breaks.filter(({ state }) => state === "open").length,
+    shown: breaks.slice(0, shownMax),
   };
 }

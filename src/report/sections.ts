@@ -1,3 +1,4 @@
+import type { Break } from "../audit/breaks.ts";
 import { isoTime } from "../contract/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { formatCount, jsonTimeOrNull } from "../output/format.ts";
@@ -21,7 +22,6 @@ import type {
   Listed,
   MonthReport,
   Rejected,
-  ReportedBreak,
   ReportOptions,
   Restatement,
 } from "./month-report.ts";
@@ -137,7 +137,7 @@ const restatementColumns: Columns<Restatement> = {
   changes: { kind: "value", of: ({ changes }) => changes },
 };
 
-const breakColumns: Columns<ReportedBreak> = {
+const breakColumns: Columns<Break> = {
   breakId: { kind: "text", title: "number", of: ({ breakId }) => `#${breakId}` },
   state: { kind: "text", of: ({ state }) => state },
   kind: { kind: "text", of: ({ kind }) => kind },

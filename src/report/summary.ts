@@ -1,3 +1,4 @@
+import type { Break } from "../audit/breaks.ts";
 import { isApartWallet } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
 import { movements } from "../db/sql/movements.ts";
@@ -7,13 +8,7 @@ import { type Columns, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
 import { inCents, isResult, isShown, money, nameOf, resultOf } from "./figure-tables.ts";
 import { plus, type Sum, sumOf } from "./figures.ts";
-import type {
-  Change,
-  Confirmation,
-  LedgerMonth,
-  MonthReport,
-  ReportedBreak,
-} from "./month-report.ts";
+import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
 
 // The head of the report: what is lacking, all coins in a line each, what changed and what was accepted.
 
@@ -178,7 +173,7 @@ const changeColumns: Columns<Of<Change>> = {
   until: { kind: "text", title: "", of: ({ until }) => until },
 };
 
-const acceptedColumns: Columns<Of<ReportedBreak>> = {
+const acceptedColumns: Columns<Of<Break>> = {
   ledger: ledgerColumn,
   number: { kind: "text", of: ({ breakId }) => `#${breakId}` },
   kind: { kind: "text", of: ({ kind }) => kind },

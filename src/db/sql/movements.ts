@@ -53,8 +53,12 @@ export const movementOf = (of: Category | "every fee", sign: Sign): Movement =>
 const sumOf = ([column, , of, sign]: (typeof ofBills)[number]): string => {
   if (of === "every fee") return `sum(fee_${sign}) as ${column}`;
   const amount = sign === undefined ? "amount_in + amount_out" : `amount_${sign}`;
-  return `coalesce(sum(${amount}) filter (where category = '${of}'), 0) as ${column}`;
+  // A category without a column must not vanish from the sums.
+  const isOf = of === "unknown" ? `category not in (${columned})` : `category = '${of}'`;
+  return `coalesce(sum(${amount}) filter (where ${isOf}), 0) as ${column}`;
 };
+
+const columned = ofBills.flatMap(([, , of]) => (of === "unknown" ? [] : `'${of}'`)).join(", ");
 
 const list = (textOf: (movement: (typeof ofBills)[number]) => string, separator = ",\n  "): SQL =>
   sql.raw(ofBills.map(textOf).join(separator));
