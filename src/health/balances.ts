@@ -1,13 +1,10 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
-import { select } from "./select.ts";
 
 /** A balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
 export type ToldBalance = {
@@ -57,21 +54,3 @@ export const toldText = ({ coin, balance, expected, differs, toldAt }: ToldBalan
   differs
     ? `the exchange says ${balance} ${coin} at ${formatMinute(toldAt)}, and the bills ${expected}`
     : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(toldAt)}`;
-
-/** The balances that differ from their bills' where both may be right: see kinds.ts. */
-export const balanceFinding = (accounts: readonly string[] | undefined): SQL =>
-  select(
-    "balance-unsure",
-    {
-      ledger: sql`product_type`,
-      coin: sql`coin`,
-      since: sql`held_until`,
-      detail: sql`balance - expected`,
-      isDemo: isDemo("product_type"),
-      isPaused: sql`coalesce(is_paused, false)`,
-    },
-    sql`${comparedBalances(accounts)}
-      left join ${accountFlags(isOneOf(accounts))} using (account)
-      where differs
-        and is_supposed`,
-  );

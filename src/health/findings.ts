@@ -6,10 +6,10 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
-import { balanceFinding } from "./balances.ts";
 import { type Finding, type Kind, kindNames } from "./kinds.ts";
 import {
   accountFindings,
+  balanceFinding,
   breakFindings,
   neverRead,
   rowFindings,
@@ -18,17 +18,6 @@ import {
 import { type Scope, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 
-type Row = Readonly<
-  Record<"account" | "ledger" | "coin" | "count" | "detail" | "break_ids", string> & {
-    kind: Kind;
-    since: string | null;
-    until: string | null;
-    is_repairable: boolean;
-    is_demo: boolean;
-    is_paused: boolean;
-  }
->;
-
 /** The findings, worst first. One query, however many accounts there are. */
 export function readFindings(
   db: Queryable,
@@ -36,33 +25,41 @@ export function readFindings(
   { limit = 1_000 } = {},
 ): Promise<readonly Finding[]> {
   return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Row>(sql`
+    const { rows } = await db.execute<
+      Omit<Finding, "since" | "until" | "count" | "breakIds"> &
+        Record<"since" | "until", string | null> &
+        Record<"count" | "breakIds", string>
+    >(sql`
     select
-      kind, account, ledger, coin, count::text, detail, break_ids, is_repairable, is_demo, is_paused,
+      kind,
+      account,
+      ledger,
+      coin,
       ${msOf(sql`since`)} as since,
-      ${msOf(sql`until`)} as until
+      ${msOf(sql`until`)} as until,
+      count::text,
+      detail,
+      break_ids as "breakIds",
+      is_repairable as "isRepairable",
+      is_demo as "isDemo",
+      is_paused as "isPaused"
     from (${findings(scope)}) as findings
     order by
       is_demo,
       array_position(${textArray(kindNames)}::text[], kind),
-      since nulls first,
+      findings.since nulls first,
       account collate "C",
       ledger collate "C",
       coin collate "C",
       detail collate "C"
     limit ${limit}`);
-    return rows.map(
-      ({ since, until, count, break_ids, is_repairable, is_demo, is_paused, ...row }) => ({
-        ...row,
-        since: timeFrom(since),
-        until: timeFrom(until),
-        count: Number(count),
-        breakIds: break_ids === "" ? [] : break_ids.split(",").slice(0, breaksMax).map(Number),
-        isRepairable: is_repairable,
-        isDemo: is_demo,
-        isPaused: is_paused,
-      }),
-    );
+    return rows.map(({ since, until, count, breakIds, ...row }) => ({
+      ...row,
+      since: timeFrom(since),
+      until: timeFrom(until),
+      count: Number(count),
+      breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksMax).map(Number),
+    }));
   });
 }
 
@@ -79,22 +76,16 @@ export type FindingCount = {
 
 export function countFindings(db: Queryable, scope: Scope): Promise<readonly FindingCount[]> {
   return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{
-      kind: Kind;
-      is_demo: boolean;
-      findings: string;
-      ledgers: string;
-    }>(sql`
-    select kind, is_demo, count(*) as findings, count(distinct (account, ledger)) as ledgers
+    const { rows } = await db.execute<FindingCount>(sql`
+    select
+      kind,
+      is_demo as "isDemo",
+      count(*)::int as findings,
+      count(distinct (account, ledger))::int as ledgers
     from (${findings(scope)}) as findings
     group by kind, is_demo
     order by is_demo, array_position(${textArray(kindNames)}::text[], kind)`);
-    return rows.map(({ kind, is_demo, ...row }) => ({
-      kind,
-      isDemo: is_demo,
-      findings: Number(row.findings),
-      ledgers: Number(row.ledgers),
-    }));
+    return rows;
   });
 }
 
@@ -140,7 +131,7 @@ function findings(scope: Scope): SQL {
     ...timeFindings(scope),
     ...breakFindings(scope),
     ...rowFindings(scope),
-    balanceFinding(scope.accounts),
+    balanceFinding(scope),
     ...(productTypes === undefined && span === undefined ? accountFindings(scope) : []),
     neverRead(scope),
   ];

@@ -1,13 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
 import { dayMs, historyMs } from "../contract/time.ts";
 import { textArray } from "../db/sql/array-literal.ts";
-import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
+import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { type Scope, select, timeOf, usualLimits } from "./select.ts";
+import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -74,11 +74,9 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   const open = sql`(
       select
         account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
-        unrepaired_at,
+        unrepaired_at, has_loss,
         case when coin <> '' and difference <> 0 and kind not in ('restatement', 'deleted') then difference end
-          as amount,
-        coalesce(has_hole, false) as has_hole,
-        coalesce(has_loss, false) as has_loss
+          as amount
       from (
         select
           account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
@@ -103,9 +101,9 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         where ${isOne}
         group by 1, 2
       ) as losses using (account, product_type)
-      where not (kind = 'unread' and coalesce(has_hole, false))
+      where not (kind = 'unread' and has_hole is true)
     ) as breaks`;
-  const isOutdated = sql`kind = 'unread' and not has_loss`;
+  const isOutdated = sql`kind = 'unread' and has_loss is not true`;
   return [
     select(
       sql`finding`,
@@ -118,10 +116,9 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         detail: sql`detail`,
         breakIds: sql`break_ids`,
         isRepairable: sql`is_repairable`,
-        isDemo: isDemo("product_type"),
-        isPaused: sql`coalesce(is_paused, false)`,
       },
-      sql`(
+      withFlags(
+        sql`(
         select
           account,
           product_type,
@@ -146,18 +143,16 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         from ${open}
         where not (${isOutdated})
         group by account, product_type, coin, finding
-      ) as grouped
-      left join ${accountFlags(isOne)} using (account)`,
+      )`,
+        "product_type",
+        accounts,
+      ),
     ),
     select(
       "unchecked",
-      {
-        ledger: sql`ledger`,
-        since: sql`checked`,
-        isDemo: isDemo("ledger"),
-        isPaused: sql`coalesce(is_paused, false)`,
-      },
-      sql`(
+      { ledger: sql`ledger`, since: sql`checked` },
+      withFlags(
+        sql`(
         select account, ledger, min(checked) as checked
         from (
           select account, ledger, case when isfinite(checked) then checked end as checked
@@ -186,8 +181,10 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           where ${isOutdated}
         ) as due
         group by account, ledger
-      ) as unchecked
-      left join ${accountFlags(isOne)} using (account)`,
+      )`,
+        "ledger",
+        accounts,
+      ),
     ),
   ];
 }
@@ -195,11 +192,6 @@ export function breakFindings(scope: Scope): readonly SQL[] {
 /** What single rows say: those that broke the contract, and those of types that nobody has classified. */
 export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
   const isOne = isOneOf(accounts);
-  const flags = {
-    ledger: sql`product_type`,
-    isDemo: isDemo("product_type"),
-    isPaused: sql`coalesce(is_paused, false)`,
-  };
   const days = [
     span?.from === undefined
       ? sql`true`
@@ -209,28 +201,32 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
   return [
     select(
       "rejected",
-      { ...flags, count: sql`rejected` },
-      sql`(
+      { ledger: sql`product_type`, count: sql`rejected` },
+      withFlags(
+        sql`(
         select account, product_type, count(*) as rejected
         from rejected_bills
         where resolved_at is null
           and superseded_at is null
           and ${isOne}
         group by account, product_type
-      ) as rows
-      left join ${accountFlags(isOne)} using (account)`,
+      )`,
+        "product_type",
+        accounts,
+      ),
     ),
     select(
       "unclassified",
       {
-        ...flags,
+        ledger: sql`product_type`,
         coin: sql`coin`,
         since: sql`since`,
         until: sql`until`,
         count: sql`bills`,
         detail: sql`business_type`,
       },
-      sql`(
+      withFlags(
+        sql`(
         select
           account,
           product_type,
@@ -248,8 +244,10 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
           and ${sql.join(days, sql` and `)}
           and ${isOne}
         group by account, product_type, coin, business_type
-      ) as types
-      left join ${accountFlags(isOne)} using (account)`,
+      )`,
+        "product_type",
+        accounts,
+      ),
     ),
   ];
 }
@@ -259,21 +257,15 @@ const ltvKeptMs = 7 * dayMs;
 
 /** What is found of whole accounts. */
 export function accountFindings({ accounts, now, limits = usualLimits }: Scope): readonly SQL[] {
-  const isOne = isOneOf(accounts);
-  const flags = {
-    ledger: sql`risk_unit_id`,
-    since: sql`held_until`,
-    isDemo: sql`coalesce(whole.is_demo, false)`,
-    isPaused: sql`coalesce(is_paused, false)`,
-  };
-  const newest = sql`(
+  const columns = { ledger: sql`risk_unit_id`, since: sql`held_until` };
+  const records = sql`(
         select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, held_until
         from ltv_snapshots
-        where ${isOne}
+        where ${isOneOf(accounts)}
         order by account, risk_unit_id, taken_at desc
-      ) as newest
-      left join ${accountFlags(isOne)} using (account)
-      where not coalesce(is_retired, false)
+      )`;
+  const newest = sql`${withFlags(records, "risk_unit_id", accounts)}
+      where not is_retired
         and held_until > ${timeOf(now - ltvKeptMs)}`;
   return [
     select(
@@ -283,13 +275,30 @@ export function accountFindings({ accounts, now, limits = usualLimits }: Scope):
     ),
     select(
       "ltv-high",
-      { ...flags, detail: sql`ltv` },
+      { ...columns, detail: sql`ltv` },
       sql`${newest} and ltv > ${limits.ltvMax}::numeric`,
     ),
     select(
       "ltv-behind",
-      flags,
-      sql`${newest} and not coalesce(is_paused, false) and held_until < ${timeOf(now - limits.maxAgeMs)}`,
+      columns,
+      sql`${newest} and not is_paused and held_until < ${timeOf(now - limits.maxAgeMs)}`,
     ),
   ];
 }
+
+/** The balances that differ from their bills' where both may be right: see kinds.ts. */
+export const balanceFinding = ({ accounts }: Scope): SQL =>
+  select(
+    "balance-unsure",
+    {
+      ledger: sql`product_type`,
+      coin: sql`coin`,
+      since: sql`held_until`,
+      detail: sql`balance - expected`,
+    },
+    withFlags(
+      sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
+      "product_type",
+      accounts,
+    ),
+  );

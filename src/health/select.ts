@@ -1,9 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
+import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
+import { isOneOf } from "../db/sql/one-of.ts";
 import type { RosterLedger } from "../roster/roster.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Kind } from "./kinds.ts";
+import type { Finding, Kind } from "./kinds.ts";
 
 export type Limits = { readonly maxAgeMs: number; readonly ltvMax: number };
 
@@ -23,26 +25,12 @@ export type Scope = {
   readonly span?: { readonly [end in keyof Interval]?: Interval[end] | undefined } | undefined;
 };
 
-/** The columns of findings. */
-type Columns = Partial<
-  Record<
-    | "kind"
-    | "account"
-    | "ledger"
-    | "coin"
-    | "since"
-    | "until"
-    | "count"
-    | "detail"
-    | "breakIds"
-    | "isRepairable"
-    | "isDemo"
-    | "isPaused",
-    SQL
-  >
->;
-
-export const select = (kind: Kind | SQL, columns: Columns, from: SQL): SQL => sql`
+/** @param rows with an account, `is_demo` and `is_paused`: see {@link withFlags}. */
+export const select = (
+  kind: Kind | SQL,
+  columns: Partial<Record<keyof Finding, SQL>>,
+  rows: SQL,
+): SQL => sql`
     select
       ${typeof kind === "string" ? sql`${kind}::text` : kind} as kind,
       (${columns.account ?? sql`account`})::text as account,
@@ -56,7 +44,26 @@ export const select = (kind: Kind | SQL, columns: Columns, from: SQL): SQL => sq
       (${columns.isRepairable ?? sql`false`})::boolean as is_repairable,
       (${columns.isDemo ?? sql`is_demo`})::boolean as is_demo,
       (${columns.isPaused ?? sql`is_paused`})::boolean as is_paused
-    from ${from}`;
+    from ${rows}`;
+
+/**
+ * Rows with the flags of their accounts.
+ * @param rows of these accounts, in parentheses or by their table's name.
+ * @param ledger the column that names a product type or a wallet.
+ */
+export const withFlags = (
+  rows: SQL,
+  ledger: "ledger" | "product_type" | "risk_unit_id",
+  accounts: readonly string[] | undefined,
+): SQL => sql`(
+      select
+        flagged.*,
+        ${isDemo(ledger)} as is_demo,
+        coalesce(is_paused, false) as is_paused,
+        coalesce(is_retired, false) as is_retired
+      from ${rows} as flagged
+      left join ${accountFlags(isOneOf(accounts))} using (account)
+    ) as flagged`;
 
 /** A time of this program in a statement. */
 export const timeOf = (time: number): SQL => sql`${isoTime(epochMs(time))}::timestamptz`;
