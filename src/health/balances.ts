@@ -1,10 +1,11 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
+import { type Scope, select, withFlags } from "./select.ts";
 
 /** A balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
 export type ToldBalance = {
@@ -54,3 +55,20 @@ export const toldText = ({ coin, balance, expected, differs, toldAt }: ToldBalan
   differs
     ? `the exchange says ${balance} ${coin} at ${formatMinute(toldAt)}, and the bills ${expected}`
     : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(toldAt)}`;
+
+/** The balances that differ from their bills' where both may be right: see kinds.ts. */
+export const balanceFinding = ({ accounts }: Scope): SQL =>
+  select(
+    "balance-unsure",
+    {
+      ledger: sql`product_type`,
+      coin: sql`coin`,
+      since: sql`held_until`,
+      detail: sql`balance - expected`,
+    },
+    withFlags(
+      sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
+      "product_type",
+      accounts,
+    ),
+  );

@@ -6,10 +6,10 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { balanceFinding } from "./balances.ts";
 import { type Finding, type Kind, kindNames } from "./kinds.ts";
 import {
   accountFindings,
-  balanceFinding,
   breakFindings,
   neverRead,
   rowFindings,

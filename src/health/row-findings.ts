@@ -4,7 +4,6 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
-import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
@@ -285,20 +284,3 @@ export function accountFindings({ accounts, now, limits = usualLimits }: Scope):
     ),
   ];
 }
-
-/** The balances that differ from their bills' where both may be right: see kinds.ts. */
-export const balanceFinding = ({ accounts }: Scope): SQL =>
-  select(
-    "balance-unsure",
-    {
-      ledger: sql`product_type`,
-      coin: sql`coin`,
-      since: sql`held_until`,
-      detail: sql`balance - expected`,
-    },
-    withFlags(
-      sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
-      "product_type",
-      accounts,
-    ),
-  );
