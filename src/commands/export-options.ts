@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
-import { type FormatName, isJournal } from "../export/formats.ts";
+import { type FormatName, formatOf } from "../export/formats.ts";
 import { type Prices, readPrices } from "../export/prices.ts";
 import { dayIn, isZone, periodIn, startOfDay } from "../export/time-zone.ts";
 import { type Selection, selectionOf } from "../roster/roster.ts";
@@ -129,13 +129,13 @@ export function exportOptions(words: ExportWords): ExportOptions {
       `--from ${words.from} --to ${words.to} is an empty span: --to is exclusive and must be later than --from`,
     );
   const changedSince = timeOf("--changed-since", words.changedSince);
-  if (changedSince !== undefined && isJournal(format))
+  if (changedSince !== undefined && formatOf(format).isJournal)
     throw new UsageError(
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
     );
   const continues = continuesOf(words, from, zone);
   const { prices, currency } = words;
-  if (prices !== undefined && !isJournal(format))
+  if (prices !== undefined && !formatOf(format).isJournal)
     throw new UsageError(`--prices is for journals and report: ${format} has no prices`);
   if (spreadsheet && format !== "csv")
     throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
@@ -161,7 +161,7 @@ function continuesOf(
   zone: string,
 ): ExportOptions["continues"] {
   if (word === undefined) return undefined;
-  if (!isJournal(format))
+  if (!formatOf(format).isJournal)
     throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
   if (from === undefined)
     throw new UsageError(

@@ -7,7 +7,7 @@ import { msOf } from "../db/sql/time-text.ts";
 import { UsageError } from "../errors.ts";
 import { readOpenings } from "../export/chains.ts";
 import type { Opening } from "../export/exported-bill.ts";
-import { isJournal, isPriced, showsWallets } from "../export/formats.ts";
+import { formatOf } from "../export/formats.ts";
 import type { BillSelection } from "../export/read-bills.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
 import { readFindings } from "../health/findings.ts";
@@ -51,7 +51,7 @@ export async function planExport(
   const chosen = storedLedgers.filter((stream) => isSelected(options, stream));
   const synced = chosen.filter((stream) => !isLeftOut(stream));
   const leftOut = chosen.filter(isLeftOut);
-  if (isJournal(options.format)) refuseHalfWallets(options, storedLedgers);
+  if (formatOf(options.format).isJournal) refuseHalfWallets(options, storedLedgers);
   const now = await readExchangeTime(tx, options.accounts);
   const stored = await readLedgerTimes(tx, synced, now);
   const times = synced.map((stream): ExportedTime => {
@@ -68,7 +68,7 @@ export async function planExport(
   const selection = { accounts, productTypes, from, to, changedSince, ends };
   const wallets = await readReportedWallets(tx, synced, () => true);
   const openingsOf = async (since?: EpochMs, until = now) =>
-    since === undefined || !isJournal(options.format)
+    since === undefined || !formatOf(options.format).isJournal
       ? []
       : readOpenings(tx, wallets, { from: since, to: until });
   return {
@@ -111,7 +111,7 @@ function unaskedDemo(
   isOfDemoKey: (account: string) => boolean,
   { format, ...asked }: ExportOptions,
 ): (stream: Stream) => boolean {
-  if (!isPriced(format)) return () => false;
+  if (!formatOf(format).isPriced) return () => false;
   return ({ account, productType }) => {
     const isDemoAccount = isOfDemoKey(account);
     const isDemoProduct = isDemoProductType(productType);
@@ -165,8 +165,8 @@ async function readWarnings(
   const findings = (await readFindings(tx, scope)).filter(
     (finding) =>
       isOfBills(finding) &&
-      (finding.kind !== "unchecked" || showsWallets(format)) &&
-      (finding.kind !== "unclassified" || isPriced(format)) &&
+      (finding.kind !== "unchecked" || formatOf(format).showsWallets) &&
+      (finding.kind !== "unclassified" || formatOf(format).isPriced) &&
       finding.kind !== "restated" &&
       // Without an end, it ends where it was read.
       (finding.kind !== "behind" || to !== undefined) &&

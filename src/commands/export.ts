@@ -3,7 +3,7 @@ import { inSnapshot, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
 import type { BillPages } from "../export/exported-bill.ts";
-import { aboutFormat, formatNames, isBinary, isJournal, loadFormat } from "../export/formats.ts";
+import { formatNames, formatOf } from "../export/formats.ts";
 import type { Prices } from "../export/prices.ts";
 import { readBills, readClosings } from "../export/read-bills.ts";
 import { dayIn } from "../export/time-zone.ts";
@@ -41,7 +41,7 @@ export async function exportCommand(
   options: ExportOptions,
 ): Promise<ExitCode> {
   if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
-  else if (isBinary(options.format) && io.out.isTTY) {
+  else if (formatOf(options.format).isBinary && io.out.isTTY) {
     throw new UsageError(
       `${options.format} is a binary format: name a file with --output, or use a pipe`,
     );
@@ -78,7 +78,7 @@ async function writeBills(
       yield bills;
     }
   };
-  const write = await loadFormat(format);
+  const write = await formatOf(format).load();
   const dayOf = dayIn(options.zone);
   const lastDay = to === undefined ? "9999" : dayOf(epochMs(to - 1));
   const formatOptions = {
@@ -86,7 +86,7 @@ async function writeBills(
     prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
     ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
-    closings: isJournal(format) ? await readClosings(tx, selection) : [],
+    closings: formatOf(format).isJournal ? await readClosings(tx, selection) : [],
   };
   await using output: Output =
     path === undefined
@@ -107,7 +107,7 @@ async function writeBills(
 
 const help = `
 For each format:
-${formatNames.map((name) => `  ${name.padEnd(10)} ${aboutFormat(name)}`).join("\n")}
+${formatNames.map((name) => `  ${name.padEnd(10)} ${formatOf(name).about}`).join("\n")}
 
 The bills are those of one moment, by account, wallet, time and balance. --from
 is inclusive, --to exclusive. Warnings about bills that may be missing go to

@@ -1,9 +1,8 @@
 import { sql } from "drizzle-orm";
-import { dayMs, epochMs, isoTime } from "../contract/time.ts";
+import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { Interval } from "../sync/intervals.ts";
-import { add, decimalOf, decimalText, subtract } from "./decimal.ts";
 import type { Opening } from "./exported-bill.ts";
 import type { ReportedWallet } from "./reported-wallets.ts";
 
@@ -36,7 +35,10 @@ export async function readOpenings(
 
 type Wallet = Omit<ReportedWallet, "isDemo" | "unread">;
 
-/** The balances at the span's start, and what its balances differ by from its bills. */
+/**
+ * The balances at the span's start, and what its balances differ by from its bills: sums of UTC days. A zone's month begins
+ * and ends within such days, so what bills of its first and last day say outside of it is taken off again.
+ */
 export async function readChains(
   tx: Transaction,
   { account, productType, productTypes, closedAt }: Wallet,
@@ -44,49 +46,47 @@ export async function readChains(
 ): Promise<readonly Chain[]> {
   if (closedAt !== undefined && closedAt < from) return [];
   const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
-  const days = [dayOf(from), dayOf(to - 1)] as const;
+  const [first, last] = [dayOf(from), dayOf(to - 1)];
+  const isBefore = sql`c_time < ${isoTime(from)}::timestamptz`;
   const { rows } = await tx.execute<Chain>(sql`
     select
       coin,
-      (array_agg(opening order by day))[1]::text as opening,
+      ((array_agg(opening order by day))[1] + sum(moved_before))::text as opening,
       sum(rounding)::text as rounding,
-      coalesce(sum(difference - unsettled), 0)::text as difference,
-      coalesce(sum(unsettled), 0)::text as unsettled,
+      sum(difference)::text as difference,
+      sum(unsettled)::text as unsettled,
       ${closedAt === undefined ? sql`'0'` : sql`sum(closed_out)::text`} as closed_out
-    from analytics.daily_rollforward
-    where account = ${account}
-      and product_type = ${productType}
-      and day between ${days[0]}::date and ${days[1]}::date
+    from (
+      select
+        coin,
+        day,
+        opening,
+        0 as moved_before,
+        rounding,
+        coalesce(difference - unsettled, 0) as difference,
+        coalesce(unsettled, 0) as unsettled,
+        closed_out
+      from analytics.daily_rollforward
+      where account = ${account}
+        and product_type = ${productType}
+        and day between ${first}::date and ${last}::date
+      union all
+      select
+        coin,
+        null,
+        null,
+        case when ${isBefore} then net + rounding + coalesce(difference, 0) else 0 end,
+        -rounding,
+        case when is_settled then -coalesce(difference, 0) else 0 end,
+        case when is_settled then 0 else -coalesce(difference, 0) end,
+        0
+      from analytics.activity
+      where account = ${account}
+        and product_type = any(${textArray(productTypes)}::text[])
+        and day = any(${textArray([first, last])}::date[])
+        and (${isBefore} or c_time >= ${isoTime(to)}::timestamptz)
+    ) as parts
     group by coin
     order by coin`);
-  if (from % dayMs === 0 && to % dayMs === 0) return rows;
-  // A zone's month begins and ends within UTC days: what is outside of it is taken off again.
-  const isBefore = sql`c_time < ${isoTime(from)}::timestamptz`;
-  const { rows: edges } = await tx.execute<Omit<Chain, "opening" | "closed_out"> & Edge>(sql`
-    select
-      coin,
-      coalesce(sum(net + rounding + coalesce(difference, 0)) filter (where ${isBefore}), 0)::text as before,
-      sum(rounding)::text as rounding,
-      coalesce(sum(difference) filter (where is_settled), 0)::text as difference,
-      coalesce(sum(difference) filter (where not is_settled), 0)::text as unsettled
-    from analytics.activity
-    where account = ${account}
-      and product_type = any(${textArray(productTypes)}::text[])
-      and day = any(${textArray(days)}::date[])
-      and (${isBefore} or c_time >= ${isoTime(to)}::timestamptz)
-    group by coin`);
-  return rows.map((chain) => {
-    const edge = edges.find(({ coin }) => coin === chain.coin);
-    if (edge === undefined) return chain;
-    const less = (name: "rounding" | "difference" | "unsettled") =>
-      decimalText(subtract(decimalOf(chain[name]), decimalOf(edge[name])));
-    return {
-      ...chain,
-      opening: chain.opening && decimalText(add(decimalOf(chain.opening), decimalOf(edge.before))),
-      ...{ rounding: less("rounding"), difference: less("difference") },
-      unsettled: less("unsettled"),
-    };
-  });
+  return rows;
 }
-
-type Edge = { readonly before: string };

@@ -1,6 +1,7 @@
 import type { Format } from "./exported-bill.ts";
 
-type FormatEntry = {
+/** A format of `export`. */
+export type FormatEntry = {
   /** Loads its writer, when it is asked for. */
   readonly load: () => Promise<Format>;
   /** What `export --help` says of it. */
@@ -63,20 +64,6 @@ const formats = {
 
 export type FormatName = keyof typeof formats;
 
-const entryOf = (name: FormatName): FormatEntry => formats[name];
-
 export const formatNames = Object.keys(formats) as readonly FormatName[];
 
-/** csv, parquet, … or koinly. */
-
-export const loadFormat = (name: FormatName): Promise<Format> => entryOf(name).load();
-
-export const aboutFormat = (name: FormatName): string => entryOf(name).about;
-
-export const isBinary = (name: FormatName): boolean => entryOf(name).isBinary === true;
-
-export const isJournal = (name: FormatName): boolean => entryOf(name).isJournal === true;
-
-export const isPriced = (name: FormatName): boolean => entryOf(name).isPriced === true;
-
-export const showsWallets = (name: FormatName): boolean => entryOf(name).showsWallets === true;
+export const formatOf = (name: FormatName): FormatEntry => formats[name];

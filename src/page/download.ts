@@ -3,7 +3,7 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readOpenings } from "../export/chains.ts";
 import type { Chunks } from "../export/exported-bill.ts";
-import { isJournal, loadFormat } from "../export/formats.ts";
+import { formatOf } from "../export/formats.ts";
 import { readBills, readClosings } from "../export/read-bills.ts";
 import { readFindings } from "../health/findings.ts";
 import { type Finding, isHole } from "../health/kinds.ts";
@@ -59,10 +59,10 @@ export async function exportFile(
     coins: [coin],
     ...timesOf(selection),
   };
-  const write = await loadFormat(format);
-  const closings = isJournal(format) ? await readClosings(tx, bills) : [];
+  const write = await formatOf(format).load();
+  const closings = formatOf(format).isJournal ? await readClosings(tx, bills) : [];
   const wallet = { account, productType: product, productTypes: bills.productTypes };
-  const openings = isJournal(format)
+  const openings = formatOf(format).isJournal
     ? await readOpenings(tx, [{ ...wallet, closedAt: undefined }], timesOf(selection))
     : [];
   const { ending, type } = types[format];

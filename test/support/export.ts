@@ -8,7 +8,7 @@ import { classicProductTypes, type ProductType } from "../../src/contract/produc
 import { epochMs } from "../../src/contract/time.ts";
 import { type Database, inSnapshot, inTransaction } from "../../src/db/connect.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
-import { type FormatName, loadFormat } from "../../src/export/formats.ts";
+import { type FormatName, formatOf } from "../../src/export/formats.ts";
 import { type BillSelection, readBills } from "../../src/export/read-bills.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { readConfig } from "../../src/roster/config.ts";
@@ -70,7 +70,7 @@ export async function exported(
   format: FormatName,
   selection: BillSelection = {},
 ): Promise<Buffer> {
-  const write = await loadFormat(format);
+  const write = await formatOf(format).load();
   return inSnapshot(db, async (tx) => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of write(readBills(tx, selection))) chunks.push(Buffer.from(chunk));
