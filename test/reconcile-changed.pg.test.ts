@@ -135,10 +135,10 @@ test.each(seeds)(
         await age(db, unchecked);
         await change(db, ledgers, random);
         const ledger = pick(random, ledgers);
-        const { wholeAccounts } = await checkMeanwhile(db, ledger, random);
+        const { isWhole } = await checkMeanwhile(db, ledger, random);
         unchecked = ledger.account;
-        checks.all += ledgers.length;
-        checks.whole += wholeAccounts.length;
+        checks.all += 1;
+        checks.whole += Number(isWhole);
       }
       await age(db, unchecked);
       await reconcile(db, everything, { isFull: false });

@@ -1,9 +1,9 @@
-import { getTableColumns, sql } from "drizzle-orm";
+import { eq, getTableColumns, sql } from "drizzle-orm";
 import { bookedMaxMsOf, walletOf } from "../contract/product-types.ts";
-import { dayMs, epochMs, minuteMs } from "../contract/time.ts";
+import { dayMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { reconciledChains } from "../db/schema/reconciliation-schema.ts";
-import { msOf } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf as walletColumn } from "../db/sql/wallet.ts";
 import { subtract } from "../sync/intervals.ts";
 import type { Break } from "./breaks.ts";
@@ -43,44 +43,29 @@ export async function readKnownChains(
   tx: Transaction,
   account: string,
 ): Promise<ReadonlyMap<string, KnownChain>> {
-  const { rows } = await tx.execute<
-    Record<"wallet" | "coin" | "tested" | "rounded", string> & {
-      checked_before: string | null;
-      checkpoint: string | null;
-      is_unjudged: boolean;
-      covered: readonly (readonly [string, string])[] | null;
-    }
-  >(sql`
-    select
-      wallet,
-      coin,
-      case when isfinite(checked_before) then ${msOf(sql`checked_before`)} end as checked_before,
-      ${msOf(sql`checkpoint`)} as checkpoint,
-      unjudged_from is not null as is_unjudged,
-      (
+  const { wallet, coin, checkpoint, unjudgedFrom, tested, rounded } = reconciledChains;
+  const rows = await tx
+    .select({
+      ...{ wallet, coin, checkpoint, unjudgedFrom, tested, rounded },
+      checkedBefore: sql<
+        string | null
+      >`case when isfinite(checked_before) then ${msOf(sql`checked_before`)} end`,
+      covered: sql<readonly (readonly [string, string])[] | null>`(
         select json_agg(array[${msOf(sql`lower(period)`)}, ${msOf(sql`upper(period)`)}] order by period)
         from unnest(covered) as period
-      ) as covered,
-      tested,
-      rounded
-    from reconciled_chains
-    where account = ${account}`);
-  const number = (text: string | null) => (text === null ? undefined : Number(text));
+      )`,
+    })
+    .from(reconciledChains)
+    .where(eq(reconciledChains.account, account));
   return new Map(
-    rows.map(({ wallet, coin, checked_before, checkpoint, is_unjudged, covered, ...counts }) => [
-      chainKey({ wallet, coin }),
+    rows.map(({ checkedBefore, checkpoint, unjudgedFrom, covered, ...chain }) => [
+      chainKey(chain),
       {
-        wallet,
-        coin,
-        checkedBefore: number(checked_before),
-        checkpoint: number(checkpoint),
-        isUnjudged: is_unjudged,
-        covered: (covered ?? []).map(([from, to]) => ({
-          from: epochMs(Number(from)),
-          to: epochMs(Number(to)),
-        })),
-        tested: Number(counts.tested),
-        rounded: Number(counts.rounded),
+        ...chain,
+        checkedBefore: checkedBefore === null ? undefined : Number(checkedBefore),
+        checkpoint: checkpoint?.getTime(),
+        isUnjudged: unjudgedFrom !== null,
+        covered: (covered ?? []).map(([from, to]) => ({ from: timeFrom(from), to: timeFrom(to) })),
       },
     ]),
   );
@@ -147,6 +132,10 @@ async function readOldestStored(tx: Transaction, account: string, since: number)
 }
 
 const chainColumns = getTableColumns(reconciledChains);
+const writtenColumns = [
+  ...["checkedBefore", "unjudgedFrom", "checkpoint", "tested", "rounded"],
+  ...["reconciledAt", "reconciledThrough", "covered"],
+] as const;
 const excluded = (name: keyof typeof chainColumns) =>
   sql`excluded.${sql.identifier(chainColumns[name].name)}`;
 
@@ -197,16 +186,7 @@ export async function writeChains(
     .values(rows)
     .onConflictDoUpdate({
       target: [accountColumn, wallet, coin],
-      set: {
-        checkedBefore: excluded("checkedBefore"),
-        unjudgedFrom: excluded("unjudgedFrom"),
-        checkpoint: excluded("checkpoint"),
-        tested: excluded("tested"),
-        rounded: excluded("rounded"),
-        reconciledAt: excluded("reconciledAt"),
-        reconciledThrough: excluded("reconciledThrough"),
-        covered: excluded("covered"),
-      },
+      set: Object.fromEntries(writtenColumns.map((name) => [name, excluded(name)])),
     });
 }
 

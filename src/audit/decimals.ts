@@ -82,3 +82,7 @@ export function decimalText(units: bigint, places: number): string {
 
 export const isFar = (a: bigint, b: bigint, tolerance: bigint): boolean =>
   a - b > tolerance || b - a > tolerance;
+
+/** Postgres keeps the zeros at the end of a decimal, which change nothing. */
+export const withoutZeros = (decimal: string | null): string | null =>
+  decimal?.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal;

@@ -1,12 +1,9 @@
-import { sql } from "drizzle-orm";
 import { bookedMaxMsOf } from "../contract/product-types.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
-import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import type { BreakKind, FoundBreak } from "./breaks.ts";
+import type { BreakKind, FoundBreak, Row } from "./breaks.ts";
 import type { Chain, Residual } from "./check-chain.ts";
 import { type Coverage, unreadPart } from "./coverage.ts";
-import { decimalText, isFar } from "./decimals.ts";
+import { decimalText, isFar, withoutZeros } from "./decimals.ts";
 
 // A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
 const roundingShareMin = 0.01;
@@ -28,42 +25,28 @@ const isTold = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): b
   !(isSmall && doesRound) && bill.time < (coverage?.settledTo ?? Number.POSITIVE_INFINITY);
 
 /**
- * Whether a balance is off that is not a known break. Only a check of all bills can tell whether it is a
+ * Whether a balance is off that is not a stored break. Only a check of all bills can tell whether it is a
  * new break, or shows another rule or a habit of rounding.
  */
-export async function isAnythingNew(
-  tx: Transaction,
-  account: string,
+export function isAnythingNew(
   chains: readonly { readonly chain: Chain; readonly judged: Judged }[],
-): Promise<boolean> {
-  const told = chains.flatMap(({ chain, judged }) =>
-    chain.residuals
-      .filter((residual) => isTold(residual, judged))
-      .map((residual) => ({
-        wallet: chain.wallet,
-        coin: chain.coin,
-        anchor: anchorOf(chain.wallet, residual),
-        difference: decimalText(residual.off, judged.places),
-      })),
+  stored: readonly Pick<Row, "productType" | "coin" | "anchor" | "difference">[],
+): boolean {
+  const nameOf = (...parts: readonly (string | null)[]) => JSON.stringify(parts);
+  const names = new Set(
+    stored.map(({ productType, coin, anchor, difference }) =>
+      nameOf(productType, coin, anchor, withoutZeros(difference)),
+    ),
   );
-  if (told.length === 0) return false;
-  const { rows } = await tx.execute(sql`
-    select 1
-    from unnest(
-      ${textArray(told.map(({ wallet }) => wallet))}::text[],
-      ${textArray(told.map(({ coin }) => coin))}::text[],
-      ${textArray(told.map(({ anchor }) => anchor))}::text[],
-      ${textArray(told.map(({ difference }) => difference))}::numeric[]
-    ) as told (wallet, coin, anchor, difference)
-    left join ledger_breaks as known
-      on known.account = ${account}
-      and known.product_type = told.wallet
-      and known.coin = told.coin
-      and known.anchor = told.anchor
-      and known.difference = told.difference
-    where known.anchor is null
-    limit 1`);
-  return rows.length > 0;
+  return chains.some(({ chain, judged }) =>
+    chain.residuals.some((residual) => {
+      const difference = decimalText(residual.off, judged.places);
+      const anchor = anchorOf(chain.wallet, residual);
+      return (
+        isTold(residual, judged) && !names.has(nameOf(chain.wallet, chain.coin, anchor, difference))
+      );
+    }),
+  );
 }
 
 /** The breaks of a chain, with what the data can say about why. */
@@ -124,7 +107,7 @@ function breakOf(
 const timeTextOf = (ms: number): string => isoTime(epochMs(ms));
 
 /** Two categories of a unified account may have the same id. */
-export const anchorOf = (wallet: string, { bill }: Residual): string =>
+const anchorOf = (wallet: string, { bill }: Residual): string =>
   bill.productType === wallet ? bill.billId : `${bill.productType}/${bill.billId}`;
 
 type Seen = {

@@ -30,7 +30,7 @@ import {
   findTransferBreaks,
 } from "./other-checks.ts";
 import { type CheckedChains, checkChains } from "./read-chains.ts";
-import { recordBreaks } from "./record-breaks.ts";
+import { readStoredBreaks, recordBreaks } from "./record-breaks.ts";
 import type { Rules } from "./rules.ts";
 import {
   areSameRules,
@@ -45,10 +45,8 @@ import {
 export type { ChainSummary, RuleSummary };
 
 export type Reconciliation = {
-  /** Whether all bills were checked, or only those that changed. */
+  /** Whether all bills were checked; false where only those of an account that changed were. */
   readonly isWhole: boolean;
-  /** The accounts of which all were. */
-  readonly wholeAccounts: readonly string[];
   readonly chains: readonly ChainSummary[];
   readonly rules: readonly RuleSummary[];
   /** All open breaks, also those that this check did not look at. */
@@ -87,7 +85,6 @@ export async function reconcile(
     results.push(await reconcileAccount(db, account, { isFull }));
   return {
     isWhole: results.length === 0 ? isFull : results.every(({ isWhole }) => isWhole),
-    wholeAccounts: results.flatMap(({ wholeAccounts }) => wholeAccounts),
     chains: results.flatMap(({ chains }) => chains.filter(isAsked)),
     rules: results.flatMap(({ rules }) => rules.filter(isAsked)),
     breaks: results.flatMap(({ breaks }) => breaks.filter(isAsked)),
@@ -172,7 +169,6 @@ async function checkBills(
   const breaks = await readBreaks(tx, { accounts: [account], productTypes: undefined });
   return {
     isWhole: checked.isWhole,
-    wholeAccounts: checked.isWhole ? [account] : [],
     chains: summariesOf(account, checked.chains, { ...context, ...checked, breaks }),
     rules: ruleSummaries(account, checked.rules.rules),
     breaks,
@@ -216,12 +212,11 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   if (starts === undefined) return undefined;
   const checked = { ...(await check(context, known, starts)), isWhole: false };
   if (isAnyUnlearned(known.rules, checked.tallies.all)) return undefined;
-  const isNew = await isAnythingNew(
-    tx,
-    account,
-    checked.chains.map((chain) => ({ chain, judged: judgedOf(chain, checked, context) })),
-  );
-  return isNew ? undefined : checked;
+  const judged = checked.chains.map((chain) => ({
+    chain,
+    judged: judgedOf(chain, checked, context),
+  }));
+  return isAnythingNew(judged, await readStoredBreaks(tx, account)) ? undefined : checked;
 }
 
 async function checkWhole(context: Context): Promise<Checked> {

@@ -6,13 +6,14 @@ import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema
 import { isOneOf } from "../db/sql/one-of.ts";
 import { onlyRow } from "../db/sql/only-row.ts";
 import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
+import { withoutZeros } from "./decimals.ts";
 
 const identityOf = ({ productType, coin, kind, anchor }: FoundBreak | Row): string =>
   JSON.stringify([productType, coin, kind, anchor]);
 
-/** Postgres keeps the zeros at the end of a decimal, which change nothing. */
-const plain = (decimal: string | null): string | null =>
-  decimal?.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal;
+/** All breaks of an account, whatever became of them. */
+export const readStoredBreaks = (tx: Transaction, account: string): Promise<readonly Row[]> =>
+  tx.select().from(ledgerBreaks).where(eq(ledgerBreaks.account, account));
 
 // A statement has at most 65,535 parameters, and a row 18.
 const rowsMax = 1_000;
@@ -42,7 +43,7 @@ export async function recordBreaks(
   found: readonly FoundBreak[],
   wasChecked: (entry: Row) => boolean,
 ): Promise<number> {
-  const rows = await tx.select().from(ledgerBreaks).where(eq(ledgerBreaks.account, account));
+  const rows = await readStoredBreaks(tx, account);
   const stored = new Map(rows.map((row) => [identityOf(row), row]));
   const news = found.filter((entry) => !stored.has(identityOf(entry)));
   const { rows: numbers } = await tx.execute<{ id: string }>(sql`
@@ -52,7 +53,7 @@ export async function recordBreaks(
   const values = found.map(({ happenedAt, ...entry }) => {
     const before = stored.get(identityOf({ happenedAt, ...entry }));
     const isAccepted = before?.state === "accepted";
-    const isSame = isAccepted && plain(before.difference) === plain(entry.difference);
+    const isSame = isAccepted && withoutZeros(before.difference) === withoutZeros(entry.difference);
     if (isAccepted && !isSame) {
       const was = before.difference ?? "unknown";
       const note = `its difference was ${was} when it was accepted`;

@@ -77,7 +77,7 @@ export async function reconcileCommand(
 }
 
 /** The result of a check, with the breaks of retired ledgers marked. */
-export type Checked = Omit<Reconciliation, "wholeAccounts" | "breaks"> & {
+export type Checked = Omit<Reconciliation, "breaks"> & {
   readonly breaks: readonly Marked[];
 };
 
@@ -91,9 +91,7 @@ export async function check(
   const first = await reconcile(db, selection, { isFull });
   const isRepaired = repairSpans !== undefined && first.breaks.length > 0;
   if (isRepaired) await repairSpans(await readBrokenSpans(db, selection));
-  const { wholeAccounts: _, ...last } = isRepaired
-    ? await reconcile(db, selection, { isFull })
-    : first;
+  const last = isRepaired ? await reconcile(db, selection, { isFull }) : first;
   return {
     ...last,
     breaks: last.breaks.map(markRetired(await readAccountStates(db, selection.accounts))),
