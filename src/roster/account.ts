@@ -1,4 +1,4 @@
-import type { ProductType } from "../contract/product-types.ts";
+import { demoKeyProductTypes, type ProductType, productTypes } from "../contract/product-types.ts";
 import type { Credentials } from "../exchange/client.ts";
 
 export type Account = {
@@ -48,4 +48,17 @@ export async function withCredentials(
     throw new Error(`defect: account ${account.name} has no credentials`);
   }
   return { ...account, credentials };
+}
+
+/**
+ * Of the product types that are named for all accounts, those that a key may read. A key of demo trading cannot
+ * read all of them; where it can read none, it reads all that a demo key can.
+ */
+export function wantedTypes(
+  named: readonly ProductType[] | undefined,
+  demo: boolean,
+): Pick<Account, "productTypes" | "readsAll"> {
+  const readable = demo ? demoKeyProductTypes : productTypes;
+  const wanted = named?.filter((type) => readable.includes(type)) ?? [];
+  return wanted.length > 0 ? { productTypes: wanted } : { productTypes: readable, readsAll: true };
 }

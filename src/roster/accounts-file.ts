@@ -5,23 +5,19 @@ import {
   demoKeyProductTypes,
   isDemoProductType,
   type ProductType,
-  productTypes,
 } from "../contract/product-types.ts";
 import { shownCode } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import type { Account, LookUp } from "./account.ts";
+import { type Account, type LookUp, wantedTypes } from "./account.ts";
 import {
   CommandSource,
   credentialKeys,
   credentialOrigin,
   exposureOf,
-  isExposed,
   lookUpCredentials,
-  lookUpInFile,
-  ReferenceField,
+  Reference,
   type Source,
   ThreeKeys,
-  withMessage,
 } from "./credentials.ts";
 import { accountName, productType } from "./settings.ts";
 
@@ -39,63 +35,69 @@ export type AccountsSource = {
   readonly lookUpOf?: ((account: string) => LookUp) | undefined;
 };
 
+type Fault = (text: string) => void;
+
 export type AccountsDeps = {
   /** Of accounts that name none themselves; undefined for all that their keys can read. */
   readonly productTypes: readonly ProductType[] | undefined;
   readonly isSelected: (account: string) => boolean;
-  /** Whether the command uses credentials. */
-  readonly needsCredentials: boolean;
   readonly variable: (name: string) => string | undefined;
   /** Takes a fault, which begins with its place. */
-  readonly fault: (text: string) => void;
+  readonly fault: Fault;
 };
 
+/** A field with one message for all its faults, and perhaps another where it is missing. */
+const field = <Schema extends z.ZodType>(schema: Schema, fault: string, missing = fault) =>
+  z.custom<z.output<Schema>>((value) => schema.safeParse(value).success, {
+    error: ({ input }) => (input === undefined ? missing : fault),
+  });
 const text = z.string().min(1);
 const listOf = <Item extends z.ZodType<string, string>>(item: Item, example: string) =>
-  withMessage(
+  field(
     z.array(text).min(1),
     `is not a list of texts in quotes; leave it out, or write a list such as ["${example}"]`,
   ).pipe(z.array(item));
-const notDigits = { error: "is not the digits of a user ID in quotes" };
 const flag = z.boolean({ error: "is neither true nor false" }).optional();
-const nameFault = `is not ${accountName.form}`;
-const name = z
-  .string({
-    error: ({ input }) =>
-      input === undefined ? `is missing; it is ${accountName.form}` : nameFault,
-  })
-  .regex(accountName.pattern, { error: nameFault });
+const isNoName = `is not ${accountName.form}`;
+const name = field(
+  z.string().regex(accountName.pattern),
+  isNoName,
+  `is missing; it is ${accountName.form}`,
+);
 const settings = {
   productTypes: listOf(productType, "USDT-FUTURES").optional(),
   riskUnitIds: listOf(text, "123").optional(),
   ltv: flag,
   demo: flag,
-  uid: z
-    .string(notDigits)
-    .regex(/^\d{1,20}$/, notDigits)
-    .optional(),
+  uid: field(z.string().regex(/^\d{1,20}$/), "is not the digits of a user ID in quotes").optional(),
 };
-const keys = {
-  apiKey: ReferenceField.optional(),
-  apiSecret: ReferenceField.optional(),
-  apiPassphrase: ReferenceField.optional(),
-};
-const isNoCommand = 'is not {"command": ["PROGRAM", …]}';
+const credential = field(
+  Reference,
+  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}',
+  `is missing; ${credentialOrigin}`,
+);
+const command = field(CommandSource, 'is not {"command": ["PROGRAM", …]}');
+const besideCommand = field(z.undefined(), "stands beside credentials; remove one of the two");
+const threeOf = <Field extends z.ZodType>(one: Field) => ({
+  apiKey: one,
+  apiSecret: one,
+  apiPassphrase: one,
+});
 const noObject = { error: "is not an object in braces" };
-const AccountFile = z.strictObject(
-  { ...keys, credentials: withMessage(CommandSource, isNoCommand).optional(), ...settings },
-  noObject,
-);
-const ListedAccount = z.strictObject({ name, ...AccountFile.shape }, noObject);
 const AccountsFile = z.strictObject(
-  {
-    accounts: z.unknown().optional(),
-    credentials: withMessage(CommandSource, isNoCommand).optional(),
-  },
+  { accounts: z.unknown().optional(), credentials: command.optional() },
   noObject,
 );
-
-type AccountFields = z.infer<typeof AccountFile>;
+/** An account by what says its credentials: its three keys, its command, or that of all accounts. */
+const entries = {
+  keys: z.strictObject({ ...threeOf(credential), ...settings }, noObject),
+  command: z.strictObject(
+    { credentials: command, ...threeOf(besideCommand.optional()), ...settings },
+    noObject,
+  ),
+  commandOfAll: z.strictObject(settings, noObject),
+};
+const entryKeys = ["name", "credentials", ...credentialKeys, ...Object.keys(settings)];
 
 /** Reads the file or directory. Never throws: faults go to `deps.fault`. */
 export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
@@ -103,18 +105,18 @@ export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
   return isDirectory ? readDirectory(path, deps) : readList(path, deps);
 }
 
-/** A list of accounts, whose credentials are read when they are needed. */
+const none: AccountsSource = { accounts: [], accountNames: [], warnings: [] };
+
 function readList(path: string, deps: AccountsDeps): AccountsSource {
   const { fault } = deps;
-  const none = { accounts: [], accountNames: [], warnings: [] };
   const json = jsonOf(path, fault);
-  const file = json === undefined ? undefined : checked(AccountsFile, json, "", fault);
+  const file =
+    json && checked(AccountsFile, json.value, "", Object.keys(AccountsFile.shape), fault);
   if (file === undefined) return none;
-  const source = { folder: dirname(path), variable: deps.variable };
-  const lookUpIn = (from: Source) => (account: string) => (signal: AbortSignal) =>
-    lookUpCredentials(account, from, source, signal);
-  const lookUpOf = file.credentials && lookUpIn(file.credentials);
-  const { accounts: list } = file;
+  const { accounts: list, credentials: commandOfAll } = file;
+  const place = { folder: dirname(path), commandOfAll };
+  const lookUpOf =
+    commandOfAll && ((account: string) => lookUpIn(account, commandOfAll, place, deps));
   if (list === undefined && lookUpOf !== undefined) return { ...none, lookUpOf };
   if (!Array.isArray(list) || list.length === 0) {
     fault('accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}');
@@ -123,32 +125,26 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
   const placeOfName = new Map<string, string>();
   const accounts = list.flatMap((value: unknown, index): readonly Account[] => {
     const at = `accounts[${index}]`;
-    const entry = checked(ListedAccount, value, at, fault);
-    const from = sourceOf(value, entry, at, file.credentials, fault);
-    if (entry === undefined) return [];
-    const first = placeOfName.get(entry.name);
-    if (first === undefined) placeOfName.set(entry.name, `${at}.name`);
+    const account = readEntry(value, { ...place, at }, deps);
+    if (account === undefined) return [];
+    const first = placeOfName.get(account.name);
+    if (first === undefined) placeOfName.set(account.name, `${at}.name`);
     else
       fault(
         `${at}.name: is the same name as ${first}; remove one of the two accounts, or correct it`,
       );
-    const account = accountOf(entry.name, entry, `${at}.`, deps);
-    return [{ ...account, ...(from && { lookUp: lookUpIn(from)(entry.name) }) }];
+    return [account];
   });
-  const holdsSecret = list.some((entry) =>
-    credentialKeys.some((key) => typeof Object(entry)[key] === "string"),
-  );
   return {
     accounts,
     accountNames: accounts.map((account) => account.name),
-    warnings: holdsSecret ? exposureOf(path) : [],
+    warnings: exposureOf(list.some(holdsSecret) ? [path] : []),
     lookUpOf,
   };
 }
 
 const ending = ".json";
 
-/** A directory with a file for each account, such as `main.json`. Credentials are read when they are needed. */
 function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
   const { fault } = deps;
   let files: readonly string[] = [];
@@ -156,65 +152,87 @@ function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
     files = readdirSync(directory);
   } catch (error) {
     fault(`cannot be read (${shownCode(error)}); correct the path ${directory} or its permissions`);
-    return { accounts: [], accountNames: [], warnings: [] };
+    return none;
   }
   // A name that begins with a dot is the mount's.
   const accountNames = files
     .filter((file) => file.endsWith(ending) && !file.startsWith("."))
     .map((file) => file.slice(0, -ending.length))
     .toSorted();
-  const wrong = accountNames.filter((name) => !accountName.pattern.test(name)).length;
+  const wrong = accountNames.filter((file) => !accountName.pattern.test(file)).length;
   if (wrong > 0)
     fault(`has ${wrong} files whose name, without ${ending}, is not ${accountName.form}`);
   if (accountNames.length === 0) fault(`has no file such as main${ending}`);
-  const selected = accountNames.filter(deps.isSelected);
-  const pathOf = (name: string) => join(directory, `${name}${ending}`);
-  const accounts = selected.map((name): Account => {
-    const faultOfFile = (text: string) => fault(`${name}${ending}: ${text}`);
-    const json = jsonOf(pathOf(name), faultOfFile);
-    const fields = json === undefined ? undefined : checked(AccountFile, json, "", faultOfFile);
-    sourceOf(json, fields, "", undefined, faultOfFile);
-    return {
-      ...accountOf(name, fields ?? {}, "", { ...deps, fault: faultOfFile }),
-      lookUp: (signal) => lookUpInFile(name, pathOf(name), deps, signal),
-    };
+  const withSecrets: string[] = [];
+  const accounts = accountNames.filter(deps.isSelected).flatMap((account) => {
+    const path = join(directory, `${account}${ending}`);
+    const faultOfFile = (what: string) => fault(`${account}${ending}: ${what}`);
+    const json = jsonOf(path, faultOfFile);
+    if (json === undefined) return [];
+    if (holdsSecret(json.value)) withSecrets.push(path);
+    const place = { folder: directory, at: "", account };
+    return readEntry(json.value, place, { ...deps, fault: faultOfFile }) ?? [];
   });
-  const exposed = deps.needsCredentials ? selected.map(pathOf).filter(isExposed).length : 0;
-  const warnings =
-    exposed === 0
-      ? []
-      : [
-          `${exposed} of the files in ${directory} hold credentials, and other users may read or change ` +
-            `them; run chmod 600 ${directory}/*.json, or mount them with defaultMode 0400`,
-        ];
-  return { accounts, accountNames, warnings };
+  return { accounts, accountNames, warnings: exposureOf(withSecrets) };
 }
 
-/** Where an account's credentials are; undefined where the file does not say it in exactly one way. */
-function sourceOf(
-  value: unknown,
-  entry: AccountFields | undefined,
-  at: string,
-  sourceOfAll: Source | undefined,
-  fault: AccountsDeps["fault"],
-): Source | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const fields: Readonly<Record<string, unknown>> = { ...value };
-  const present = credentialKeys.filter((key) => fields[key] !== undefined);
-  const place = (key: string) => (at === "" ? key : `${at}.${key}`);
-  if (fields["credentials"] !== undefined) {
-    if (present.length === 0) return entry?.credentials;
-    fault(`${place("credentials")}: stands beside ${present[0]}; remove one of the two`);
-    return undefined;
-  }
-  if (present.length === 0 && sourceOfAll !== undefined) return sourceOfAll;
-  const missing = credentialKeys.filter((key) => !present.includes(key));
-  for (const key of missing) fault(`${place(key)}: is missing; ${credentialOrigin}`);
-  return ThreeKeys.safeParse(entry).data;
+const holdsSecret = (entry: unknown): boolean =>
+  credentialKeys.some((key) => typeof Object(entry)[key] === "string");
+
+type Place = {
+  /** Paths are relative to this folder. */
+  readonly folder: string;
+  /** The place of the account in the file. */
+  readonly at: string;
+  /** The account's name where the file itself has it. */
+  readonly account?: string;
+  /** What says the credentials of accounts that do not say it themselves. */
+  readonly commandOfAll?: Source | undefined;
+};
+
+/** The account that a value describes; undefined where the value has a fault. */
+function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | undefined {
+  const { at, commandOfAll } = place;
+  const hasKeys = credentialKeys.some((key) => Object(value)[key] !== undefined);
+  const by =
+    Object(value).credentials !== undefined
+      ? "command"
+      : hasKeys || commandOfAll === undefined
+        ? "keys"
+        : "commandOfAll";
+  const isNamed = place.account === undefined;
+  const schema: z.ZodObject = isNamed
+    ? z.strictObject({ name, ...entries[by].shape }, noObject)
+    : entries[by];
+  const entry = checked(schema, value, at, entryKeys, deps.fault);
+  if (entry === undefined) return undefined;
+  const account = place.account ?? String(entry["name"]);
+  const source = entry["credentials"] ?? ThreeKeys.safeParse(entry).data ?? commandOfAll;
+  return {
+    ...accountOf(account, entry, at === "" ? "" : `${at}.`, deps),
+    lookUp: lookUpIn(account, source as Source, place, deps),
+  };
 }
+
+const lookUpIn =
+  (
+    account: string,
+    source: Source,
+    { folder }: Pick<Place, "folder">,
+    { variable }: AccountsDeps,
+  ): LookUp =>
+  (signal) =>
+    lookUpCredentials(account, source, { folder, variable }, signal);
+
+type AccountFields = z.infer<typeof entries.commandOfAll>;
 
 /** @param at the place of the account in the file, with a dot at its end. */
-function accountOf(name: string, fields: AccountFields, at: string, deps: AccountsDeps): Account {
+function accountOf(
+  account: string,
+  fields: AccountFields,
+  at: string,
+  deps: AccountsDeps,
+): Account {
   const { productTypes: types, riskUnitIds, ltv, demo = false, uid } = fields;
   const unreadable = demo ? (types ?? []).filter(isDemoProductType) : [];
   for (const type of unreadable) {
@@ -226,7 +244,7 @@ function accountOf(name: string, fields: AccountFields, at: string, deps: Accoun
   if (riskUnitIds !== undefined && ltv !== true)
     deps.fault(`${at}riskUnitIds: has no use without "ltv": true`);
   return {
-    name,
+    name: account,
     ...(types === undefined
       ? wantedTypes(deps.productTypes, demo)
       : { productTypes: [...new Set(types)] }),
@@ -237,23 +255,10 @@ function accountOf(name: string, fields: AccountFields, at: string, deps: Accoun
   };
 }
 
-/**
- * Of the product types that are named for all accounts, those that a key may read. A key of demo trading cannot
- * read all of them; where it can read none, it reads all that a demo key can.
- */
-export function wantedTypes(
-  named: readonly ProductType[] | undefined,
-  demo: boolean,
-): Pick<Account, "productTypes" | "readsAll"> {
-  const readable = demo ? demoKeyProductTypes : productTypes;
-  const wanted = named?.filter((type) => readable.includes(type)) ?? [];
-  return wanted.length > 0 ? { productTypes: wanted } : { productTypes: readable, readsAll: true };
-}
-
 /** A JSON file's content; undefined where it has a fault. */
-function jsonOf(path: string, fault: AccountsDeps["fault"]): unknown {
+function jsonOf(path: string, fault: Fault): { readonly value: unknown } | undefined {
   try {
-    return JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, ""));
+    return { value: JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, "")) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) {
       fault(`cannot be read (${shownCode(error)}); correct the path ${path} or its permissions`);
@@ -272,21 +277,23 @@ function checked<Schema extends z.ZodObject>(
   schema: Schema,
   value: unknown,
   at: string,
-  fault: AccountsDeps["fault"],
+  keys: readonly string[],
+  fault: Fault,
 ): z.output<Schema> | undefined {
   const { data, error } = schema.safeParse(value);
   for (const issue of error?.issues ?? []) {
-    const place = [at, String(issue.path[0] ?? "")].filter(Boolean).join(".");
-    const tell = (where: string, what: string) => fault(where === "" ? what : `${where}: ${what}`);
-    if (issue.code === "unrecognized_keys") {
-      const names = Object.keys(schema.shape);
+    const tell = (place: readonly unknown[], what: string) => {
+      const where = place.filter((part) => part !== undefined && part !== "").join(".");
+      fault(where === "" ? what : `${where}: ${what}`);
+    };
+    if (issue.code !== "unrecognized_keys") tell([at, issue.path[0]], issue.message);
+    else
       for (const unknown of issue.keys) {
-        const meant = didYouMean(unknown, names);
+        const meant = didYouMean(unknown, keys);
         // A slip of a known key is no secret.
-        if (meant === "") tell(at, `has a key that is none of ${names.join(", ")}`);
-        else tell([at, unknown].filter(Boolean).join("."), `is not a key of this file${meant}`);
+        if (meant === "") tell([at], `has a key that is none of ${keys.join(", ")}`);
+        else tell([at, unknown], `is not a key of this file${meant}`);
       }
-    } else tell(place, issue.message);
   }
   return data;
 }

@@ -6,8 +6,8 @@ import { UsageError } from "../errors.ts";
 import { didYouMean, nearest } from "../nearest.ts";
 import { shellWord } from "../printable.ts";
 import { Secret } from "../secret.ts";
-import type { Account } from "./account.ts";
-import { readAccounts, wantedTypes } from "./accounts-file.ts";
+import { type Account, wantedTypes } from "./account.ts";
+import { readAccounts } from "./accounts-file.ts";
 import { credentialOrigin } from "./credentials.ts";
 import {
   accountName,
@@ -187,7 +187,6 @@ function readConfiguredAccounts(
   const { lookUpOf, ...source } = readAccounts(path, {
     productTypes,
     isSelected: (account) => needs.accounts?.includes(account) ?? true,
-    needsCredentials: needs.credentials,
     variable: (name) => values[name],
     fault: (text) => fault(`ACCOUNTS_FILE ${text}`),
   });

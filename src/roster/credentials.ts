@@ -21,7 +21,7 @@ export const CommandSource = z.strictObject({
   command: z.tuple([z.string().min(1)], z.string()).readonly(),
 });
 /** What may stand for one credential. */
-const Reference = z.union([
+export const Reference = z.union([
   z.string(),
   z.strictObject({ env: z.string() }),
   z.strictObject({ file: z.string() }),
@@ -32,18 +32,7 @@ export const ThreeKeys = z.object({
   apiSecret: Reference,
   apiPassphrase: Reference,
 });
-/** What may stand for an account's three credentials. */
-const FileSource = z.union([z.object({ credentials: CommandSource }), ThreeKeys]);
 export type Source = z.infer<typeof ThreeKeys | typeof CommandSource>;
-
-/** A schema with one message for all its faults. */
-export const withMessage = <Schema extends z.ZodType>(schema: Schema, error: string) =>
-  z.custom<z.output<Schema>>((value) => schema.safeParse(value).success, { error });
-
-export const ReferenceField = withMessage(
-  Reference,
-  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}',
-);
 
 export type SourceDeps = {
   /** Paths are relative to this folder. */
@@ -74,8 +63,11 @@ export async function lookUpCredentials(
       { signal },
     );
   if ("command" in source) {
-    const keys = parsedAs(ThreeKeys, await run(source));
-    if (keys === undefined) throw notThreeKeys(account, "what its command writes");
+    const keys = threeKeysIn(await run(source));
+    if (keys === undefined)
+      throw new UsageError(
+        `account ${account}: what its command writes is not JSON with ${credentialKeys.map((key) => `"${key}"`).join(", ")}`,
+      );
     return lookUpCredentials(account, keys, deps, signal);
   }
   const read = async (name: (typeof credentialKeys)[number]): Promise<Secret> => {
@@ -86,9 +78,15 @@ export async function lookUpCredentials(
     if ("file" in reference) {
       // The path is not shown: a secret may have been put where it belongs.
       const path = resolve(deps.folder, reference.file);
-      const failure = `${at}: the file that it names cannot be read`;
-      const text = readText(path, failure, `its path, from ${deps.folder} on, or its`);
-      return secretOf(withoutLineEnd(text), at);
+      try {
+        return secretOf(withoutLineEnd(readFileSync(path, "utf8")), at);
+      } catch (error) {
+        if (error instanceof UsageError) throw error;
+        throw new UsageError(
+          `${at}: the file that it names cannot be read (${shownCode(error)}); correct its path, ` +
+            `from ${deps.folder} on, or its permissions`,
+        );
+      }
     }
     const text = deps.variable(reference.env);
     if (text !== undefined) return secretOf(text, at);
@@ -104,44 +102,16 @@ export async function lookUpCredentials(
   return { key, secret, passphrase };
 }
 
-/** The credentials that a file of one account holds or points to. @throws as {@link lookUpCredentials}. */
-export async function lookUpInFile(
-  account: string,
-  path: string,
-  { variable }: Pick<SourceDeps, "variable">,
-  signal: AbortSignal,
-): Promise<Credentials> {
-  const text = readText(path, `account ${account}: ${path} cannot be read`, "its path or its");
-  const source = parsedAs(FileSource, text);
-  if (source === undefined) throw notThreeKeys(account, path);
-  const deps = { folder: dirname(path), variable };
-  const place = "credentials" in source ? source.credentials : source;
-  return lookUpCredentials(account, place, deps, signal);
-}
-
-const notThreeKeys = (account: string, where: string): UsageError =>
-  new UsageError(
-    `account ${account}: ${where} is not JSON with ${credentialKeys.map((key) => `"${key}"`).join(", ")}`,
-  );
-
-/** Undefined for a text that is not JSON of this form. */
-function parsedAs<Schema extends z.ZodType>(schema: Schema, text: string) {
+/** Undefined for a text that is not JSON with the three of them. */
+function threeKeysIn(text: string) {
   try {
-    return schema.safeParse(JSON.parse(text.replace(/^\ufeff/, ""))).data;
+    return ThreeKeys.safeParse(JSON.parse(text.replace(/^\ufeff/, ""))).data;
   } catch {
     return undefined;
   }
 }
 
 const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, "");
-
-function readText(path: string, failure: string, remedy: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new UsageError(`${failure} (${shownCode(error)}); correct ${remedy} permissions`);
-  }
-}
 
 const commandMaxMs = 30 * secondMs;
 /** Three credentials are some hundred bytes. */
@@ -214,15 +184,18 @@ export async function outputOf(
   }
 }
 
-/** Whether other users may read or write a file. */
-export const isExposed = (path: string): boolean =>
-  ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
-
-/** A warning about a file with credentials that other users may read or write; none if they may not. */
-export const exposureOf = (path: string): readonly string[] =>
-  isExposed(path)
-    ? [`${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`]
-    : [];
+/** A warning about those of these files with credentials that other users may read or write. */
+export function exposureOf(paths: readonly string[]): readonly string[] {
+  const [first, ...others] = paths.filter(
+    (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
+  );
+  if (first === undefined) return [];
+  const isOne = others.length === 0;
+  return [
+    `${first} ${isOne ? "holds" : `and ${others.length} more hold`} credentials, and other users may read or ` +
+      `change ${isOne ? "it" : "them"}; run chmod 600 ${isOne ? first : `${dirname(first)}/*.json`}`,
+  ];
+}
 
 const secretVariables = [
   "EXCHANGE_API_KEY",
@@ -235,5 +208,5 @@ const secretVariables = [
 export function envFileExposure(path = ".env"): readonly string[] | undefined {
   if (!existsSync(path)) return undefined;
   const variables = parseEnv(readFileSync(path, "utf8"));
-  return secretVariables.some((name) => variables[name]?.trim()) ? exposureOf(path) : undefined;
+  return secretVariables.some((name) => variables[name]?.trim()) ? exposureOf([path]) : undefined;
 }
