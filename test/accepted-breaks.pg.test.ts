@@ -1,3 +1,6 @@
+// Breaks are numbered without holes, accepted and reopened by name with every decision kept, and name the
+// rejected row beside them.
+
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile as reconcileLedger } from "../src/audit/reconcile.ts";

@@ -1,3 +1,6 @@
+// Holds: One account one ledger
+// No ledger is stored under two names, and renaming an account takes all that is stored along.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

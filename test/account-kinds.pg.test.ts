@@ -1,3 +1,7 @@
+// One accounts file with a classic, a unified, a demo and an upgrading account works with one command each: the
+// others are read while one is on its way, and afterwards exactly the time is named that no run could read;
+// each stored bill, and how many bills verify and reconcile looked at, are the exchange's own.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import {

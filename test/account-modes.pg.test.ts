@@ -1,3 +1,7 @@
+// Holds: Nothing dropped
+// A key reads what it may; what it is refused twice is no failure, and is requested again by each run; an
+// account is read through an upgrade and back, with nothing written in transit.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import {

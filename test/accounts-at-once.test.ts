@@ -1,3 +1,5 @@
+// Holds: Within the limit
+
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";

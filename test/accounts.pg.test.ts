@@ -1,3 +1,6 @@
+// An account that is added is read, one that is paused is not, and a rename takes every table that has an
+// account.
+
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getTableName, sql } from "drizzle-orm";

@@ -1,3 +1,5 @@
+// After a ban of the address, no more requests are sent for any account.
+
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { ExchangeError } from "../src/errors.ts";

@@ -1,3 +1,5 @@
+// Processes of one machine, each with an account of its own, share the limit of its address.
+
 import { expect, test } from "vitest";
 import type { Clock } from "../src/clock.ts";
 import { accountBills } from "../src/contract/account-bills.ts";

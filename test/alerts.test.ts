@@ -1,3 +1,6 @@
+// Status --check and the rules of ops/alerts.yaml name the same, case by case (promtool judges the rules on the
+// metrics of each case).
+
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { epochMs, hourMs } from "../src/contract/time.ts";

@@ -1,3 +1,5 @@
+// Docs/analytics.md agrees with the comments and answers of the database.
+
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";

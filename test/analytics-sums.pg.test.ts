@@ -1,3 +1,7 @@
+// Holds: Stored days
+// Every sum that a view shows is that of the bills, and every liquidation's bill is in one row (random bills,
+// summed by the test in integers).
+
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/contract/bill.ts";

@@ -1,3 +1,5 @@
+// Views add up for every ledger, show what reconcile finds, and have comments.
+
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

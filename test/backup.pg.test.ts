@@ -1,3 +1,7 @@
+// A backup has all of one moment, and is restored whole or not at all, also into another version of Postgres; a
+// sync after restoring an older one misses nothing (cut, changed and foreign files; where /usr/lib/postgresql
+// has another version, it says so).
+
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,6 @@
+// What a wallet holds now follows from its bills, or is a break: bills that are missing after the last stored
+// one; where both may differ it is a notice.
+
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";

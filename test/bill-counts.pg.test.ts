@@ -1,3 +1,5 @@
+// Holds: Stored days
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

@@ -1,3 +1,7 @@
+// Bills of one millisecond are ordered so that their balances follow; what moves the wallet is learned.
+// Bills that are booked after their times are in one order everywhere, and no order hides one that is missing
+// (properties).
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as bookingOrder from "../src/audit/booking-order.ts";

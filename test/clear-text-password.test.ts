@@ -1,3 +1,5 @@
+// No password goes in clear text to a server that asks for it, unless through TLS.
+
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";

@@ -1,3 +1,7 @@
+// Holds: No answer over a hole
+// Demo trading never counts as money.
+// A file is written whole or not at all; head is no failure; what may be missing is named.
+
 import { execFileSync } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,6 @@
+// If the log cannot be written (a full disk, a closed pipe), the sync goes on; if a result cannot be written,
+// that is a failure.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";

@@ -1,3 +1,5 @@
+// Holds: No false success
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

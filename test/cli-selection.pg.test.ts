@@ -1,3 +1,5 @@
+// What is stored of an account that is no longer configured can be read.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";

@@ -1,3 +1,5 @@
+// Holds: No false success
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { escapeIdentifier } from "pg";

@@ -1,3 +1,5 @@
+// Holds: Nothing dropped, No false success, Twice is once
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

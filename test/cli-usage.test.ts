@@ -1,3 +1,5 @@
+// --json prints one document whatever happens, with times that jq reads.
+
 import { spawnSync } from "node:child_process";
 import { mkdir, open, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";

@@ -1,3 +1,5 @@
+// Holds: Within the limit
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

@@ -1,3 +1,5 @@
+// Holds: Quiet secrets
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";

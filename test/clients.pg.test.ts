@@ -1,3 +1,6 @@
+// Real clients read from the mirror and from the sandbox, unmodified (ccxt, bitget-api; a year, each bill once;
+// past the limit).
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { RestClientV2, RestClientV3 } from "bitget-api";
 import ccxt, { type bitget } from "ccxt";

@@ -1,3 +1,9 @@
+// A journal with a start opens there with what the close opens with, and hledger's income statement is its net
+// result in the currency, by days of any zone (hledger; bean-check).
+// A close in any zone, of a month or a year, with prices: amounts, worths, contracts, confirmed balances, lots
+// first in first out; what changed after a sign-off, with the digest of then; a wrong file of prices is refused
+// by line (integers over the exported CSV).
+
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

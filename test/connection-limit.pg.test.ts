@@ -1,3 +1,5 @@
+// A role with one, two or three connections.
+
 import { randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";

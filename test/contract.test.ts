@@ -1,3 +1,5 @@
+// Holds: Nothing dropped, Exact
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

@@ -1,3 +1,5 @@
+// Contracts: the same for each product type; a bill belongs to the version of its time.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readContract } from "../src/contract/contracts.ts";

@@ -1,3 +1,6 @@
+// An account's credentials come from a file of its own or from a command, looked up each time, and no failure
+// shows what was read.
+
 import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,3 +1,5 @@
+// Holds: Atomic pages, Quiet secrets
+
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";

@@ -1,3 +1,6 @@
+// A database at 300 ms of round trip, or behind a line of 24 kB/s; twelve accounts at 100 ms
+// (support/tcp-proxy.ts delays and throttles each byte).
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";

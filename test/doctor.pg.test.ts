@@ -1,3 +1,5 @@
+// Doctor names each failing check, and no secret, and who holds an account whose key it leaves alone.
+
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";

@@ -1,3 +1,7 @@
+// An embedded database of another version of Postgres is refused with the way to move it.
+// The embedded Postgres is reached by its own user and root alone, and a stranger on a port that a stale file
+// names is sent nothing.
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {

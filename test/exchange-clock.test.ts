@@ -1,3 +1,5 @@
+// Holds: Honest coverage
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { epochMs } from "../src/contract/time.ts";

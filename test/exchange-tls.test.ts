@@ -1,3 +1,6 @@
+// Holds: Within the limit
+// TLS is verified unless the URL says otherwise, or the database is on this machine and it says nothing.
+
 import { once } from "node:events";
 import { constants, createSecureServer, type ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:https";

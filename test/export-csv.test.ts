@@ -1,3 +1,5 @@
+// No name is a formula, an escape or a break in a journal; a number that a tool would round is refused.
+
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,3 +1,6 @@
+// A workbook is read by another library as it was written: ids and long numbers to the last digit, dates, a
+// sheet a wallet, full sheets; CSV for a spreadsheet has nothing that it rounds (hucre).
+
 import { readXlsx } from "hucre/xlsx";
 import { expect, test } from "vitest";
 import { epochMs } from "../src/contract/time.ts";

@@ -1,3 +1,11 @@
+// CSV and Parquet have every column, character for character and unit for unit (csv-parse; hyparquet, which
+// shares its authors with the writer).
+// The journals' accounts are the table's sums.
+// Ccxt's before, direction, amount and fee lead to after; Koinly's rows add up to what the wallets moved, and
+// no page's edge parts a trade.
+// A ledger that reconciles has nothing unexplained in a journal, ccxt's entries and Koinly's rows move as its
+// balance does (six kinds of exchange).
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";

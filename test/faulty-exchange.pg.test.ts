@@ -1,3 +1,6 @@
+// Holds: Honest coverage
+// Each kind of fault: in whole runs, and in the client over a real connection.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

@@ -1,3 +1,6 @@
+// No bill is lost if the server is shut down, crashes, freezes or has no room, and the run says so (a server of
+// its own; the room ends by a limit on its files, ulimit -f).
+
 import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";

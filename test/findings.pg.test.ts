@@ -1,3 +1,7 @@
+// Holds: No answer over a hole, One definition
+// Status, its JSON and exit, the page, metrics, reports, exports, names of files and the mirror say the same of
+// every state of a database (one table).
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { exportOptions } from "../src/commands/export-options.ts";

@@ -1,3 +1,6 @@
+// The queue gives no account and no user of the exchange to two workers, and loses none (drawn histories of two
+// workers).
+
 import { sql } from "drizzle-orm";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";

@@ -1,3 +1,6 @@
+// Workers on several addresses, killed and cut off from Postgres, sync every account exactly once, within every
+// limit (FLEET_ACCOUNTS=1000 for more).
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

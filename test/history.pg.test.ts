@@ -1,3 +1,7 @@
+// Holds: Recovered is not complete
+// Older and lost time is recovered from tax records, each bill once, through stops, lower limits and answers
+// that lack records; nothing is merged before records and bills were equal (three years).
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

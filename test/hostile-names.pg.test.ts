@@ -1,3 +1,5 @@
+// Names in any shape reach SQL as parameters, and a terminal spelled out.
+
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import fc from "fast-check";

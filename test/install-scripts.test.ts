@@ -1,3 +1,5 @@
+// No install script is needed.
+
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 

@@ -1,3 +1,6 @@
+// Twelve monthly journals are the journal of the year, by months of any zone (hledger and bean-check on the
+// files put together).
+
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

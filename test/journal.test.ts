@@ -1,3 +1,6 @@
+// Each journal balances, asserts true balances and declares its names; hledger and bean-check accept it
+// (damaged ledgers, any names).
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toBeancount } from "../src/export/beancount.ts";

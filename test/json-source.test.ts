@@ -1,3 +1,5 @@
+// A rejected row is kept as it was written, and one that was accepted fails no run (properties).
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { elementTexts, stringsIn } from "../src/contract/json-source.ts";

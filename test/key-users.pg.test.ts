@@ -1,3 +1,8 @@
+// Holds: One account one ledger, Whose key
+// A key of another user writes nothing under a known name, two names of one user are one account, and a new key
+// of the same user is taken; where the exchange does not tell the user, a new key is taken only if somebody
+// vouches for it, and all that can be read is read again.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

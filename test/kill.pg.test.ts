@@ -1,3 +1,5 @@
+// Holds: Atomic pages
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";

@@ -1,3 +1,5 @@
+// A launcher on an older Node that is killed takes its Node 24 with it.
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

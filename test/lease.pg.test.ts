@@ -1,3 +1,7 @@
+// Holds: Within the limit, Bounded
+// Leases whose end is hours or a year ahead, by a server's wrong clock.
+// A sync frozen for longer than its lease, eight who ask at once.
+
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,3 +1,5 @@
+// Loan-to-value: NULL stays NULL, an equal record extends the last one, a different one is added.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";

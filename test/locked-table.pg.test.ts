@@ -1,3 +1,5 @@
+// A table that an administrator has locked.
+
 import { escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
 import { openDatabase, type TransactionOptions } from "../src/db/connect.ts";

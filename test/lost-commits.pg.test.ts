@@ -1,3 +1,5 @@
+// Holds: Honest coverage
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";

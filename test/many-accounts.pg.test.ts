@@ -1,3 +1,5 @@
+// Twenty accounts, three of them failing, within every limit; several of one user, within that user's.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

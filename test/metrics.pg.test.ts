@@ -1,3 +1,6 @@
+// Metrics are what the exchange served and what lies in the tables, none of what is unknown, in as many queries
+// for many accounts as for one; a ledger that is configured and was never begun fires an alert.
+
 import { type SQL, sql } from "drizzle-orm";
 import { Client } from "pg";
 import { expect, test } from "vitest";

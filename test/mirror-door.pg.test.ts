@@ -1,3 +1,6 @@
+// No request to the mirror gets a defect, another account's row or a secret; keys, limits, a database that goes
+// away or is restarted (3,000 drawn requests; FUZZED=100000 for more).
+
 import { connect } from "node:net";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

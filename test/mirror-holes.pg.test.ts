@@ -1,3 +1,7 @@
+// Holds: No answer over a hole
+// No answer of the mirror ends silently at unread time, or skips it, whatever was read and whatever is
+// requested (properties, against the whole ledger).
+
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

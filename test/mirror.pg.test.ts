@@ -1,3 +1,6 @@
+// A page of the mirror is the exchange's, letter for letter (properties, against the sandbox's answer to the
+// same question).
+
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

@@ -1,3 +1,5 @@
+// A node that is down stops only its own accounts: each command does the others and names it.
+
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import pg from "pg";

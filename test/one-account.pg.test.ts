@@ -1,3 +1,6 @@
+// A statement that writes touches only the rows of one account, and names it as a constant, which the plan
+// shows.
+
 import { expect, test } from "vitest";
 import { dayMs, hourMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";

@@ -1,3 +1,6 @@
+// Holds: Whose key
+// The user of a unified account is learned; of two processes that read its accounts, one is refused.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { financialRecords } from "../src/contract/financial-records.ts";

@@ -1,3 +1,5 @@
+// Holds: Within the limit
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createOneWayDelay } from "../src/exchange/one-way-delay.ts";

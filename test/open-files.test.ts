@@ -1,3 +1,5 @@
+// A limit on open files that is too low is reported with its remedy; so is a dead embedded server.
+
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";

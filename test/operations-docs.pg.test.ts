@@ -1,3 +1,6 @@
+// The commands of docs/operations.md do what the page says (runs them; the page says why two blocks are not
+// run).
+
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readdir, symlink, writeFile } from "node:fs/promises";

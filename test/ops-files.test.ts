@@ -1,3 +1,6 @@
+// The files of ops/ for systemd and Kubernetes use existing fields, commands and options; a stop ends in good
+// order.
+
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";

@@ -1,3 +1,5 @@
+// Its chart and tables work with the keyboard, on a telephone and on paper.
+
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { sql } from "drizzle-orm";

@@ -1,3 +1,6 @@
+// A page is stored in two round trips, and so is the end of a window; the days of windows that end together
+// take three.
+
 import { expect, test } from "vitest";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { inTwoRoundTrips } from "../src/db/two-round-trips.ts";

@@ -1,3 +1,5 @@
+// Waiting pages request one turn together.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import PQueue from "p-queue";
 import { expect, test } from "vitest";

@@ -1,3 +1,6 @@
+// The page: each headline from a database in that state, figures equal to the tables', text that is never
+// markup, names and methods that are refused, light, dark, narrow, without scripts, live.
+
 import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";

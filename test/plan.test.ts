@@ -1,3 +1,5 @@
+// Holds: Tiling
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";

@@ -1,3 +1,5 @@
+// A long run's log has a line a minute, and its counts at the end.
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { logReporter, progressLine, terminalReporter } from "../src/commands/sync-reporter.ts";

@@ -1,3 +1,5 @@
+// Holds: Within the limit
+
 import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

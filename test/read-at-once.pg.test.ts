@@ -1,3 +1,5 @@
+// A page of the mirror is read in one round trip, by a transaction that writes nothing and is ended in time.
+
 import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { readOnlyAtOnce } from "../src/db/connect.ts";

@@ -1,3 +1,5 @@
+// A break's life; a real ledger adds up.
+
 import { readFile } from "node:fs/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";

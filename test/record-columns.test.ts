@@ -1,3 +1,5 @@
+// Every documented field has a column.
+
 import { getTableColumns } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";

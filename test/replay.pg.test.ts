@@ -1,3 +1,5 @@
+// A rejected row is stored once it can be read, and what was served last wins (served in many orders).
+
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";

@@ -1,3 +1,7 @@
+// Holds: No answer over a hole
+// Report's figures are plain sums over the exported CSV, its shell command computes its digest, and it names
+// what is missing.
+
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

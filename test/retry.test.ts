@@ -1,3 +1,5 @@
+// Holds: Bounded
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ExchangeErrorKind } from "../src/errors.ts";

@@ -1,3 +1,6 @@
+// The roles of docs/operations.md: the writer runs every command and cannot drop, empty or alter a table, the
+// analyst looks and cannot write.
+
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Client } from "pg";

@@ -1,3 +1,5 @@
+// One rule decides every exit code and every outcome in the run log; a failed look-up never improves one.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";

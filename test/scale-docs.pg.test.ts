@@ -1,3 +1,5 @@
+// A ledger moves to another database by the commands of docs/many-accounts.md, without losing a bill.
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

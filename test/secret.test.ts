@@ -1,3 +1,5 @@
+// Holds: Quiet secrets
+
 import { Console } from "node:console";
 import { createHmac } from "node:crypto";
 import { Writable } from "node:stream";

@@ -1,3 +1,5 @@
+// What clients cost serve who read no answer, or never end a request, is bounded, and health answers.
+
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";

@@ -1,3 +1,6 @@
+// /metrics has the same and what serve counts, by route and code, for many that ask at once in one reading, and
+// none while the database is away.
+
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";

@@ -1,3 +1,5 @@
+// A session's DateStyle and time zone change no time (sessions that misread what they print).
+
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";

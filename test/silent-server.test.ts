@@ -1,3 +1,5 @@
+// A database that answers nothing, not even a new connection, is reported as silent.
+
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, test } from "vitest";

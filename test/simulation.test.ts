@@ -1,3 +1,5 @@
+// Npm run simulate: what is typed, histories from files, shrinking, a stop that leaves nothing behind.
+
 import { readFileSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";

@@ -1,3 +1,5 @@
+// Holds: Atomic pages
+
 import { sql } from "drizzle-orm";
 import type { PoolClient } from "pg";
 import { expect, test } from "vitest";

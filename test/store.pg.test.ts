@@ -1,3 +1,5 @@
+// Holds: Honest coverage, Nothing dropped
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { parseExactJson } from "../src/contract/json.ts";

@@ -1,3 +1,6 @@
+// Nothing that another user of the database made runs as the program's user (operators for 200 pairs of types,
+// on a database set up as Postgres 14 does).
+
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSandbox } from "../src/sandbox/sandbox.ts";

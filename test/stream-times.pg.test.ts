@@ -1,3 +1,5 @@
+// What is kept of a ledger's time is what runs did; the worst ledgers come first (drawn runs).
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import {

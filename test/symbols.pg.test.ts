@@ -1,3 +1,5 @@
+// Symbols: every version is kept with its time, pairs may go and return, and an older list never wins.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readSymbol } from "../src/contract/symbols.ts";

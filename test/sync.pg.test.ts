@@ -1,3 +1,5 @@
+// Holds: Honest coverage, One row a bill, Nothing dropped, No false success, Bounded, Nothing shown is dropped
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";

@@ -1,3 +1,6 @@
+// A pooler in transaction mode, even with one connection (support/transaction-pooler.ts hands its connections
+// to transactions as PgBouncer does).
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";

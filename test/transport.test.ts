@@ -1,3 +1,6 @@
+// Holds: Within the limit, Bounded
+// A page is asked for past any cache, which might answer with another account's bills.
+
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";

@@ -1,3 +1,5 @@
+// Views, exports and reconcile use a user's own mapping of a business type, which survives upgrades.
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/contract/bill.ts";

@@ -1,3 +1,6 @@
+// Doctor and the first sync say what a key may do.
+// A unified account's page and rows keep every digit and field; a row of another ledger is set aside.
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";

@@ -1,3 +1,6 @@
+// A unified account's journals, ccxt's entries and Koinly's rows are what was drawn; an account that became
+// unified has a closing (hledger and bean-check).
+
 import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";

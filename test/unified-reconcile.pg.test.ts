@@ -1,3 +1,6 @@
+// A unified account's balances follow across all its categories, whatever its API does; none is judged before
+// all were read (ledgers of every type; a real trade).
+
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

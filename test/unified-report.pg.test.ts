@@ -1,3 +1,5 @@
+// A unified account has one ledger in a month's close, with a digest over all its categories.
+
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

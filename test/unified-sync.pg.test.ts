@@ -1,3 +1,6 @@
+// A unified account is copied to the last digit, whatever the unknown parts of its API do; reports follow an
+// account whose mode changes.
+
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";

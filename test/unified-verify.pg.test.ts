@@ -1,3 +1,6 @@
+// A unified account is verified and repaired; its rejected rows and new keys are checked against its own
+// ledger.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";

@@ -1,3 +1,7 @@
+// Holds: Nothing dropped, Nothing shown is dropped
+// A unified account's windows are read whole, whatever sorts its pages and whatever its cursor means, or end
+// with an error that says why (properties; support/unified-exchange.ts draws what nobody knows).
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";

@@ -1,3 +1,5 @@
+// Holds: One row a bill, Exact
+
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, test } from "vitest";

@@ -1,3 +1,5 @@
+// Verify names exactly what differs, repairs it, and does not overwrite newer content.
+
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";

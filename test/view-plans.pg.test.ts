@@ -1,3 +1,5 @@
+// A query of a view for one account reads no other account's bills, except transfers.
+
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { seededRandom } from "../src/sandbox/random.ts";

@@ -1,3 +1,6 @@
+// An update recreates changed views with their grants, or stops and names the objects in the way (from the
+// migrations that held the views, too).
+
 import { readdirSync } from "node:fs";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";

@@ -1,3 +1,5 @@
+// Bills that were booked days after their times are stored and named, and fail no window.
+
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";

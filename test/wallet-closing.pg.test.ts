@@ -1,3 +1,7 @@
+// Holds: One definition
+// Of an account that became unified, rollforwards, month ends, a month's close and journals take the same out
+// of the old wallet, on one day (integers over what was drawn).
+
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

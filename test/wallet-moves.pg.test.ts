@@ -1,3 +1,6 @@
+// Holds: One definition
+// What a bill does to its wallet is the same in the views, in reconcile and in the exports, by any rule.
+
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";

@@ -1,3 +1,5 @@
+// A file that a command writes appears whole or not at all, and through no link of another user.
+
 import { globSync, readFileSync } from "node:fs";
 import { chmod, lstat, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";

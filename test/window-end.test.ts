@@ -1,3 +1,5 @@
+// Holds: Nothing shown is dropped
+
 import { describe, expect, test } from "vitest";
 import { compareIds } from "../src/contract/compare-ids.ts";
 import { dayMs, epochMs, hourMs, secondMs } from "../src/contract/time.ts";
