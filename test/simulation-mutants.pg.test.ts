@@ -6,7 +6,7 @@ import { testDatabase } from "./support/database.ts";
 // Some of the mutants that `npm run simulate -- --mutants` plays.
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);
 
-describe("a program that is broken on purpose", () => {
+describe("a program that is broken on purpose is noticed, and", () => {
   /** Plays histories until one breaks the promise. */
   async function firstBroken(mutant: string, promise: PromiseName): Promise<number | undefined> {
     await using database = await testDatabase();
@@ -18,10 +18,6 @@ describe("a program that is broken on purpose", () => {
     }
     return undefined;
   }
-
-  test("is noticed within twenty histories", async () => {
-    expect(await firstBroken("restatements dropped", "exact")).toBeDefined();
-  });
 
   test("gives a history that shrinks to its cause, and still breaks the promise", async () => {
     const mutant = "late bills ignored: coverage without the settle lag";
