@@ -1,5 +1,6 @@
 import { Temporal } from "temporal-polyfill";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../contract/time.ts";
+import type { Interval } from "../sync/intervals.ts";
 
 /** The day of a time: 2026-11-21. */
 export type DayOf = (time: EpochMs) => string;
@@ -45,11 +46,19 @@ export function offsetIn(zone: string): (time: number) => number {
 export const startOfDay = (date: string, zone: string): EpochMs =>
   startOf(Temporal.PlainDate.from(date), zone);
 
+/** The first moment of each day of a span that begins with one. */
+export function dayStarts({ from, to }: Interval, zone: string): readonly EpochMs[] {
+  const starts: EpochMs[] = [];
+  let date = Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(zone).toPlainDate();
+  for (let start = startOf(date, zone); start < to; start = startOf(date, zone)) {
+    starts.push(start);
+    date = date.add({ days: 1 });
+  }
+  return starts;
+}
+
 /** @param period a month or a year: 2026-10 or 2026 */
-export function periodIn(
-  period: string,
-  zone: string,
-): { readonly from: EpochMs; readonly to: EpochMs } {
+export function periodIn(period: string, zone: string): Interval {
   const isYear = period.length === 4;
   const first = Temporal.PlainDate.from(`${period}${isYear ? "-01" : ""}-01`);
   const next = first.add(isYear ? { years: 1 } : { months: 1 });

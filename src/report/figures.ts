@@ -1,12 +1,18 @@
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { sql } from "drizzle-orm";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { type Movement, movementOf } from "../db/sql/movements.ts";
+import { textArray } from "../db/sql/array-literal.ts";
+import {
+  type BillMovement,
+  billMovements,
+  type Movement,
+  movementWords,
+} from "../db/sql/movements.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { add, type Decimal, decimalOf, isZero, multiply, zero } from "../export/decimal.ts";
-import type { BillPages, ExportedBill } from "../export/exported-bill.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
-import type { DayOf } from "../export/time-zone.ts";
+import { type DayOf, dayStarts } from "../export/time-zone.ts";
 import type { Interval } from "../sync/intervals.ts";
 
 /** An amount, and what it was worth in the chosen currency; undefined where no price says. */
@@ -48,7 +54,7 @@ export class Valuation {
     this.dayOf = dayOf;
   }
 
-  /** The price of a coin at a time. Each is looked up once a day: bills come by the thousand. */
+  /** The price of a coin at a time. Each is looked up once a day. */
   priceAt(coin: string, time: EpochMs): Decimal | undefined {
     const day = this.dayOf(time);
     const key = `${day} ${coin}`;
@@ -73,71 +79,87 @@ const valuedBy =
   (coin: string, amount: Decimal, time: EpochMs): Sum =>
     valuation?.valued(coin, amount, time) ?? { amount, value: undefined };
 
-type Sums = { bills: number; moved: Map<Movement, Sum> };
-const noSums = (): Sums => ({ bills: 0, moved: new Map() });
+type MovedRow = Readonly<Record<BillMovement, string>> & {
+  readonly coin: string;
+  readonly symbol: string;
+  /** The place of its day in the span, from 1. */
+  readonly day: number;
+  readonly bills: number;
+};
 
-/** Sums up what bills moved, while they are read for something else. */
-export class Tallies {
-  readonly byCoin = new Map<string, Sums & { readonly contracts: Map<string, Sums> }>();
-  readonly #valued: ReturnType<typeof valuedBy>;
-
-  constructor(valuation: Valuation | undefined) {
-    this.#valued = valuedBy(valuation);
-  }
-
-  async *counting(pages: BillPages): BillPages {
-    for await (const bills of pages) {
-      for (const bill of bills) this.#count(bill);
-      yield bills;
-    }
-  }
-
-  #count({ coin, symbol, category, walletAmount, walletFee, cTime }: ExportedBill): void {
-    const ofCoin = this.byCoin.get(coin) ?? { ...noSums(), contracts: new Map<string, Sums>() };
-    this.byCoin.set(coin, ofCoin);
-    const ofContract = ofCoin.contracts.get(symbol ?? "") ?? noSums();
-    ofCoin.contracts.set(symbol ?? "", ofContract);
-    const all = [ofCoin, ofContract];
-    for (const sums of all) sums.bills += 1;
-    for (const [text, of] of [
-      [walletAmount, category],
-      [walletFee, "every fee"],
-    ] as const) {
-      const amount = decimalOf(text);
-      if (isZero(amount)) continue;
-      const name = movementOf(of, amount.units > 0n ? "in" : "out");
-      const sum = this.#valued(coin, amount, cTime);
-      for (const { moved } of all) moved.set(name, plus(moved.get(name) ?? nothing, sum));
-    }
-  }
+/** What bills moved by coin, contract and day, as the views sum it up. @param starts of the days, which have prices. */
+async function readMoved(
+  tx: Transaction,
+  { account, productTypes }: ReportedWallet,
+  { from, to }: Interval,
+  starts: readonly EpochMs[],
+): Promise<readonly MovedRow[]> {
+  const { rows } = await tx.execute<MovedRow>(sql`
+    select
+      coin,
+      coalesce(symbol, '') as symbol,
+      width_bucket(c_time, ${textArray(starts.map(isoTime))}::timestamptz[]) as day,
+      count(*)::int as bills,
+      ${movementWords.movement_sums}
+    from (
+      select
+        coin,
+        symbol,
+        c_time,
+        category,
+        greatest(wallet_amount, 0) as amount_in,
+        least(wallet_amount, 0) as amount_out,
+        greatest(wallet_fee, 0) as fee_in,
+        least(wallet_fee, 0) as fee_out
+      from analytics.entries
+      where account = ${account}
+        and product_type = any(${textArray(productTypes)}::text[])
+        and c_time >= ${isoTime(from)}::timestamptz
+        and c_time < ${isoTime(to)}::timestamptz
+    ) as bills
+    group by 1, 2, 3`);
+  return rows;
 }
 
 /**
- * The figures of a wallet's coins: what the tallies counted from the span's start to its end, between the balances that
+ * The figures of a wallet's coins: what bills moved from the span's start to its end, between the balances that
  * analytics.daily_rollforward has of its UTC days.
  */
 export async function readFigures(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
-  {
-    tallies: { byCoin },
-    valuation,
-  }: { readonly tallies: Tallies; readonly valuation: Valuation | undefined },
+  { zone, valuation }: { readonly zone: string; readonly valuation: Valuation | undefined },
 ): Promise<readonly CoinFigures[]> {
   const valued = valuedBy(valuation);
-  const chains = await readChains(tx, wallet, span);
-  return chains.map((chain) => {
+  const starts = valuation === undefined ? [span.from] : dayStarts(span, zone);
+  const tallyOf = (rows: readonly MovedRow[]): Tally => {
+    const sumOfRows = (name: BillMovement) =>
+      rows
+        .map((row) => valued(row.coin, decimalOf(row[name]), starts[row.day - 1] ?? span.from))
+        .reduce(plus, nothing);
+    return {
+      bills: rows.reduce((sum, row) => sum + row.bills, 0),
+      moved: new Map(billMovements.map((name) => [name, sumOfRows(name)])),
+    };
+  };
+  const byCoin = Map.groupBy(await readMoved(tx, wallet, span, starts), ({ coin }) => coin);
+  const before = epochMs(span.from - 1);
+  const last = epochMs(span.to - 1);
+  return (await readChains(tx, wallet, span)).map((chain) => {
     const { coin } = chain;
-    const { bills, moved, contracts } = byCoin.get(coin) ?? { ...noSums(), contracts: new Map() };
-    const before = epochMs(span.from - 1);
-    const last = epochMs(span.to - 1);
-    const all = new Map<Movement, Sum>(moved);
-    for (const name of chainParts) all.set(name, valued(coin, decimalOf(chain[name]), last));
+    const rows = byCoin.get(coin) ?? [];
+    const { bills, moved } = tallyOf(rows);
+    const ofChain = chainParts.map(
+      (name) => [name, valued(coin, decimalOf(chain[name]), last)] as const,
+    );
+    const all: Moved = new Map<Movement, Sum>([...moved, ...ofChain]);
     const opening = chain.opening === null ? null : decimalOf(chain.opening);
     const closing = opening && [...all.values()].map(({ amount }) => amount).reduce(add, opening);
+    const bySymbol = [...Map.groupBy(rows, ({ symbol }) => symbol)];
     return {
-      ...{ coin, bills, moved: all, contracts },
+      ...{ coin, bills, moved: all },
+      contracts: new Map(bySymbol.map(([symbol, some]) => [symbol, tallyOf(some)])),
       opening: opening && valued(coin, opening, before),
       closing: closing && valued(coin, closing, last),
     };

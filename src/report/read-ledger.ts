@@ -4,17 +4,18 @@ import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
+import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { readBills } from "../export/read-bills.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
 import { readKnownTime } from "../ledger/known-time.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { historyStart } from "../sync/plan.ts";
-import { isOf, isWithin, readChanges } from "./changes.ts";
 import { digestOf } from "./digest.ts";
-import { readFigures, Tallies, type Valuation } from "./figures.ts";
+import { readFigures, type Valuation } from "./figures.ts";
 import { readCostBasis } from "./lots.ts";
 import type {
+  Change,
   Coverage,
   LedgerMonth,
   Listed,
@@ -28,6 +29,7 @@ const shownMax = 100;
 
 type Reading = {
   readonly span: Interval;
+  readonly zone: string;
   readonly valuation: Valuation | undefined;
   readonly knownOn: EpochMs | undefined;
   readonly hasLots: boolean;
@@ -37,7 +39,7 @@ type Reading = {
 export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
-  { span, valuation, knownOn, hasLots }: Reading,
+  { span, zone, valuation, knownOn, hasLots }: Reading,
 ): Promise<Omit<LedgerMonth, "confirmations">> {
   const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
@@ -47,13 +49,12 @@ export async function readLedgerMonth(
   const restatements = await readRestatements(tx, wallet, span);
   // Demo coins have the names of others, and no price.
   const worth = wallet.isDemo ? undefined : valuation;
-  const tallies = new Tallies(worth);
-  const digest = await digestOf(tallies.counting(readBills(tx, selection)));
   return {
-    ...{ wallet, digest, restatements },
+    ...{ wallet, restatements },
+    digest: await digestOf(readBills(tx, selection)),
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
-    figures: await readFigures(tx, wallet, span, { tallies, valuation: worth }),
+    figures: await readFigures(tx, wallet, span, { zone, valuation: worth }),
     costBasis: worth === undefined || !hasLots ? [] : await readCostBasis(tx, wallet, span, worth),
     changes: knownOn === undefined ? [] : await readChanges(tx, wallet, span, knownOn),
     digestThen:
@@ -92,6 +93,13 @@ async function readCoverage(
     unread: subtract(wanted, [...complete, ...lost, ...recovered]),
   };
 }
+
+/** Selects rows by the bills' own product types. */
+const isOf = ({ account, productTypes }: ReportedWallet): SQL =>
+  sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
+
+const isWithin = (column: SQL, { from, to }: Interval): SQL =>
+  sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
 
 async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promise<string | null> {
   const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
@@ -212,4 +220,62 @@ async function readMonthBreaks(
     open: breaks.filter(({ state }) => state === "open").length,
     shown: breaks.slice(0, shownMax),
   };
+}
+
+/**
+ * What bills of the period moved since a time more than what was stored of them then. A bill that was first stored later is
+ * late, or recovered; of a restated one, the revision of that time is taken off.
+ */
+async function readChanges(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  span: Interval,
+  knownOn: EpochMs,
+): Promise<readonly Change[]> {
+  const at = sql`${isoTime(knownOn)}::timestamptz`;
+  const columns = sql.raw(
+    "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
+  );
+  const moves = walletMoves("contents");
+  const { rows } = await tx.execute<Change & { readonly bills: string }>(sql`
+    select
+      case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
+      category,
+      coin,
+      count(*) as bills,
+      sum(moved)::text as difference,
+      ${timeText(sql`min(changed_at)`)} as since,
+      ${timeText(sql`max(changed_at)`)} as until
+    from (
+      select
+        contents.product_type,
+        contents.bill_id,
+        contents.coin,
+        coalesce(business_types.category, 'unknown') as category,
+        bool_or(bool_or(is_then)) over (
+          partition by contents.product_type, contents.bill_id
+        ) as is_restated,
+        bool_or(contents.source = 'tax') as is_recovered,
+        sum((case when is_then then -1 else 1 end) * (${moves.amount} + ${moves.fee})) as moved,
+        max(changed_at) as changed_at
+      from (
+        select ${columns}, false as is_then, ingested_at as changed_at
+        from bills
+        where ${isOf(wallet)}
+          and ${isWithin(sql`c_time`, span)}
+          and ingested_at > ${at}
+        union all
+        select ${columns}, true, replaced_at
+        from bill_revisions
+        where ${isOf(wallet)}
+          and ${isWithin(sql`c_time`, span)}
+          and ingested_at <= ${at}
+          and replaced_at > ${at}
+      ) as contents
+      ${joinRules("contents", wallet.account)}
+      group by contents.product_type, contents.bill_id, contents.coin, 4
+    ) as changed
+    group by 1, category, coin
+    order by 1, category, coin`);
+  return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
 }

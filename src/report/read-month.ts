@@ -49,7 +49,7 @@ export async function readMonthReport(
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets)
     ledgers.push({
-      ...(await readLedgerMonth(tx, wallet, { span, valuation, knownOn, hasLots: lots })),
+      ...(await readLedgerMonth(tx, wallet, { span, zone, valuation, knownOn, hasLots: lots })),
       confirmations: confirmations.filter(
         ({ account, ledger }) => account === wallet.account && ledger === wallet.productType,
       ),

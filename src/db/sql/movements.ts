@@ -46,9 +46,8 @@ export const movements = [
 
 export type Movement = (typeof movements)[number][0];
 
-/** The column of an amount of a category, or of a fee. */
-export const movementOf = (of: Category | "every fee", sign: Sign): Movement =>
-  ofBills.find(([, , what, only = sign]) => what === of && only === sign)?.[0] ?? "unmapped";
+export type BillMovement = (typeof ofBills)[number][0];
+export const billMovements: readonly BillMovement[] = ofBills.map(([column]) => column);
 
 const sumOf = ([column, , of, sign]: (typeof ofBills)[number]): string => {
   if (of === "every fee") return `sum(fee_${sign}) as ${column}`;
