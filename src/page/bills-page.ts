@@ -15,21 +15,18 @@ import {
 } from "./bills.ts";
 import { allDigits, amount, daysText, isZero, movement, none } from "./format.ts";
 import { type Html, html } from "./html.ts";
-import { frame, messagePage, pageFoot, pageHead } from "./layout.ts";
+import { dateFields, frame, messagePage, missedNote, pageFoot, pageHead } from "./layout.ts";
 import { type Period, readDays, sumOf, together } from "./periods.ts";
 import { pieces } from "./pieces.ts";
 import {
-  askedIn,
   type BillFilter,
   billsAddress,
   filterIn,
-  missedIn,
   queryOf,
   type Selection,
-  selectionOf,
   walletTitle,
 } from "./selection.ts";
-import { readWallets } from "./wallets.ts";
+import { readSelected } from "./wallets.ts";
 
 /** Writes the page of the bills that make up a figure: newest first, each with its balances. */
 export async function writeBillsPage(
@@ -37,34 +34,34 @@ export async function writeBillsPage(
   query: URLSearchParams,
   write: (part: Html) => void,
 ): Promise<void> {
-  const asked = askedIn(query);
-  const { wallets } = await readWallets(tx, asked);
-  const selection = selectionOf(asked, wallets, await readExchangeTime(tx));
-  if (selection === undefined) {
+  const selected = await readSelected(tx, query, await readExchangeTime(tx));
+  if (selected === undefined) {
     return write(
       messagePage("Nothing is stored yet", html`Run <code>bill-sync sync</code> first.`),
     );
   }
-  const filter = filterIn(asked);
-  const before = placeOf(asked.get("before"));
+  const { selection, missed } = selected;
+  const filter = filterIn(query);
+  const before = query.get("before");
+  const addressOf = (one: Selection, place: string | null) =>
+    billsAddress(one, { ...one, ...filter }, place);
   write(pageHead("Bills", "Bills", { query: queryOf(selection) }));
-  const missed = missedIn(asked, selection);
   write(html`
 <section id="bills" aria-labelledby="bills-title"><h1 id="bills-title">Bills</h1>
 <p class="quiet">${selection.account} ${walletTitle(selection)}, ${daysText(selection)}: ${whatText(filter)}</p>
-${missed.length === 0 ? "" : html`<p class="warn">There is no ${missed.join(", no ")}.</p>`}
+${missedNote(missed)}
 ${form(selection, filter)}`);
   const days = await readDays(tx, selection);
   const figure = await figureOf(tx, selection, filter, days);
-  const list = await listBills(tx, selection, filter, { days, before });
+  const list = await listBills(tx, selection, filter, { days, before: placeOf(before) });
   const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter, days);
   write(html`${sumNote(figure, sum, selection)}${isNarrowed(filter) ? "" : chainNote(days, selection)}
 ${list.bills.length === 0 ? html`<p>There is none.</p>` : billTable(list, selection, filter)}
-${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, filter, placeText(list.next))}">Older bills</a></p>`}
+${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, placeText(list.next))}">Older bills</a></p>`}
 </section>`);
   write(
     pageFoot(
-      html`Times are UTC, to the millisecond. Each balance is checked against the one before it and its bill, over all bills of the coin, also those that are not listed here. <a href="${addressOf({ ...selection, isExact: !selection.isExact }, filter, asked.get("before"))}">${selection.isExact ? "Usual digits" : "All digits"}</a>.`,
+      html`Times are UTC, to the millisecond. Each balance is checked against the one before it and its bill, over all bills of the coin, also those that are not listed here. <a href="${addressOf({ ...selection, isExact: !selection.isExact }, before)}">${selection.isExact ? "Usual digits" : "All digits"}</a>.`,
     ),
   );
 }
@@ -85,16 +82,9 @@ function form({ account, product, coin, from, to, isExact }: Selection, filter: 
       value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
   );
   return html`<form method="get" action="/bills">${kept}${isExact ? html`<input type="hidden" name="exact" value="1">` : ""}
-<label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>
+${dateFields({ from, to })}
 <label><span class="unseen">Bill, type or contract</span><input type="search" name="search" value="${search}" placeholder="bill, type or contract"></label><button>Show</button></form>`;
 }
-
-const addressOf = (selection: Selection, filter: BillFilter, before: string | null): string =>
-  [
-    billsAddress(selection, { ...selection, ...filter }),
-    ...(filter.search === "" ? [] : [new URLSearchParams({ search: filter.search })]),
-    ...(before === null ? [] : [new URLSearchParams({ before })]),
-  ].join("&");
 
 /** Holds the figure, which comes from stored days, against its bills, which are read now. */
 function sumNote(
@@ -151,8 +141,7 @@ function rowOf(
   { hasChain, isUnified }: { readonly hasChain: boolean; readonly isUnified: boolean },
 ): Html {
   const day = isoTime(cTime).slice(0, 10);
-  const place = new URLSearchParams({ before: isoTime(epochMs(cTime + 1)) });
-  const all = `${billsAddress(selection, { from: day, to: day })}&${place}`;
+  const all = billsAddress(selection, { from: day, to: day }, isoTime(epochMs(cTime + 1)));
   const moved = (decimal: string) => html`<td class="n">${movement(decimal, selection)}</td>`;
   return html`
 <tr><th scope="row"><a href="${all}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <small>${category === "unknown" ? "unclassified" : category}</small></td><td>${symbol ?? ""}</td>${moved(bill.amount)}${moved(bill.fee)}${moved(bill.part)}${hasChain ? chainCells(chain, selection) : ""}<td class="quiet">${billId}</td></tr>`;

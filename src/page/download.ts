@@ -10,30 +10,23 @@ import { type Finding, isHole } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
 import { productTypesOf, type Selection, timesOf } from "./selection.ts";
 
-/** The formats that the page offers, under their usual names. */
-export const exportNames = {
-  csv: "CSV",
-  xlsx: "Excel",
-  parquet: "Parquet",
-  hledger: "hledger",
-  beancount: "beancount",
-} as const;
-
-export type ExportName = keyof typeof exportNames;
-
-export const isExportName = (name: string | null): name is ExportName =>
-  name !== null && Object.hasOwn(exportNames, name);
-
-const types: Readonly<Record<ExportName, { readonly ending: string; readonly type: string }>> = {
-  csv: { ending: "csv", type: "text/csv; charset=utf-8; header=present" },
+/** The formats that the page offers, with their usual names. */
+export const downloadFormats = {
+  csv: { title: "CSV", ending: "csv", type: "text/csv; charset=utf-8; header=present" },
   xlsx: {
+    title: "Excel",
     ending: "xlsx",
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   },
-  parquet: { ending: "parquet", type: "application/vnd.apache.parquet" },
-  hledger: { ending: "journal", type: "text/plain; charset=utf-8" },
-  beancount: { ending: "beancount", type: "text/plain; charset=utf-8" },
-};
+  parquet: { title: "Parquet", ending: "parquet", type: "application/vnd.apache.parquet" },
+  hledger: { title: "hledger", ending: "journal", type: "text/plain; charset=utf-8" },
+  beancount: { title: "beancount", ending: "beancount", type: "text/plain; charset=utf-8" },
+} as const;
+
+export type DownloadFormat = keyof typeof downloadFormats;
+
+export const isDownloadFormat = (name: string | null): name is DownloadFormat =>
+  name !== null && Object.hasOwn(downloadFormats, name);
 
 /** A file of the selected bills. */
 export type ExportFile = {
@@ -49,7 +42,7 @@ export type ExportFile = {
 export async function exportFile(
   tx: Transaction,
   selection: Selection,
-  format: ExportName,
+  format: DownloadFormat,
   now: EpochMs,
 ): Promise<ExportFile> {
   const { account, product, coin, from, to } = selection;
@@ -65,7 +58,7 @@ export async function exportFile(
   const openings = formatOf(format).isJournal
     ? await readOpenings(tx, [{ ...wallet, closedAt: undefined }], timesOf(selection))
     : [];
-  const { ending, type } = types[format];
+  const { ending, type } = downloadFormats[format];
   const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];
   return {
     name: fileName(words, ending),

@@ -1,4 +1,5 @@
 import { type Html, type HtmlPart, html } from "./html.ts";
+import type { Days } from "./selection.ts";
 
 /** The pages, with their addresses. */
 const pages = { Overview: "/", Bills: "/bills", Runs: "/runs" } as const;
@@ -62,3 +63,13 @@ export const messagePage = (title: string, message: HtmlPart): Html =>
 /** A table that scrolls in its own frame where the window is narrow. */
 export const frame = (label: string, table: Html): Html =>
   html`<div class="frame" tabindex="0" role="region" aria-label="${label}">${table}</div>`;
+
+/** The first and last day of a form. */
+export const dateFields = ({ from, to }: Days): Html =>
+  html`<label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>`;
+
+/** What an address asks for and does not exist. */
+export const missedNote = (missed: readonly string[], instead = ""): Html =>
+  missed.length === 0
+    ? html``
+    : html`<p class="warn">There is no ${missed.join(", no ")}${instead}.</p>`;

@@ -15,7 +15,6 @@ import type { Scope } from "../health/select.ts";
 import { type Verdict, verdictOf } from "../health/verdict.ts";
 import { noRoster, type ReadRoster } from "../roster/roster.ts";
 import { isSyncAtWork, type LoggedRun, readLastSync } from "./runs.ts";
-import type { Selection } from "./selection.ts";
 
 // What is known of all ledgers at one moment.
 
@@ -196,24 +195,6 @@ async function readLedgers(
         [row.productType, walletOf(row.productType as never)].includes(ledger),
     ),
   }));
-}
-
-export const isEmpty = ({ stored }: Overview): boolean => stored === 0;
-
-/** The days of the selected wallet's breaks, for the chart. */
-export async function readBreakDays(
-  tx: Transaction,
-  { account, product, coin }: Selection,
-): Promise<readonly string[]> {
-  const { rows } = await tx.execute<{ day: string }>(sql`
-    select distinct to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day
-    from ledger_breaks
-    where account = ${account}
-      and product_type = ${product}
-      and coin = ${coin}
-      and state = 'open'
-      and happened_at is not null`);
-  return rows.map(({ day }) => day);
 }
 
 /** The end of a ledger's newest complete time; undefined where time before it is missing, or lost and not accepted. */

@@ -1,21 +1,16 @@
+import { sql } from "drizzle-orm";
 import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { timeTag } from "./format.ts";
+import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { amount, none, percentage, timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
-import { pageFoot, pageHead } from "./layout.ts";
+import { block, frame, pageFoot, pageHead } from "./layout.ts";
 import { ledgersSection } from "./ledgers.ts";
-import { loansSection } from "./loans.ts";
-import {
-  isEmpty,
-  type Overview,
-  type OverviewDeps,
-  readBreakDays,
-  readOverview,
-} from "./overview.ts";
-import { askedIn, missedIn, productTypesOf, queryOf, selectionOf } from "./selection.ts";
+import { type Overview, type OverviewDeps, readOverview } from "./overview.ts";
+import { productTypesOf, queryOf } from "./selection.ts";
 import { statement } from "./statement.ts";
 import { titleOf, todoSection, verdictSection } from "./verdict.ts";
-import { readWallets } from "./wallets.ts";
+import { readSelected } from "./wallets.ts";
 
 /**
  * Writes each part of the page as soon as it is known, beginning with whether the ledgers can be trusted.
@@ -26,29 +21,24 @@ export async function writePage(
   { query, ...deps }: OverviewDeps & { readonly query: URLSearchParams },
   write: (part: Html) => void,
 ): Promise<void> {
-  const asked = askedIn(query);
   const overview = await readOverview(tx, deps, findIn(query));
   const { now, isSyncAtWork } = overview;
-  const wallets = await readWallets(tx, asked);
-  const selection = selectionOf(asked, wallets.wallets, now);
+  const selected = await readSelected(tx, query, now);
   write(
     pageHead(titleOf(overview), "Overview", {
-      query: selection === undefined ? "" : queryOf(selection),
+      query: selected === undefined ? "" : queryOf(selected.selection),
       isSyncAtWork,
     }),
   );
   for (const part of liveParts(overview)) write(part);
-  if (!isEmpty(overview)) {
-    if (selection !== undefined) {
-      const breaks = await readBreakDays(tx, selection);
-      const missed = missedIn(asked, selection);
-      const today = isoTime(now).slice(0, 10);
-      const { account } = selection;
-      const names = productTypesOf(selection);
+  if (overview.stored > 0) {
+    if (selected !== undefined) {
+      const { account } = selected.selection;
+      const names = productTypesOf(selected.selection);
       const lost = overview.findings.flatMap(({ kind, ledger, until, ...one }) =>
         kind === "lost" && one.account === account && names.includes(ledger) ? (until ?? []) : [],
       );
-      write(await statement(tx, selection, { wallets, missed, breaks, lost, today }));
+      write(await statement(tx, selected, { lost, today: isoTime(now).slice(0, 10) }));
     }
     write(await loansSection(tx));
   }
@@ -67,3 +57,44 @@ export const liveParts = (overview: Overview): readonly Html[] => [
   todoSection(overview),
   ledgersSection(overview),
 ];
+
+type Loan = {
+  readonly account: string;
+  readonly unit: string;
+  readonly ltv: string | null;
+  readonly owed: string | null;
+  readonly balance: string | null;
+  readonly heldUntil: string;
+};
+
+/** The newest loan-to-value record of each risk unit; empty where there are no loans. */
+async function loansSection(tx: Transaction): Promise<Html> {
+  const { rows } = await tx.execute<Loan>(sql`
+    select distinct on (account, risk_unit_id)
+      account,
+      risk_unit_id as unit,
+      ltv::text,
+      unpaid_usdt_amount::text as owed,
+      usdt_balance::text as balance,
+      ${msOf(sql`held_until`)} as "heldUntil"
+    from ltv_snapshots
+    order by account, risk_unit_id, taken_at desc
+    limit ${loansMax}`);
+  if (rows.length === 0) return html``;
+  const usd = { coin: "USDT", isExact: false };
+  const figure = (decimal: string | null) =>
+    html`<td class="n">${decimal === null ? none : amount(decimal, usd)}</td>`;
+  return block(
+    { id: "loans", title: "Loans", beside: html`<small>newest records, in USDT</small>` },
+    frame(
+      "List of loans",
+      html`<table><thead><tr><th scope="col">Account</th><th scope="col">Risk unit</th><th scope="col" class="n">Loan to value</th><th scope="col" class="n">Owed</th><th scope="col" class="n">Collateral</th><th scope="col">As of</th></tr></thead>
+<tbody>${rows.map(
+        ({ account, unit, ltv, owed, balance, heldUntil }) =>
+          html`<tr><th scope="row">${account}</th><td>${unit === "" ? "its own" : unit}</td><td class="n">${ltv === null ? none : html`<data value="${ltv}">${percentage(ltv)}</data>`}</td>${figure(owed)}${figure(balance)}<td>${timeTag(timeFrom(heldUntil))}</td></tr>`,
+      )}</tbody></table>`,
+    ),
+  );
+}
+
+const loansMax = 20;

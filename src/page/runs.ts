@@ -6,7 +6,7 @@ import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { formatCounted, formatDuration } from "../output/format.ts";
 import { daysText, none, timeTag } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
-import { frame, pageFoot, pageHead } from "./layout.ts";
+import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
 import { askedIn, type Days, daysIn, timesOf } from "./selection.ts";
 
 /** A row of the run log. Its times are the database's. */
@@ -110,7 +110,7 @@ export async function writeRunsPage(
   write(html`
 <section id="runs" aria-labelledby="runs-title"><h1 id="runs-title">Runs</h1>
 <p class="quiet">${daysText(days)}: ${runs.length > listedMax ? `the newest ${listedMax} runs` : formatCounted(runs.length, "run")}, ${failed === 0 ? "none failed" : `${failed} failed`}</p>
-<form method="get" action="/runs"><label><span class="unseen">From</span><input type="date" name="from" value="${days.from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${days.to}"></label>
+<form method="get" action="/runs">${dateFields(days)}
 <label><span class="unseen">Command, outcome or reason</span><input type="search" name="search" value="${search}" placeholder="search"></label><button>Show</button></form>
 ${listed.length === 0 ? html`<p>There is none.</p>` : frame("List of runs", table(listed, isAtWork))}
 </section>`);
@@ -126,7 +126,7 @@ const table = (runs: readonly LoggedRun[], isSyncing: boolean): Html => html`<ta
 <tbody>${runs.map((run) => {
   const { command, outcome, startedAt, finishedAt } = run;
   const isAtWork = command === "sync" && outcome === "running" && isSyncing;
-  return html`<tr><th scope="row">${timeTag(startedAt)}</th><td>${command}</td><td>${isAtWork ? "at work" : outcomeText(outcome)}</td><td class="n">${finishedAt === undefined ? none : formatDuration(finishedAt - startedAt)}</td><td class="wide">${isAtWork ? "" : whyOf(run)}</td></tr>`;
+  return html`<tr><th scope="row">${timeTag(startedAt)}</th><td>${command}</td><td>${isAtWork ? "at work" : outcomes[outcome]}</td><td class="n">${finishedAt === undefined ? none : formatDuration(finishedAt - startedAt)}</td><td class="wide">${isAtWork ? "" : whyOf(run)}</td></tr>`;
 })}</tbody></table>`;
 
 const outcomes = {
@@ -137,8 +137,6 @@ const outcomes = {
   failed: html`<span class="bad">failed</span>`,
   held: html`<span class="quiet">held</span>`,
 } as const;
-
-const outcomeText = (outcome: LoggedRun["outcome"]): Html => outcomes[outcome];
 
 // An error may quote an exchange's answer, which may be a page of HTML.
 const whyMax = 300;

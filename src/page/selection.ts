@@ -17,16 +17,17 @@ export type BillFilter = Narrowed & {
   readonly search: string;
 };
 
-/** The address of the bills that make up a figure. */
+/** The address of the bills that make up a figure. @param before the place of a bill: older ones are listed. */
 export function billsAddress(
   selection: Selection,
-  { from, to, piece, symbol, type }: Days & Narrowed,
+  { from, to, piece, symbol, type, search = "" }: Days & Narrowed & Partial<BillFilter>,
+  before: string | null = null,
 ): string {
+  const others = Object.entries({ of: piece, symbol, type, search: search || undefined, before })
+    .filter((pair): pair is [string, string] => typeof pair[1] === "string")
+    .map((pair) => `&${new URLSearchParams([pair])}`);
   const exact = selection.isExact ? "&exact=1" : "";
-  const ofPiece = piece === undefined ? "" : `&of=${piece}`;
-  const ofSymbol = symbol === undefined ? "" : `&${new URLSearchParams({ symbol })}`;
-  const ofType = type === undefined ? "" : `&${new URLSearchParams({ type })}`;
-  return `/bills?${walletValue(selection)}&from=${from}&to=${to}${ofPiece}${ofSymbol}${ofType}${exact}`;
+  return `/bills?${walletValue(selection)}&from=${from}&to=${to}${others.join("")}${exact}`;
 }
 
 /** The filter of such an address. An unknown piece is none. */

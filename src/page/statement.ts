@@ -1,13 +1,14 @@
+import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readToldBalances, type ToldBalance, toldText } from "../health/balances.ts";
 import { formatCount } from "../output/format.ts";
 import { union } from "../sync/intervals.ts";
 import { chart } from "./chart.ts";
-import { exportNames } from "./download.ts";
+import { downloadFormats } from "./download.ts";
 import { amount, daysText, isZero, movement } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
-import { block, frame } from "./layout.ts";
+import { block, dateFields, frame, missedNote } from "./layout.ts";
 import {
   type Group,
   monthsOf,
@@ -31,23 +32,16 @@ import {
   walletTitle,
   walletValue,
 } from "./selection.ts";
-import type { Wallets } from "./wallets.ts";
+import type { Selected, Wallets } from "./wallets.ts";
 
 /** How one wallet's balance came about in the selected days. */
 export async function statement(
   tx: Transaction,
-  selection: Selection,
+  { selection, missed, ...wallets }: Selected,
   {
-    wallets,
-    missed,
-    breaks,
     lost,
     today,
   }: {
-    readonly wallets: Wallets;
-    readonly missed: readonly string[];
-    /** The days of open breaks. */
-    readonly breaks: readonly string[];
     /** The ends of lost times of the wallet's ledgers. */
     readonly lost: readonly EpochMs[];
     readonly today: string;
@@ -67,7 +61,7 @@ export async function statement(
     whole === undefined
       ? await emptyNote(tx, selection, today)
       : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}${toldNote(told, selection)}
-${chart(days, { ...selection, to: last }, { breaks, unread }, (part) => billsAddress(selection, part))}
+${chart(days, { ...selection, to: last }, { breaks: await readBreakDays(tx, selection), unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
   view === "months" || view === "days"
@@ -76,9 +70,25 @@ ${
 }`;
   return block(
     { id: "statement", title: "Statement", beside: form(selection, wallets, today) },
-    html`${missed.length === 0 ? "" : html`<p class="warn">There is no ${missed.join(", no ")}: this is ${account} ${walletTitle(selection)}, ${daysText(selection)}.</p>`}
+    html`${missedNote(missed, `: this is ${account} ${walletTitle(selection)}, ${daysText(selection)}`)}
 ${rest}`,
   );
+}
+
+/** The days of the selected wallet's breaks, for the chart. */
+async function readBreakDays(
+  tx: Transaction,
+  { account, product, coin }: Selection,
+): Promise<readonly string[]> {
+  const { rows } = await tx.execute<{ day: string }>(sql`
+    select distinct to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day
+    from ledger_breaks
+    where account = ${account}
+      and product_type = ${product}
+      and coin = ${coin}
+      and state = 'open'
+      and happened_at is not null`);
+  return rows.map(({ day }) => day);
 }
 
 async function emptyNote(tx: Transaction, selection: Selection, today: string): Promise<Html> {
@@ -132,7 +142,7 @@ const lastOf = ({ from, to }: Selection, today: string): string =>
 
 /** Account, wallet and coin are one choice, so that all of them exist together. */
 function form(selection: Selection, { wallets, accounts }: Wallets, today: string): Html {
-  const { account, from, to, view, isExact } = selection;
+  const { account, to, view, isExact } = selection;
   const groups = [...Map.groupBy(wallets, (wallet) => wallet.account)].map(([name, own]) => {
     const options = own.map((wallet) => {
       const value = walletValue(wallet);
@@ -146,10 +156,10 @@ function form(selection: Selection, { wallets, accounts }: Wallets, today: strin
       : html`<form method="get" action="/#statement"><label><span class="unseen">Account, or a part of its name, of ${formatCount(accounts)}</span><input type="search" name="account" value="${account}" spellcheck="false" autocomplete="off"></label></form>`;
   return html`${search}<form method="get" action="/#statement"><input type="hidden" name="view" value="${view}">${isExact ? html`<input type="hidden" name="exact" value="1">` : ""}
 <label><span class="unseen">Wallet</span><select name="wallet">${groups}</select></label>
-<label><span class="unseen">From</span><input type="date" name="from" value="${from}"></label><label><span class="unseen">to</span><input type="date" name="to" value="${to}"></label>
+${dateFields(selection)}
 <button>Show</button></form>
 <details class="menu"><summary>Period</summary><div>${spansOf(today).map(([title, span]) => html`<a href="/${queryOf(selection, span)}#statement">${title}</a>`)}</div></details>
-<details class="menu"><summary>Download</summary><div>${Object.entries(exportNames).map(([format, title]) => html`<a href="/export${queryOf(selection)}&format=${format}">${title}</a>`)}<a href="/close${queryOf(selection)}">Close of ${to.slice(0, 7)}</a></div></details>`;
+<details class="menu"><summary>Download</summary><div>${Object.entries(downloadFormats).map(([format, { title }]) => html`<a href="/export${queryOf(selection)}&format=${format}">${title}</a>`)}<a href="/close${queryOf(selection)}">Close of ${to.slice(0, 7)}</a></div></details>`;
 }
 
 const groupsAreMany = (wallets: Wallets["wallets"]): boolean =>

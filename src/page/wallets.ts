@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
+import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import type { Wallet } from "./selection.ts";
+import { askedIn, missedIn, type Selection, selectionOf, type Wallet } from "./selection.ts";
 
 // Nobody chooses from a longer list: a reader types part of a name.
 const listedAccounts = 20;
@@ -15,8 +16,27 @@ export type Wallets = {
   readonly accounts: number;
 };
 
+/** What an address selects of what is stored. */
+export type Selected = Wallets & {
+  readonly selection: Selection;
+  /** What it asks for and does not exist: see {@link missedIn}. */
+  readonly missed: readonly string[];
+};
+
+/** @returns undefined if no wallet is stored. */
+export async function readSelected(
+  tx: Transaction,
+  query: URLSearchParams,
+  now: EpochMs,
+): Promise<Selected | undefined> {
+  const asked = askedIn(query);
+  const wallets = await readWallets(tx, asked);
+  const selection = selectionOf(asked, wallets.wallets, now);
+  return selection && { ...wallets, selection, missed: missedIn(asked, selection) };
+}
+
 /** The wallets that can be selected, those of one account together. */
-export async function readWallets(tx: Transaction, asked: URLSearchParams): Promise<Wallets> {
+async function readWallets(tx: Transaction, asked: URLSearchParams): Promise<Wallets> {
   const name = asked.get("account") ?? "";
   const { rows } = await tx.execute<{ account: string; accounts: string }>(sql`
     select account, count(*) over () as accounts

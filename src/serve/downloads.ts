@@ -7,17 +7,11 @@ import type { Transaction } from "../db/connect.ts";
 import { explained } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { firstThrown, messageOf } from "../errors.ts";
-import { type ExportName, exportFile, fileName, isExportName } from "../page/download.ts";
+import { type DownloadFormat, exportFile, fileName, isDownloadFormat } from "../page/download.ts";
 import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
-import {
-  askedIn,
-  missedIn,
-  productTypesOf,
-  type Selection,
-  selectionOf,
-} from "../page/selection.ts";
-import { readWallets } from "../page/wallets.ts";
+import { productTypesOf, type Selection } from "../page/selection.ts";
+import { readSelected } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportHtml } from "../report/write-report.ts";
 import { noRoster } from "../roster/roster.ts";
@@ -46,11 +40,11 @@ export const downloads: RouteGroup = (app, deps) => {
       underWay -= 1;
     });
   };
-  const askedBy = (url: string) => askedIn(new URL(url, "http://localhost").searchParams);
+  const askedBy = (url: string) => new URL(url, "http://localhost").searchParams;
   app.get("/export", async (request, reply) => {
     const asked = askedBy(request.url);
     const format = asked.get("format");
-    if (!isExportName(format)) return refuse(reply, 404, "There is no such format");
+    if (!isDownloadFormat(format)) return refuse(reply, 404, "There is no such format");
     return inTurn(reply, () => send(reply, deps, asked, format));
   });
   app.get("/close", (request, reply) =>
@@ -88,11 +82,11 @@ async function selectedIn(
   asked: URLSearchParams,
   now: EpochMs,
 ): Promise<Selection | string> {
-  const selection = selectionOf(asked, (await readWallets(tx, asked)).wallets, now);
-  if (selection === undefined) return "Nothing is stored yet";
+  const selected = await readSelected(tx, asked, now);
+  if (selected === undefined) return "Nothing is stored yet";
   // A file outlives the page that says so.
-  const [missed] = missedIn(asked, selection);
-  return missed === undefined ? selection : `There is no ${missed}`;
+  const [missed] = selected.missed;
+  return missed === undefined ? selected.selection : `There is no ${missed}`;
 }
 
 const refuse = (reply: FastifyReply, status: number, text: string): FastifyReply =>
@@ -106,7 +100,7 @@ async function send(
   reply: FastifyReply,
   { read, log }: ServeDeps,
   asked: URLSearchParams,
-  format: ExportName,
+  format: DownloadFormat,
 ): Promise<FastifyReply> {
   try {
     await read(
