@@ -1,32 +1,64 @@
-import type { ClassicProductType } from "../contract/product-types.ts";
+import { type ClassicProductType, isDemoProductType } from "../contract/product-types.ts";
 import { epochMs } from "../contract/time.ts";
-import { drawMovement, type LedgerBill, movesBalance, snowflake, wireBill } from "./entry.ts";
+import {
+  type Book,
+  drawMovement,
+  type LedgerBill,
+  movesBalance,
+  snowflake,
+  wireBill,
+} from "./entry.ts";
 import type { Units } from "./money.ts";
 import { profiles } from "./profiles.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
 import { type Moment, type ScheduleOptions, schedule, withEvents } from "./schedule.ts";
 
-/** The ledger of one product type of a classic account. */
-export type ClassicBook = {
-  readonly bills: readonly LedgerBill[];
-  /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
-  play(from: number, to: number): void;
-  /** Books what the account brings of each coin when it becomes classic again. */
-  enter(at: number, amounts: ReadonlyMap<string, Units>): void;
-  /** Takes out everything just before `at`. @returns how much of each coin. */
-  leave(at: number): ReadonlyMap<string, Units>;
-};
-
-type ClassicBookOptions = Omit<ScheduleOptions, "random" | "profile" | "productType"> & {
+type ClassicBookOptions = Omit<
+  ScheduleOptions,
+  "random" | "profile" | "productType" | "everyType"
+> & {
   readonly seed: string | number;
-  readonly productType: ClassicProductType;
   /** Makes an id's counter specific to the account. */
   readonly counterOf: (counter: number) => number;
 };
 
-/** Makes a book that carries each coin's balance along. */
-export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions): ClassicBook {
-  const { productType, now, from, to } = options;
+/** A classic account's ledgers, each with a balance for each coin. @param productTypes those that have bills. */
+export function classicBook(
+  productTypes: readonly ClassicProductType[],
+  everyType: ClassicProductType | undefined,
+  options: ClassicBookOptions,
+): Book {
+  const books = productTypes.map((productType) => ({
+    productType,
+    ...bookOf(productType, { ...options, everyType: productType === everyType }),
+  }));
+  return {
+    bills: Object.fromEntries(books.map(({ productType, bills }) => [productType, bills])),
+    play(span) {
+      for (const { play } of books) play(span);
+    },
+    enter(at, amounts) {
+      for (const { enter } of books) enter(at, amounts);
+    },
+    leave(at) {
+      const sums = new Map<string, Units>();
+      // Demo trading has its own coins, which stay where they are.
+      for (const { leave } of books.filter((book) => !isDemoProductType(book.productType)))
+        for (const [coin, amount] of leave(at)) sums.set(coin, (sums.get(coin) ?? 0n) + amount);
+      return sums;
+    },
+  };
+}
+
+type LedgerBook = Omit<Book, "bills"> & { readonly bills: readonly LedgerBill[] };
+
+/** The ledger of one product type. */
+function bookOf(
+  productType: ClassicProductType,
+  { seed, counterOf, ...others }: ClassicBookOptions & Pick<ScheduleOptions, "everyType">,
+): LedgerBook {
+  const { now, from, to } = others;
+  const options = { ...others, productType };
   // Each product type has its own random sequence: which other types are wanted changes nothing in
   // this one.
   const random = seededRandom(`${seed}/${productType}`);
@@ -83,8 +115,9 @@ export function classicBook({ seed, counterOf, ...options }: ClassicBookOptions)
 
   return {
     bills,
-    play(start, end) {
-      for (const moment of all) if (moment.cTime >= start && moment.cTime < end) book(moment);
+    play(span) {
+      for (const moment of all)
+        if (moment.cTime >= span.from && moment.cTime < span.to) book(moment);
     },
     enter(at, amounts) {
       for (const { coin, opening } of profile.coins) {

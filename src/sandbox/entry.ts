@@ -1,5 +1,6 @@
 import type { Category } from "../contract/business-types.ts";
 import type { RawNumber } from "../contract/json.ts";
+import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import { decimalText, drawUnits, type Units } from "./money.ts";
@@ -20,6 +21,21 @@ export type LedgerBill = {
   readonly broken?: string;
   /** Other content that is served from a time on. */
   readonly restated?: { readonly at: EpochMs; readonly row: WireBill };
+};
+
+/** An amount of each coin, in units of 1e-8. */
+export type Amounts = ReadonlyMap<string, Units>;
+
+/** The ledgers of an account while it is of one kind, classic or unified. */
+export type Book = {
+  /** By product type, in the order in which the balances moved. */
+  readonly bills: Readonly<Partial<Record<ProductType, readonly LedgerBill[]>>>;
+  /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
+  play(span: { readonly from: number; readonly to: number }): void;
+  /** Books what the account brings when it becomes one of this kind. */
+  enter(at: number, amounts: Amounts): void;
+  /** Takes out everything just before `at`. @returns what it was. */
+  leave(at: number): Amounts;
 };
 
 /** A bill as the exchange sends it. All values are text, except in undocumented fields. */

@@ -1,5 +1,4 @@
 import {
-  type ClassicProductType,
   classicProductTypes,
   fundingWallet,
   isDemoProductType,
@@ -10,17 +9,10 @@ import {
 } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../contract/time.ts";
 import type { WireAccountMode } from "../exchange-server/source.ts";
-import { type ClassicBook, classicBook } from "./classic-book.ts";
-import { accountCounter, type LedgerBill } from "./entry.ts";
-import type { Units } from "./money.ts";
-import {
-  moveIn,
-  moveOut,
-  type UnifiedBook,
-  type UnifiedKind,
-  unifiedBook,
-} from "./unified/book.ts";
-import { walletBills } from "./wallet-books.ts";
+import { classicBook } from "./classic-book.ts";
+import { accountCounter, type Book, type LedgerBill } from "./entry.ts";
+import { type UnifiedKind, unifiedBook } from "./unified/book.ts";
+import { type ApartWallet, walletBills } from "./wallet-books.ts";
 
 export type Ledger = {
   readonly now: EpochMs;
@@ -65,98 +57,52 @@ export type LedgerOptions = {
  * same options give the same ledger, letter for letter.
  */
 export function makeLedger(options: LedgerOptions): Ledger {
-  const { days = 100, futureDays = 2, modes = alwaysClassic } = options;
+  const { days = 100, futureDays = 2, modes = alwaysClassic, account = 0, edges } = options;
+  const { seed, density = 1, isClassified = false, productTypes: wanted = productTypes } = options;
   const now = Math.floor(options.now);
   const span = { now, from: now - days * dayMs, to: now + futureDays * dayMs };
-  const books = booksOf(options, span);
-  let before: Phase | undefined;
-  for (const phase of phasesOf(modes, span.from, span.to)) {
-    if (before?.isUnified !== phase.isUnified) changeKind(books, before, phase);
-    if (phase.isUnified) books.unified.play(phase);
-    else for (const book of books.classic.values()) book.play(phase.from, phase.to);
-    before = phase;
-  }
-  const bills = productTypes.map((productType): [ProductType, readonly LedgerBill[]] => [
-    productType,
-    isUnified(productType)
-      ? books.unified.bills[productType]
-      : (books.classic.get(productType as ClassicProductType)?.bills ?? []),
-  ]);
-  const served = Object.fromEntries(bills) as Ledger["bills"];
-  const { seed, account = 0, productTypes: wanted = productTypes } = options;
   const counterOf = (counter: number) => accountCounter(counter, account);
-  const walletOf = (
-    wallet: typeof spotWallet | typeof fundingWallet,
-    others: readonly ProductType[],
-  ) =>
-    wanted.includes(wallet)
+  const common = { ...span, seed, density, isClassified, counterOf, ...(edges && { edges }) };
+  const classicTypes = classicProductTypes.filter((productType) => wanted.includes(productType));
+  const [first] = classicTypes.filter((productType) => productType === wanted[0]);
+  const classic = classicBook(classicTypes, first, common);
+  const unified = unifiedBook({
+    ...common,
+    ...options.unified,
+    productTypes: wanted.filter(isUnified),
+  });
+  let before: { readonly book: Book; readonly to: number } | undefined;
+  for (const phase of phasesOf(modes, span.from, span.to)) {
+    const book = phase.isUnified ? unified : classic;
+    // A classic account that opens gets its balances by its first bills.
+    if (before === undefined && phase.isUnified) book.enter(phase.from, new Map());
+    if (before !== undefined && before.book !== book)
+      book.enter(phase.from, before.book.leave(before.to));
+    book.play(phase);
+    before = { book, to: phase.to };
+  }
+  const bills = { ...classic.bills, ...unified.bills };
+  const walletOf = (wallet: ApartWallet, others: readonly ProductType[]) => ({
+    [wallet]: wanted.includes(wallet)
       ? walletBills(
           wallet,
-          others.map((other) => served[other]),
+          others.flatMap((other) => bills[other] ?? []),
           { seed, counterOf },
         )
-      : [];
-  const real = classicProductTypes.filter((productType) => !isDemoProductType(productType));
+      : [],
+  });
   return {
     now: epochMs(now),
     bills: {
-      ...served,
-      [spotWallet]: walletOf(spotWallet, real),
-      [fundingWallet]: walletOf(fundingWallet, ["UTA-OTHER"]),
+      ...(Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as Ledger["bills"]),
+      ...bills,
+      ...walletOf(
+        spotWallet,
+        classicProductTypes.filter((productType) => !isDemoProductType(productType)),
+      ),
+      ...walletOf(fundingWallet, ["UTA-OTHER"]),
     },
   };
-}
-
-type Books = {
-  readonly classic: ReadonlyMap<ClassicProductType, ClassicBook>;
-  readonly unified: UnifiedBook;
-};
-
-type Span = { readonly now: number; readonly from: number; readonly to: number };
-
-function booksOf(options: LedgerOptions, span: Span): Books {
-  const { seed, density = 1, account = 0, edges, isClassified = false, unified = {} } = options;
-  const wanted = options.productTypes ?? productTypes;
-  const common = {
-    ...span,
-    seed,
-    density,
-    isClassified,
-    counterOf: (counter: number) => accountCounter(counter, account),
-    ...(edges && { edges }),
-  };
-  const classic = classicProductTypes
-    .filter((productType) => wanted.includes(productType))
-    .map((productType): [ClassicProductType, ClassicBook] => [
-      productType,
-      classicBook({ ...common, productType, everyType: productType === wanted[0] }),
-    ]);
-  return {
-    classic: new Map(classic),
-    unified: unifiedBook({ ...common, ...unified, productTypes: wanted.filter(isUnified) }),
-  };
-}
-
-/** Moves the account's money from its ledgers of one kind to those of the other. */
-function changeKind({ classic, unified }: Books, before: Phase | undefined, phase: Phase): void {
-  // Demo trading has its own coins, which stay where they are.
-  const real = [...classic].flatMap(([productType, book]) =>
-    isDemoProductType(productType) ? [] : [book],
-  );
-  if (phase.isUnified) {
-    const left = before === undefined ? [] : real.map((book) => book.leave(before.to));
-    moveIn(unified, phase.from, sumOf(left));
-  } else if (before !== undefined) {
-    const amounts = new Map(moveOut(unified, before.to));
-    for (const book of classic.values()) book.enter(phase.from, amounts);
-  }
-}
-
-function sumOf(amounts: readonly ReadonlyMap<string, Units>[]): ReadonlyMap<string, Units> {
-  const sums = new Map<string, Units>();
-  for (const [coin, amount] of amounts.flatMap((each) => [...each]))
-    sums.set(coin, (sums.get(coin) ?? 0n) + amount);
-  return sums;
 }
 
 /** The account's mode from a time on, in milliseconds since the Unix epoch. */

@@ -5,7 +5,7 @@ import { type LedgerBill, snowflake } from "./entry.ts";
 import { decimalText, drawUnits, type Units, unifiedPlaces, units } from "./money.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
 
-type Wallet = typeof spotWallet | typeof fundingWallet;
+export type ApartWallet = typeof spotWallet | typeof fundingWallet;
 
 type Move = {
   readonly at: number;
@@ -31,8 +31,8 @@ const transferType = /^trans_(?:from|to)_exchange$|^TRANSFER_(?:IN|OUT)$/;
  * a spot bill's size contains its fee differs between accounts.
  */
 export function walletBills(
-  wallet: Wallet,
-  ledgers: readonly (readonly LedgerBill[])[],
+  wallet: ApartWallet,
+  others: readonly LedgerBill[],
   { seed, counterOf }: WalletOptions,
 ): readonly LedgerBill[] {
   const random = seededRandom(`${seed}/${wallet}`);
@@ -40,7 +40,7 @@ export function walletBills(
   const balances = new Map<string, Units>();
   const counters = new Map<number, number>();
   const bills: LedgerBill[] = [];
-  for (const move of movesOf(random, ledgers)) {
+  for (const move of movesOf(random, others)) {
     const { at, coin, group, type, amount, fee = 0n } = move;
     const moved = amount + (isFeeInside || wallet === fundingWallet ? 0n : fee);
     const balance = (balances.get(coin) ?? 0n) + moved;
@@ -84,9 +84,8 @@ export function walletBills(
 const text = (amount: Units): string => decimalText(amount, "needed", unifiedPlaces);
 
 /** What moves the wallet, oldest first. */
-function movesOf(random: Random, ledgers: readonly (readonly LedgerBill[])[]): readonly Move[] {
-  const legs = ledgers
-    .flat()
+function movesOf(random: Random, others: readonly LedgerBill[]): readonly Move[] {
+  const legs = others
     .filter(({ businessType }) => transferType.test(businessType))
     .map((bill): Move => {
       const sent = -units(String(Object(bill.row).amount), unifiedPlaces);

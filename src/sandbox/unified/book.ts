@@ -4,7 +4,13 @@ import {
   unifiedProductTypes,
 } from "../../contract/product-types.ts";
 import { epochMs } from "../../contract/time.ts";
-import { type LedgerBill, snowflake, undocumentedFields, type WireBill } from "../entry.ts";
+import {
+  type Book,
+  type LedgerBill,
+  snowflake,
+  undocumentedFields,
+  type WireBill,
+} from "../entry.ts";
 import { decimalText, drawUnits, type Units, unifiedPlaces } from "../money.ts";
 import { type Random, seededRandom } from "../random.ts";
 import { type Happening, type HappeningOptions, happenings as happeningsOf } from "./happenings.ts";
@@ -24,19 +30,6 @@ export type UnifiedKind = {
   readonly density?: number;
 };
 
-type UnifiedBills = Record<UnifiedProductType, LedgerBill[]>;
-
-/** A unified account's ledgers, and its one balance for each coin. */
-export type UnifiedBook = {
-  readonly bills: Readonly<UnifiedBills>;
-  /** The balance of each coin over all categories. */
-  readonly balances: ReadonlyMap<string, Units>;
-  /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
-  play(span: { readonly from: number; readonly to: number }): void;
-  /** Books happenings, in the order in which they were booked. */
-  book(happenings: readonly Happening[]): void;
-};
-
 type UnifiedBookOptions = UnifiedKind &
   Pick<HappeningOptions, "now" | "density" | "edges" | "isClassified"> & {
     readonly seed: string | number;
@@ -46,7 +39,8 @@ type UnifiedBookOptions = UnifiedKind &
     readonly counterOf: (counter: number) => number;
   };
 
-export function unifiedBook(options: UnifiedBookOptions): UnifiedBook {
+/** A unified account's ledgers, and its one balance for each coin. */
+export function unifiedBook(options: UnifiedBookOptions): Book {
   const { seed, productTypes, isFuturesFeeInside = false } = options;
   const bills = billsOfEach();
   const balances = new Map<string, Units>();
@@ -73,16 +67,15 @@ export function unifiedBook(options: UnifiedBookOptions): UnifiedBook {
     }
   }
 
-  const book: UnifiedBook["book"] = (happenings) => {
+  /** Books happenings in the order in which they were booked. */
+  function book(happenings: readonly Happening[]): void {
     const bookedAt = ({ at, bookedMs }: Happening) => at + bookedMs;
     for (const happening of happenings.toSorted((a, b) => bookedAt(a) - bookedAt(b)))
       bookOne(happening);
-  };
+  }
 
   return {
     bills,
-    balances,
-    book,
     play: (span) =>
       book(
         productTypes.flatMap((productType) =>
@@ -94,10 +87,24 @@ export function unifiedBook(options: UnifiedBookOptions): UnifiedBook {
           }),
         ),
       ),
+    // One transfer for each coin, all in one millisecond. An account that opens also gets the usual
+    // opening balances of other coins.
+    enter(at, amounts) {
+      const brought = [...amounts].map(([coin, amount]) => [coin, amount * finer] as const);
+      const all = new Map([...(balances.size === 0 ? unifiedOpenings : []), ...brought]);
+      book([...all].map(([coin, amount]) => transfer(at, coin, amount)));
+    },
+    leave(at) {
+      const taken = [...balances]
+        .map(([coin, balance]) => [coin, balance / finer] as const)
+        .filter(([, amount]) => amount > 0n);
+      book(taken.map(([coin, amount]) => transfer(at - 1, coin, -amount * finer)));
+      return new Map(taken);
+    },
   };
 }
 
-const billsOfEach = (): UnifiedBills =>
+const billsOfEach = (): Record<UnifiedProductType, LedgerBill[]> =>
   Object.fromEntries(unifiedProductTypes.map((productType) => [productType, []])) as never;
 
 /**
@@ -164,29 +171,6 @@ function positionOf(random: Random, productType: UnifiedProductType): Position {
 
 /** How many unified units of 1e-16 make a classic unit of 1e-8. */
 const finer: Units = 10n ** 8n;
-
-/**
- * Books what comes in when the account becomes unified: one transfer for each coin, all in one
- * millisecond.
- *
- * @param amounts what the account had as a classic one, in units of 1e-8. An account that opens
- * also gets the usual opening balances of other coins.
- */
-export function moveIn(book: UnifiedBook, at: number, amounts: ReadonlyMap<string, Units>): void {
-  const brought = [...amounts].map(([coin, amount]) => [coin, amount * finer] as const);
-  const isOpening = book.balances.size === 0;
-  const all = new Map([...(isOpening ? unifiedOpenings : []), ...brought]);
-  book.book([...all].map(([coin, amount]) => transfer(at, coin, amount)));
-}
-
-/** Takes out everything just before `at`. @returns how much of each coin, in units of 1e-8. */
-export function moveOut(book: UnifiedBook, at: number): ReadonlyMap<string, Units> {
-  const taken = [...book.balances]
-    .map(([coin, balance]) => [coin, balance / finer] as const)
-    .filter(([, amount]) => amount > 0n);
-  book.book(taken.map(([coin, amount]) => transfer(at - 1, coin, -amount * finer)));
-  return new Map(taken);
-}
 
 const transfer = (at: number, coin: string, amount: Units): Happening => ({
   at,
