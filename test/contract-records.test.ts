@@ -145,13 +145,13 @@ describe("a contract", () => {
     const { isRwa, offTime, ...own } = row;
     const extra = { isRwa, offTime };
     const settings = { ...none, ...own, deliveryTime: null, extra };
-    expect(read(JSON.stringify(row))).toEqual({ settings });
+    expect(read(JSON.stringify(row))).toEqual({ values: settings });
     const asNumber = JSON.stringify(row).replace('"-1"', "-1");
-    expect(read(asNumber)).toEqual({ settings: { ...settings, extra: { isRwa, offTime: -1 } } });
+    expect(read(asNumber)).toEqual({ values: { ...settings, extra: { isRwa, offTime: -1 } } });
   });
 
   test("needs nothing but its name", () => {
-    expect(read('{"symbol":"X"}')).toEqual({ settings: { ...none, symbol: "X", extra: null } });
+    expect(read('{"symbol":"X"}')).toEqual({ values: { ...none, symbol: "X", extra: null } });
   });
 
   test.each([
@@ -190,21 +190,21 @@ describe("a symbol", () => {
   test("is read letter for letter, without an offTime and with fields that nobody listed", () => {
     const row = { ...btc, offTime: "", maxLimitOrderValue: "10000000" };
     const extra = { maxLimitOrderValue: "10000000" };
-    expect(read(JSON.stringify(row))).toEqual({ settings: { ...btc, offTime: null, extra } });
+    expect(read(JSON.stringify(row))).toEqual({ values: { ...btc, offTime: null, extra } });
   });
 
   test("needs nothing but its name; a status that nobody listed is kept", () => {
     expect(read('{"symbol":"X"}')).toMatchObject({
-      settings: { symbol: "X", status: null, maxTradeAmount: null, offTime: null, extra: null },
+      values: { symbol: "X", status: null, maxTradeAmount: null, offTime: null, extra: null },
     });
     expect(read('{"symbol":"Y","status":"frozen"}')).toMatchObject({
-      settings: { symbol: "Y", status: "frozen" },
+      values: { symbol: "Y", status: "frozen" },
     });
   });
 
   test("keeps the spelling of a number and of a time that the columns do not", () => {
     expect(read('{"symbol":"X","takerFeeRate":"2E-3","openTime":"01532454360000"}')).toMatchObject({
-      settings: { extra: { takerFeeRate: "2E-3", openTime: "01532454360000" } },
+      values: { extra: { takerFeeRate: "2E-3", openTime: "01532454360000" } },
     });
   });
 

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { noPosition, readBill } from "../src/contract/bill.ts";
+import { classicRows, noPosition } from "../src/contract/bill.ts";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 
@@ -101,7 +101,7 @@ function readWith(changes: Readonly<Record<string, string | undefined>>) {
   const fields = { ...Object.fromEntries(Object.entries(good).map(quoted)), ...changes };
   const members = Object.entries(fields).filter(([, json]) => json !== undefined);
   const row = `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
-  const reading = readBill(parseExactJson(row));
+  const reading = classicRows.read(parseExactJson(row));
   return "bill" in reading ? reading : { ...reading, bill: undefined };
 }
 
@@ -203,7 +203,7 @@ describe("a row of a page", () => {
   test.each(["null", '"row"', "17", "12345678901234567890", "true", "[]", "[{}]", "{}"])(
     "that is no record of a bill is set aside: %s",
     (json) => {
-      const reading = readBill(parseExactJson(json));
+      const reading = classicRows.read(parseExactJson(json));
       expect(reading).toEqual({ fault: { path: expect.any(String), reason: expect.any(String) } });
     },
   );
@@ -214,7 +214,7 @@ describe("a row of a page", () => {
         fc.json({ maxDepth: 8 }),
         fc.constantFrom(...Object.keys(good)),
         (json, field) => {
-          expect(readBill(parseExactJson(json))).toHaveProperty("fault");
+          expect(classicRows.read(parseExactJson(json))).toHaveProperty("fault");
           expect(() => readWith({ [field]: json })).not.toThrow();
         },
       ),

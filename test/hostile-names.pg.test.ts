@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readBill } from "../src/contract/bill.ts";
+import { classicRows } from "../src/contract/bill.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
@@ -98,7 +98,7 @@ describe("names in any shape", () => {
         const { stream, store } = at;
         const window = minutes(0, 10);
         const rows = served.map(({ more, ...row }) => JSON.parse(JSON.stringify({ ...row, more })));
-        const readings = rows.map(readBill);
+        const readings = rows.map(classicRows.read);
         const bills = readings.flatMap((reading) => ("bill" in reading ? [reading.bill] : []));
         const rejected = readings.flatMap((reading, index) =>
           "fault" in reading

@@ -27,7 +27,7 @@ import {
   unifiedIntervalMaxMs,
 } from "../src/contract/time.ts";
 import { accountSettings } from "../src/contract/unified-account.ts";
-import { readUnifiedBill } from "../src/contract/unified-bill.ts";
+import { unifiedRows } from "../src/contract/unified-bill.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { serveApi } from "../src/exchange-server/http.ts";
 import { type Credential, Refusal } from "../src/exchange-server/source.ts";
@@ -286,7 +286,7 @@ describe("a query", () => {
         (await askRecords(unified(), { category })).data,
       );
       expect(rows.length).toBeGreaterThan(0);
-      expect(rows.filter((row) => "fault" in readUnifiedBill(productType, row))).toEqual([]);
+      expect(rows.filter((row) => "fault" in unifiedRows(productType).read(row))).toEqual([]);
       expect(endId).toBe((rows.at(-1) as { id: string }).id);
     }
   });

@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { type Bill, noPosition, readBill } from "../src/contract/bill.ts";
+import { type Bill, classicRows, noPosition } from "../src/contract/bill.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
@@ -273,7 +273,7 @@ describe("what comes out is what went in", () => {
     const stream = aStream();
     const received = `{"billId":"7","symbol":"","amount":0E-8,"fee":-0,"businessType":"buy","coin":"BTC",
       "cTime":"1700000000000","level":12345678901234567890.10,"list":[1.0,1e2],"deep":{"id":9007199254740993}}`;
-    const reading = readBill(parseExactJson(received));
+    const reading = classicRows.read(parseExactJson(received));
     if (!("bill" in reading)) throw new Error(reading.fault.reason);
     await store(stream, [reading.bill]);
     expect(await stored(stream)).toMatchObject([

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { coinFilterTypes } from "./business-types.ts";
-import type { Operation } from "./operation.ts";
+import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { classicProductTypes } from "./product-types.ts";
-import { epochMsText, text } from "./scalars.ts";
+import { text } from "./scalars.ts";
 import { intervalMaxMs, secondMs } from "./time.ts";
 
 export const pageSizeMax = 100;
 export const pageSizeDefault = 20;
-
-const digits = /^\d{1,3}$/;
 
 const query = z
   .strictObject({
@@ -21,30 +19,14 @@ const query = z
     onlyFunding: z.enum(["yes", "no"]).optional(),
     /** The `endId` of the previous page: the bills older than it are asked for. */
     idLessThan: z.string().optional(),
-    startTime: epochMsText.optional(),
-    endTime: epochMsText.optional(),
-    limit: z
-      .string()
-      .regex(digits)
-      .refine(
-        (size) => Number(size) >= 1 && Number(size) <= pageSizeMax,
-        `is not 1 to ${pageSizeMax}`,
-      )
-      .optional(),
+    ...spanParameters(pageSizeMax),
   })
   .refine(
     ({ coin, businessType }) =>
       coin === undefined || coinFilterTypes.some((code) => code === businessType),
     { path: ["coin"], error: `goes with businessType ${coinFilterTypes.join(" or ")} only` },
   )
-  .refine(
-    ({ startTime, endTime }) => {
-      if (startTime === undefined || endTime === undefined) return true;
-      const spanMs = Number(endTime) - Number(startTime);
-      return spanMs >= 0 && spanMs <= intervalMaxMs;
-    },
-    { path: ["endTime"], error: "is before startTime or more than 7 days after it" },
-  );
+  .refine(...spanAtMost(intervalMaxMs));
 
 /**
  * A page of bills. The rows are checked one by one (see bill.ts), so that a broken row does not

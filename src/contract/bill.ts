@@ -1,6 +1,5 @@
-import { z } from "zod";
 import type { RowFault } from "./json.ts";
-import { type Extra, readRow } from "./row.ts";
+import { type Extra, type Fields, type Row, readerOf } from "./row.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
 import { type EpochMs, epochMs } from "./time.ts";
 
@@ -20,8 +19,6 @@ export const billFields = {
   balance: optionalDecimal,
   cTime: epochMsText,
 };
-
-const billRow = z.object(billFields);
 
 /** One entry of the ledger. Decimals and ids are text. An empty string is read as null. */
 export type Bill = {
@@ -54,25 +51,49 @@ export type BillText = Omit<Bill, "cTime" | "extra" | "source"> & {
 /** The position fields of a classic account's bills. */
 export const noPosition = { positionType: null, positionAmount: null, positionBalance: null };
 
+/** What a row was read as. */
 export type BillReading = { readonly bill: Bill } | { readonly fault: RowFault };
 
-/** Reads one row of a page. Never throws: for a row that is not a bill it returns the fault. */
-export function readBill(row: unknown): BillReading {
-  const reading = readRow(billFields, billRow, row);
-  if ("fault" in reading) return reading;
-  const { values } = reading;
-  return { bill: { ...values, ...noPosition, cTime: epochMs(Number(values.cTime)) } };
+/** How the rows of one kind of ledger are read. */
+export type BillRows = {
+  /** Reads a row. Never throws: for a row that is not a bill it returns the fault. */
+  read(row: unknown): BillReading;
+  /** The id and the time of a row, even where other fields are broken; undefined where it has none. */
+  idOf(row: unknown): string | undefined;
+  timeOf(row: unknown): EpochMs | undefined;
+};
+
+/** A time that is sent in milliseconds. */
+export const timeOfText = (text: string): EpochMs => epochMs(Number(text));
+
+/**
+ * @param names the fields that have a row's id and time.
+ * @param billOf makes the bill of a row's fields.
+ * @param timeOf the time of its text. Default milliseconds.
+ */
+export function billRows<Of extends Fields>(
+  fields: Of,
+  names: { readonly id: keyof Of & string; readonly time: keyof Of & string },
+  billOf: (row: Row<Of>) => BillReading,
+  timeOf = timeOfText,
+): BillRows {
+  const readFields = readerOf(fields);
+  const member = (row: unknown, name: string): unknown =>
+    typeof row === "object" && row !== null ? row[name as keyof typeof row] : undefined;
+  return {
+    read(row) {
+      const reading = readFields(row);
+      return "fault" in reading ? reading : billOf(reading.values);
+    },
+    idOf: (row) => text.safeParse(member(row, names.id)).data,
+    timeOf(row) {
+      const { data } = epochMsText.safeParse(member(row, names.time));
+      return data === undefined ? undefined : timeOf(data);
+    },
+  };
 }
 
-const rowWithId = z.looseObject({ billId: billFields.billId });
-
-/** The id of a row, even where other fields are broken; undefined where it has no valid id. */
-export const billIdOf = (row: unknown): string | undefined => rowWithId.safeParse(row).data?.billId;
-
-const rowWithTime = z.looseObject({ cTime: billFields.cTime });
-
-/** The time of a row, even where other fields are broken; undefined where it has no valid time. */
-export function cTimeOf(row: unknown): EpochMs | undefined {
-  const { data } = rowWithTime.safeParse(row);
-  return data && epochMs(Number(data.cTime));
-}
+/** The rows of a classic account's futures. */
+export const classicRows = billRows(billFields, { id: "billId", time: "cTime" }, (row) => ({
+  bill: { ...row, ...noPosition, cTime: timeOfText(row.cTime) },
+}));

@@ -1,7 +1,7 @@
 import { accountBills } from "./account-bills.ts";
-import { type BillReading, billIdOf, cTimeOf, readBill } from "./bill.ts";
+import { type BillRows, classicRows } from "./bill.ts";
 import { financialRecords } from "./financial-records.ts";
-import { fundingRecords, readFundingRecord } from "./funding-records.ts";
+import { fundingRecords, fundingRows } from "./funding-records.ts";
 import type { Query } from "./operation.ts";
 import {
   type ClassicProductType,
@@ -13,9 +13,9 @@ import {
   spotWallet,
   type UnifiedProductType,
 } from "./product-types.ts";
-import { readSpotBill, spotBillIdOf, spotBills, spotBillTimeOf } from "./spot-bills.ts";
+import { spotBills, spotRows } from "./spot-bills.ts";
 import { type EpochMs, historyMs, intervalMaxMs, unifiedIntervalMaxMs } from "./time.ts";
-import { readUnifiedBill, unifiedBillIdOf, unifiedBillTimeOf } from "./unified-bill.ts";
+import { unifiedRows } from "./unified-bill.ts";
 
 /** The question for one page. Without times it asks for the newest page. */
 export type BillsQuestion = {
@@ -27,7 +27,7 @@ export type BillsQuestion = {
 };
 
 /** How the ledger of one product type is read: by the classic API or by the API of unified accounts. */
-export type BillsApi = {
+export type BillsApi = BillRows & {
   readonly operation: BillsOperation;
   /**
    * The longest window, 1 ms shorter than the longest span that the exchange allows. A window
@@ -40,11 +40,6 @@ export type BillsApi = {
   query(question: BillsQuestion): Query;
   /** Where the answer's data has the rows. */
   readonly rowsAt: readonly string[];
-  /** Reads a row. Never throws: for a row that is not a bill it returns the fault. */
-  read(row: unknown): BillReading;
-  /** The id and the time of a row, even where other fields are broken; undefined where it has none. */
-  idOf(row: unknown): string | undefined;
-  timeOf(row: unknown): EpochMs | undefined;
 };
 
 export const billsOperations = [accountBills, spotBills, financialRecords, fundingRecords] as const;
@@ -73,9 +68,7 @@ const classicApi = (productType: ClassicProductType): BillsApi => ({
   idDisorderMs: 0,
   query: (question) => ({ productType, ...classicQuery(question) }),
   rowsAt: ["bills"],
-  read: readBill,
-  idOf: billIdOf,
-  timeOf: cTimeOf,
+  ...classicRows,
 });
 
 const unifiedApi = (productType: UnifiedProductType): BillsApi => ({
@@ -86,9 +79,7 @@ const unifiedApi = (productType: UnifiedProductType): BillsApi => ({
   idDisorderMs: 2_000,
   query: (question) => ({ category: categoryOf(productType), ...unifiedQuery(question) }),
   rowsAt: ["list"],
-  read: (row) => readUnifiedBill(productType, row),
-  idOf: unifiedBillIdOf,
-  timeOf: unifiedBillTimeOf,
+  ...unifiedRows(productType),
 });
 
 // An id is made up to 118 ms after its bill's time, in public rows.
@@ -100,9 +91,7 @@ const spotApi: BillsApi = {
   idDisorderMs: walletIdDisorderMs,
   query: classicQuery,
   rowsAt: [],
-  read: readSpotBill,
-  idOf: spotBillIdOf,
-  timeOf: spotBillTimeOf,
+  ...spotRows,
 };
 
 const fundingApi: BillsApi = {
@@ -111,9 +100,7 @@ const fundingApi: BillsApi = {
   idDisorderMs: walletIdDisorderMs,
   query: unifiedQuery,
   rowsAt: ["list"],
-  read: readFundingRecord,
-  idOf: unifiedBillIdOf,
-  timeOf: unifiedBillTimeOf,
+  ...fundingRows,
 };
 
 function makeApi(type: ProductType): BillsApi {

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { RowFault } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import { classicProductTypes } from "./product-types.ts";
-import { type Extra, readRow } from "./row.ts";
+import { type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalEpochMsOrNever, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
@@ -56,20 +55,11 @@ export const contractFields = {
   maxOrderQty: optionalDecimal,
 };
 
-const contractRow = z.object(contractFields);
-
 /** The current settings of one contract. Numbers and times are text. An empty string is read as null. */
-export type ContractSettings = z.output<typeof contractRow> & { readonly extra: Extra };
-
-export type ContractReading =
-  | { readonly settings: ContractSettings }
-  | { readonly fault: RowFault };
+export type ContractSettings = Row<typeof contractFields>;
 
 /** Reads one row of the list. Never throws: for a row that is not a contract it returns the fault. */
-export function readContract(row: unknown): ContractReading {
-  const reading = readRow(contractFields, contractRow, row);
-  return "fault" in reading ? reading : { settings: reading.values };
-}
+export const readContract = readerOf(contractFields);
 
 /** The contracts of a product type, or one of them. Source: the exchange's own page on the operation. */
 export const contracts = {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { pageSizeMax } from "./account-bills.ts";
-import type { Operation } from "./operation.ts";
+import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { unifiedCategories } from "./product-types.ts";
-import { epochMsText, text } from "./scalars.ts";
+import { text } from "./scalars.ts";
 import { secondMs, unifiedIntervalMaxMs } from "./time.ts";
 
 /** The query of a v3 ledger. @param own the parameters that it has beside the common ones. */
@@ -11,34 +11,12 @@ export const recordsQuery = <Own extends z.ZodRawShape>(own: Own) =>
     .strictObject({
       coin: z.string().optional(),
       type: z.string().optional(),
-      startTime: epochMsText.optional(),
-      endTime: epochMsText.optional(),
-      limit: z
-        .string()
-        .regex(/^\d{1,3}$/)
-        .refine(
-          (size) => Number(size) >= 1 && Number(size) <= pageSizeMax,
-          `is not 1 to ${pageSizeMax}`,
-        )
-        .optional(),
+      ...spanParameters(pageSizeMax),
       /** The previous page's cursor, which is the id of its last row: older rows are asked for. */
       cursor: z.string().optional(),
       ...own,
     })
-    .refine(isWithinInterval, {
-      path: ["endTime"],
-      error: "is before startTime or more than 30 days after it",
-    });
-
-function isWithinInterval(query: object): boolean {
-  const { startTime, endTime } = query as {
-    readonly startTime?: string;
-    readonly endTime?: string;
-  };
-  if (startTime === undefined || endTime === undefined) return true;
-  const spanMs = Number(endTime) - Number(startTime);
-  return spanMs >= 0 && spanMs <= unifiedIntervalMaxMs;
-}
+    .refine(...spanAtMost(unifiedIntervalMaxMs));
 
 /**
  * A page of records. The rows are checked one by one (see unified-bill.ts). Empty pages were seen with

@@ -1,11 +1,9 @@
-import { z } from "zod";
-import { type BillReading, noPosition } from "./bill.ts";
+import { billRows, noPosition, timeOfText } from "./bill.ts";
 import { groupedType } from "./business-types.ts";
 import { recordsData, recordsQuery } from "./financial-records.ts";
 import type { Operation } from "./operation.ts";
-import { readRow } from "./row.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
-import { epochMs, secondMs } from "./time.ts";
+import { secondMs } from "./time.ts";
 
 /** Get Funding Financial Records: the last 90 days of a unified account's funding wallet. */
 export const fundingRecords = {
@@ -29,13 +27,9 @@ export const fundingRecordFields = {
   ts: epochMsText,
 };
 
-const row = z.object(fundingRecordFields);
-
-/** Reads one row of a page. Never throws: for a row that breaks the contract it returns the fault. */
-export function readFundingRecord(given: unknown): BillReading {
-  const reading = readRow(fundingRecordFields, row, given);
-  if ("fault" in reading) return reading;
-  const { id, groupType, type, ts, ...same } = reading.values;
+/** The rows of the funding wallet. */
+export const fundingRows = billRows(fundingRecordFields, { id: "id", time: "ts" }, (row) => {
+  const { id, groupType, type, ts, ...same } = row;
   return {
     bill: {
       ...same,
@@ -45,7 +39,7 @@ export function readFundingRecord(given: unknown): BillReading {
       fee: "0",
       feeByCoupon: null,
       businessType: groupedType(groupType, type),
-      cTime: epochMs(Number(ts)),
+      cTime: timeOfText(ts),
     },
   };
-}
+});

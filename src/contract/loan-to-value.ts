@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type RowFault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
-import { type Extra, readRow } from "./row.ts";
+import { type Extra, type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
@@ -48,12 +48,12 @@ export const loanToValueFields = {
   balanceInfo: rows,
 };
 
-const debtRow = z.object(debtFields);
-const collateralRow = z.object(collateralFields);
-const record = z.object(loanToValueFields);
+const readTotals = readerOf(loanToValueFields);
+const readDebt = readerOf(debtFields);
+const readCollateral = readerOf(collateralFields);
 
-export type Debt = z.output<typeof debtRow> & { readonly extra: Extra };
-export type Collateral = z.output<typeof collateralRow> & { readonly extra: Extra };
+export type Debt = Row<typeof debtFields>;
+export type Collateral = Row<typeof collateralFields>;
 
 /** What a risk unit owns and owes. Decimals are text. Values that are missing, null or "" are null. */
 export type LoanToValue = {
@@ -74,14 +74,12 @@ export function readLoanToValue(data: unknown): LoanToValueReading {
   // Checked on the whole record first: a fault found in a part would not name its place in the record.
   const fault = unstorable(data);
   if (fault !== undefined) return { fault };
-  const reading = readRow(loanToValueFields, record, data);
+  const reading = readTotals(data);
   if ("fault" in reading) return reading;
   const { unpaidInfo, balanceInfo, ...totals } = reading.values;
-  const debts = readCoins("unpaidInfo", unpaidInfo, (row) => readRow(debtFields, debtRow, row));
+  const debts = readCoins("unpaidInfo", unpaidInfo, readDebt);
   if ("fault" in debts) return debts;
-  const collateral = readCoins("balanceInfo", balanceInfo, (row) =>
-    readRow(collateralFields, collateralRow, row),
-  );
+  const collateral = readCoins("balanceInfo", balanceInfo, readCollateral);
   if ("fault" in collateral) return collateral;
   return { record: { ...totals, debts: debts.coins, collateral: collateral.coins } };
 }

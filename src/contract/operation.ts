@@ -1,4 +1,6 @@
-import type { z } from "zod";
+import { z } from "zod";
+import { epochMsText } from "./scalars.ts";
+import { dayMs } from "./time.ts";
 
 /**
  * One operation of the exchange's API. Client, server and sandbox all read the same definition,
@@ -24,3 +26,30 @@ export type Operation = {
 
 /** Query parameters as they are signed and sent: text only, absent ones left out. */
 export type Query = Readonly<Record<string, string>>;
+
+/** The parameters of a span of time and of the size of a page, of at most so many rows. */
+export const spanParameters = (rowsMax: number) => ({
+  startTime: epochMsText.optional(),
+  endTime: epochMsText.optional(),
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/)
+    .refine((size) => Number(size) >= 1 && Number(size) <= rowsMax, `is not 1 to ${rowsMax}`)
+    .optional(),
+});
+
+/** The rule, for `refine`, that a query's span is neither reversed nor too long. */
+export const spanAtMost = (
+  spanMaxMs: number,
+): [(query: object) => boolean, { path: string[]; error: string }] => [
+  (query: object): boolean => {
+    const { startTime, endTime }: { startTime?: string; endTime?: string } = query;
+    if (startTime === undefined || endTime === undefined) return true;
+    const spanMs = Number(endTime) - Number(startTime);
+    return spanMs >= 0 && spanMs <= spanMaxMs;
+  },
+  {
+    path: ["endTime"],
+    error: `is before startTime or more than ${spanMaxMs / dayMs} days after it`,
+  },
+];

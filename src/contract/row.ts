@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { type RowFault, unstorable } from "./json.ts";
 import {
   decimal,
@@ -9,9 +9,12 @@ import {
   printsAsWritten,
 } from "./scalars.ts";
 
-type Fields = Readonly<Record<string, z.ZodType>>;
+export type Fields = Readonly<Record<string, z.ZodType>>;
 
 type Values<Of extends Fields> = { readonly [Name in keyof Of]: z.output<Of[Name]> };
+
+/** A record's fields as they were read, and what they cannot give back. */
+export type Row<Of extends Fields> = Values<Of> & { readonly extra: Extra };
 
 /**
  * The parts of a record that its columns cannot give back: fields that the contract does not list, numbers
@@ -21,26 +24,26 @@ type Values<Of extends Fields> = { readonly [Name in keyof Of]: z.output<Of[Name
 export type Extra = Readonly<Record<string, unknown>> | null;
 
 export type RowReading<Of extends Fields> =
-  | { readonly values: Values<Of> & { readonly extra: Extra } }
+  | { readonly values: Row<Of> }
   | { readonly fault: RowFault };
 
-/** Reads a record's fields. Never throws: for a row that breaks the contract it returns the fault. */
-export function readRow<Of extends Fields>(
-  fields: Of,
-  schema: z.ZodType<Values<Of>>,
-  row: unknown,
-): RowReading<Of> {
-  const fault = unstorable(row);
-  if (fault !== undefined) return { fault };
-  const parsed = schema.safeParse(row);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return {
-      fault: { path: issue?.path.join(".") ?? "", reason: issue?.message ?? "is not a record" },
-    };
-  }
-  const extra = extraOf(fields, row as Readonly<Record<string, unknown>>, parsed.data);
-  return { values: Object.assign(parsed.data, { extra }) };
+/** How records of these fields are read. Never throws: for a row that breaks the contract it returns the fault. */
+export function readerOf<Of extends Fields>(fields: Of): (row: unknown) => RowReading<Of> {
+  const schema: z.ZodType = z.object(fields);
+  return (row) => {
+    const fault = unstorable(row);
+    if (fault !== undefined) return { fault };
+    const parsed = schema.safeParse(row);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      return {
+        fault: { path: issue?.path.join(".") ?? "", reason: issue?.message ?? "is not a record" },
+      };
+    }
+    const values = parsed.data as Values<Of>;
+    const extra = extraOf(fields, row as Readonly<Record<string, unknown>>, values);
+    return { values: Object.assign(values, { extra }) };
+  };
 }
 
 function extraOf<Of extends Fields>(

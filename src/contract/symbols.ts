@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type RowFault, unstorable } from "./json.ts";
+import { unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
-import { type Extra, readRow } from "./row.ts";
+import { type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalEpochMs, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
@@ -41,18 +41,11 @@ export const symbolFields = {
   offTime: optionalEpochMs,
 };
 
-const symbolRow = z.object(symbolFields);
-
 /** The current settings of one pair. Numbers and times are text. An empty string is read as null. */
-export type SymbolSettings = z.output<typeof symbolRow> & { readonly extra: Extra };
-
-export type SymbolReading = { readonly settings: SymbolSettings } | { readonly fault: RowFault };
+export type SymbolSettings = Row<typeof symbolFields>;
 
 /** Reads one row of the list. Never throws: for a row that is not a symbol it returns the fault. */
-export function readSymbol(row: unknown): SymbolReading {
-  const reading = readRow(symbolFields, symbolRow, row);
-  return "fault" in reading ? reading : { settings: reading.values };
-}
+export const readSymbol = readerOf(symbolFields);
 
 const rowWithName = z.looseObject({ symbol: text });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type Bill, type BillReading, noPosition } from "./bill.ts";
-import type { Operation, Query } from "./operation.ts";
+import { type Bill, type BillReading, billRows, noPosition, timeOfText } from "./bill.ts";
+import { type Operation, type Query, spanAtMost, spanParameters } from "./operation.ts";
 import {
   categoryOf,
   classicProductTypes,
@@ -10,9 +10,8 @@ import {
   type ProductType,
   unifiedCategories,
 } from "./product-types.ts";
-import { readRow } from "./row.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
-import { dayMs, type EpochMs, epochMs, secondMs } from "./time.ts";
+import { dayMs, type EpochMs, secondMs } from "./time.ts";
 
 // Tax records reach back years, where bills go back 90 days. They have a bill's id, time, amount and fee, and no coupon;
 // those of a classic account have no balance either. Their pages are ascending and lose rows to a cursor, so a span is
@@ -21,18 +20,12 @@ import { dayMs, type EpochMs, epochMs, secondMs } from "./time.ts";
 /** The most rows of one answer. */
 export const taxRowsMax = 500;
 
-const limit = z
-  .string()
-  .regex(/^\d{1,3}$/)
-  .refine((size) => Number(size) >= 1 && Number(size) <= taxRowsMax, `is not 1 to ${taxRowsMax}`)
-  .optional();
-
-const withinMs =
-  (spanMaxMs: number) =>
-  ({ startTime, endTime }: { readonly startTime: string; readonly endTime: string }): boolean => {
-    const spanMs = Number(endTime) - Number(startTime);
-    return spanMs >= 0 && spanMs <= spanMaxMs;
-  };
+// Both times are required.
+const parameters = {
+  ...spanParameters(taxRowsMax),
+  startTime: epochMsText,
+  endTime: epochMsText,
+};
 
 const rows = z
   .array(z.unknown())
@@ -51,14 +44,9 @@ export const classicTaxRecords = {
   query: z
     .strictObject({
       productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
-      startTime: epochMsText,
-      endTime: epochMsText,
-      limit,
+      ...parameters,
     })
-    .refine(withinMs(classicSpanMaxMs), {
-      path: ["endTime"],
-      error: "is before startTime or more than 30 days after it",
-    }),
+    .refine(...spanAtMost(classicSpanMaxMs)),
   data: rows,
   limit: { requests: 1, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;
@@ -72,14 +60,9 @@ export const unifiedTaxRecords = {
   query: z
     .strictObject({
       bizType: z.string().toUpperCase().pipe(z.enum(unifiedCategories)),
-      startTime: epochMsText,
-      endTime: epochMsText,
-      limit,
+      ...parameters,
     })
-    .refine(withinMs(unifiedSpanMaxMs), {
-      path: ["endTime"],
-      error: "is before startTime or more than 7 days after it",
-    }),
+    .refine(...spanAtMost(unifiedSpanMaxMs)),
   data: rows,
   limit: { requests: 1, perMs: secondMs, scope: "uid" },
 } as const satisfies Operation;
@@ -95,7 +78,6 @@ const classicFields = {
   fee: decimal,
   ts: epochMsText,
 };
-const classicRow = z.object(classicFields);
 
 const unifiedFields = {
   id: text,
@@ -106,7 +88,6 @@ const unifiedFields = {
   balance: optionalDecimal,
   ts: epochMsText,
 };
-const unifiedRow = z.object(unifiedFields);
 
 /** What tax records call types that bills call otherwise. A type that is not listed keeps its name. */
 export const taxTypes: Readonly<Record<string, string>> = {
@@ -123,27 +104,22 @@ const taxBill = {
   source: "tax",
 } as const satisfies Partial<Bill>;
 
-function readClassic(row: unknown): BillReading {
-  const reading = readRow(classicFields, classicRow, row);
-  if ("fault" in reading) return reading;
-  const { id, marginCoin, futureTaxType, ts, ...values } = reading.values;
+const names = { id: "id", time: "ts" } as const;
+
+const classicRows = billRows(classicFields, names, (row) => {
+  const { id, marginCoin, futureTaxType, ts, ...values } = row;
   const businessType = taxTypes[futureTaxType] ?? futureTaxType;
-  const cTime = epochMs(Number(ts));
+  const cTime = timeOfText(ts);
   return { bill: { ...taxBill, ...values, billId: id, coin: marginCoin, businessType, cTime } };
-}
+});
 
-function readUnified(row: unknown): BillReading {
-  const reading = readRow(unifiedFields, unifiedRow, row);
-  if ("fault" in reading) return reading;
-  const { id, type, ts, ...values } = reading.values;
+const unifiedRows = billRows(unifiedFields, names, ({ id, type, ts, ...values }) => {
   const businessType = taxTypes[type] ?? type;
-  return { bill: { ...taxBill, ...values, billId: id, businessType, cTime: epochMs(Number(ts)) } };
-}
-
-const rowWithId = z.looseObject({ id: text });
+  return { bill: { ...taxBill, ...values, billId: id, businessType, cTime: timeOfText(ts) } };
+});
 
 /** The id of a row, even where other fields are broken; undefined where it has no valid id. */
-export const taxIdOf = (row: unknown): string | undefined => rowWithId.safeParse(row).data?.id;
+export const taxIdOf = classicRows.idOf;
 
 /** How one product type's tax records are read. */
 export type TaxApi = {
@@ -171,13 +147,13 @@ export function taxApiOf(productType: ProductType): TaxApi | undefined {
         windowMaxMs: unifiedSpanMaxMs - 1,
         reachMs: 365 * dayMs,
         query: (span) => ({ bizType: categoryOf(productType), ...times(span) }),
-        read: readUnified,
+        read: unifiedRows.read,
       }
     : {
         operation: classicTaxRecords,
         windowMaxMs: classicSpanMaxMs - 1,
         reachMs: undefined,
         query: (span) => ({ productType, ...times(span) }),
-        read: readClassic,
+        read: classicRows.read,
       };
 }

@@ -37,7 +37,7 @@ export type ListReport = {
 type Named = { readonly symbol: string };
 type ReadRow<Settings> = (
   row: unknown,
-) => { readonly settings: Settings } | { readonly fault: RowFault };
+) => { readonly values: Settings } | { readonly fault: RowFault };
 type ListOperation = Operation & { readonly data: z.ZodType<unknown[]> };
 
 /** Asks for a list and stores it. Never throws: a failure is in the report. */
@@ -80,8 +80,8 @@ export function readList<Settings extends Named>(
   let isWhole = true;
   for (const [index, row] of rows.entries()) {
     const reading = readRow(row);
-    if ("settings" in reading) {
-      const { settings } = reading;
+    if ("values" in reading) {
+      const settings = reading.values;
       const other = good.get(settings.symbol);
       if (other === undefined || sortedJson(other) === sortedJson(settings)) {
         good.set(settings.symbol, settings);

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { exportCommand } from "../../src/commands/export.ts";
 import { type ExportWords, exportOptions } from "../../src/commands/export-options.ts";
 import type { Io } from "../../src/commands/io.ts";
-import { type Bill, noPosition, readBill } from "../../src/contract/bill.ts";
+import { type Bill, classicRows, noPosition } from "../../src/contract/bill.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import { type Database, inSnapshot, inTransaction } from "../../src/db/connect.ts";
@@ -21,7 +21,7 @@ import type { Stream } from "../../src/sync/store.ts";
 export async function storeLedger(db: Database, account: string, ledger: Ledger): Promise<void> {
   for (const productType of classicProductTypes) {
     const bills = ledger.bills[productType].map(({ row }) => {
-      const reading = readBill(row);
+      const reading = classicRows.read(row);
       if ("fault" in reading) throw new Error(JSON.stringify(reading));
       return reading.bill;
     });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { reconcile } from "../../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../../src/audit/record-breaks.ts";
-import { readBill } from "../../src/contract/bill.ts";
+import { classicRows } from "../../src/contract/bill.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
@@ -49,7 +49,7 @@ export async function storeAccount(
     const isRead = (time: number) =>
       read.some(([from, to]) => time >= timeOf(from) && time < timeOf(to));
     const bills = ledger.bills[productType].flatMap(({ row, cTime }) => {
-      const reading = readBill(row);
+      const reading = classicRows.read(row);
       return "bill" in reading && isRead(cTime) ? [reading.bill] : [];
     });
     await inTransaction(db, async (tx) => {

@@ -56,9 +56,9 @@ export async function storeLists(db: Database, url: string, readAt: EpochMs): Pr
   for (const productType of contractProductTypes) await readTypes(productType);
 }
 
-function good<Settings>(reading: { settings: Settings } | { fault: unknown }): Settings {
+function good<Settings>(reading: { values: Settings } | { fault: unknown }): Settings {
   if ("fault" in reading) throw new Error("the list has a row with a fault");
-  return reading.settings;
+  return reading.values;
 }
 
 /** A record of an account's own risk unit. */
