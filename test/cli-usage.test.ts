@@ -1,7 +1,7 @@
 // --json prints one document whatever happens, with times that jq reads.
 
 import { spawnSync } from "node:child_process";
-import { mkdir, open, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -232,6 +232,8 @@ test.each(["sync", "sync --dry-run", "status", "reconcile", "breaks list", "db m
   },
 );
 
+type AccountsFile = { readonly accounts: readonly { readonly apiKey: string }[] };
+
 describe("sandbox", () => {
   test.each(["SIGINT", "SIGHUP"] as const)(
     "prints lines that work as .env, and ends with code 0 on %s",
@@ -247,6 +249,21 @@ describe("sandbox", () => {
       expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
     },
   );
+
+  test("writes the accounts file of a fund, whose keys are of three accounts", async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "accounts.json");
+    await using sandbox = await startCli(["sandbox", "--fund", file]);
+    const [text] = await sandbox.seen("stdout", /^(\w+=\S+\n){2}$/);
+    expect(text).toContain(`ACCOUNTS_FILE=${file}\n`);
+    const { accounts } = JSON.parse(await readFile(file, "utf8")) as AccountsFile;
+    expect(accounts).toMatchObject([
+      { name: "coins" },
+      { name: "unified" },
+      { name: "plain", productTypes: ["USDT-FUTURES"] },
+    ]);
+    expect(new Set(accounts.map(({ apiKey }) => apiKey)).size).toBe(3);
+  });
 
   test("takes the port that it is given, and says so where another program has it", async () => {
     const port = await closedPort();

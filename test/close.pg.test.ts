@@ -448,7 +448,7 @@ test("what changed after the sign-off is named by kind, amount and time, and the
   expect(await run("report", ...since)).toContain(`CHANGED AFTER ${signed.knownOn}`);
   const now = JSON.parse(await run("report", "--month", "2026-02", "--format", "json")).knownOn;
   expect(await run("report", "--month", "2026-02", "--known-on", now)).toContain(
-    "nothing changed after",
+    "no bill was stored or restated after",
   );
 });
 
@@ -494,7 +494,7 @@ test("a coin without a price is named with the line to add, and no sum pretends"
   const sha256 = execFileSync("sha256sum", [path], { encoding: "utf8" }).split(" ")[0];
   expect(said).toEqual({ file: path, sha256 });
   expect(lacking).toContain(
-    "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,1.00,EUR",
+    "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,PRICE,EUR",
   );
   expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);
 });

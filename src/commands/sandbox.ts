@@ -1,11 +1,16 @@
+import { writeFile } from "node:fs/promises";
 import { Option } from "commander";
 import { messageOf, ReportableError } from "../errors.ts";
-import { openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
+import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import type { AccountMode } from "../sync/account-state.ts";
 import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
-type SandboxWords = { readonly port: number; readonly mode: AccountMode };
+type SandboxWords = {
+  readonly port: number;
+  readonly mode: AccountMode;
+  readonly fund?: string;
+};
 
 export const modeOption = () =>
   new Option("--mode <mode>", "the kind of the sandbox's account")
@@ -15,21 +20,46 @@ export const modeOption = () =>
 /** The account is of this mode at all times. */
 export const always = (mode: AccountMode) => [{ at: Number.NEGATIVE_INFINITY, mode }];
 
+/** The accounts of `--fund`: with coin-margined futures, unified, and with one product type. */
+const fund: Readonly<Record<string, { mode: AccountMode; productTypes?: readonly string[] }>> = {
+  coins: { mode: "classic" },
+  unified: { mode: "unified" },
+  plain: { mode: "classic", productTypes: ["USDT-FUTURES"] },
+};
+
 /** `sandbox`: an exchange for trials, until Ctrl-C. */
-async function sandboxCommand(io: Io, { port, mode }: SandboxWords): Promise<ExitCode> {
-  const opened = openSandbox({ port, seed: "1", isClassified: true, modes: always(mode) });
+async function sandboxCommand(io: Io, words: SandboxWords): Promise<ExitCode> {
+  const { port, mode, fund: file } = words;
+  const opened = openSandbox({
+    ...{ port, seed: "1", isClassified: true },
+    modesOf: (name) => always(fund[name]?.mode ?? mode),
+    ...(file !== undefined && { accountNames: Object.keys(fund) }),
+  });
   await using sandbox = await opened.catch((error: unknown) => {
     if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
     throw new ReportableError(
       `port ${port} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
     );
   });
-  // Its own name: a real account's stored ledger must not pass for this account's.
-  print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
+  if (file === undefined) {
+    // Its own name: a real account's stored ledger must not pass for this account's.
+    print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
+  } else {
+    await writeFile(file, accountsFile(sandbox), { mode: 0o600 });
+    print(io, `EXCHANGE_BASE_URL=${sandbox.url}\nACCOUNTS_FILE=${file}`);
+  }
   note(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
   await stopped(io.signal);
   return 0;
 }
+
+const accountsFile = ({ accounts }: Pick<OpenSandbox, "accounts">): string => {
+  const listed = accounts.map(({ name, apiKey, apiSecret, apiPassphrase }) => {
+    const productTypes = fund[name]?.productTypes;
+    return { name, apiKey, apiSecret, apiPassphrase, ...(productTypes && { productTypes }) };
+  });
+  return `${JSON.stringify({ accounts: listed }, undefined, 2)}\n`;
+};
 
 const help = `
 A classic account is served by the v2 API, a unified one by v3, and each is
@@ -39,6 +69,7 @@ export const define: Define = (sandbox, { io, runs }) => {
   sandbox
     .option("--port <port>", "0 for any free port", portOf, 0)
     .addOption(modeOption())
+    .option("--fund <file>", "serve three accounts, one unified, and write their ACCOUNTS_FILE")
     .addHelpText("after", help)
     .action(runs((words: SandboxWords) => sandboxCommand(io, words)));
 };

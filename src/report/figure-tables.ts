@@ -235,12 +235,14 @@ export function contractsTable(
   const sorted = rows
     .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
-  const part = (name: PieceName, title: string) =>
+  const part = (title: string, ...names: readonly PieceName[]) =>
     ({
       kind: "money",
       title,
-      of: (row: Contract) =>
-        money(sumOf(row.moved, pieces[name].columns).amount, row.coin, allDigits),
+      of: (row: Contract) => {
+        const summed = names.flatMap((name) => [...pieces[name].columns]);
+        return money(sumOf(row.moved, summed).amount, row.coin, allDigits);
+      },
     }) as const;
   const columns: Columns<Contract> = {
     contract: { kind: "text", of: ({ symbol }) => symbol || "no contract" },
@@ -249,7 +251,8 @@ export function contractsTable(
     profit: part("profit", "profit"),
     fees: part("fees", "fees"),
     funding: part("funding", "funding"),
-    result: part("result", "net result"),
+    other: part("other", "liquidations", "gains", "unclassified"),
+    result: part("net result", "result"),
     ...(prices === undefined
       ? {}
       : {

@@ -103,7 +103,7 @@ const worthOf = ({ figures }: LedgerMonth): number =>
 const missingPrice =
   (file: Prices) =>
   ([coin, day]: readonly [string, string]): string =>
-    `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},1.00,${file.currency}`;
+    `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},PRICE,${file.currency}`;
 
 /** The balances that the exchange told first at the period's start or later, and at its end or later. */
 async function readConfirmations(

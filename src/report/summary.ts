@@ -66,7 +66,7 @@ export function headOf(report: MonthReport): Section {
         ? []
         : [
             changes.length === 0
-              ? `nothing changed after ${isoTime(knownOn)}`
+              ? `no bill was stored or restated after ${isoTime(knownOn)}`
               : `CHANGED AFTER ${isoTime(knownOn)}:`,
           ]),
       table("changes", changeColumns, changes),
