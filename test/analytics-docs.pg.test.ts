@@ -108,10 +108,9 @@ function textTable({ columns, rows }: Answer): string {
       .map((text, at) =>
         isNumber[at] ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0),
       )
-      .join(" | ")
+      .join("  ")
       .trimEnd();
-  const rule = widths.map((width) => "-".repeat(width)).join("-+-");
-  return [print(columns), rule, ...rows.map(print)].join("\n");
+  return lines.map(print).join("\n");
 }
 
 type Question = { readonly title: string; readonly query: string };
@@ -148,12 +147,8 @@ async function viewsText(): Promise<string> {
   const isShared = (line: string): boolean => shared.includes(line);
   const views = [...Map.groupBy(rows, ([view = ""]) => view)].map(([view, columns]) => {
     const lines = columns.map(([, , name, , meaning]) => `- \`${name}\`: ${meaning}`);
-    const names = columns.flatMap(([, , name], at) =>
-      isShared(lines[at] ?? "") ? [`\`${name}\``] : [],
-    );
-    const also = names.length === 0 ? [] : [`- ${names.join(", ")}: see above`];
     const own = lines.filter((line) => !isShared(line));
-    return [`### ${view}`, "", columns[0]?.[1], "", ...own, ...also, ""].join("\n");
+    return [`### ${view}`, "", columns[0]?.[1], "", ...own, ...(own.length > 0 ? [""] : [])].join("\n");
   });
   return [shared.join("\n"), "", ...views].join("\n").trim();
 }
@@ -174,7 +169,7 @@ test("docs/analytics.md says what the database says (else: npm run docs)", async
   const answers: string[] = [];
   for (const { title, query } of questions) {
     const { columns, rows } = await ask(query);
-    const answer = textTable({ columns, rows: rows.slice(0, 3) });
+    const answer = textTable({ columns, rows: rows.slice(0, 1) });
     answers.push(`### ${title}\n\n\`\`\`sql\n${query}\n\`\`\`\n\n\`\`\`\n${answer}\n\`\`\``);
   }
   const parts = { views: await viewsText(), cookbook: answers.join("\n\n") };
