@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { secondMs } from "../src/contract/time.ts";
-import { countNeighbours, holderName } from "../src/db/lease/holders.ts";
+import { countNeighbours, holderName } from "../src/db/lease/leases.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";

@@ -110,7 +110,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/exchange-time.ts": 2,
     "src/ledger/bill-counts.ts": 1,
     "src/ledger/upsert-bills.ts": 1,
-    "src/db/lease/holders.ts": 1,
+    "src/db/lease/leases.ts": 1,
     "src/db/lease/lease.ts": 9,
     "src/db/backup/restore.ts": 2,
     "src/audit/record-breaks.ts": 1,

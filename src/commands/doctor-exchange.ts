@@ -7,7 +7,7 @@ import { secondMs } from "../contract/time.ts";
 import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { lacksRight } from "../db/database-errors.ts";
-import { readUsers, type Users } from "../db/lease/leased-accounts.ts";
+import { readUsers, type Users } from "../db/lease/lease.ts";
 import { Leases } from "../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";

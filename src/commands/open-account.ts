@@ -1,8 +1,7 @@
 import { recordDemo } from "../db/accounts/decisions.ts";
 import type { Database } from "../db/connect.ts";
-import { checkLease } from "../db/lease/lease.ts";
-import { recordUser, type Users } from "../db/lease/leased-accounts.ts";
-import { type AccountHold, holdAccount, type Leases } from "../db/lease/leases.ts";
+import { checkLease, type Lease, recordUser, type Users } from "../db/lease/lease.ts";
+import type { Leases, TakeOptions } from "../db/lease/leases.ts";
 import type { AccountExchange } from "../exchange/session.ts";
 import { AccountKey } from "../ledger/account-key.ts";
 import type { AccountWithCredentials } from "../roster/account.ts";
@@ -56,5 +55,49 @@ export async function openAccount(
       if (user !== undefined) await lease.asUser(user);
       return checked;
     },
+  };
+}
+
+/** An account that this process alone asks the exchange for. */
+type AccountHold = Lease & {
+  /**
+   * From now on, reads the account as one of this user's: under the user's lease, and within the limits that
+   * the user's accounts share.
+   * @throws AccountHeldError where another process reads an account of the user.
+   */
+  asUser(uid: string): Promise<void>;
+};
+
+type Holding = { readonly leases: Leases; readonly exchange: Pick<AccountExchange, "useLimitsOf"> };
+
+/**
+ * Takes an account's lease and, where its user is known, the user's.
+ * @throws AccountHeldError where another process holds one of them.
+ */
+async function holdAccount(
+  { leases, exchange }: Holding,
+  { name, uid }: { readonly name: string; readonly uid: string | undefined },
+  options: TakeOptions,
+): Promise<AccountHold> {
+  await using stack = new AsyncDisposableStack();
+  const { assertHeld, ...lease } = stack.use(await leases.take(name, options));
+  const users = new Map<string, Lease>();
+  const ofUsers = new AsyncDisposableStack();
+  const asUser = async (user: string): Promise<void> => {
+    if (users.has(user)) return;
+    users.set(user, ofUsers.use(await leases.takeUser(user, options)));
+    await exchange.useLimitsOf(user);
+  };
+  stack.use(ofUsers);
+  if (uid !== undefined) await asUser(uid);
+  const whole = stack.move();
+  return {
+    ...lease,
+    assertHeld() {
+      assertHeld();
+      for (const user of users.values()) user.assertHeld();
+    },
+    asUser,
+    [Symbol.asyncDispose]: () => whole.disposeAsync(),
   };
 }

@@ -3,8 +3,8 @@ import { InvalidArgumentError } from "commander";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
 import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
-import type { Egress } from "../db/lease/holders.ts";
-import { readUsers } from "../db/lease/leased-accounts.ts";
+import { readUsers } from "../db/lease/lease.ts";
+import type { Egress } from "../db/lease/leases.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import {
   AccountHeldError,

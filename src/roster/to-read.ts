@@ -2,7 +2,7 @@ import { readAccountStates, retiredSince } from "../db/accounts/account-states.t
 import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
 import { readReachable, type Unreachable } from "../db/citus.ts";
 import type { Database, Queryable } from "../db/connect.ts";
-import { readLeasedNames } from "../db/lease/leased-accounts.ts";
+import { readLeasedNames } from "../db/lease/lease.ts";
 import { DatabaseError } from "../errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import type { Account } from "./account.ts";

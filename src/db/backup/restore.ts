@@ -4,9 +4,8 @@ import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { hourMs } from "../../contract/time.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../errors.ts";
-import { inTransaction, openDatabase, type Transaction } from "../connect.ts";
+import { inTransaction, openDatabase, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { nameRestored } from "../lease/leased-accounts.ts";
 import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
 import { refuseUnfitServer } from "../server-settings.ts";
 import { onlyRow } from "../sql/only-row.ts";
@@ -68,6 +67,14 @@ export async function restore(
   });
   return { ...reading, migrated };
 }
+
+/** Adds the accounts that have ledgers and no lease: a backup has no leases. */
+const nameRestored = (db: Queryable) =>
+  db.execute(sql`
+    insert into leases (account, holder, epoch, expires_at)
+    select distinct account, '', 0, to_timestamp(0)
+    from streams
+    on conflict (account) do nothing`);
 
 /** Numbers new breaks after the backup's. */
 const continueNumbers = (tx: Transaction) =>

@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
 import { secondMs } from "../../contract/time.ts";
 import { LeaseLostError } from "../../errors.ts";
-import type { Queryable, Transaction } from "../connect.ts";
+import type { Database, Queryable, Transaction } from "../connect.ts";
+import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../sql/array-literal.ts";
+import { isOneOf } from "../sql/one-of.ts";
 import { onlyRow } from "../sql/only-row.ts";
 import { timeText } from "../sql/time-text.ts";
 
@@ -72,9 +74,6 @@ const userPrefix = "user ";
 /** The key of a user's lease. No account's name has a space. */
 export const userKey = (uid: string): string => `${userPrefix}${uid}`;
 
-/** Whether a row is a user's lease. */
-export const isUserKey = sql`starts_with(account, ${userPrefix})`;
-
 export const subjectOf = (key: string): string =>
   key.startsWith(userPrefix) ? `${key}, whose accounts share a rate limit` : `account ${key}`;
 
@@ -105,9 +104,6 @@ export type LeaseState = {
 /** "elsewhere process 7, since 2026-11-22 10:11:05Z", by the server's clock. */
 export const withSince = ({ holder, takenAt }: LeaseState): string =>
   takenAt === null ? holder : `${holder}, since ${takenAt.slice(0, 19).replace("T", " ")}Z`;
-
-export const isSame = (one: LeaseState, other: LeaseState): boolean =>
-  one.epoch === other.epoch && one.expiresAt === other.expiresAt;
 
 const isFree = sql`(
         leases.expires_at <= clock_timestamp()
@@ -253,4 +249,52 @@ export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse
  */
 export async function pauseHolder(tx: Transaction, account: string): Promise<void> {
   await tx.execute(sql`select from leases where account = ${account} for update`);
+}
+
+/**
+ * Every account that was ever synced or restored: a lease that is given back keeps its row. In a
+ * distributed database, the coordinator has these names while a node is down.
+ */
+export async function readLeasedNames(db: Queryable): Promise<readonly string[]> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string }>(sql`
+      select account
+      from leases
+      where not starts_with(account, ${userPrefix})
+      order by account`);
+    return rows.map(({ account }) => account);
+  });
+}
+
+/**
+ * The exchange's user of each account, by name, where he is configured or has several accounts here, which share
+ * his rate limit.
+ */
+export type Users = ReadonlyMap<string, string>;
+
+/** @param accounts only these; default all. */
+export async function readUsers(db: Queryable, accounts?: readonly string[]): Promise<Users> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ account: string; uid: string }>(sql`
+      select account, uid
+      from leases
+      where uid is not null
+        and ${isOneOf(accounts)}`);
+    return new Map(rows.map(({ account, uid }) => [account, uid]));
+  });
+}
+
+/** Records the user of these accounts; undefined where nothing is to be shared. */
+export async function recordUser(
+  db: Database,
+  accounts: readonly string[],
+  uid: string | undefined,
+): Promise<void> {
+  await withDatabaseErrors(() =>
+    db.execute(sql`
+      update leases
+      set uid = ${uid ?? null}
+      where account = any(${textArray(accounts)}::text[])
+        and uid is distinct from ${uid ?? null}`),
+  );
 }

@@ -1,15 +1,15 @@
+import { hostname } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { asleepOrAwake, type Clock, systemClock } from "../../clock.ts";
+import { sql } from "drizzle-orm";
+import { asleepOrAwake, type Clock, repeatEvery, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
 import { AccountHeldError, type LeaseLostError } from "../../errors.ts";
-import type { AccountExchange } from "../../exchange/session.ts";
+import type { AddressLimits } from "../../exchange/address-limits.ts";
 import { type Database, inTransaction, urgently } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { holderName } from "./holders.ts";
 import {
   aheadMaxMs,
   giveBack,
-  isSame,
   type Lease,
   type LeaseState,
   type LeaseTiming,
@@ -24,6 +24,28 @@ import {
   withSince,
 } from "./lease.ts";
 
+/** How a process's requests leave its machine. */
+export type Egress = {
+  /** The address of this machine that they are sent from. Default the system's choice. */
+  readonly localAddress?: string;
+  /**
+   * A name for the address that the exchange sees, the same in all processes that share it: behind a
+   * NAT, say, several machines do. Default `localAddress`; without one, this machine.
+   */
+  readonly name?: string;
+};
+
+/** The egress's name, which all that share its limit use; undefined for the machine's default. */
+const egressName = ({ name, localAddress }: Egress): string | undefined => name ?? localAddress;
+
+/** How a lease's row names its holder. Its machine and egress tell neighbours apart from others. */
+export function holderName(pid: number = process.pid, egress: Egress = {}): string {
+  const name = egressName(egress);
+  return `${hostname()} process ${pid}${name === undefined ? "" : via(name)}`;
+}
+
+const via = (name: string): string => ` via ${name}`;
+
 export type TakeOptions = {
   readonly onWait?: (message: string) => void;
   readonly signal: AbortSignal;
@@ -36,6 +58,9 @@ export type LeasesOptions = {
   /** Default this process. */
   readonly holder?: string;
 };
+
+const isSame = (one: LeaseState, other: LeaseState): boolean =>
+  one.epoch === other.epoch && one.expiresAt === other.expiresAt;
 
 type HeldLease = Pick<Lease, "account" | "epoch"> & {
   /** By this machine's clock: {@link asleepOrAwake}. */
@@ -210,46 +235,55 @@ export class Leases {
   }
 }
 
-/** An account that this process alone asks the exchange for. */
-export type AccountHold = Lease & {
-  /**
-   * From now on, reads the account as one of this user's: under the user's lease, and within the limits that
-   * the user's accounts share.
-   * @throws AccountHeldError where another process reads an account of the user.
-   */
-  asUser(uid: string): Promise<void>;
-};
+/**
+ * How many other processes that send from the same address hold a lease in this database. A process
+ * without a named address counts for every address of its machine. One that was killed is counted
+ * until its lease expires.
+ */
+export async function countNeighbours(db: Database, egress: Egress = {}): Promise<number> {
+  const name = egressName(egress);
+  const ofMachine = sql`starts_with(holder, ${`${hostname()} process `})`;
+  const sharing =
+    name === undefined
+      ? ofMachine
+      : sql`(
+          right(holder, ${via(name).length}) = ${via(name)}
+          or ${ofMachine} and strpos(holder, ' via ') = 0
+        )`;
+  const { rows } = await urgently(db, (connection) =>
+    connection.execute<{ neighbours: number }>(sql`
+      select count(distinct holder)::int as neighbours
+      from leases
+      where expires_at > clock_timestamp()
+        and holder <> ''
+        and ${sharing}
+        and holder <> ${holderName(process.pid, egress)}`),
+  );
+  return rows[0]?.neighbours ?? 0;
+}
 
-type Holding = { readonly leases: Leases; readonly exchange: Pick<AccountExchange, "useLimitsOf"> };
+// A hundred processes may send for a second before they know of each other without exceeding the
+// limit.
+const lookEveryMs = secondMs;
 
 /**
- * Takes an account's lease and, where its user is known, the user's.
- * @throws AccountHeldError where another process holds one of them.
+ * Shares the limit of the address that requests leave from with the other processes that send from
+ * it and hold a lease in this database. The share is set before it returns, and kept up to date
+ * until it is disposed. While the database does not answer, the last share stays.
  */
-export async function holdAccount(
-  { leases, exchange }: Holding,
-  { name, uid }: { readonly name: string; readonly uid: string | undefined },
-  options: TakeOptions,
-): Promise<AccountHold> {
-  await using stack = new AsyncDisposableStack();
-  const { assertHeld, ...lease } = stack.use(await leases.take(name, options));
-  const users = new Map<string, Lease>();
-  const ofUsers = new AsyncDisposableStack();
-  const asUser = async (user: string): Promise<void> => {
-    if (users.has(user)) return;
-    users.set(user, ofUsers.use(await leases.takeUser(user, options)));
-    await exchange.useLimitsOf(user);
-  };
-  stack.use(ofUsers);
-  if (uid !== undefined) await asUser(uid);
-  const whole = stack.move();
-  return {
-    ...lease,
-    assertHeld() {
-      assertHeld();
-      for (const user of users.values()) user.assertHeld();
-    },
-    asUser,
-    [Symbol.asyncDispose]: () => whole.disposeAsync(),
-  };
+export async function shareAddress(
+  db: Database,
+  limits: AddressLimits,
+  clock: Clock,
+  egress: Egress = {},
+): Promise<Disposable> {
+  const over = new AbortController();
+  const look = () =>
+    countNeighbours(db, egress).then(
+      (neighbours) => limits.shareAmong(1 + neighbours),
+      () => undefined,
+    );
+  await look();
+  void repeatEvery(clock, lookEveryMs, over.signal, look);
+  return { [Symbol.dispose]: () => over.abort() };
 }
