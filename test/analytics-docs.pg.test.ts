@@ -148,7 +148,9 @@ async function viewsText(): Promise<string> {
   const views = [...Map.groupBy(rows, ([view = ""]) => view)].map(([view, columns]) => {
     const lines = columns.map(([, , name, , meaning]) => `- \`${name}\`: ${meaning}`);
     const own = lines.filter((line) => !isShared(line));
-    return [`### ${view}`, "", columns[0]?.[1], "", ...own, ...(own.length > 0 ? [""] : [])].join("\n");
+    return [`### ${view}`, "", columns[0]?.[1], "", ...own, ...(own.length > 0 ? [""] : [])].join(
+      "\n",
+    );
   });
   return [shared.join("\n"), "", ...views].join("\n").trim();
 }
