@@ -120,6 +120,17 @@ describe("a break", () => {
     expect(await states(account)).toEqual([["chain", "resolved", "10", null]]);
   });
 
+  test("that was accepted is resolved, too, once its bill is stored: nothing is left to accept", async () => {
+    const { account, bills } = await brokenLedger();
+    const [found] = (await check(account)).breaks;
+    await accept(found?.breakId ?? 0, "asked support");
+    await check(account, true);
+    expect(await states(account)).toEqual([["chain", "accepted", "10", "asked support"]]);
+    await store(account, bills);
+    await check(account);
+    expect(await states(account)).toEqual([["chain", "resolved", "10", "asked support"]]);
+  });
+
   test("that was resolved and comes back is open again, as the same one", async () => {
     const { account, bills } = await brokenLedger();
     const before = (await check(account)).breaks;

@@ -29,11 +29,18 @@ const fromExcluded = Object.fromEntries(
   ).map((name) => [name, sql`excluded.${sql.identifier(written[name as keyof Row].name)}`]),
 );
 
+const foundOnce: readonly string[] = ["deleted" satisfies BreakKind];
+// An accepted loss is found no more, and accepted unread time becomes a break of another kind once it is read.
+const staysAccepted: readonly string[] = [
+  ...foundOnce,
+  ...(["lost", "unread"] satisfies BreakKind[]),
+];
+
 /**
- * Stores the breaks that were found, and resolves open ones that were not found again. A known break keeps its
+ * Stores the breaks that were found, and resolves those that were not found again. A known break keeps its
  * number, its first time and its note. One that was accepted is reopened where its difference has changed. A new
  * one gets the next number of a sequence that all accounts share. That rows disappeared is found once, so that break
- * stays until somebody accepts it.
+ * stays until somebody accepts it, and stays accepted.
  * @param wasChecked whether the check would have found a break again.
  * @returns how many breaks were resolved.
  */
@@ -84,8 +91,8 @@ export async function recordBreaks(
   const foundAgain = new Set(found.map(identityOf));
   const gone = rows.filter(
     (row) =>
-      row.state === "open" &&
-      row.kind !== ("deleted" satisfies BreakKind) &&
+      row.state !== "resolved" &&
+      !(row.state === "open" ? foundOnce : staysAccepted).includes(row.kind) &&
       !foundAgain.has(identityOf(row)) &&
       wasChecked(row),
   );
