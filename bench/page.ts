@@ -55,14 +55,14 @@ const seed = `
   ) as drawn`;
 
 const covered = `
-  insert into streams (account, product_type, covered, settled_to, read_at)
+  insert into streams (account, product_type, covered, settled_to)
   values (
     'main', 'USDT-FUTURES',
     tstzmultirange(tstzrange(now() - interval '367 days', now() - interval '14 minutes')),
-    now() - interval '14 minutes', now()
+    now() - interval '14 minutes'
   )
   on conflict (account, product_type) do update
-  set covered = excluded.covered, settled_to = excluded.settled_to, read_at = excluded.read_at`;
+  set covered = excluded.covered, settled_to = excluded.settled_to`;
 
 // As `reconcile` leaves it. Running it would take minutes with so many bills.
 const reconciled = `

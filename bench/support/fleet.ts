@@ -48,7 +48,7 @@ const openWindows = `
 
 const times = `
   insert into streams (
-    account, product_type, bills, covered, open, settled_to, read_at, planned_at, planned_clock
+    account, product_type, bills, covered, open, settled_to, planned_at, planned_clock
   )
   select
     account, product_type, 1300, tstzmultirange(tstzrange(newest - interval '91 days', newest)),
@@ -56,15 +56,14 @@ const times = `
       then tstzmultirange(tstzrange(newest, newest + interval '1 hour'))
       else '{}'
     end,
-    newest, now(), now(), now()
+    newest, now(), now()
   from ${ledgers}`;
 
 const rejected = `
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, run_id, rejected_at
+    account, product_type, digest, received, fault_path, fault, rejected_at
   )
-  select account, product_type, 'digest', '{}', '', 'is not an object',
-    '00000000-0000-4000-8000-000000000000', now()
+  select account, product_type, 'digest', '{}', '', 'is not an object', now()
   from ${ledgers}
   where n % 5000 = 11`;
 

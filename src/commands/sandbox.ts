@@ -1,8 +1,8 @@
-import { writeFile } from "node:fs/promises";
 import { Option } from "commander";
 import { messageOf, ReportableError } from "../errors.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import type { AccountMode } from "../sync/account-state.ts";
+import { makeWholeFile } from "../whole-file.ts";
 import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
@@ -45,7 +45,9 @@ async function sandboxCommand(io: Io, words: SandboxWords): Promise<ExitCode> {
     // Its own name: a real account's stored ledger must not pass for this account's.
     print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
   } else {
-    await writeFile(file, accountsFile(sandbox), { mode: 0o600 });
+    await using written = await makeWholeFile(file);
+    await written.write(accountsFile(sandbox));
+    await written.commit();
     print(io, `EXCHANGE_BASE_URL=${sandbox.url}\nACCOUNTS_FILE=${file}`);
   }
   note(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
