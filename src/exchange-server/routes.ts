@@ -25,6 +25,7 @@ import {
   type Context,
   type Credential,
   credentialMode,
+  type ListQuery,
   type Permission,
   Refusal,
   readQuery,
@@ -126,20 +127,7 @@ export const routes: ReadonlyMap<string, Route> = new Map(
   listed.map((route) => [route.operation.path, route]),
 );
 
-type PageQuery = {
-  readonly productType: ProductType;
-  readonly coin?: string | undefined;
-  readonly businessType?: string | undefined;
-  /** Of v3: the business type. */
-  readonly type?: string | undefined;
-  readonly onlyFunding?: "yes" | "no" | undefined;
-  readonly idLessThan?: string | undefined;
-  /** Of v3: the id that older bills are asked below. */
-  readonly cursor?: string | undefined;
-  readonly startTime?: string | undefined;
-  readonly endTime?: string | undefined;
-  readonly limit?: string | undefined;
-};
+type PageQuery = ListQuery & { readonly productType: ProductType };
 
 async function pageOf(
   { source, now, clock, demo }: Context,

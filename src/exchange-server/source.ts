@@ -14,6 +14,21 @@ export type WireAccountMode =
   | "switching"
   | (string & {});
 
+/** What is asked of a list of bills, under the names of all operations. */
+export type ListQuery = {
+  readonly coin?: string | undefined;
+  readonly businessType?: string | undefined;
+  /** Of v3: the business type. */
+  readonly type?: string | undefined;
+  readonly onlyFunding?: "yes" | "no" | undefined;
+  readonly idLessThan?: string | undefined;
+  /** Of v3: the id that older bills are asked below. */
+  readonly cursor?: string | undefined;
+  readonly startTime?: string | undefined;
+  readonly endTime?: string | undefined;
+  readonly limit?: string | undefined;
+};
+
 /** `uta-mgt` is the permission to read a unified account: its settings, records and loans; `spot` tells whose key it is. */
 export type Permission = "bills" | "loan-to-value" | "spot" | "uta-mgt" | "tax";
 

@@ -18,6 +18,7 @@ import { epochMsText } from "../../contract/scalars.ts";
 import { spotBillFields, spotBills } from "../../contract/spot-bills.ts";
 import { unifiedBillFields } from "../../contract/unified-bill.ts";
 import { msOf } from "../../db/sql/time-text.ts";
+import type { ListQuery } from "../../exchange-server/source.ts";
 import { typeGroup, typeName } from "../../ledger/read-bill-page.ts";
 
 /** The most rows of a page. The exchange serves 100. */
@@ -36,22 +37,11 @@ const cursor = (what: string) =>
 const oneOf = <const Names extends readonly string[]>(names: Names) =>
   z.string().toUpperCase().pipe(z.enum(names)).meta({ description: "In any case." });
 
-/** What is asked of a list, under the names of all operations. */
-export type Question = {
+/** What is asked of a list of the mirror. */
+export type Question = ListQuery & {
   readonly symbol?: string | undefined;
-  readonly coin?: string | undefined;
   readonly marginCoin?: string | undefined;
-  readonly businessType?: string | undefined;
-  /** Of v3: the business type. */
-  readonly type?: string | undefined;
   readonly groupType?: string | undefined;
-  readonly onlyFunding?: "yes" | "no" | undefined;
-  readonly idLessThan?: string | undefined;
-  /** Of v3: the id that older bills are asked below. */
-  readonly cursor?: string | undefined;
-  readonly startTime?: string | undefined;
-  readonly endTime?: string | undefined;
-  readonly limit?: string | undefined;
 };
 
 /** The query of a list: the exchange's parameters in any combination, of any age, and some more. */
