@@ -4,7 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/sql/array-literal.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Opening } from "./exported-bill.ts";
-import type { ReportedWallet } from "./reported-wallets.ts";
+import { isBillOf, type ReportedWallet } from "./reported-wallets.ts";
 
 /** What balances differ by from their bills. */
 export const chainParts = ["rounding", "difference", "unsettled", "closed_out"] as const;
@@ -81,8 +81,7 @@ export async function readChains(
         case when is_settled then 0 else -coalesce(difference, 0) end,
         0
       from analytics.activity
-      where account = ${account}
-        and product_type = any(${textArray(productTypes)}::text[])
+      where ${isBillOf({ account, productTypes })}
         and day = any(${textArray([first, last])}::date[])
         and (${isBefore} or c_time >= ${isoTime(to)}::timestamptz)
     ) as parts

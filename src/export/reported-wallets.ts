@@ -1,13 +1,16 @@
+import { type SQL, sql } from "drizzle-orm";
 import {
   type ProductType,
   unifiedProductTypes,
   unifiedWallet,
   walletOf,
 } from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates, type StoredState } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
+import { textArray } from "../db/sql/array-literal.ts";
 import { accountsOf } from "../ledger/known-time.ts";
+import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** A wallet: it has one balance for each coin. */
@@ -23,6 +26,17 @@ export type ReportedWallet = {
   /** The exchange's time when a sync noticed that the account had changed its mode. */
   readonly closedAt: EpochMs | undefined;
 };
+
+/** Selects rows of the wallet by the bills' own product types. */
+export const isBillOf = ({
+  account,
+  productTypes,
+}: Pick<ReportedWallet, "account" | "productTypes">): SQL =>
+  sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
+
+/** Selects rows of a period. @param column their time. */
+export const isWithin = (column: SQL, { from, to }: Interval): SQL =>
+  sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
 
 type StoredLedger = Stream & { readonly isDemo: boolean };
 

@@ -11,7 +11,7 @@ import {
 import { chainParts, readChains } from "../export/chains.ts";
 import { add, type Decimal, decimalOf, isZero, multiply, zero } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
-import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayStarts } from "../export/time-zone.ts";
 import type { Interval } from "../sync/intervals.ts";
 
@@ -90,8 +90,8 @@ type MovedRow = Readonly<Record<BillMovement, string>> & {
 /** What bills moved by coin, contract and day, as the views sum it up. @param starts of the days, which have prices. */
 async function readMoved(
   tx: Transaction,
-  { account, productTypes }: ReportedWallet,
-  { from, to }: Interval,
+  wallet: ReportedWallet,
+  span: Interval,
   starts: readonly EpochMs[],
 ): Promise<readonly MovedRow[]> {
   const { rows } = await tx.execute<MovedRow>(sql`
@@ -112,10 +112,8 @@ async function readMoved(
         greatest(wallet_fee, 0) as fee_in,
         least(wallet_fee, 0) as fee_out
       from analytics.entries
-      where account = ${account}
-        and product_type = any(${textArray(productTypes)}::text[])
-        and c_time >= ${isoTime(from)}::timestamptz
-        and c_time < ${isoTime(to)}::timestamptz
+      where ${isBillOf(wallet)}
+        and ${isWithin(sql`c_time`, span)}
     ) as bills
     group by 1, 2, 3`);
   return rows;

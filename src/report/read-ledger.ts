@@ -6,7 +6,7 @@ import { textArray } from "../db/sql/array-literal.ts";
 import { timeText } from "../db/sql/time-text.ts";
 import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { readBills } from "../export/read-bills.ts";
-import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
 import { readKnownTime } from "../ledger/known-time.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
@@ -94,13 +94,6 @@ async function readCoverage(
   };
 }
 
-/** Selects rows by the bills' own product types. */
-const isOf = ({ account, productTypes }: ReportedWallet): SQL =>
-  sql`account = ${account} and product_type = any(${textArray(productTypes)}::text[])`;
-
-const isWithin = (column: SQL, { from, to }: Interval): SQL =>
-  sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
-
 async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promise<string | null> {
   const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
     select ${timeText(sql`min(reconciled_at)`)} as reconciled_at
@@ -120,7 +113,7 @@ async function readRejected(tx: Transaction, wallet: ReportedWallet): Promise<Li
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       count(*) over () as total
     from rejected_bills
-    where ${isOf(wallet)}
+    where ${isBillOf(wallet)}
       and resolved_at is null
     order by rejected_at, digest
     limit ${shownMax}`);
@@ -166,15 +159,15 @@ async function readRestatements(
       from (
         select account, product_type, bill_id, revision, replaced_at, ${content} as content
         from bill_revisions
-        where ${isOf(wallet)}
+        where ${isBillOf(wallet)}
         union all
         select account, product_type, bill_id, null, null, ${content}
         from bills
-        where ${isOf(wallet)}
+        where ${isBillOf(wallet)}
           and (product_type, bill_id) in (
             select product_type, bill_id
             from bill_revisions
-            where ${isOf(wallet)}
+            where ${isBillOf(wallet)}
           )
       ) as chained
     ) as revised
@@ -261,13 +254,13 @@ async function readChanges(
       from (
         select ${columns}, false as is_then, ingested_at as changed_at
         from bills
-        where ${isOf(wallet)}
+        where ${isBillOf(wallet)}
           and ${isWithin(sql`c_time`, span)}
           and ingested_at > ${at}
         union all
         select ${columns}, true, replaced_at
         from bill_revisions
-        where ${isOf(wallet)}
+        where ${isBillOf(wallet)}
           and ${isWithin(sql`c_time`, span)}
           and ingested_at <= ${at}
           and replaced_at > ${at}
