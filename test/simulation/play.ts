@@ -55,12 +55,14 @@ export async function play(
   await emptyTables(pool);
   const world = openWorld(history, pool, onTrace);
   const { verdicts } = world;
-  let tables = await readTables(pool, accountName);
+  // After what is under way at the server: a killed process may have sent its last commit.
+  const read = () => world.io(() => readTables(pool, accountName));
+  let tables = await read();
   let runs = 0;
   for (const step of [...history.steps, ...lastSteps]) {
     if (step === lastSteps[0]) world.forgetSchedule();
     const done = await playStep(world, step, runs);
-    const after = await readTables(pool, accountName);
+    const after = await read();
     for (const run of done.runs) checkRun(world, run, tables, after);
     for (const verification of done.verifications) checkVerified(world, verification, after);
     checkTables(world, tables, after);
@@ -71,7 +73,7 @@ export async function play(
   }
   for (const options of lastVerifications) {
     const verification = await verifyAlone(world, options);
-    const after = await readTables(pool, accountName);
+    const after = await read();
     // Of pages that hide where they end, a verification may call a bill unknown. Pages of few rows may be refused.
     const { paging } = history.exchange.quirks;
     if (!["oldest-first", "filtered"].includes(paging?.kind ?? "") && !hasFewRows(history)) {
