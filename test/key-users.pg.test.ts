@@ -9,7 +9,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
-import { msOf } from "../src/db/sql/time-text.ts";
+import { msOf } from "../src/db/values.ts";
 import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";

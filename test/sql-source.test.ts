@@ -76,7 +76,7 @@ test("values are never put into the text of a statement beside Drizzle's", () =>
   ]);
 });
 
-test("no time is cast to text, which only a session of the same kind reads back: see time-text.ts", () => {
+test("no time is cast to text, which only a session of the same kind reads back: see values.ts", () => {
   const times = Object.values(tables)
     .filter((table) => is(table, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)))

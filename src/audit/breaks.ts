@@ -21,8 +21,7 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
 import { bills } from "../db/schema/schema.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
+import { isOneOf, onlyRow } from "../db/values.ts";
 import { union } from "../sync/intervals.ts";
 
 /** What can be wrong with a ledger. */

@@ -2,10 +2,9 @@ import { sql } from "drizzle-orm";
 import { unifiedProductTypes } from "../contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import { bookedMaxOf } from "../db/sql/chain-order.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
 import { walletOf } from "../db/sql/wallet.ts";
+import { msOf, textArray, timeFrom } from "../db/values.ts";
 import type { Interval } from "../sync/intervals.ts";
 
 /** In the exchange's time, the end excluded. */

@@ -1,8 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { timeText } from "../db/sql/time-text.ts";
+import { textArray, timeText } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
 import { transfersOf } from "../ledger/transfers-of.ts";
 import { compareBalances, comparedBalances } from "../ledger/wallet-balances.ts";

@@ -3,8 +3,7 @@ import { walletOf } from "../contract/product-types.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
+import { isOneOf, onlyRow } from "../db/values.ts";
 import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 import { withoutZeros } from "./decimals.ts";
 

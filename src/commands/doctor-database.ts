@@ -7,7 +7,7 @@ import { explained } from "../db/database-errors.ts";
 import { type MigrationState, migrationState } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { refuseUnfitServer } from "../db/server-settings.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
+import { onlyRow } from "../db/values.ts";
 import { firstThrown, messageOf } from "../errors.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import type { DatabaseConfig } from "../roster/config.ts";

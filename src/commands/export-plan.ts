@@ -3,7 +3,7 @@ import { isDemoProductType, isUnified, walletOf } from "../contract/product-type
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { msOf } from "../db/sql/time-text.ts";
+import { msOf } from "../db/values.ts";
 import { UsageError } from "../errors.ts";
 import { readOpenings } from "../export/chains.ts";
 import type { Opening } from "../export/exported-bill.ts";

@@ -5,9 +5,7 @@ import { DatabaseError, messageOf } from "../errors.ts";
 import { type Database, executeAtOnce, inTransaction, type Queryable } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 import { tables } from "./schema/tables.ts";
-import { textArray } from "./sql/array-literal.ts";
-import { isOneOf } from "./sql/one-of.ts";
-import { onlyRow } from "./sql/only-row.ts";
+import { isOneOf, onlyRow, textArray } from "./values.ts";
 
 /**
  * Where a table's rows are once the database is distributed: on their account's node, copied to every

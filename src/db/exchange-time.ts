@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
-import { isOneOf } from "./sql/one-of.ts";
+import { isOneOf } from "./values.ts";
 
 /**
  * Estimates the exchange's time without asking it: the time at which a run planned last, plus what has passed on

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { DatabaseError } from "../errors.ts";
 import type { Database } from "./connect.ts";
-import { onlyRow } from "./sql/only-row.ts";
+import { onlyRow } from "./values.ts";
 
 export type ServerSettings = {
   /** `server_version_num`: 140012 is 14.12. */

@@ -4,7 +4,6 @@ import pg from "pg";
 import { frequentTypes } from "../contract/business-types.ts";
 import { DatabaseError } from "../errors.ts";
 import type { Queryable, Transaction } from "./connect.ts";
-import { textArray } from "./sql/array-literal.ts";
 import { bookedMaxOf, chainOrder, chainPlace } from "./sql/chain-order.ts";
 import { isIdOddText } from "./sql/id-time.ts";
 import { flagWords } from "./sql/is-demo.ts";
@@ -12,6 +11,7 @@ import { movementWords } from "./sql/movements.ts";
 import { readSqlFile, type Words } from "./sql/sql-file.ts";
 import { apart, mayContainFeeText, productTypesOf, unifiedArray, walletOf } from "./sql/wallet.ts";
 import { joinRules, walletMoves, walletSums } from "./sql/wallet-moves.ts";
+import { textArray } from "./values.ts";
 
 /** The views of schema `analytics`, each after those that it reads. */
 export const viewNames = [

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import { textArray } from "../db/values.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Opening } from "./exported-bill.ts";
 import { isBillOf, type ReportedWallet } from "./reported-wallets.ts";

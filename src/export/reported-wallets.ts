@@ -8,7 +8,7 @@ import {
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates, type StoredState } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import { textArray } from "../db/values.ts";
 import { accountsOf } from "../ledger/known-time.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";

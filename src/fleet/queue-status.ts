@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
+import { onlyRow } from "../db/values.ts";
 
 /** The schema of the queue's tables. */
 export const queueSchema = "fleet";

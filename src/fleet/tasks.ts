@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { historyMs, minuteMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
+import { isOneOf } from "../db/values.ts";
 
 /** One piece of a worker's work: the sync of one account, or the public lists. */
 export type Task = { readonly account: string } | { readonly lists: true };

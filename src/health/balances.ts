@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/values.ts";
 import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
 import { type Scope, select, withFlags } from "./select.ts";

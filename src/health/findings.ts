@@ -2,10 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
 import { balanceFinding } from "./balances.ts";
 import { type Finding, type Kind, kindNames } from "./kinds.ts";
 import {

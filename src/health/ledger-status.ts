@@ -4,8 +4,7 @@ import { readAccountStates, retiredSince } from "../db/accounts/account-states.t
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { isOneOf, msOf, timeFrom } from "../db/values.ts";
 import { accountsOf, groupByStream, wantedStreams } from "../ledger/known-time.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
 import type { AccountState } from "../sync/account-state.ts";

@@ -4,9 +4,7 @@ import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { accountFlags } from "../db/sql/is-demo.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
 import { ledgerState } from "../ledger/ledger-times.ts";
 import type { Stream } from "../sync/store.ts";
 

@@ -1,8 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { dayMs, historyMs } from "../contract/time.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
+import { isOneOf, textArray } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
 import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { horizonAt } from "../sync/plan.ts";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Database } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import { textArray } from "../db/values.ts";
 
 const grownTables = ["bills", "bill_order", "type_days", "symbol_days", "day_ends"];
 const grownRows = 1_000;

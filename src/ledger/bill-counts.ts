@@ -2,10 +2,8 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import { isLedger } from "../db/sql/is-ledger.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
-import { timeText } from "../db/sql/time-text.ts";
+import { onlyRow, textArray, timeText } from "../db/values.ts";
 import type { PageCounts, Stream } from "../sync/store.ts";
 import { makeDays } from "./differing-days.ts";
 

@@ -6,8 +6,7 @@ import { asPrinted } from "../contract/scalars.ts";
 import { isoTime } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { bills } from "../db/schema/schema.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { msOf, timeFrom, timeText } from "../db/sql/time-text.ts";
+import { msOf, textArray, timeFrom, timeText } from "../db/values.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** A bill of one account, and what it is stored with. */

@@ -2,8 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Bill } from "../contract/bill.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Queryable, Transaction } from "../db/connect.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, onlyRow, timeFrom } from "../db/values.ts";
 import type {
   HistoryEvidence,
   HistoryState,

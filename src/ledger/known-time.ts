@@ -1,8 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
 import { isAnew } from "../sync/walk/pages.ts";
 

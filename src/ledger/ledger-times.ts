@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
+import { isOneOf } from "../db/values.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
 
 /**

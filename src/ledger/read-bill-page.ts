@@ -3,8 +3,7 @@ import { nonFinancialTypes } from "../contract/business-types.ts";
 import { isApartWallet } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Execute } from "../db/connect.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, onlyRow, timeFrom } from "../db/values.ts";
 import type { Stream } from "../sync/store.ts";
 
 /** The parts of a wallet's type: see groupedType of src/contract/business-types.ts. */

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import { textArray } from "../db/values.ts";
 import { CommitsLostError } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { startSlackMs } from "../sync/plan.ts";

@@ -5,9 +5,7 @@ import { unstorable } from "../contract/json.ts";
 import { taxIdOf } from "../contract/tax-records.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { timeText } from "../db/sql/time-text.ts";
+import { isOneOf, textArray, timeText } from "../db/values.ts";
 import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
 
 /**

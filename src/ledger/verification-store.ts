@@ -5,7 +5,7 @@ import { isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type TransactionOptions } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/values.ts";
 import type { DifferingBill, VerifyStore } from "../sync/store.ts";
 import { contents, isSame, type StoredRow, textOf } from "./bill-rows.ts";
 import { areResolved, rejectRows, supersedeRows } from "./rejected-bills.ts";

@@ -2,10 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import { chainPlace, joinOrder } from "../db/sql/chain-order.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { timeText } from "../db/sql/time-text.ts";
+import { isOneOf, textArray, timeText } from "../db/values.ts";
 import type { BalancesCommit } from "../sync/store.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type PQueue from "p-queue";
 import type { Transaction } from "../db/connect.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
+import { onlyRow } from "../db/values.ts";
 import { DatabaseSilentError, LeaseLostError } from "../errors.ts";
 import type { PageCommit, PageCounts } from "../sync/store.ts";
 import { checkWalked, endWindows, moveCursors } from "./record-time.ts";

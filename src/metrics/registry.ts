@@ -4,7 +4,7 @@ import { dayMs, type EpochMs, secondMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { lastRuns, type Outcome } from "../db/run-log.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/values.ts";
 import { countFindings, type FindingCount } from "../health/findings.ts";
 import { kindNames, severityOf } from "../health/kinds.ts";
 import {

@@ -1,14 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
-import { onlyRow } from "../db/sql/only-row.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { isZero } from "./format.ts";
 import { type Period, readGroups, sumOf, together } from "./periods.ts";
 import { isOfChain, partOfBill, pieceNames } from "./pieces.ts";
-import type { BillFilter } from "./selection.ts";
-import { productTypesOf, type Selection, timesOf } from "./selection.ts";
+import { type BillFilter, productTypesOf, type Selection, timesOf } from "./selection.ts";
 
 // The bills that make up a figure: a list of the newest, and the sum of all of them.
 

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { msOf, timeFrom } from "../db/values.ts";
 import { amount, none, percentage, timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";

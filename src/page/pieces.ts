@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Category } from "../contract/business-types.ts";
-import { textArray } from "../db/sql/array-literal.ts";
+import { textArray } from "../db/values.ts";
 
 /*
  * The pieces that a balance's movement is divided into: the figures and columns of the statement. Every bill

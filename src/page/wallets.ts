@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
 import { walletOf } from "../db/sql/wallet.ts";
+import { isOneOf } from "../db/values.ts";
 import { askedIn, missedIn, type Selection, selectionOf, type Wallet } from "./selection.ts";
 
 // Nobody chooses from a longer list: a reader types part of a name.

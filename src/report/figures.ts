@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/sql/array-literal.ts";
 import {
   type BillMovement,
   billMovements,
   type Movement,
   movementWords,
 } from "../db/sql/movements.ts";
+import { textArray } from "../db/values.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { add, type Decimal, decimalOf, isZero, multiply, zero } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";

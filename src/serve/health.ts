@@ -1,8 +1,7 @@
 import { sql } from "drizzle-orm";
 import { Registry } from "prom-client";
 import type { Queryable } from "../db/connect.ts";
-import { isOneOf } from "../db/sql/one-of.ts";
-import { msOf, timeFrom } from "../db/sql/time-text.ts";
+import { isOneOf, msOf, timeFrom } from "../db/values.ts";
 import { messageOf } from "../errors.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
 import { noRoster } from "../roster/roster.ts";

@@ -3,7 +3,7 @@ import { enqueueAccounts } from "../../src/commands/worker.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, openDatabase } from "../../src/db/connect.ts";
-import { textArray } from "../../src/db/sql/array-literal.ts";
+import { textArray } from "../../src/db/values.ts";
 import { Queue } from "../../src/fleet/queue.ts";
 import { readConfig } from "../../src/roster/config.ts";
 import { Secret } from "../../src/secret.ts";

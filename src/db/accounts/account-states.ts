@@ -5,9 +5,7 @@ import { type AccountMode, type AccountState, modeOf } from "../../sync/account-
 import type { Availability } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import { isOneOf, msOf, textArray, timeFrom } from "../values.ts";
 
 /** What the exchange told past runs about an account, and what its user decided. */
 export type StoredState = AccountState & {

@@ -2,8 +2,7 @@ import { sql } from "drizzle-orm";
 import type { ProductType } from "../../contract/product-types.ts";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
+import { isOneOf, textArray } from "../values.ts";
 
 /** An account's row in the table `accounts`. It holds no credentials. */
 export type AddedAccount = {

@@ -9,7 +9,7 @@ import { appliedMigrations } from "../migrate.ts";
 import { leases } from "../schema/accounts-schema.ts";
 import { analyticsViews } from "../schema/schema.ts";
 import { tables } from "../schema/tables.ts";
-import { onlyRow } from "../sql/only-row.ts";
+import { onlyRow } from "../values.ts";
 import {
   type BackupHeader,
   type BackupTable,

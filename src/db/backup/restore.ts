@@ -8,7 +8,7 @@ import { inTransaction, openDatabase, type Queryable, type Transaction } from ".
 import { withDatabaseErrors } from "../database-errors.ts";
 import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
 import { refuseUnfitServer } from "../server-settings.ts";
-import { onlyRow } from "../sql/only-row.ts";
+import { onlyRow } from "../values.ts";
 import { countOf, keptTables, tableMaxMs, usePlainText } from "./backup.ts";
 import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
 import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";

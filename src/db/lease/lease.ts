@@ -3,10 +3,7 @@ import { secondMs } from "../../contract/time.ts";
 import { LeaseLostError } from "../../errors.ts";
 import type { Database, Queryable, Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { isOneOf } from "../sql/one-of.ts";
-import { onlyRow } from "../sql/only-row.ts";
-import { timeText } from "../sql/time-text.ts";
+import { isOneOf, onlyRow, textArray, timeText } from "../values.ts";
 
 /**
  * One lease an account: a row of `leases`. Its holder is the one process that asks the exchange for the

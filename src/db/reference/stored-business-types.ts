@@ -3,7 +3,7 @@ import type { Category } from "../../contract/business-types.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { type Database, inTransaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { textArray } from "../sql/array-literal.ts";
+import { textArray } from "../values.ts";
 
 /** A business type, and the category that it counts as. */
 export type MappedType = {

@@ -14,8 +14,7 @@ import type { LoanToValueChange, LoanToValueCommit } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
 import { recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import { msOf, textArray, timeFrom } from "../values.ts";
 
 const totals = recordColumns(schema.ltvSnapshots, ["ltv", "usdtBalance", "unpaidUsdtAmount"]);
 const debts = recordColumns(schema.ltvDebts, Object.keys(debtFields));

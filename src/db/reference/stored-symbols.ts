@@ -9,9 +9,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../database-errors.ts";
 import { type RecordColumns, recordColumns } from "../schema/record-columns.ts";
 import * as schema from "../schema/records-schema.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { onlyRow } from "../sql/only-row.ts";
-import { msOf, timeFrom } from "../sql/time-text.ts";
+import { msOf, onlyRow, textArray, timeFrom } from "../values.ts";
 
 /** Where a list of settings is kept. */
 type ListPlace = {

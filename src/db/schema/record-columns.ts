@@ -2,8 +2,7 @@ import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { sortedJson } from "../../contract/json.ts";
 import { isoTime } from "../../contract/time.ts";
-import { textArray } from "../sql/array-literal.ts";
-import { msOf, timeFrom, timeText } from "../sql/time-text.ts";
+import { msOf, textArray, timeFrom, timeText } from "../values.ts";
 
 export type RecordColumns = ReturnType<typeof recordColumns>;
 

@@ -3,7 +3,7 @@ import { billsApiOf } from "../../contract/bills-api.ts";
 import { parseExactJson } from "../../contract/json.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../../contract/time.ts";
 import type { Queryable } from "../../db/connect.ts";
-import { onlyRow } from "../../db/sql/only-row.ts";
+import { onlyRow } from "../../db/values.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import type { HoleKind } from "../../health/kinds.ts";
 import { readLedgerTimes, type StoredTimes } from "../../health/ledger-status.ts";

@@ -17,7 +17,7 @@ import {
 import { epochMsText } from "../../contract/scalars.ts";
 import { spotBillFields, spotBills } from "../../contract/spot-bills.ts";
 import { unifiedBillFields } from "../../contract/unified-bill.ts";
-import { msOf } from "../../db/sql/time-text.ts";
+import { msOf } from "../../db/values.ts";
 import type { ListQuery } from "../../exchange-server/source.ts";
 import { typeGroup, typeName } from "../../ledger/read-bill-page.ts";
 
