@@ -2,15 +2,9 @@ import { listed, readRoster, type Selection } from "./roster/roster.ts";
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
 import { type Checked, check } from "./commands/reconcile.ts";
-import { runSync } from "./commands/sync.ts";
+import { runSync, targetsOf } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
-import {
-  contractTypesOf,
-  forTargets,
-  needsCredentials,
-  type Target,
-  targetsOf,
-} from "./commands/sync-targets.ts";
+import { isOfAccounts, type Target } from "./commands/sync-run.ts";
 import { readSpan, runVerification } from "./commands/verify.ts";
 import type { Verification } from "./commands/verify-result.ts";
 import type { ProductType } from "./contract/product-types.ts";
@@ -22,7 +16,7 @@ import { StoppedError } from "./errors.ts";
 import type { ExportedBill } from "./export/exported-bill.ts";
 import { readBills } from "./export/read-bills.ts";
 import { readStatus, type Status } from "./health/ledger-status.ts";
-import { type Config, narrowed, readConfig } from "./roster/config.ts";
+import { type Config, readConfig } from "./roster/config.ts";
 import type { Settings } from "./roster/settings.ts";
 import type { BillsProgress } from "./sync/stream-run.ts";
 
@@ -150,8 +144,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
   const { newKey = false, reconcile: isChecked = true } = options;
   const targets = targetsOf(options.only);
-  const whole = configFor(at, options, needsCredentials(targets));
-  const config = forTargets(whole, targets);
+  const config = readConfig(at.settings, { credentials: isOfAccounts(targets) });
   const reporter = {
     progress: options.onProgress ?? (() => undefined),
     notice: onNotice,
@@ -160,8 +153,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
     [Symbol.dispose]: () => undefined,
   };
   using stop = stopOn(options.signal);
-  const contractTypes = contractTypesOf(whole);
-  const shared = { database, reporter, targets, newKey, contractTypes };
+  const shared = { database, reporter, targets, newKey, selection: selectionOf(options) };
   return await runSync(config, { ...shared, signal: stop.signal, reconcile: isChecked });
 }
 
@@ -171,8 +163,11 @@ async function verify(at: At, options: VerifyOptions) {
   const span = readSpan(typed);
   using stop = stopOn(options.signal);
   const { repair = false } = options;
-  const deps = { database, notice, signal: stop.signal, span, repair };
-  return await runVerification(configFor(at, options, true), deps);
+  const config = readConfig(at.settings, { credentials: true });
+  const selection = selectionOf(options);
+  return await runVerification(config, {
+    ...{ database, notice, signal: stop.signal, span, selection, repair },
+  });
 }
 
 /** What is no time stays one that `readSpan` can name. */
@@ -210,12 +205,6 @@ async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBil
     await Promise.allSettled([ended]);
   }
 }
-
-const configFor = ({ settings }: At, which: Which, credentials: boolean): Config =>
-  narrowed(readConfig(settings, { credentials }), {
-    accounts: which.accounts ?? [],
-    productTypes: which.productTypes ?? [],
-  });
 
 const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ accounts, productTypes });
 

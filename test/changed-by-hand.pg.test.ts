@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { checkAccounts } from "../src/commands/check-accounts.ts";
+import { checkAccounts } from "../src/commands/sync-run.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
@@ -92,7 +92,9 @@ test("a worker's check that looks at all bills counts them anew", async () => {
     sql`delete from bills where account = ${account} and bill_id = ${first?.billId}`,
   );
   const { signal } = new AbortController();
-  await checkAccounts(db, [account], { signal, notice: () => undefined });
+  await checkAccounts({ db, signal, reconcile: true, reporter: { warn: () => undefined } }, [
+    account,
+  ]);
   const { rows } = await db.execute(sql`select bills from streams where account = ${account}`);
   expect(rows).toEqual([{ bills: String(bills.length - 1) }]);
 });

@@ -137,12 +137,12 @@ test("plan names windows and requests for a database without tables, writes noth
   expect([...rows.keys()]).toEqual(wanted);
   expect(rows.get("USDT-FUTURES")?.slice(0, 2)).toEqual([13, 0]);
   expect(end.stdout).toContain(
-    "\n26 windows, 58 requests at least, plus one for every page of up to 100 bills\n",
+    "\n26 windows, 52 requests at least, plus one for every page of up to 100 bills\n",
   );
   const json = await run("sync", "--dry-run", "--json", "--product", "USDT-FUTURES");
   expect(JSON.parse(json.stdout)).toMatchObject({
     windows: 13,
-    requestsMin: 31,
+    requestsMin: 26,
     streams: [{ account: "main", productType: "USDT-FUTURES", lost: [] }],
   });
   expect(sandbox.statistics().arrivals).toEqual({ symbols: 2 });

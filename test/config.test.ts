@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
-import { type Config, narrowed, readConfig, readDatabaseConfig } from "../src/roster/config.ts";
+import { type Config, readConfig, readDatabaseConfig } from "../src/roster/config.ts";
+import { selectedAccounts, selectionOf } from "../src/roster/roster.ts";
 import type { Environment } from "../src/roster/settings.ts";
 
 const credentials = {
@@ -246,32 +247,38 @@ describe("a misspelled variable", () => {
 
 describe("--account and --product", () => {
   const config = read({ PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES,USDC-FUTURES" });
-  const narrow = (accounts: readonly string[], types: readonly string[]) =>
-    narrowed(config, { accounts, productTypes: types }).accounts.map(
-      ({ name, productTypes }) => `${name}: ${productTypes.join(" ")}`,
-    );
+  const narrow = (account: readonly string[] | undefined, product?: readonly string[]) =>
+    selectedAccounts(
+      config,
+      selectionOf({ ...(account && { account }), ...(product && { product }) }),
+    ).map(({ name, productTypes }) => `${name}: ${productTypes.join(" ")}`);
 
   test("narrow what is configured, and name nothing twice", () => {
-    expect(narrow([], [])).toEqual(["main: USDT-FUTURES COIN-FUTURES USDC-FUTURES"]);
+    expect(narrow(undefined)).toEqual(["main: USDT-FUTURES COIN-FUTURES USDC-FUTURES"]);
     expect(narrow(["main"], ["COIN-FUTURES"])).toEqual(["main: COIN-FUTURES"]);
-    expect(narrow([], ["USDC-FUTURES,USDT-FUTURES", "USDT-FUTURES"])).toEqual([
+    expect(narrow(undefined, ["USDC-FUTURES,USDT-FUTURES", "USDT-FUTURES"])).toEqual([
       "main: USDT-FUTURES USDC-FUTURES",
     ]);
   });
 
-  const refused: readonly [readonly string[], readonly string[], string][] = [
-    [["mian"], [], "--account mian: there is no such account, did you mean main? (known: main)"],
+  const refused: readonly [readonly string[] | undefined, readonly string[] | undefined, string][] =
     [
-      [],
-      ["USDT-FUTURE"],
-      '--product "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
-    ],
-    [
-      [],
-      ["SCOIN-FUTURES"],
-      "--product SCOIN-FUTURES is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out",
-    ],
-  ];
+      [
+        ["mian"],
+        undefined,
+        "--account mian: there is no such account, did you mean main? (known: main)",
+      ],
+      [
+        undefined,
+        ["USDT-FUTURE"],
+        '--product "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
+      ],
+      [
+        undefined,
+        ["SCOIN-FUTURES"],
+        "--product SCOIN-FUTURES is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out",
+      ],
+    ];
   test.each(refused)("%j %j is refused", (accounts, types, message) => {
     expect(refusal(() => narrow(accounts, types))).toBe(message);
   });

@@ -46,7 +46,7 @@ const namesIn = (path: string) =>
 async function lookUp(path: string, name: string, settings?: AccountSettings) {
   const config = readConfig(environmentOf(path), { credentials: true, accounts: [name] });
   const configured = config.accounts.find((account) => account.name === name);
-  const account = configured ?? (settings && config.added?.accountOf(settings));
+  const account = configured ?? (settings && config.addedAccount?.(settings));
   if (account === undefined) throw new Error(`there is no account ${name}`);
   return withCredentials(account, signal);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { diskCheck, migrationsCheck } from "../src/commands/doctor-database.ts";
+import { diskCheck, migrationsCheck } from "../src/commands/doctor.ts";
 import { clockCheck, keyCheck, type TriedKey } from "../src/commands/doctor-exchange.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { ExchangeError } from "../src/errors.ts";

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 import { planResult } from "../src/commands/sync-plan.ts";
-import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
 import { asText } from "../src/output/result.ts";
 import { readableTypes } from "../src/roster/roster.ts";
 import { nothingToRead } from "../src/sync/account-mode.ts";
-import { historyRequests } from "../src/sync/recover.ts";
 import type { StreamPlan, Walk } from "../src/sync/store.ts";
 
 const start = Date.UTC(2026, 10, 1, 3, 24, 59);
@@ -43,39 +42,8 @@ test("the plan names each product type's windows, and the least that they cost",
     "COIN-FUTURES        0        0     -                  -",
     "",
     "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
-    "13 windows, 30 requests at least, plus one for every page of up to 100 bills",
+    "13 windows, 26 requests at least, plus one for every page of up to 100 bills",
   ]);
-});
-
-test("each account is asked for its mode, its user and each wallet's balance, and each window twice", () => {
-  const plans = [
-    plan("main", "USDT-FUTURES", 13),
-    plan("main", "COIN-FUTURES", 13),
-    plan("desk", "USDT-FUTURES", 1),
-  ];
-  expect(planResult(plans, 3).data).toEqual({ windows: 27, requestsMin: 64, historyRequests: 0 });
-  expect(linesOf(plans)[1]).toMatch(/^main\/USDT-FUTURES /);
-});
-
-test("a unified account has one balance, if all of it is read; what wallets apart hold is not asked for", () => {
-  const requestsOf = (...types: readonly ProductType[]) =>
-    planResult(types.map((type) => plan("main", type, 0))).data;
-  expect(requestsOf(...unifiedProductTypes)).toMatchObject({ requestsMin: 3 });
-  expect(requestsOf("UTA-SPOT")).toMatchObject({ requestsMin: 2 });
-  expect(requestsOf("SPOT", "USDT-FUTURES")).toMatchObject({ requestsMin: 3 });
-});
-
-test("older time is asked for twice a month, back to two years, and no more than once", () => {
-  const times = { historyFrom: epochMs(start - 2 * 365 * dayMs), now: epochMs(start) };
-  const known = { coverage: [], lost: [], open: [] };
-  expect(historyRequests(known, "USDT-FUTURES", times)).toBe(2 * (22 + 1));
-  expect(historyRequests(known, "SUSDT-FUTURES", times)).toBe(0);
-  const recovered = [{ from: times.historyFrom, to: epochMs(start - 80 * dayMs) }];
-  const read = { ...known, coverage: [{ from: day(-80), to: day(0) }], recovered };
-  expect(historyRequests(read, "USDT-FUTURES", times)).toBe(0);
-  expect(linesOf([plan("main", "USDT-FUTURES", 1)], 0, 46).at(-1)).toMatch(
-    /^46 requests for older time/,
-  );
 });
 
 test("of an account that is known to be unified no classic product type is planned, and why is said", () => {

@@ -42,10 +42,7 @@ const configured: Configured = {
   accounts,
   accountNames: accounts.map(({ name }) => name),
   namesAccounts: true,
-  added: {
-    names: undefined,
-    accountOf: ({ productTypes = [], ...settings }) => ({ ...settings, productTypes }),
-  },
+  addedAccount: ({ productTypes = [], ...settings }) => ({ ...settings, productTypes }),
 };
 
 const states: readonly [ledger: string, state: string][] = [

@@ -101,7 +101,8 @@ async function addCommand(
   if (!(await addAccount(database.db, account))) {
     throw new UsageError(`account ${name} was added before; bill-sync accounts list shows all`);
   }
-  if (config.added !== undefined) return done(`account ${name} is added: the next sync reads it`);
+  if (config.addedAccount !== undefined)
+    return done(`account ${name} is added: the next sync reads it`);
   note(
     io,
     "no credential source of added accounts is configured: set ACCOUNTS_FILE " +

@@ -2,13 +2,14 @@ import { readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
-import { UsageError } from "../errors.ts";
+import { DatabaseError, UsageError } from "../errors.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, streamName } from "../output/format.ts";
 import { type Columns, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
-import { notFoundAmong, reachableSelection } from "../roster/to-read.ts";
+import { reachableSelection } from "../roster/to-read.ts";
 import { breaksTable, decidedTable, markRetired } from "./break-rows.ts";
 import { type ExitCode, type Io, print } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
@@ -103,9 +104,12 @@ async function change(
   const missing = await make(selection);
   if (missing.length === 0) return;
   const none = `${missing.join(",")}: no ${what} is named so`;
-  throw unreachable.length > 0
-    ? notFoundAmong(none, unreachable)
-    : new UsageError(`${none}; nothing was changed. bill-sync breaks list --all shows all`);
+  if (unreachable.length === 0)
+    throw new UsageError(`${none}; nothing was changed. bill-sync breaks list --all shows all`);
+  throw new DatabaseError(
+    `${none} in the accounts that can be read; nothing was changed; try it again once ` +
+      `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
+  );
 }
 
 // A longer list is a typing error: no ledger was seen with a thousand breaks to accept.

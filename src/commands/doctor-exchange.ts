@@ -6,10 +6,10 @@ import { symbols } from "../contract/symbols.ts";
 import { secondMs } from "../contract/time.ts";
 import { noStates, readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
-import { lacksRight } from "../db/database-errors.ts";
+import { explained, lacksRight } from "../db/database-errors.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
 import { Leases } from "../db/lease/leases.ts";
-import { AccountHeldError, ExchangeError } from "../errors.ts";
+import { AccountHeldError, ExchangeError, firstThrown, messageOf } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import type { Client } from "../exchange/client.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
@@ -22,8 +22,34 @@ import type { Config } from "../roster/config.ts";
 import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
 import type { AccountMode } from "../sync/account-state.ts";
 import { StreamReader } from "../sync/stream-reader.ts";
-import { type Check, checked, failed, ok, type Report } from "./doctor-database.ts";
 import { openAccount } from "./open-account.ts";
+
+/** The result of a check, and what to do about it. */
+export type Check = {
+  /** `warn`: everything works, but somebody should look. */
+  readonly status: "ok" | "warn" | "FAIL";
+  readonly name: string;
+  readonly result: string;
+  /** Absent if nothing is to be done, or if `result` says what to do. */
+  readonly remedy?: string;
+};
+
+export type Report = (check: Check) => unknown;
+
+export const ok = (name: string, result: string): Check => ({ status: "ok", name, result });
+
+/** A check that an error stopped. The messages of this program name the remedy. */
+export const failed = (name: string, thrown: unknown): Check => ({
+  status: "FAIL",
+  name,
+  result: messageOf(explained(firstThrown(thrown))),
+});
+
+/** Runs a check that may throw an error, or find nothing to check. */
+export const checked = <Done extends Check | undefined>(
+  name: string,
+  check: () => Promise<Done>,
+): Promise<Done | Check> => check().catch((error: unknown) => failed(name, error));
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(

@@ -1,30 +1,34 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { statfs } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { sql } from "drizzle-orm";
 import { systemClock } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
-import { migrationState } from "../db/migrate.ts";
+import { type MigrationState, migrationState } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
+import { refuseUnfitServer } from "../db/server-settings.ts";
+import { onlyRow } from "../db/values.ts";
 import { UsageError } from "../errors.ts";
 import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../open-files.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCounted } from "../output/format.ts";
+import { formatCount, formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
+import type { Account } from "../roster/account.ts";
 import {
   type Config,
   type DatabaseConfig,
-  narrowed,
   readConfig,
   readDatabaseConfig,
 } from "../roster/config.ts";
 import { envFileExposure } from "../roster/credentials.ts";
-import { everyLedger } from "../roster/roster.ts";
+import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
-import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
-import { type Check, checkDatabase, failed, ok, type Report } from "./doctor-database.ts";
-import { checkExchange } from "./doctor-exchange.ts";
-import { type ExitCode, print, stopped } from "./io.ts";
+import { accountsToRead } from "../roster/to-read.ts";
+import { type Check, checkExchange, checked, failed, ok, type Report } from "./doctor-exchange.ts";
+import { type Io, stopped } from "./io.ts";
 import { accountOption, type Define, jsonOption, type Program, type Which } from "./options.ts";
+import { openWritable, placeOf } from "./stored.ts";
 
 // Time for running checks to return their leases. A statement that hangs is not waited for.
 const graceMs = 2 * secondMs;
@@ -34,7 +38,7 @@ const graceMs = 2 * secondMs;
  * failed check, it runs the checks that are still possible. The only rows it writes are the
  * leases of the accounts whose keys it tries.
  */
-async function doctorCommand(program: Program, words: Which): Promise<Result | ExitCode> {
+async function doctorCommand(program: Program, words: Which): Promise<Result> {
   const { signal } = program.io;
   const isStopped = stopped(signal).then(async () => {
     await systemClock.sleep(graceMs);
@@ -43,38 +47,36 @@ async function doctorCommand(program: Program, words: Which): Promise<Result | E
   return Promise.race([examine(program, words), isStopped]);
 }
 
-async function examine(
-  { readEnvironment, io }: Program,
-  { account = [] }: Which,
-): Promise<Result | ExitCode> {
+async function examine({ readEnvironment, io }: Program, words: Which): Promise<Result> {
   const checks: Check[] = [];
-  const report = (check: Check | undefined) => {
-    if (check === undefined) return;
-    checks.push(check);
-    // Each as soon as it is there: some take seconds.
-    if (!io.isJson) print(io, lineOf(check));
-  };
-  report(openFilesCheck(openFilesMax()));
+  const report = (check: Check) => checks.push(check);
+  openFilesCheck(openFilesMax()).map(report);
   const { config, database: where } = checkConfig(readEnvironment, report);
-  const wanted = config && narrowed(config, { accounts: account, productTypes: [] });
+  const selection = selectionOf(words);
+  if (config !== undefined && config.addedAccount === undefined)
+    selectedAccounts(config, selection);
   await using database = where && (await checkDatabase(where, report, io));
   const db = await migrated(database);
-  const accounts = db && (await checkRows(db, config, report));
-  const configured = wanted && (await accountsToTry(wanted, db, accounts, report));
-  if (configured !== undefined) await checkExchange(configured, db, report, io.signal);
+  if (config !== undefined) {
+    const accounts = await accountsToTry(config, selection, db, report);
+    await checkExchange({ ...config, accounts }, db, report, io.signal);
+  }
   const isWell = checks.every(({ status }) => status !== "FAIL");
-  const exit = isWell ? 0 : 1;
-  return io.isJson ? { data: { outcome: isWell ? "ok" : "FAIL", checks }, parts: [], exit } : exit;
+  return {
+    data: { outcome: isWell ? "ok" : "FAIL", checks },
+    parts: checks.map(lineOf),
+    exit: isWell ? 0 : 1,
+  };
 }
 
 const lineOf = ({ status, name, result, remedy }: Check): string =>
   `${status.padEnd(4)}  ${name.padEnd(15)}  ${result}${remedy === undefined ? "" : `; ${remedy}`}`;
 
-/** Reports the limit only if it is too low, which is rare. */
-export function openFilesCheck(max: number | undefined): Check | undefined {
-  if (max === undefined || max >= openFilesNeeded) return undefined;
+/** Tells of the limit only if it is too low, which is rare. */
+export function openFilesCheck(max: number | undefined): readonly Check[] {
+  if (max === undefined || max >= openFilesNeeded) return [];
   const result = `this process may have ${max} open`;
-  return { status: "warn", name: "open files", result, remedy: openFilesRemedy };
+  return [{ status: "warn", name: "open files", result, remedy: openFilesRemedy }];
 }
 
 /**
@@ -133,46 +135,106 @@ async function migrated(database: CommandDatabase | undefined): Promise<Database
   return state?.pending === 0 ? database.db : undefined;
 }
 
+// A user waits for the answer. The driver waits ten seconds longer.
+const statementMaxMs = 10 * secondMs;
+
 /**
- * Looks for accounts whose rows cannot be read, and reports those alone.
- * @returns the other accounts, which the next checks are for; undefined for all.
+ * Checks the database and leaves it open for the next checks. Undefined if it cannot be reached.
  */
-async function checkRows(
-  db: Database,
-  config: Config | undefined,
+async function checkDatabase(
+  where: DatabaseConfig,
   report: Report,
-): Promise<readonly string[] | undefined> {
+  io: Io,
+): Promise<CommandDatabase | undefined> {
+  const opened = openWritable({ database: where }, io, { statementMaxMs });
+  const database = await opened.catch((error: unknown) => {
+    report(failed("database", error));
+    return undefined;
+  });
+  if (database !== undefined) {
+    const { db, url } = database;
+    const place = "url" in where ? placeOf(url.reveal()) : "embedded";
+    report(await checked("database", () => checkServer(db, place)));
+    report(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
+  }
+  if ("dataDir" in where)
+    report(await checked("disk", () => checkDisk(where.dataDir, database?.db)));
+  return database;
+}
+
+async function checkServer(db: Database, place: string): Promise<Check> {
+  await refuseUnfitServer(db);
+  const { rows } = await db.execute<{ version: string; time_zone: string }>(sql`
+    select current_setting('server_version') as version, current_setting('TimeZone') as time_zone`);
+  const { version, time_zone } = onlyRow(rows, "the server's settings");
+  return ok("database", `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`);
+}
+
+export function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
+  const name = "migrations";
+  if (!areViewsOld && pending === 0) return ok(name, `up to date (${applied} applied)`);
+  const left =
+    applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
+  return {
+    status: "warn",
+    name,
+    result: areViewsOld
+      ? "the views of schema analytics are of another version of bill-sync"
+      : left,
+    remedy: "run bill-sync sync, which applies them first, or bill-sync db migrate",
+  };
+}
+
+const mebibyte = 1_024 ** 2;
+const freeMin = 1_024 * mebibyte;
+// Postgres stops if it cannot create the next file of its log, which has 16 MiB. A day of bills
+// with their index entries takes less than the rest.
+const neededMin = 64 * mebibyte;
+
+async function checkDisk(dataDir: string, db: Database | undefined): Promise<Check> {
+  // For root, the data may be kept elsewhere, with a link to it.
+  const { bavail, bsize } = await statfs(join(dataDir, "postgres")).catch(() => statfs(dataDir));
+  const taken = await db?.execute<{ bytes: string }>(
+    sql`select pg_database_size(current_database()) as bytes`,
+  );
+  const bytes = taken?.rows[0]?.bytes;
+  return diskCheck(dataDir, bavail * bsize, bytes === undefined ? undefined : Number(bytes));
+}
+
+export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: number): Check {
+  const taken = takenBytes === undefined ? "" : `, the database takes ${inMebibytes(takenBytes)}`;
+  const result = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
+  if (freeBytes >= freeMin) return ok("disk", result);
+  const remedy = "free some space, or let DATA_DIR name a folder on a larger disk";
+  if (freeBytes >= neededMin) return { status: "warn", name: "disk", result, remedy };
+  const full = `${result}: too little for the database to write`;
+  return { status: "FAIL", name: "disk", result: full, remedy };
+}
+
+const inMebibytes = (bytes: number): string => `${formatCount(Math.floor(bytes / mebibyte))} MiB`;
+
+/**
+ * The accounts whose keys to try, without those whose rows cannot be read. No sync reads what is retired or paused,
+ * and its key may be gone.
+ */
+async function accountsToTry(
+  config: Config,
+  selection: Selection,
+  db: Database | undefined,
+  report: Report,
+): Promise<readonly Account[]> {
   try {
-    const configured = config ?? { accounts: [], accountNames: [], namesAccounts: false };
-    const { selection, unreachable } = await reachableSelection(db, configured, everyLedger);
+    const { accounts, notices, unreachable } = await accountsToRead(db, config, selection);
     const remedy = "see to that node; until then nothing below speaks of these accounts";
     for (const result of unreachableLines(unreachable))
       report({ status: "FAIL", name: "rows", result, remedy });
-    return selection.accounts;
+    for (const result of notices) report(ok("not read", result));
+    return accounts;
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     report(failed("rows", error));
-    return undefined;
+    return selectedAccounts(config, selection);
   }
-}
-
-/**
- * The accounts whose keys to try. No sync reads what is retired or paused, and its key may be gone.
- */
-async function accountsToTry(
-  wanted: Config,
-  db: Database | undefined,
-  accounts: readonly string[] | undefined,
-  report: Report,
-): Promise<Config> {
-  const read = db && (await accountsToRead(db, wanted, accounts).catch(ignoreDatabase));
-  if (read === undefined) return wanted;
-  for (const result of read.notices) report(ok("not read", result));
-  return read.config;
-}
-
-/** Ignores errors of the database, which were reported. */
-function ignoreDatabase(error: unknown): undefined {
-  if (error instanceof UsageError) throw error;
 }
 
 const help = `

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Result } from "../output/result.ts";
-import { type Config, narrowed } from "../roster/config.ts";
+import type { Config } from "../roster/config.ts";
+import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import type { ExitCode, Io } from "./io.ts";
 
@@ -46,16 +47,20 @@ export const jsonOption = () => new Option("--json", "print the result as JSON")
 export const formatOption = (about: string, formats: readonly string[]) =>
   new Option("--format <format>", `${about}: ${formats.join(", ")}`).choices(formats);
 
-/** The configuration, narrowed to the accounts and product types that were typed. */
-export const narrowedConfig = (
-  { config }: Pick<Program, "config">,
+/**
+ * What was typed of accounts and product types, for a command that asks the exchange.
+ * @throws UsageError for what no account has, before anything is opened, unless the database may have more accounts.
+ */
+export function askedOf(
+  { config: configOf }: Pick<Program, "config">,
   credentials: boolean,
-  { account, product = [] }: Which,
-): Config =>
-  narrowed(config({ credentials, accounts: account }), {
-    accounts: account ?? [],
-    productTypes: product,
-  });
+  which: Which,
+): { readonly config: Config; readonly selection: Selection } {
+  const selection = selectionOf(which);
+  const config = configOf({ credentials, accounts: selection.accounts });
+  if (config.addedAccount === undefined) selectedAccounts(config, selection);
+  return { config, selection };
+}
 
 /** A parser of numbers from `min` to `max`. */
 export const numberFrom =

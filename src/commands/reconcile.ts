@@ -18,8 +18,8 @@ import { formatCount, formatCounted, streamName } from "../output/format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
-import { type Selection, selectionOf } from "../roster/roster.ts";
-import { reachableSelection, withAdded } from "../roster/to-read.ts";
+import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
+import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { breaksTable, type Marked, markRetired } from "./break-rows.ts";
 import { exitOf } from "./exit-code.ts";
@@ -198,34 +198,31 @@ export async function repair(
 ): Promise<void> {
   const now = await readExchangeTime(db);
   const horizon = horizonAt(now);
-  const whole = await withAdded(db, config);
+  const { selected } = await accountsToRead(db, config, everyLedger);
   const notice = (message: string) => note(io, message);
   for (const one of spans) {
     const { account, productType, from, to } = one;
-    const name = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
-    const wanted = whole.accounts.filter(
-      (known) => known.name === account && known.productTypes.includes(productType),
+    const what = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
+    const isConfigured = selected.some(
+      ({ name, productTypes }) => name === account && productTypes.includes(productType),
     );
     const obstacle =
       (to <= horizon && "is older than the exchange's 90 days") ||
       (from >= now && "is later than the exchange's clock") ||
-      (wanted.length === 0 && "is not configured");
+      (!isConfigured && "is not configured");
     if (obstacle) {
-      notice(`${name} ${obstacle}: it cannot be read again`);
+      notice(`${what} ${obstacle}: it cannot be read again`);
       continue;
     }
-    const narrow = {
-      ...whole,
-      accounts: wanted.map((one) => ({ ...one, productTypes: [productType], readsAll: false })),
-    };
     const span = { from, to: epochMs(Math.min(to, now)) };
-    const again = { db, notice, signal: io.signal, span, repair: true, counts: false };
-    const result = await compareAccounts(narrow, again);
+    const selection = { accounts: [account], productTypes: [productType] };
+    const again = { db, notice, signal: io.signal, span, selection, repair: true, counts: false };
+    const result = await compareAccounts(config, again);
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);
     if (repaired === 0 && remarks.length === 0) await noteUnrepaired(db, { ...one, ...span });
     const end =
       repaired === 0 ? "nothing to repair" : `${formatCounted(repaired, "bill")} repaired`;
-    notice([`${name}: ${end}`, ...remarks].join("; "));
+    notice([`${what}: ${end}`, ...remarks].join("; "));
   }
 }

@@ -1,5 +1,5 @@
 import { secondMs } from "../contract/time.ts";
-import { hasNodes, readReachable } from "../db/citus.ts";
+import { hasNodes } from "../db/citus.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.ts";
 import { isDirect } from "../db/connections.ts";
 import { readOnlyUrl } from "../db/embedded/embedded.ts";
@@ -7,8 +7,8 @@ import { hasSchema } from "../db/migrate.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import type { Config } from "../roster/config.ts";
-import { rosterReader } from "../roster/roster.ts";
-import { everyName } from "../roster/to-read.ts";
+import { everyLedger, rosterReader } from "../roster/roster.ts";
+import { readSelected } from "../roster/to-read.ts";
 import { createApp, listen } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-file.ts";
 import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
@@ -48,7 +48,7 @@ export async function serveCommand(
     read: readOnly(reader.db),
     readAtOnce: readOnlyAtOnce(reader.db, keepsPlans),
     readFirst: (work) => urgently(reader.db, work),
-    readReachable: (work) => readReachable(reader.db, () => everyName(reader.db, config), work),
+    readReachable: (work) => readSelected(reader.db, config, everyLedger, work),
     keys,
     now: Date.now,
     limits: config.healthLimits,

@@ -1,6 +1,5 @@
 import { Option } from "commander";
 import { type EpochMs, epochMs } from "../contract/time.ts";
-import { readReachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { readExchangeTime } from "../db/exchange-time.ts";
 import { readQueue } from "../fleet/queue-status.ts";
@@ -15,8 +14,15 @@ import { notAvailableLines, unreachableLines } from "../output/account-remarks.t
 import { formatCount, formatCounted, jsonTimeOrNull, streamName } from "../output/format.ts";
 import { type Result, rowsJson } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { listed, readRoster, rosterReader, type Selection, selectionOf } from "../roster/roster.ts";
-import { everyName, readSelected } from "../roster/to-read.ts";
+import {
+  everyLedger,
+  listed,
+  readRoster,
+  rosterReader,
+  type Selection,
+  selectionOf,
+} from "../roster/roster.ts";
+import { readSelected } from "../roster/to-read.ts";
 import { type ExitCode, type Io, note, print } from "./io.ts";
 import { type Define, numberFrom, reporting, type Which } from "./options.ts";
 import {
@@ -173,10 +179,8 @@ async function metricsCommand(config: Config, io: Io): Promise<ExitCode> {
   const { result, unreachable } =
     db === undefined
       ? { result: undefined, unreachable: [] }
-      : await readReachable(
-          db,
-          () => everyName(db, config),
-          (accounts) => readMetrics(db, { ...question, accounts }),
+      : await readSelected(db, config, everyLedger, (accounts) =>
+          readMetrics(db, { ...question, accounts }),
         );
   print(io, (await registryOf(result, unreachable.length).metrics()).trimEnd());
   for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);

@@ -4,8 +4,15 @@ import type { RejectedCount } from "../ledger/rejected-bills.ts";
 import { riskUnitName, streamName, streamNames } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
-import type { AccountsChecked } from "./check-accounts.ts";
 import { exitOf, type RunExit } from "./exit-code.ts";
+
+/** What the check of what changed found, with which a sync ends. */
+export type AccountsChecked = {
+  /** How many breaks are open. */
+  readonly open: number;
+  /** The breaks that were not open before. */
+  readonly opened: readonly Break[];
+};
 
 /** What a run did. */
 export type SyncRun = {

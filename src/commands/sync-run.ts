@@ -1,6 +1,11 @@
-import type { ContractProductType } from "../contract/product-types.ts";
+import { type Break, readBreaks } from "../audit/breaks.ts";
+import { reconcileAccount } from "../audit/reconcile.ts";
+import {
+  type ContractProductType,
+  contractProductTypes,
+  contractTypeOf,
+} from "../contract/product-types.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
-import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
 import { type Egress, holderName, Leases, shareAddress } from "../db/lease/leases.ts";
@@ -16,25 +21,49 @@ import {
   exchangeOf,
   openExchangeAccess,
 } from "../exchange/session.ts";
+import { analyzeGrown } from "../ledger/analyze.ts";
 import { openStore } from "../ledger/ledger-store.ts";
 import { countRejected } from "../ledger/rejected-bills.ts";
 import { replayRejected } from "../ledger/replay-rows.ts";
 import { formatCounted } from "../output/format.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
-import { reachableToRead } from "../roster/to-read.ts";
+import type { Selection } from "../roster/roster.ts";
+import { accountsToRead } from "../roster/to-read.ts";
 import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
 import type { KeyAnswer } from "../sync/store.ts";
-import { checkAccounts } from "./check-accounts.ts";
+import { exitOf } from "./exit-code.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
 import type { Reporter } from "./sync-reporter.ts";
-import { errorsOf, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
+import {
+  type AccountsChecked,
+  errorsOf,
+  type SyncResult,
+  type SyncRun,
+  syncResult,
+} from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
-import type { Targets } from "./sync-targets.ts";
+
+/** The parts of a sync, as `--only` names them. */
+export const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
+export type Target = (typeof targetNames)[number];
+export type Targets = ReadonlySet<Target>;
+
+/** What a caller decides of a run. */
+export type RunDeps = {
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  readonly selection: Selection;
+  readonly targets: Targets;
+  /** Whether to take keys of which nothing says that they are the accounts'. */
+  readonly newKey: boolean;
+  /** Whether to end with a check of what changed. */
+  readonly reconcile: boolean;
+};
 
 type SyncSessionDeps = {
   readonly database: CommandDatabase;
@@ -45,7 +74,7 @@ type SyncSessionDeps = {
 
 /** What the syncs of one process share: a migrated database, and access to the exchange. */
 export type SyncSession = AsyncDisposable & {
-  /** Syncs the accounts of a configuration, as one row in the run log. */
+  /** Syncs accounts of a configuration, as one row in the run log. */
   run(config: Config, deps: RunDeps): Promise<SyncResult>;
   /**
    * The error after which no more requests are sent: the exchange banned this machine's address.
@@ -64,15 +93,17 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const leases = new Leases(db, { holder: holderName(process.pid, egress) });
   const kept = stack.move();
   return {
-    async run(whole, deps) {
-      const { config, notices, unreachable } = await reachableToRead(db, whole);
-      for (const line of notices) deps.reporter.warn(line);
-      const isOfBills = deps.targets.has("bills") || deps.targets.has("ltv");
+    async run(config, deps) {
+      const read = await accountsToRead(db, config, deps.selection);
+      const contractTypes = contractTypesOf(read.selected);
+      const accounts = forTargets(read.accounts, deps.targets);
+      if (isOfAccounts(deps.targets)) for (const line of read.notices) deps.reporter.warn(line);
+      const unreachable = isOfAccounts(deps.targets) ? read.unreachable : [];
       // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
-      const isChecked = deps.reconcile && isOfBills && unreachable.length === 0;
-      const shared = { db, checks: isChecked ? db : undefined, access, leases };
+      const reconcile = deps.reconcile && read.unreachable.length === 0;
+      const shared = { db, access, leases, config, accounts, contractTypes, reconcile };
       return await loggedRun({ db, notice: deps.reporter.warn }, "sync", (runId) =>
-        sync({ ...deps, ...shared, config, unreachable, runId }),
+        sync({ ...deps, ...shared, runId }, unreachable),
       );
     },
     ban: () => access.addressLimits.ban(),
@@ -80,30 +111,72 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   };
 }
 
-/** Runs one sync of a configuration's accounts, side by side. */
-async function sync(deps: SyncDeps): Promise<SyncResult & LoggedEnd> {
-  const { config, unreachable, reporter, db, runId, targets } = deps;
+/** Symbols and contracts are public: a sync of nothing else needs no account and no key. */
+export const isOfAccounts = (targets: Targets): boolean =>
+  targets.has("bills") || targets.has("ltv");
+
+/** The accounts with what the targets are of them. Those of which they are nothing are left out. */
+export const forTargets = (accounts: readonly Account[], targets: Targets): readonly Account[] =>
+  accounts
+    .map((account) => ({
+      ...account,
+      productTypes: targets.has("bills") ? account.productTypes : [],
+      ltv: targets.has("ltv") && account.ltv === true,
+    }))
+    .filter(({ productTypes, ltv }) => productTypes.length > 0 || ltv);
+
+/** The product types whose contracts a sync of these accounts reads. */
+export const contractTypesOf = (accounts: readonly Account[]): readonly ContractProductType[] =>
+  contractProductTypes.filter((type) =>
+    accounts.some(({ productTypes }) =>
+      productTypes.some((wanted) => contractTypeOf(wanted) === type),
+    ),
+  );
+
+type SyncDeps = RunDeps & {
+  readonly config: Config;
+  readonly accounts: readonly Account[];
+  readonly contractTypes: readonly ContractProductType[];
+  readonly db: Database;
+  readonly access: ExchangeAccess;
+  readonly runId: string;
+  readonly leases: Leases;
+};
+
+/**
+ * Runs one sync of several accounts, side by side.
+ * @param unreachable accounts that should be synced, but whose rows cannot be reached.
+ */
+async function sync(
+  deps: SyncDeps,
+  unreachable: readonly { readonly account: string; readonly error: unknown }[],
+): Promise<SyncResult & LoggedEnd> {
+  const { accounts, reporter, db, runId, targets } = deps;
   const startedAt = performance.now();
   const users = await readUsers(
     db,
-    config.accounts.map(({ name }) => name),
+    accounts.map(({ name }) => name),
   );
   // Symbols and contracts begin first. If they fail, nothing waits for them.
-  const [symbols, contracts, own] = await Promise.all([
+  const [symbols, contracts, read] = await Promise.all([
     targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
     targets.has("contracts")
       ? syncContracts(listDeps(deps, "contracts"), deps.contractTypes)
       : undefined,
-    readSideBySide(config.accounts, (account) => syncOne({ ...deps, users }, account)),
+    readSideBySide(accounts, (account) => syncOne({ ...deps, users }, account)),
   ]);
-  const reports = [...own, ...unreachable.map(({ account, error }) => unread(account, error))];
-  const answered = reports.filter(({ error }) => !(error instanceof DatabaseError));
-  const names = answered.map(({ account }) => account);
-  const rejected = names.length === 0 ? [] : await lookUpRejected(db, names);
-  const checkable = reports
-    .filter(({ error }) => error === undefined)
-    .map(({ account }) => account);
-  const reconciled = await check(deps, checkable);
+  const reports = [...read, ...unreachable.map(({ account, error }) => unread(account, error))];
+  const namesOf = (isOne: (error: unknown) => boolean) =>
+    reports.filter(({ error }) => isOne(error)).map(({ account }) => account);
+  const answered = namesOf((error) => !(error instanceof DatabaseError));
+  const rejected =
+    answered.length === 0
+      ? []
+      : await countRejected(db, answered).catch((error: unknown) => ({ error }));
+  const reconciled = await checkAccounts(
+    deps,
+    namesOf((error) => error === undefined),
+  );
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
     ...{ runId, symbols, contracts, reports, rejected, reconciled, elapsedMs },
@@ -112,43 +185,39 @@ async function sync(deps: SyncDeps): Promise<SyncResult & LoggedEnd> {
   return { ...result, counts: countsOf(result), errors: errorsOf(result) };
 }
 
-/** The check of what changed. A sync that was stopped leaves it to the next one. */
-async function check(
-  { checks, signal, reporter }: SyncDeps,
+/**
+ * Checks what changed in these accounts, one after the other, as `reconcile` does. A sync that was stopped leaves it
+ * to the next one.
+ */
+export async function checkAccounts(
+  deps: Pick<SyncDeps, "db" | "reconcile" | "signal"> & {
+    readonly reporter: Pick<Reporter, "warn">;
+  },
   accounts: readonly string[],
 ): Promise<SyncRun["reconciled"]> {
-  if (checks === undefined || signal.aborted || accounts.length === 0) return undefined;
-  const deps = { signal, notice: reporter.warn };
-  return checkAccounts(checks, accounts, deps).catch((error: unknown) => ({ error }));
+  const { db, reconcile: isChecked, signal, reporter } = deps;
+  if (!isChecked || signal.aborted || accounts.length === 0) return undefined;
+  const opened: Break[] = [];
+  const counts = { isWhole: false, chains: 0, breaks: 0 };
+  const check = async () => {
+    await analyzeGrown(db);
+    for (const account of accounts) {
+      signal.throwIfAborted();
+      const before = await readBreaks(db, { accounts: [account], productTypes: undefined });
+      const idsBefore = new Set(before.map(({ breakId }) => breakId));
+      const { breaks, chains } = await reconcileAccount(db, account, { isFull: false });
+      opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
+      counts.breaks += breaks.length;
+      counts.chains += chains.length;
+    }
+    const end = exitOf({ errors: [], isOpen: counts.breaks > 0, isAnythingDone: true });
+    return { ...end, counts, errors: [] };
+  };
+  return loggedRun({ db, notice: reporter.warn }, "reconcile", check).then(
+    (): AccountsChecked => ({ open: counts.breaks, opened }),
+    (error: unknown) => ({ error }),
+  );
 }
-
-const lookUpRejected = (db: Database, accounts: readonly string[]): Promise<SyncRun["rejected"]> =>
-  countRejected(db, accounts).catch((error: unknown) => ({ error }));
-
-/** What a caller decides of a run. */
-export type RunDeps = {
-  readonly signal: AbortSignal;
-  readonly reporter: Reporter;
-  readonly targets: Targets;
-  /** The product types whose contracts are read. */
-  readonly contractTypes: readonly ContractProductType[];
-  /** Whether to take keys of which nothing says that they are the accounts'. */
-  readonly newKey: boolean;
-  /** Whether to end with a check of what changed. */
-  readonly reconcile: boolean;
-};
-
-type SyncDeps = RunDeps & {
-  readonly config: Config;
-  /** Accounts that should be synced, but whose rows cannot be reached. */
-  readonly unreachable: readonly Unreachable[];
-  readonly db: Database;
-  /** Allows statements as long as a check of millions of bills takes. Undefined if none is wanted. */
-  readonly checks: Database | undefined;
-  readonly access: ExchangeAccess;
-  readonly runId: string;
-  readonly leases: Leases;
-};
 
 /** The lists are public: this client has no key that it could send. */
 const listDeps = ({ config, signal, reporter, db, access }: SyncDeps, name: string) => ({

@@ -31,8 +31,14 @@ import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { StreamReport } from "../sync/stream-run.ts";
 import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
 import { breaksTable } from "./break-rows.ts";
-import type { AccountsChecked } from "./check-accounts.ts";
-import { listsOf, type NamedList, partsOf, type SyncResult, type SyncRun } from "./sync-result.ts";
+import {
+  type AccountsChecked,
+  listsOf,
+  type NamedList,
+  partsOf,
+  type SyncResult,
+  type SyncRun,
+} from "./sync-result.ts";
 
 // What a sync did, for people and programs.
 

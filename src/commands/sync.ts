@@ -1,20 +1,23 @@
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { UsageError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
+import { everyLedger, type Selection, selectedAccounts } from "../roster/roster.ts";
 import type { Io } from "./io.ts";
-import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
+import { askedOf, type Define, reporting, type Which } from "./options.ts";
 import { planCommand } from "./sync-plan.ts";
 import { openReporter } from "./sync-reporter.ts";
 import type { SyncResult } from "./sync-result.ts";
-import { openSyncSession, type RunDeps } from "./sync-run.ts";
-import { resultOf } from "./sync-summary.ts";
 import {
-  allTargets,
-  contractTypesOf,
   forTargets,
-  needsCredentials,
-  targetsOf,
-} from "./sync-targets.ts";
+  isOfAccounts,
+  openSyncSession,
+  type RunDeps,
+  type Targets,
+  targetNames,
+} from "./sync-run.ts";
+import { resultOf } from "./sync-summary.ts";
 
 /**
  * `sync`: brings symbols, contracts, and every account's loan-to-value and bills up to date. An
@@ -27,11 +30,9 @@ export async function syncCommand(
 ): Promise<Result> {
   using reporter = openReporter(config.logLevel, io);
   await using database = await openCommandDatabase(config.database, reporter.notice);
-  const result = await runSync(config, {
-    ...{ targets: allTargets, newKey: false, reconcile: true, signal: io.signal },
-    ...{ contractTypes: contractTypesOf(config), ...options, database, reporter },
-  });
-  return resultOf(result);
+  const usual = { selection: everyLedger, targets: targetsOf(), newKey: false, reconcile: true };
+  const { signal } = io;
+  return resultOf(await runSync(config, { ...usual, ...options, signal, database, reporter }));
 }
 
 /** A whole sync. */
@@ -54,6 +55,27 @@ export async function runSync(
   }
 }
 
+/**
+ * The targets of one or several `--only`, each a comma-separated list. All targets if there is
+ * none.
+ * @throws UsageError for an unknown word, with the nearest known one.
+ */
+export function targetsOf(words: readonly string[] = []): Targets {
+  const typed = words.flatMap((word) => word.split(",")).map((word) => word.trim());
+  const targets = targetNames.filter((name) => typed.includes(name));
+  const wrong = typed.find((word) => word !== "" && !targets.some((name) => name === word));
+  if (wrong === undefined) return new Set(targets.length === 0 ? targetNames : targets);
+  const meant = didYouMean(wrong, targetNames) || ` (there are ${targetNames.join(", ")})`;
+  throw new UsageError(`--only "${wrong}" is not a target of a sync${meant}`);
+}
+
+/** @throws UsageError if loan-to-value is the only target and no account wants it. */
+function refuseNothing(config: Config, selection: Selection, targets: Targets): void {
+  if (config.addedAccount !== undefined || !targets.has("ltv")) return;
+  if (forTargets(selectedAccounts(config, selection), targets).length === 0)
+    throw new UsageError("--only ltv: no account asks for it; set SYNC_LTV=true");
+}
+
 const help = `
 The summary counts, for each product type, new bills, restated ones (served with
 other content; bill_revisions keeps what it replaced) and rejected rows (kept as
@@ -70,16 +92,15 @@ type SyncWords = Which & {
   readonly reconcile: boolean;
 };
 
-export const define: Define = (command, { io, config: configOf, runs }) => {
+export const define: Define = (command, program) => {
+  const { io, runs } = program;
   const sync = async ({ only, newKey, dryRun, reconcile, ...which }: SyncWords) => {
     const targets = targetsOf(only);
-    const hasSecrets = !dryRun && needsCredentials(targets);
-    const whole = narrowedConfig({ config: configOf }, hasSecrets, which);
-    const config = forTargets(whole, targets);
-    const shared = { targets, contractTypes: contractTypesOf(whole) };
+    const { config, selection } = askedOf(program, !dryRun && isOfAccounts(targets), which);
+    refuseNothing(config, selection, targets);
     return dryRun
-      ? planCommand(config, io, shared)
-      : syncCommand(config, io, { ...shared, newKey, reconcile });
+      ? planCommand(config, io, { selection, targets })
+      : syncCommand(config, io, { selection, targets, newKey, reconcile });
   };
   reporting(command)
     .option("--only <target...>", "only these targets: bills, ltv, symbols, contracts")

@@ -17,7 +17,8 @@ import type { Result } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
-import { reachableSelection, withAdded } from "../roster/to-read.ts";
+import type { Selection } from "../roster/roster.ts";
+import { accountsToRead } from "../roster/to-read.ts";
 import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -30,10 +31,10 @@ import {
 } from "../sync/verify.ts";
 import type { RunExit } from "./exit-code.ts";
 import { typedTime } from "./export-options.ts";
-import { type Io, note } from "./io.ts";
+import { note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { openAccount } from "./open-account.ts";
-import { type Define, narrowedConfig, reporting, type Which } from "./options.ts";
+import { askedOf, type Define, type Program, reporting, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
 import {
   type AccountVerification,
@@ -56,11 +57,13 @@ const shownMax = 100;
  * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
  * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
  */
-async function verifyCommand(config: Config, io: Io, words: VerifyWords): Promise<Result> {
+async function verifyCommand(program: Program, words: VerifyWords): Promise<Result> {
+  const { io } = program;
+  const { config, selection } = askedOf(program, true, words);
   const span = readSpan(words);
   await using database = await openWritable(config, io);
   const notice = (message: string) => note(io, message);
-  const deps = { database, notice, signal: io.signal, span, repair: words.repair };
+  const deps = { database, notice, signal: io.signal, span, selection, repair: words.repair };
   const verification = await runVerification(config, deps);
   return resultOf(verification, io.isJson ? Number.POSITIVE_INFINITY : shownMax);
 }
@@ -104,28 +107,23 @@ type CompareDeps = {
   readonly notice: (message: string) => void;
   readonly db: Database;
   readonly span: Interval;
+  readonly selection: Selection;
   readonly repair: boolean;
   /** Whether to count the bills of the streams that were read. */
   readonly counts: boolean;
 };
 
 /** Reads a span of the configured accounts again, and compares it with what is stored. */
-export async function compareAccounts(wanted: Config, given: CompareDeps): Promise<Verification> {
-  const { db, span } = given;
-  const config = await withAdded(db, wanted);
-  const accounts = config.accounts.map(({ name }) => name);
-  const { selection, unreachable } = await reachableSelection(db, config, {
-    accounts,
-    productTypes: undefined,
-  });
-  const reachable = config.accounts.filter(({ name }) => selection.accounts?.includes(name));
-  const names = reachable.map(({ name }) => name);
+export async function compareAccounts(config: Config, given: CompareDeps): Promise<Verification> {
+  const { db, span, selection } = given;
+  const { selected, unreachable } = await accountsToRead(db, config, selection);
+  const names = selected.map(({ name }) => name);
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
-  const users = await readUsers(db, accounts);
+  const users = await readUsers(db, names);
   const deps = { ...given, leases: new Leases(db), config, access, users };
-  const read = await readSideBySide(reachable, (account) => verifyOne(deps, account));
+  const read = await readSideBySide(selected, (account) => verifyOne(deps, account));
   const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
   return { span, reports };
 }
@@ -219,7 +217,7 @@ changed, extra (stored and not served) or rejected. --repair writes what differs
 and deletes nothing; it also corrects the count of bills.
 Times are ISO 8601; a date alone is midnight UTC.`;
 
-export const define: Define = (verify, { io, config, runs }) => {
+export const define: Define = (verify, program) => {
   reporting(
     verify
       .requiredOption("--from <time>", "the start, inclusive: 2026-11-01, or 2026-11-01T12:00Z")
@@ -227,9 +225,5 @@ export const define: Define = (verify, { io, config, runs }) => {
       .option("--repair", "store missing bills, and restate changed ones", false),
   )
     .addHelpText("after", help)
-    .action(
-      runs((words: VerifyWords) =>
-        verifyCommand(narrowedConfig({ config }, true, words), io, words),
-      ),
-    );
+    .action(program.runs((words: VerifyWords) => verifyCommand(program, words)));
 };

@@ -22,14 +22,14 @@ import { type Log, openLog } from "../log.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
-import { reachableToRead } from "../roster/to-read.ts";
+import { everyLedger } from "../roster/roster.ts";
+import { accountsToRead } from "../roster/to-read.ts";
 import { errorText } from "./exit-code.ts";
 import type { ExitCode, Io } from "./io.ts";
-import { type Define, narrowedConfig, numberFrom } from "./options.ts";
+import { askedOf, type Define, numberFrom } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
 import { errorsOf } from "./sync-result.ts";
 import { openSyncSession, type SyncSession } from "./sync-run.ts";
-import { contractTypesOf } from "./sync-targets.ts";
 
 type WorkerOptions = {
   readonly concurrency: number;
@@ -140,7 +140,7 @@ type ReadConfigs = {
   /** All accounts, without credentials. */
   readonly all: () => Config;
   /** @throws UsageError if the account is not configured, or lacks a credential. */
-  readonly of: (account: string) => Config;
+  readonly of: (account: string) => ReturnType<typeof askedOf>;
 };
 
 type TaskDeps = {
@@ -159,11 +159,11 @@ async function runTask(
 ): Promise<JobEnd> {
   try {
     const isAccount = "account" in task;
+    const { config, selection } = isAccount
+      ? configs.of(task.account)
+      : { config: configs.all(), selection: everyLedger };
     const targets = new Set(isAccount ? targetsOf.account : targetsOf.lists);
-    const whole = isAccount ? configs.of(task.account) : configs.all();
-    const config = isAccount ? whole : { ...whole, accounts: [] };
-    const contractTypes = contractTypesOf(whole);
-    const run = { newKey: false, reconcile: true, targets, contractTypes };
+    const run = { newKey: false, reconcile: true, targets, selection };
     return jobEndOf(errorsOf(await session.run(config, { ...run, reporter, signal })));
   } catch (error) {
     return jobEndOf([error]);
@@ -199,10 +199,11 @@ is given the same --egress.`;
 /** Twice as many accounts as use up the limit of an address. */
 const concurrencyUsual = 18;
 
-export const define: Define = (worker, { io, config, runs }) => {
+export const define: Define = (worker, program) => {
+  const { io, config, runs } = program;
   const configs: ReadConfigs = {
     all: () => config(),
-    of: (account) => narrowedConfig({ config }, true, { account: [account] }),
+    of: (account) => askedOf(program, true, { account: [account] }),
   };
   worker
     .option(
@@ -236,11 +237,11 @@ function egressOf(text: string): string {
  * Queues the configured accounts that are neither retired nor paused, and the public lists.
  * @returns what to say of it.
  */
-export async function enqueueAccounts(db: Database, queue: Queue, given: Config): Promise<string> {
-  const { config, unreachable } = await reachableToRead(db, given);
+export async function enqueueAccounts(db: Database, queue: Queue, config: Config): Promise<string> {
+  const { accounts, unreachable } = await accountsToRead(db, config, everyLedger);
   const users = await readUsers(db);
-  const accounts = config.accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
-  const tasks = await queuedTasks(db, accounts, { areAll: unreachable.length === 0 });
+  const named = accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
+  const tasks = await queuedTasks(db, named, { areAll: unreachable.length === 0 });
   const queued = await queue.enqueue(tasks);
   const rest = tasks.length - queued;
   return [

@@ -13,7 +13,6 @@ import {
   accountName,
   type Environment,
   type LogLevel,
-  productTypeOf,
   variableNames,
   variables,
   withTlsByDefault,
@@ -31,8 +30,11 @@ export type Config = {
   readonly accountNames: readonly string[];
   /** False where nothing names an account: `accounts` then has the default's name, and no more is known. */
   readonly namesAccounts: boolean;
-  /** Absent where the table `accounts` is not to be read: nothing says how its accounts' credentials are had. */
-  readonly added?: AddedAccounts;
+  /**
+   * The account that a row of the table `accounts` describes. Absent where nothing says how its credentials are had:
+   * then the table is not read.
+   */
+  readonly addedAccount?: (settings: AccountSettings) => Account;
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
@@ -43,13 +45,6 @@ export type Config = {
   readonly logLevel: LogLevel;
   /** What the user should know of, and what stops nothing. */
   readonly warnings: readonly string[];
-};
-
-/** Accounts that are in the table `accounts`, and not in the configuration. */
-export type AddedAccounts = {
-  /** Those that were asked for; undefined for all that there are. */
-  readonly names: readonly string[] | undefined;
-  readonly accountOf: (settings: AccountSettings) => Account;
 };
 
 /** What the table says of an account. */
@@ -150,7 +145,7 @@ function misspelled(values: Environment): readonly string[] {
 
 type ConfiguredAccounts = Pick<
   Config,
-  "accounts" | "accountNames" | "namesAccounts" | "added" | "warnings"
+  "accounts" | "accountNames" | "namesAccounts" | "addedAccount" | "warnings"
 >;
 
 const accountVariables = variables.pick({
@@ -191,14 +186,14 @@ function readConfiguredAccounts(
     fault: (text) => fault(`ACCOUNTS_FILE ${text}`),
   });
   if (lookUpOf === undefined) return { ...source, namesAccounts: true };
-  const accountOf = ({ productTypes: types, ...settings }: AccountSettings): Account => ({
+  const addedAccount = ({ productTypes: types, ...settings }: AccountSettings): Account => ({
     ...settings,
     ...wantedTypes(types ?? productTypes, settings.demo ?? false),
     lookUp: accountName.pattern.test(settings.name)
       ? lookUpOf(settings.name)
       : () => Promise.reject(unusableName(settings.name)),
   });
-  return { ...source, namesAccounts: true, added: { names: undefined, accountOf } };
+  return { ...source, namesAccounts: true, addedAccount };
 }
 
 /** Of an account that was added before its name was refused, or past this program. */
@@ -234,56 +229,6 @@ function oneAccount(
     values["EXCHANGE_ACCOUNT"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;
   return { accounts: [account], accountNames: [name], namesAccounts, warnings: [] };
 }
-
-/**
- * The configuration for these accounts and product types only; empty lists leave all.
- * @throws UsageError for a name that is not configured, with the nearest that is.
- */
-export function narrowed(
-  config: Config,
-  only: { readonly accounts: readonly string[]; readonly productTypes: readonly string[] },
-): Config {
-  const { accountNames: names, added } = config;
-  const others = only.accounts.filter((name) => !names.includes(name));
-  if (others.length > 0 && added === undefined) throw unknownAccount(others[0] ?? "", names);
-  const accounts = config.accounts.filter(
-    ({ name }) => only.accounts.length === 0 || only.accounts.includes(name),
-  );
-  const narrow = {
-    ...config,
-    accounts,
-    ...(added && { added: { ...added, names: only.accounts.length === 0 ? undefined : others } }),
-  };
-  const wanted = only.productTypes.flatMap((word) => word.split(",")).map(productTypeOf);
-  if (wanted.length === 0) return narrow;
-  const missing = wanted.find((type) =>
-    accounts.every(({ productTypes }) => !productTypes.includes(type)),
-  );
-  if (missing !== undefined && added === undefined)
-    throw new UsageError(
-      `--product ${missing} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
-    );
-  return withAccounts(narrow, (account) => {
-    const productTypes = account.productTypes.filter((type) => wanted.includes(type));
-    const ltv = productTypes.length > 0 && account.ltv === true;
-    // What is typed is named.
-    return { ...account, productTypes, ltv, readsAll: false };
-  });
-}
-
-/** The configuration with all its accounts changed, also those of the table; without those that then read nothing. */
-export const withAccounts = (
-  { added, ...config }: Config,
-  change: (account: Account) => Account,
-): Config => ({
-  ...config,
-  accounts: config.accounts
-    .map(change)
-    .filter(({ productTypes, ltv = false }) => productTypes.length > 0 || ltv),
-  ...(added && {
-    added: { ...added, accountOf: (settings) => change(added.accountOf(settings)) },
-  }),
-});
 
 const namesShownMax = 20;
 

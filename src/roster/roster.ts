@@ -45,7 +45,10 @@ export const isSelected = (
   (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
 
 /** What a configuration says of accounts. */
-export type Configured = Pick<Config, "accounts" | "accountNames" | "namesAccounts" | "added">;
+export type Configured = Pick<
+  Config,
+  "accounts" | "accountNames" | "namesAccounts" | "addedAccount"
+>;
 
 /** Why a ledger is read or is not. */
 export type LedgerState =
@@ -84,7 +87,7 @@ export async function readRoster(
   selection: Which = everyLedger,
   among: readonly string[] | undefined = selection.accounts,
 ): Promise<Roster> {
-  const rows = db && config.added ? await readAddedAccounts(db, among) : [];
+  const rows = db && config.addedAccount ? await readAddedAccounts(db, among) : [];
   const accounts = accountsOf(config, rows, among);
   const states = db ? await readAccountStates(db, among) : noStates;
   const typed = selection.accounts?.filter((name) => among?.includes(name) ?? true);
@@ -209,15 +212,41 @@ export function readableTypes(
 }
 
 /** The configured accounts, and those of the table `accounts`. For an account in both, the configuration counts. */
-export function accountsOf(
-  { accounts, accountNames, added }: Configured,
+function accountsOf(
+  { accounts, accountNames, addedAccount }: Configured,
   rows: Awaited<ReturnType<typeof readAddedAccounts>>,
   among: readonly string[] | undefined,
 ): readonly Account[] {
   const configured = new Set(accountNames);
   const others = rows
     .filter(({ name }) => !configured.has(name))
-    .flatMap((row) => added?.accountOf(row) ?? []);
+    .flatMap((row) => addedAccount?.(row) ?? []);
   const names = among && new Set(among);
   return [...accounts, ...others].filter(({ name }) => names?.has(name) ?? true);
+}
+
+/**
+ * The accounts of a selection, each with the selected product types. Those that then read nothing are left out.
+ * @throws UsageError for a name or a product type that none of them has.
+ */
+export function selectedAccounts(
+  { accounts, accountNames }: Pick<Config, "accounts" | "accountNames">,
+  { accounts: names, productTypes: types }: Which,
+): readonly Account[] {
+  const unknown = names?.find((name) => !accountNames.includes(name));
+  if (unknown !== undefined) throw unknownAccount(unknown, accountNames);
+  const named = accounts.filter(({ name }) => names?.includes(name) ?? true);
+  if (types === undefined) return named;
+  const missing = types.find((type) =>
+    named.every(({ productTypes }) => !productTypes.includes(type)),
+  );
+  if (missing !== undefined)
+    throw new UsageError(
+      `--product ${missing} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
+    );
+  return named.flatMap((account): readonly Account[] => {
+    const productTypes = account.productTypes.filter((type) => types.includes(type));
+    // What is typed is named.
+    return productTypes.length === 0 ? [] : [{ ...account, productTypes, readsAll: false }];
+  });
 }

@@ -10,7 +10,6 @@ import { historyStart, horizonAt } from "./plan.ts";
 import type {
   HeldAccount,
   HistoryState,
-  KnownTime,
   Overlap,
   OverlapBill,
   PageCounts,
@@ -96,24 +95,6 @@ function olderTime(
   const older = isAtEnd ? [] : interval(least, historyStart(known, now));
   const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
   return subtract(union([...older, ...behind]), recovered).toReversed();
-}
-
-/** How many requests a ledger's older time takes if each window fits into an answer; the newest week is compared first. */
-export function historyRequests(
-  known: KnownTime,
-  productType: ProductType,
-  times: { readonly historyFrom: EpochMs; readonly now: EpochMs },
-): number {
-  const api = taxApiOf(productType);
-  if (api === undefined) return 0;
-  // A first sync begins with what bills can be asked for.
-  const first = interval(historyStart(known, horizonAt(times.now)), times.now);
-  const begun = { ...known, open: first.map((window) => ({ window })) };
-  const wanted = olderTime({ known: begun, oldestBill: undefined }, api, times);
-  const windows = wanted.flatMap((span) => split(span, api.windowMaxMs)).length;
-  const compared = windows === 0 ? 0 : Math.ceil(overlapMs / api.windowMaxMs);
-  // Each is asked for twice: see tax-windows.ts.
-  return 2 * (windows + compared);
 }
 
 /** The recovery of one ledger. */
