@@ -2,7 +2,7 @@
 // result in the currency, by days of any zone (hledger; bean-check).
 // A close in any zone, of a month or a year, with prices: amounts, worths, contracts, confirmed balances, lots
 // first in first out; what changed after a sign-off, with the digest of then; a wrong file of prices is refused
-// by line (integers over the exported CSV).
+// by line (integers over the exported CSV); each transfer names its other side.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -204,7 +204,7 @@ describe.each([
   test("has figures that are plain arithmetic over its exported CSV, and its prices", async () => {
     const report = await reported();
     expect(report.ledgers).toHaveLength(2);
-    for (const { productType, rollforward, contracts, digest } of report.ledgers) {
+    for (const { productType, rollforward, contracts, transfers, digest } of report.ledgers) {
       const coin = productType === "COIN-FUTURES" ? "BTC" : "USDT";
       const exportArgs: readonly string[] = digest.export.split(" -- ")[1].split(" ");
       const hand = byHand(await run("export", ...exportArgs), zone, coin);
@@ -217,6 +217,13 @@ describe.each([
         expect([line, exact(lines.get(line)?.amount)]).toEqual([line, amount]);
         expect([line, isNear(inUnits(lines.get(line)?.value), value)]).toEqual([line, true]);
       }
+      const legs: readonly { amount: string }[] = transfers;
+      expect(legs.reduce((sum, { amount }) => sum + exact(amount), 0n)).toBe(
+        ["transfers_in", "transfers_out"].reduce(
+          (sum, line) => sum + (hand.sums.get(line)?.amount ?? 0n),
+          0n,
+        ),
+      );
       // What was held changed its worth by what is left.
       const worth = (line: string) => inUnits(lines.get(line)?.value);
       const moved = [...lines.keys()].filter(
@@ -534,4 +541,72 @@ test("the lots of the page's example are its own figures", async () => {
   expect(names.map((name) => Number(basis[name]))).toEqual(told);
   expect(Number(basis["gain"])).toBe(rows.reduce((sum, row) => sum + Number(row[6]), 0));
   expect(Number(basis["closing"])).toBe(Number(rows.at(-1)?.[5]));
+});
+
+test("each transfer names its other side, in the account, in another one, or by its type", async () => {
+  const at = (minute: number) => epochMs(Date.UTC(2026, 1, 5, 12, minute));
+  const leg = (
+    account: string,
+    productType: ProductType,
+    [minute, amount, businessType]: readonly [number, string, string],
+  ) =>
+    storeBills(db, streamOf(account, productType), [
+      aBill({
+        ...{ billId: snowflake(at(minute), 7), cTime: at(minute), businessType, amount },
+        ...{ coin: "USDC", fee: "0", balance: null, symbol: null },
+      }),
+    ]);
+  await leg("main", "USDC-FUTURES", [1, "-20.5", "trans_to_exchange"]);
+  await leg("main", "SPOT", [1, "20.5", "transfer/transfer_in"]);
+  await leg("main", "SPOT", [11, "-7", "transfer/transfer_out"]);
+  await leg("sub", "USDC-FUTURES", [11, "7", "trans_from_exchange"]);
+  await leg("sub", "USDC-FUTURES", [21, "-3", "trans_to_otc"]);
+  for (const [account, productType] of [
+    ["main", "USDC-FUTURES"],
+    ["main", "SPOT"],
+    ["sub", "USDC-FUTURES"],
+  ] as const)
+    await storeTime(
+      db,
+      { account, productType },
+      { covered: [{ from: "2026-02-01Z", to: "2026-03-01Z" }] },
+    );
+  const when = ["--month", "2026-02"];
+  const { ledgers: all } = JSON.parse(await run("report", ...when, "--format", "json"));
+  type Named = { account: string; productType: string; rollforward: Line[]; transfers: object[] };
+  const legs = all
+    .flatMap(({ account, transfers }: Named) => transfers.map((one) => ({ account, ...one })))
+    .filter(({ account }: { account: string }) => account !== "fund");
+  const one = (
+    ...[account, productType, minute, amount, otherAccount, otherProductType, other]: readonly [
+      ...[string, string, number, string, string | null, string | null, number?],
+    ]
+  ) => ({
+    ...{ account, productType, coin: "USDC", amount, otherAccount, otherProductType },
+    ...{ billId: snowflake(at(minute), 7), time: isoTime(at(minute)).replace(".000", "") },
+    otherBillId: other === undefined ? null : snowflake(at(other), 7),
+    meaning: expect.stringContaining("transfer"),
+  });
+  expect(legs).toHaveLength(5);
+  expect(legs).toEqual(
+    expect.arrayContaining([
+      one("main", "USDC-FUTURES", 1, "-20.5", "main", "SPOT", 1),
+      one("main", "SPOT", 1, "20.5", "main", "USDC-FUTURES", 1),
+      one("main", "SPOT", 11, "-7", "sub", "USDC-FUTURES", 11),
+      one("sub", "USDC-FUTURES", 11, "7", "main", "SPOT", 11),
+      one("sub", "USDC-FUTURES", 21, "-3", null, null),
+    ]),
+  );
+  const text = await run("report", ...when);
+  expect(text).toMatch(/^to main\/SPOT +USDC +1 +-20.50$/m);
+  expect(text).toMatch(/^from main\/SPOT +USDC +1 +7.00$/m);
+  expect(text).toMatch(/^transfer out to OTC; the other side is not stored +USDC +1 +-3.00$/m);
+  // Alone, an account does not look into the others.
+  const alone = JSON.parse(
+    await run("report", "--month", "2026-02", "--account", "sub", "--format", "json"),
+  );
+  expect(alone.ledgers[0].transfers).toMatchObject([
+    { otherAccount: null },
+    { otherAccount: null },
+  ]);
 });

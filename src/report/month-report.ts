@@ -1,9 +1,11 @@
 import type { Break } from "../audit/breaks.ts";
+import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { ToldBalance } from "../health/balances.ts";
 import type { Interval } from "../sync/intervals.ts";
+import type { Stream } from "../sync/store.ts";
 import type { Digest } from "./digest.ts";
 import type { CoinFigures } from "./figures.ts";
 import type { CostBasis } from "./lots.ts";
@@ -54,6 +56,19 @@ export type Change = {
   readonly until: string;
 };
 
+/** One leg of a transfer, and the other one where it is stored. */
+export type Leg = Stream & {
+  readonly billId: string;
+  readonly time: EpochMs;
+  readonly coin: string;
+  readonly amount: string;
+  /** What its type says. */
+  readonly meaning: string;
+  readonly otherAccount: string | null;
+  readonly otherProductType: ProductType | null;
+  readonly otherBillId: string | null;
+};
+
 /** A balance that the exchange told, beside the one that follows from the bills at the period's start or end. */
 export type Confirmation = ToldBalance & { readonly of: "opening" | "closing" };
 
@@ -67,6 +82,7 @@ export type LedgerMonth = {
   readonly reconciledAt: string | null;
   readonly figures: readonly CoinFigures[];
   readonly confirmations: readonly Confirmation[];
+  readonly transfers: readonly Leg[];
   readonly costBasis: readonly CostBasis[];
   readonly digest: Digest;
   /** What changed after the period was signed off, and the digest of what was stored then. */

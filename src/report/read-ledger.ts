@@ -39,7 +39,7 @@ export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
   { span, zone, valuation, knownOn, hasLots }: Reading,
-): Promise<Omit<LedgerMonth, "confirmations">> {
+): Promise<Omit<LedgerMonth, "confirmations" | "transfers">> {
   const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;

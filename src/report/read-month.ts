@@ -19,6 +19,7 @@ import { programVersion } from "../version.ts";
 import { Valuation } from "./figures.ts";
 import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
+import { readTransfers } from "./transfers.ts";
 
 /**
  * The month or year of the selected ledgers, as stored at one moment.
@@ -45,12 +46,18 @@ export async function readMonthReport(
   const findings = await readFindings(tx, { ...scope, span, now, limits });
   const valuation = prices && new Valuation(prices, dayIn(zone));
   const confirmations = await readConfirmations(tx, scope.accounts, span);
+  const accounts = [...new Set(wallets.map(({ account }) => account))];
+  const transfers = await readTransfers(tx, accounts, span);
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets)
     ledgers.push({
       ...(await readLedgerMonth(tx, wallet, { span, zone, valuation, knownOn, hasLots: lots })),
       confirmations: confirmations.filter(
         ({ account, ledger }) => account === wallet.account && ledger === wallet.productType,
+      ),
+      transfers: transfers.filter(
+        ({ account, productType }) =>
+          account === wallet.account && wallet.productTypes.includes(productType),
       ),
     });
   const isRestated = ({ account, ledger }: Finding) =>

@@ -26,6 +26,7 @@ import type {
   Restatement,
 } from "./month-report.ts";
 import { headOf, type Section } from "./summary.ts";
+import { transferTables } from "./transfers.ts";
 
 // What the report says of each ledger, in the order in which it is read.
 
@@ -69,6 +70,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       ...rollforwardTables(ledger.figures.filter(isShown), report),
       forPrograms(table("rollforward", lineColumns, lineRows([ledger], report))),
       contractsTable(ledger, report),
+      ...transferTables(ledger, report),
       ...costTables(ledger, report),
       ...confirmedParts(ledger, report),
       ...listedParts("restatements", "restatements", restatementColumns, restatements),

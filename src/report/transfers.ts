@@ -1,0 +1,105 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { msOf, textArray, timeFrom } from "../db/values.ts";
+import { add, decimalOf, zero } from "../export/decimal.ts";
+import { isWithin } from "../export/reported-wallets.ts";
+import { streamName } from "../output/format.ts";
+import { type Table, table } from "../output/result.ts";
+import type { Interval } from "../sync/intervals.ts";
+import { forPrograms, limited, money } from "./figure-tables.ts";
+import type { LedgerMonth, Leg, ReportOptions } from "./month-report.ts";
+
+/** The transfers of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
+export async function readTransfers(
+  tx: Transaction,
+  accounts: readonly string[],
+  span: Interval,
+): Promise<readonly Leg[]> {
+  const { rows } = await tx.execute<Omit<Leg, "time"> & { readonly time: string }>(sql`
+    -- This view reads the transfers of all accounts that are stored.
+    with between_accounts as materialized (
+      select *
+      from analytics.transfers_between_accounts
+      where ${accounts.length > 1}
+    )
+    select
+      legs.account,
+      legs.product_type as "productType",
+      legs.bill_id as "billId",
+      ${msOf(sql`legs.c_time`)} as time,
+      legs.coin,
+      legs.amount::text as amount,
+      coalesce(legs.meaning, legs.business_type) as meaning,
+      coalesce(
+        sent.to_account,
+        received.from_account,
+        case when legs.state = 'paired' then legs.account end
+      ) as "otherAccount",
+      coalesce(sent.to_product_type, received.from_product_type, legs.counter_product_type) as "otherProductType",
+      coalesce(sent.to_bill_id, received.from_bill_id, legs.counter_bill_id) as "otherBillId"
+    from analytics.transfers as legs
+    left join between_accounts as sent
+      on sent.from_account = legs.account
+      and sent.from_product_type = legs.product_type
+      and sent.from_bill_id = legs.bill_id
+    left join between_accounts as received
+      on received.to_account = legs.account
+      and received.to_product_type = legs.product_type
+      and received.to_bill_id = legs.bill_id
+    where legs.account = any(${textArray(accounts)}::text[])
+      and ${isWithin(sql`legs.c_time`, span)}
+      and legs.amount <> 0
+    order by legs.c_time, legs.account, legs.product_type, legs.bill_id`);
+  return rows.map((row) => ({ ...row, time: timeFrom(row.time) }));
+}
+
+/** For people, what went to and came from each other wallet; for programs, each leg. */
+export function transferTables(
+  { transfers }: LedgerMonth,
+  { allDigits }: ReportOptions,
+): readonly Table[] {
+  const byPlace = Map.groupBy(transfers, (leg) => `${whereOf(leg)} ${leg.coin}`);
+  const sums = [...byPlace.values()].map((legs) => ({
+    ...{ where: whereOf(legs[0] as Leg), coin: legs[0]?.coin ?? "", bills: legs.length },
+    amount: legs.reduce((sum, { amount }) => add(sum, decimalOf(amount)), zero),
+  }));
+  type Sum = (typeof sums)[number];
+  return [
+    limited(
+      table<Sum>(
+        "",
+        {
+          transfers: { kind: "text", of: ({ where }) => where },
+          coin: { kind: "text", of: ({ coin }) => coin },
+          bills: { kind: "count", of: ({ bills }) => bills },
+          amount: { kind: "money", of: ({ amount, coin }) => money(amount, coin, allDigits) },
+        },
+        sums,
+      ),
+    ),
+    forPrograms(
+      table<Leg>(
+        "transfers",
+        {
+          time: { kind: "time", of: ({ time }) => time },
+          productType: { kind: "text", of: ({ productType }) => productType },
+          billId: { kind: "text", of: ({ billId }) => billId },
+          coin: { kind: "text", of: ({ coin }) => coin },
+          amount: { kind: "amount", of: ({ amount }) => amount },
+          meaning: { kind: "text", of: ({ meaning }) => meaning },
+          otherAccount: { kind: "text", of: ({ otherAccount }) => otherAccount },
+          otherProductType: { kind: "text", of: ({ otherProductType }) => otherProductType },
+          otherBillId: { kind: "text", of: ({ otherBillId }) => otherBillId },
+        },
+        transfers,
+      ),
+    ),
+  ];
+}
+
+function whereOf({ amount, meaning, otherAccount, otherProductType }: Leg): string {
+  if (otherAccount === null || otherProductType === null)
+    return `${meaning}; the other side is not stored`;
+  const other = streamName({ account: otherAccount, productType: otherProductType });
+  return `${amount.startsWith("-") ? "to" : "from"} ${other}`;
+}
