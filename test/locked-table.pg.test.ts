@@ -88,7 +88,7 @@ test.each<readonly [string, string, (held: Held) => Promise<unknown>]>([
     (held) => storeOf(held).knownTime(held.stream),
   ],
   ["compares a page", "bills", (held) => verifyStore(held).compare(held.stream, rows, false)],
-  ["repairs", "leases", (held) => verifyStore(held).compare(held.stream, rows, true)],
+  ["repairs", "leases", (held) => verifyStore(held).repair(held.stream, rows)],
 ])("a run is told of a lock where it %s: %s", async (_, table, act) => {
   const held = await holdStream(tables.db);
   await using _lock = await lockTable(table);

@@ -4,7 +4,8 @@ import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, historyMs, isoTime, minuteMs, secondMs } from "../src/contract/time.ts";
-import { LeaseLostError } from "../src/errors.ts";
+import { ContradictionError, LeaseLostError } from "../src/errors.ts";
+import { Refusal, type Source } from "../src/exchange-server/source.ts";
 import { openVerifyStore } from "../src/ledger/verification-store.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
 import type { Interval } from "../src/sync/intervals.ts";
@@ -271,6 +272,37 @@ test("does not name what fell behind the 90 days while it read", async () => {
   expect(short(findings)).toEqual(["extra 999"]);
 });
 
+test("what a verification was served is not stored where later answers contradict it, and is named", async () => {
+  let isCached = false;
+  // Another account's bills, in answer to the first question.
+  const cached = (source: Source): Source => ({
+    ...source,
+    async bills(request) {
+      const page = await source.bills(request);
+      const isFirst = request.idLessThan === undefined && request.limit === 100;
+      if (!isCached || page instanceof Refusal || !isFirst) return page;
+      const foreign = (bill: unknown) => ({
+        ...Object(bill),
+        billId: String(BigInt(Object(bill).billId) - 1n),
+      });
+      return { ...page, bills: page.bills?.map(foreign) ?? null };
+    },
+  });
+  await using at = await synced({ wrapSource: cached, density: 2 });
+  const newest = at.bill(-1);
+  await at.remove(newest.billId);
+  const before = await at.versions();
+  isCached = true;
+  const span = { from: epochMs(newest.cTime - 5 * dayMs), to: at.span.to };
+  const failed = await at.verify({ span, repair: true });
+  expect(failed.streams).toMatchObject([{ error: expect.any(ContradictionError) }]);
+  expect(await at.versions()).toEqual(before);
+  expect(short(failed.findings).filter((text) => /^missing \d+$/.test(text))).toHaveLength(100);
+  isCached = false;
+  const second = await at.verify({ span, repair: true });
+  expect(short(second.findings)).toEqual([`missing ${newest.billId} repaired`]);
+});
+
 describe("a repair", () => {
   /** An account that nobody syncs, its lease, and a bill that is to be stored. */
   async function verifiedAccount() {
@@ -278,7 +310,7 @@ describe("a repair", () => {
     const { account } = stream;
     const store = openVerifyStore(db, { account, epoch: 1 });
     const rows = { bills: [aBill()], rejected: [] };
-    return { account, repair: () => store.compare(stream, rows, true) };
+    return { account, repair: () => store.repair(stream, rows) };
   }
 
   const storedOf = async (account: string) => {

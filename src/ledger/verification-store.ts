@@ -2,7 +2,12 @@ import { sql } from "drizzle-orm";
 import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { isoTime } from "../contract/time.ts";
-import { type Database, inTransaction, type TransactionOptions } from "../db/connect.ts";
+import {
+  type Database,
+  inTransaction,
+  type Transaction,
+  type TransactionOptions,
+} from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { msOf, timeFrom } from "../db/values.ts";
@@ -19,27 +24,33 @@ export function openVerifyStore(
 ): VerifyStore {
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
-  const compare: VerifyStore["compare"] = (stream, rows, isRepaired) =>
-    inTransaction(
-      db,
-      async (tx) => {
+  const inTurn = <T>(act: (tx: Transaction) => Promise<T>): Promise<T> =>
+    turns.add(() => withDatabaseErrors(() => inTransaction(db, act, limits)));
+  return {
+    compare: (stream, rows, isRepaired) =>
+      inTurn(async (tx) => {
         const { bills, rejected } = rows;
-        const pages = [{ stream, bills, rejected }];
         if (isRepaired) await checkLease(tx, lease);
-        const before = await lookUpBills(tx, pages);
+        const { stored } = await lookUpBills(tx, [{ stream, bills }]);
+        const differing = differingOf(bills, stored);
         if (isRepaired) {
-          await writeBills(tx, pages, changesOf(pages, before), before);
-          await supersedeRows(tx, pages);
-          await rejectRows(tx, stream, rejected);
+          const others = new Set(differing.map(({ bill }) => bill));
+          const equal = bills.filter((bill) => !others.has(bill));
+          await supersedeRows(tx, [{ stream, bills: equal, rejected }]);
           lease.assertHeld?.();
         }
-        const areAccepted = await areResolved(tx, stream, rejected);
-        return { differing: differingOf(bills, before.stored), areAccepted };
-      },
-      limits,
-    );
-  return {
-    compare: (...page) => turns.add(() => withDatabaseErrors(() => compare(...page))),
+        return { differing, areAccepted: await areResolved(tx, stream, rejected) };
+      }),
+    repair: (stream, rows) =>
+      inTurn(async (tx) => {
+        const pages = [{ stream, ...rows }];
+        await checkLease(tx, lease);
+        const before = await lookUpBills(tx, pages);
+        await writeBills(tx, pages, changesOf(pages, before), before);
+        await supersedeRows(tx, pages);
+        await rejectRows(tx, stream, rows.rejected);
+        lease.assertHeld?.();
+      }),
     async stored({ account, productType }, { from, to }) {
       const { rows } = await withDatabaseErrors(() =>
         db.execute<{ billId: string; cTimeMs: string }>(sql`

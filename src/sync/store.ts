@@ -268,11 +268,13 @@ export type Comparison = {
 /** What a verification needs from a database, for one account that this run holds. */
 export type VerifyStore = {
   /**
-   * Compares rows with what is stored. If they are to be repaired, it stores the bills that differ and keeps the
-   * rejected rows, and fails once another run has taken the account.
+   * Compares rows with what is stored.
+   * @param isRepaired whether rejected rows of bills that are stored as they are served are marked as superseded.
    * @param rows none twice.
    */
   compare(stream: Stream, rows: ReadRows, isRepaired: boolean): Promise<Comparison>;
+  /** Stores bills that differ and keeps rejected rows. Fails once another run has taken the account. */
+  repair(stream: Stream, rows: ReadRows): Promise<void>;
   /** The stored bills of a time. */
   stored(stream: Stream, window: Interval): Promise<readonly StoredBill[]>;
 };

@@ -7,6 +7,7 @@ import { type Interval, intersect, interval } from "./intervals.ts";
 import { horizonAt } from "./plan.ts";
 import { readStreams } from "./run.ts";
 import type {
+  DifferingBill,
   FieldChange,
   KnownTime,
   PageCommit,
@@ -96,6 +97,7 @@ class StreamVerify extends StreamRun {
     } catch (error) {
       reader.fail(error);
     }
+    this.#compared.findUnproven();
     const { findings, compared } = this.#compared;
     const read = intersect([span], interval(horizonAt(now), now));
     const error = reader.error ?? unreadable(span, read, now);
@@ -145,6 +147,15 @@ function unreadable(span: Interval, read: readonly Interval[], now: EpochMs): un
   );
 }
 
+/** How the rows that a window was served differ from what is stored. */
+type Differences = {
+  readonly differing: DifferingBill[];
+  readonly rejected: (RejectedRow & { readonly isAccepted: boolean })[];
+};
+
+// A transaction of a repair stores so many bills.
+const repairedMax = 1_000;
+
 /** A stream's store that takes all time but the span for covered, and compares what it is given. */
 class ComparedSpan implements StreamStore {
   readonly #deps: VerifyDeps;
@@ -154,6 +165,11 @@ class ComparedSpan implements StreamStore {
   readonly #read: Interval[] = [];
   /** The ids, or the texts, of the rows that were served. A bill on the edge of two windows is served twice. */
   readonly #served = new Set<string>();
+  /**
+   * The differences of the windows that are not read to their end, by the windows' starts. Nothing of them is
+   * stored: an answer that contradicts others may be another account's.
+   */
+  readonly #unproven = new Map<EpochMs, Differences>();
   readonly findings: Finding[] = [];
   compared = 0;
 
@@ -179,9 +195,10 @@ class ComparedSpan implements StreamStore {
 
   async commitPage({ bills, rejected, window, next }: PageCommit): Promise<PageCounts> {
     const rows = this.#unserved({ bills, rejected });
-    await this.#compare(rows);
+    await this.#compare(window.from, rows);
     this.compared += rows.bills.length;
     if ("end" in next) {
+      await this.#endWindow(window.from);
       const { proven, lost } = next.end;
       this.#coverage.push(...proven);
       const readFrom = Math.max(window.from, ...lost.map(({ to }) => to));
@@ -213,11 +230,43 @@ class ComparedSpan implements StreamStore {
     return unserved;
   }
 
-  async #compare(rows: ReadRows): Promise<void> {
-    const { store, repair: isRepaired } = this.#deps;
+  async #compare(windowStart: EpochMs, rows: ReadRows): Promise<void> {
+    const { store, repair } = this.#deps;
+    const { differing, areAccepted } = await store.compare(this.#stream, rows, repair);
+    const differences = this.#unproven.get(windowStart) ?? { differing: [], rejected: [] };
+    this.#unproven.set(windowStart, differences);
+    differences.differing.push(...differing);
+    for (const [place, row] of rows.rejected.entries()) {
+      differences.rejected.push({ ...row, isAccepted: areAccepted[place] ?? false });
+    }
+  }
+
+  /** Repairs a window that was read to its end, if it is to be repaired. */
+  async #endWindow(windowStart: EpochMs): Promise<void> {
+    const { store, repair } = this.#deps;
+    const differences = this.#unproven.get(windowStart);
+    if (differences === undefined) return;
+    const { rejected } = differences;
+    const bills = differences.differing.map(({ bill }) => bill);
+    if (repair && bills.length + rejected.length > 0) {
+      for (let from = 0; from === 0 || from < bills.length; from += repairedMax) {
+        const part = bills.slice(from, from + repairedMax);
+        await store.repair(this.#stream, { bills: part, rejected: from === 0 ? rejected : [] });
+      }
+    }
+    this.#unproven.delete(windowStart);
+    this.#find(differences, repair);
+  }
+
+  /** Names the differences of the windows that were not read to their end, of which nothing was repaired. */
+  findUnproven(): void {
+    for (const differences of this.#unproven.values()) this.#find(differences, false);
+    this.#unproven.clear();
+  }
+
+  #find({ differing, rejected }: Differences, isRepaired: boolean): void {
     const stream = this.#stream;
     const { idOf } = billsApiOf(stream.productType);
-    const { differing, areAccepted } = await store.compare(stream, rows, isRepaired);
     for (const { bill, changes: fields } of differing) {
       const { billId, cTime } = bill;
       const difference = { stream, billId, cTime, isRepaired };
@@ -227,8 +276,7 @@ class ComparedSpan implements StreamStore {
           : { ...difference, kind: "changed", fields },
       );
     }
-    for (const [place, { received, fault }] of rows.rejected.entries()) {
-      const isAccepted = areAccepted[place] ?? false;
+    for (const { received, fault, isAccepted } of rejected) {
       this.findings.push({ stream, kind: "rejected", billId: idOf(received), fault, isAccepted });
     }
   }

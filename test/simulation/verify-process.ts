@@ -85,17 +85,19 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
 
 /** The store. Each page is recorded from its request until it is over. */
 function noting(store: VerifyStore, pages: Repaired["rows"][]): VerifyStore {
+  const noted = async <T>(page: Repaired["rows"], act: () => Promise<T>): Promise<T> => {
+    pages.push(page);
+    try {
+      return await act();
+    } finally {
+      pages.splice(pages.indexOf(page), 1);
+    }
+  };
   return {
     ...store,
-    async compare(stream, rows, isRepaired) {
-      const page = { stream, ...rows };
-      pages.push(page);
-      try {
-        return await store.compare(stream, rows, isRepaired);
-      } finally {
-        pages.splice(pages.indexOf(page), 1);
-      }
-    },
+    compare: (stream, rows, isRepaired) =>
+      noted({ stream, bills: [], rejected: [] }, () => store.compare(stream, rows, isRepaired)),
+    repair: (stream, rows) => noted({ stream, ...rows }, () => store.repair(stream, rows)),
   };
 }
 

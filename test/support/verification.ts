@@ -51,6 +51,7 @@ export async function verifyIn(
     const real = wrapStore(openVerifyStore(db, lease));
     const store: VerifyStore = {
       compare: (...given) => time.hold(() => real.compare(...given)),
+      repair: (...given) => time.hold(() => real.repair(...given)),
       stored: (...given) => time.hold(() => real.stored(...given)),
     };
     const deps: VerifyDeps = {
