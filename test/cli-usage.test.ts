@@ -9,7 +9,7 @@ import { asTyped } from "../src/commands/io.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { programVersion } from "../src/version.ts";
-import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 
 const commands = [
   ...["demo", "doctor", "sync", "status", "verify", "reconcile", "breaks", "export", "report"],
@@ -106,6 +106,31 @@ test.each([
     expect((await runCli([...args, "--help"], { env: npm })).code).toBe(0);
   },
 );
+
+test("a path is of the folder where it was typed, though npm enters the project's", async () => {
+  await using project = await temporaryFolder();
+  await using books = await temporaryFolder();
+  await writeFile(join(books.path, "taken"), "");
+  const npm = {
+    npm_lifecycle_event: "report",
+    npm_package_name: "bill-sync",
+    npm_package_json: join(project.path, "package.json"),
+    INIT_CWD: books.path,
+  };
+  const told = async (command: string, env: CliEnvironment = npm) =>
+    (await runCli(command.split(" "), { cwd: project.path, env })).stderr;
+  const pathOf = (name: string) => join(books.path, name);
+  const report = "report --month 2026-10 --prices prices.csv";
+  expect(await told(report)).toContain(`--prices ${pathOf("prices.csv")} cannot be read`);
+  expect(await told("export --format csv --output taken")).toContain(`${pathOf("taken")} exists`);
+  expect(await told("db backup taken")).toContain(`${pathOf("taken")} exists`);
+  expect(await told("status", { ...npm, ACCOUNTS_FILE: "accounts.json" })).toContain(
+    pathOf("accounts.json"),
+  );
+  // A script of another project wrote its paths there.
+  const others = { ...npm, npm_package_name: "books" };
+  expect(await told(report, others)).toContain("--prices prices.csv cannot be read");
+});
 
 test("a message names commands as npm runs them, where it does", () => {
   const text =

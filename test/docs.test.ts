@@ -80,7 +80,7 @@ const nothing = () => {
   throw new Error("nothing is run here");
 };
 const program = await programOf({
-  ...{ io, readEnvironment: nothing, config: nothing },
+  ...{ io, readEnvironment: nothing, config: nothing, path: nothing },
   runs: () => nothing,
 });
 const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };

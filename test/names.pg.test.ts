@@ -70,7 +70,7 @@ async function commandNames(): Promise<readonly (readonly [string, readonly stri
     throw new Error("nothing is run here");
   };
   const program = await programOf({
-    ...{ io, readEnvironment: nothing, config: nothing },
+    ...{ io, readEnvironment: nothing, config: nothing, path: nothing },
     runs: () => nothing,
   });
   return program.commands

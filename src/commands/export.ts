@@ -117,7 +117,8 @@ standard error; the exit code stays 0, since all stored bills were written.
 first began at TIME. --prices FILE puts prices into a journal. --changed-since
 TIME takes the bills that were stored or restated since TIME.`;
 
-export const define: Define = (command, { io, config, runs }) => {
+export const define: Define = (command, program) => {
+  const { io, config, runs, path } = program;
   command
     .addOption(formatOption("the format of the file", formatNames).makeOptionMandatory())
     .addOption(accountOption())
@@ -134,11 +135,11 @@ export const define: Define = (command, { io, config, runs }) => {
       "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
     )
     .option("--continue [time]", "continue a journal that was first exported from this time")
-    .addOption(pricesOption())
+    .addOption(pricesOption(program))
     .addOption(currencyOption())
     .option("--changed-since <time>", "only bills that were stored or restated since then")
     .option("--spreadsheet", "CSV that Excel and LibreOffice open without rounding an id")
-    .option("--output <file>", "a new file instead of standard output")
+    .option("--output <file>", "a new file instead of standard output", path)
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)
     .action(runs((words: ExportWords) => exportCommand(config(), io, exportOptions(words))));

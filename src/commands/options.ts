@@ -1,3 +1,4 @@
+import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
@@ -21,11 +22,26 @@ export type Program = ProgramDeps & {
     readonly credentials?: boolean;
     readonly accounts?: readonly string[] | undefined;
   }) => Config;
+  /** A path as it was typed. */
+  readonly path: (typed: string) => string;
   /** Runs a command, prints the result that it returns, and keeps its exit code. */
   readonly runs: <Args extends unknown[]>(
     command: (...args: Args) => Promise<Result | ExitCode>,
   ) => (...args: Args) => Promise<void>;
 };
+
+/**
+ * A path of the folder where it was typed. npm runs this program's scripts in the project's folder, wherever the user
+ * stands in it.
+ * @param npm the environment, if npm runs the program.
+ */
+export function pathTyped(npm: Environment | undefined, path: string): string {
+  const { INIT_CWD: typedIn, npm_package_name: name, npm_package_json: json = "" } = npm ?? {};
+  const isOurs = name === "bill-sync" && dirname(json) === process.cwd();
+  return !isOurs || typedIn === undefined || typedIn === process.cwd()
+    ? path
+    : resolve(typedIn, path);
+}
 
 /** Adds a command's description of its arguments, options and action. */
 export type Define = (command: Command, program: Program) => void;
@@ -38,8 +54,10 @@ export const reporting = (command: Command): Command =>
 
 export const accountOption = () => new Option("--account <name...>", "these accounts only");
 export const productOption = () => new Option("--product <type...>", "these product types only");
-export const pricesOption = () =>
-  new Option("--prices <file>", "prices of coins: CSV with date,coin,price,currency");
+export const pricesOption = ({ path }: Pick<Program, "path">) =>
+  new Option("--prices <file>", "prices of coins: CSV with date,coin,price,currency").argParser(
+    path,
+  );
 export const currencyOption = () =>
   new Option("--currency <name>", "the currency, where the file of prices has several");
 export const jsonOption = () => new Option("--json", "print the result as JSON");

@@ -7,7 +7,7 @@ import { readConfig } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
 import { programVersion } from "../version.ts";
 import { answer, type ExitCode, fail, type Io, note, print, printErrorJson } from "./io.ts";
-import type { Define, Program, ProgramDeps } from "./options.ts";
+import { type Define, type Program, type ProgramDeps, pathTyped } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
 
@@ -37,6 +37,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   const { io, readEnvironment } = deps;
   const has: Program = {
     ...deps,
+    path: (typed) => pathTyped(io.npm, typed),
     config: (asked) => readConfig(readEnvironment(), { credentials: false, ...asked }),
     runs:
       (command) =>
@@ -132,9 +133,14 @@ export async function runCommandLine(
   io: Io,
   environment: Environment,
 ): Promise<ExitCode> {
+  const paths = ["DATA_DIR", "ACCOUNTS_FILE"].flatMap((name) => {
+    const path = environment[name]?.trim();
+    return path ? [[name, pathTyped(io.npm, path)]] : [];
+  });
   const readEnvironment = () => ({
     ...(existsSync(".env") ? parseEnv(readEnvFile()) : {}),
     ...environment,
+    ...Object.fromEntries(paths),
   });
   return await runProgram(args, { io, readEnvironment });
 }

@@ -78,14 +78,15 @@ and prints on A4; csv has the lines of the rollforwards.
 by the newest price of their day or before. --known-on TIME lists what changed
 after the close was signed off; the close says the time to keep.`;
 
-export const define: Define = (report, { io, config, runs }) => {
+export const define: Define = (report, program) => {
+  const { io, config, runs } = program;
   report
     .option("--month <month>", "the month: 2026-10")
     .option("--year <year>", "or the year: 2026")
     .option("--time-zone <zone>", "the zone of its days: Europe/Berlin; default: UTC")
     .addOption(accountOption())
     .addOption(productOption())
-    .addOption(pricesOption())
+    .addOption(pricesOption(program))
     .addOption(currencyOption())
     .option("--known-on <time>", "list what changed since it was signed off then")
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
