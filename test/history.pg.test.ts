@@ -9,6 +9,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
 import { dayMs, epochMs, historyMs, hourMs, isoTime, secondMs } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
+import { readFindings } from "../src/health/findings.ts";
 import { analyzeGrown } from "../src/ledger/analyze.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { isComplete } from "../src/sync/run.ts";
@@ -33,10 +34,10 @@ let accounts = 0;
 
 function historyOf(
   options: Partial<SimulationOptions> = {},
-): Simulation & AsyncDisposable & { name: string } {
+): Simulation & AsyncDisposable & { name: string; options: object } {
   accounts += 1;
   const name = `history-${accounts}`;
-  const simulation = simulate(database.url, {
+  const whole: SimulationOptions = {
     ...{
       name,
       seed: name,
@@ -46,8 +47,8 @@ function historyOf(
       productTypes: [productType],
     },
     ...options,
-  });
-  return Object.assign(simulation, { name });
+  };
+  return Object.assign(simulate(database.url, whole), { name, options: whole });
 }
 
 type Stored = {
@@ -218,6 +219,11 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   // A question names the millisecond before and after, too, since nobody knows whether its bounds are included.
   const unprovable = [full + 1, full, full - 1];
   expect(report).toMatchObject({ crowded: unprovable, error: undefined });
+  const crowded = async () =>
+    (await readFindings(db, { accounts: [run.name], now: epochMs(simulationStart) })).flatMap(
+      ({ kind, since }) => (kind === "crowded" ? [since] : []),
+    );
+  expect(await crowded()).toEqual(unprovable.toReversed());
   const stored = await storedOf(run.name);
   const times = await timesOf(run.name);
   const horizon = Date.parse(times?.first ?? "");
@@ -232,6 +238,10 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   const [first, last] = [full - 1, full + 2].map((at) => isoTime(epochMs(at)).replace("T", " "));
   expect(times?.recovered).toContain(`,"${first?.slice(0, -1)}`);
   expect(times?.recovered).toContain(`["${last?.slice(0, -1)}`);
+  // Where it is no longer wanted, it is no longer called missing.
+  Object.assign(run.options, { historyFrom: epochMs(full + 10) });
+  expect(isComplete(await run.sync())).toBe(true);
+  expect(await crowded()).toEqual([]);
 });
 
 test("a key without the right gets one notice a day, and no failure", async () => {

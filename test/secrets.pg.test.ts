@@ -270,6 +270,7 @@ const nothing = () => {
 const io = { out: process.stdout, err: process.stderr, signal: AbortSignal.abort() };
 const program = await programOf({
   ...{ io: { ...io, lost: nothing }, readEnvironment: nothing, config: nothing },
+  path: nothing,
   runs: () => nothing,
 });
 const leaves = program.commands.flatMap((command): [string, Command][] =>

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { ledgersTable, recordsTable } from "../src/commands/status-parts.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import type { Finding } from "../src/health/kinds.ts";
 import { coverageShare, type StreamStatus } from "../src/health/ledger-status.ts";
+import { headLines } from "../src/health/verdict.ts";
 import { tableText } from "../src/output/result.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 21, 12));
@@ -70,6 +72,54 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     "COIN-FUTURES     9 2026-09-22 12:00Z  47.0%    1 d      39 d 6 d 1 h       30 d",
     "USDT-FUTURES     0                 -   0.0%      - 89 d 23 h       -          -",
   ]);
+});
+
+const finding = (changes: Partial<Finding>): Finding => ({
+  ...{ kind: "behind", account: "main", ledger: "USDT-FUTURES", coin: "", detail: "", count: 1 },
+  ...{ since: ago(18 * minuteMs), until: undefined, breakIds: [] },
+  ...{ isRepairable: false, isDemo: false, isPaused: false },
+  ...changes,
+});
+const textsOf = (...findings: readonly Finding[]) =>
+  headLines(findings, now).map(({ text }) => text);
+
+test("a person reads one line a kind and account, with the number of ledgers; of many accounts, one of all", () => {
+  const coin = { ledger: "COIN-FUTURES" };
+  expect(
+    textsOf(
+      finding({}),
+      finding({ ...coin, since: ago(hourMs) }),
+      finding({ account: "desk" }),
+      finding({ kind: "lost", since: ago(100 * dayMs), until: ago(99 * dayMs), breakIds: [7] }),
+      finding({ kind: "lost", since: ago(98 * dayMs), until: ago(97 * dayMs), ...coin }),
+      finding({ kind: "never-read", since: undefined, ...coin }),
+      finding({ kind: "never-read", since: undefined }),
+      finding({ kind: "never-read", since: undefined, isDemo: true }),
+    ),
+  ).toEqual([
+    "main (2 ledgers) is up to 1 h behind",
+    "desk/USDT-FUTURES is 18 m behind",
+    "main (2 ledgers) lost at times from 2026-08-13 12:00Z to 2026-08-16 12:00Z",
+    "main (2 ledgers) was never read",
+    "main/USDT-FUTURES was never read",
+  ]);
+  const many = ["a", "b", "c", "d", "e"].flatMap((account) => [
+    finding({ account }),
+    finding({ account, ...coin }),
+  ]);
+  expect(textsOf(...many)).toEqual(["5 accounts (10 ledgers) is 18 m behind"]);
+  expect(textsOf(...many.slice(0, 8))).toHaveLength(4);
+});
+
+test("breaks that one line tells of are accepted together, and those with other amounts stand alone", () => {
+  const restated = (breakIds: readonly number[], ledger: string, detail = "restatement") =>
+    finding({ kind: "restated", breakIds, ledger, detail });
+  const [both, other] = headLines(
+    [restated([3, 4], "SPOT"), restated([9], "COIN-FUTURES"), restated([5], "SPOT", "x")],
+    now,
+  );
+  expect(both?.remedy).toBe('bill-sync breaks accept 3,4,9 --note "why"');
+  expect(other?.remedy).toBe('bill-sync breaks accept 5 --note "why"');
 });
 
 test("the state of ledgers is shown where one of them is not read", () => {

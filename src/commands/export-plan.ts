@@ -11,10 +11,11 @@ import { formatOf } from "../export/formats.ts";
 import type { BillSelection } from "../export/read-bills.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
 import { readFindings } from "../health/findings.ts";
-import { isOfBills, sentenceOf } from "../health/kinds.ts";
+import { isOfBills } from "../health/kinds.ts";
 import { readLedgerTimes } from "../health/ledger-status.ts";
 import { usualLimits } from "../health/select.ts";
-import { formatCounted, formatMinute, streamName } from "../output/format.ts";
+import { headLines } from "../health/verdict.ts";
+import { formatMinute, streamName } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
 import { isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
 import type { Stream } from "../sync/store.ts";
@@ -175,16 +176,8 @@ async function readWarnings(
         productType: finding.ledger as Stream["productType"],
       }),
   );
-  const lines = findings.slice(0, warningsMax).map((finding) => sentenceOf(finding, now));
-  const rest = findings.length - warningsMax;
-  return [
-    ...lines,
-    ...(rest > 0 ? [`and ${formatCounted(rest, "other finding")}; see status`] : []),
-  ].map((text) => `warning: ${text}`);
+  return headLines(findings, now).map(({ text }) => `warning: ${text}`);
 }
-
-// More lines would hide the notes below.
-const warningsMax = 20;
 
 /**
  * The ends of the exported times. A wallet has one balance over all its product types, so all of

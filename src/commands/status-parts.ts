@@ -2,7 +2,7 @@ import type { EpochMs } from "../contract/time.ts";
 import type { QueueStatus } from "../fleet/queue-status.ts";
 import type { ToldBalance } from "../health/balances.ts";
 import type { FindingCount } from "../health/findings.ts";
-import { type Finding, remedyOf, sentenceOf, severityOf, subjectOf } from "../health/kinds.ts";
+import { type Finding, remedyOf, sentenceOf, severityOf } from "../health/kinds.ts";
 import {
   type AccountStatus,
   coverageShare,
@@ -10,7 +10,7 @@ import {
   type StreamStatus,
 } from "../health/ledger-status.ts";
 import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
-import type { Verdict } from "../health/verdict.ts";
+import { type HeadLine, headLines, type Verdict } from "../health/verdict.ts";
 import {
   formatCount,
   formatCounted,
@@ -34,8 +34,10 @@ import {
 import type { RosterLedger } from "../roster/roster.ts";
 import { lengthMs } from "../sync/intervals.ts";
 
-/** Nobody reads more ledgers or findings than this: totals and the worst say more. */
+/** Nobody reads more ledgers than this: totals and the worst say more. */
 export const shownMax = 100;
+/** So many findings are put into lines for people: those of some hundred ledgers. */
+export const findingsMax = 1_000;
 
 type Parts = Result["parts"];
 
@@ -48,41 +50,22 @@ const findingColumns = (now: EpochMs): Columns<Finding> => ({
   remedy: { kind: "text", of: remedyOf },
 });
 
-/** Findings of which all but the subject is equal. */
-type Alike = readonly [Finding, ...Finding[]];
+const headColumns: Columns<HeadLine> = {
+  ...fields<HeadLine>("text", ["severity"]),
+  finding: { kind: "text", of: ({ text }) => text },
+  remedy: { kind: "text", title: "then", of: ({ remedy }) => remedy },
+};
 
-/** How many subjects are named of findings that are alike. JSON has all. */
-const namedMax = 4;
-
-const alikeColumns = (now: EpochMs): Columns<Alike> => ({
-  severity: { kind: "text", of: ([first]) => severityOf(first) },
-  finding: {
-    kind: "text",
-    of: (alike) => {
-      const names = alike.slice(0, namedMax).map(subjectOf);
-      const more = alike.length - names.length;
-      const who = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-      return `${who}${alike.length > 1 ? ": each" : ""}${predicateOf(alike[0], now)}`;
-    },
-  },
-  remedy: { kind: "text", title: "then", of: ([first]) => remedyOf(first) },
-});
-
-/** The sentence without its subject. */
-const predicateOf = (finding: Finding, now: EpochMs): string =>
-  sentenceOf(finding, now).slice(subjectOf(finding).length);
-
-/** The verdict, and each finding with the command that closes it. After a killed first sync, all ledgers have the same. */
-export function verdictParts(findings: readonly Finding[], verdict: Verdict, now: EpochMs): Parts {
-  const groups = Map.groupBy(findings.slice(0, shownMax), (finding) =>
-    [severityOf(finding), predicateOf(finding, now), remedyOf(finding)].join("\n"),
-  );
-  return [
-    verdict.title,
-    table("", alikeColumns(now), [...groups.values()] as unknown as readonly Alike[]),
-    ...(findings.length >= shownMax ? ["there are more findings: --json has 10,000"] : []),
-  ];
-}
+/** The verdict, and what is found, with the command that closes it. */
+export const verdictParts = (
+  findings: readonly Finding[],
+  verdict: Verdict,
+  now: EpochMs,
+): Parts => [
+  verdict.title,
+  table("", headColumns, headLines(findings, now)),
+  ...(findings.length >= findingsMax ? ["there are more findings: --json has 10,000"] : []),
+];
 
 export const verdictJson = (
   { title, severity, next }: Verdict,

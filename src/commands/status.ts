@@ -28,6 +28,7 @@ import { type Define, numberFrom, reporting, type Which } from "./options.ts";
 import {
   accountColumns,
   balancesTable,
+  findingsMax,
   lastRunJson,
   lastRunText,
   ledgersTable,
@@ -127,7 +128,7 @@ async function readWhole(
   const selection = { ...asked, accounts: among };
   const now = await readExchangeTime(db, among);
   const scope = { ...selection, roster: roster.ledgers, now, limits: config.healthLimits };
-  const findings = await readFindings(db, scope, { limit: isJson ? listedMax : shownMax });
+  const findings = await readFindings(db, scope, { limit: isJson ? listedMax : findingsMax });
   const limit = most ?? (isJson || among !== undefined ? listedMax : shownMax);
   const count = await countLedgers(db, selection);
   const own = listed(roster);

@@ -4,16 +4,11 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
+import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { balanceFinding } from "./balances.ts";
-import { type Finding, type Kind, kindNames } from "./kinds.ts";
-import {
-  accountFindings,
-  breakFindings,
-  neverRead,
-  rowFindings,
-  timeFindings,
-} from "./row-findings.ts";
-import { type Scope, timeOf } from "./select.ts";
+import { breaksNamedMax, type Finding, type Kind, kindNames } from "./kinds.ts";
+import { accountFindings, breakFindings, rowFindings, timeFindings } from "./row-findings.ts";
+import { type Scope, select, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 
 /** The findings, worst first. One query, however many accounts there are. */
@@ -56,13 +51,10 @@ export function readFindings(
       since: timeFrom(since),
       until: timeFrom(until),
       count: Number(count),
-      breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksMax).map(Number),
+      breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksNamedMax).map(Number),
     }));
   });
 }
-
-// More numbers are not typed at a look: after these, the next ones are named.
-const breaksMax = 10;
 
 /** How many findings there are of a kind, and of how many ledgers. */
 export type FindingCount = {
@@ -116,6 +108,22 @@ export function readAccepted(
       lostMs: Number(rows.find(({ coin }) => coin === "")?.difference ?? 0),
     };
   });
+}
+
+/** The ledgers that wait for their first run, as the roster has them. */
+function neverRead({ accounts, roster = [] }: Scope): SQL {
+  const among = accounts && new Set(accounts);
+  const ledgers = roster.filter((one) => isNeverRead(one) && (among?.has(one.account) ?? true));
+  const column = (pick: (one: RosterLedger) => string) => textArray(ledgers.map(pick));
+  return select(
+    "never-read",
+    { ledger: sql`ledger`, isPaused: sql`false` },
+    sql`unnest(
+        ${column(({ account }) => account)}::text[],
+        ${column(({ productType }) => productType)}::text[],
+        ${column(({ isDemo }) => String(isDemo))}::boolean[]
+      ) as never_read (account, ledger, is_demo)`,
+  );
 }
 
 /**

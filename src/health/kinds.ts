@@ -27,6 +27,9 @@ export type Finding = {
   readonly isPaused: boolean;
 };
 
+/** A finding, or several that one line tells of: from the first's start to the last's end. */
+export type Told = Finding & { readonly isSeveral?: boolean };
+
 export type Severity = "critical" | "warning" | "notice";
 
 type KindOf = {
@@ -36,7 +39,7 @@ type KindOf = {
   /** The headline where nothing worse is found. */
   readonly title: string;
   /** What is so, with the ledger's name before it. */
-  readonly what: (finding: Finding, now: EpochMs) => string;
+  readonly what: (finding: Told, now: EpochMs) => string;
   /** The command that closes it; empty where none does. */
   readonly remedy: (finding: Finding) => string;
   /** Whether bills may be missing: what serve refuses, and what exports and reports name. */
@@ -45,6 +48,9 @@ type KindOf = {
   readonly isOfAccount?: true;
 };
 
+/** More numbers are not typed at a look: after these, the next ones are named. */
+export const breaksNamedMax = 10;
+
 const sync = ({ isPaused, account }: Finding): string =>
   isPaused ? `bill-sync accounts resume ${shellWord(account)}` : "bill-sync sync";
 const accept = ({ breakIds }: Finding): string =>
@@ -52,10 +58,10 @@ const accept = ({ breakIds }: Finding): string =>
     ? "bill-sync reconcile"
     : `bill-sync breaks accept ${breakIds.join(",")} --note "why"`;
 const none = () => "";
-const ofTime = ({ since, until }: Finding): string =>
-  `${formatMinute(since)} to ${formatMinute(until)}`;
-const age = (since: EpochMs | undefined, now: EpochMs): string =>
-  formatDuration(now - (since ?? 0));
+const ofTime = ({ since, until, isSeveral = false }: Told): string =>
+  `${isSeveral ? "at times from " : ""}${formatMinute(since)} to ${formatMinute(until)}`;
+const age = ({ since, isSeveral = false }: Told, now: EpochMs): string =>
+  `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
 /** Every verdict there is, worst first. A new one is a line here and a select in row-findings.ts. */
 export const kinds = {
@@ -141,7 +147,7 @@ export const kinds = {
     severity: "warning",
     meaning: "nothing was read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
-    what: ({ since }, now) => `is ${age(since, now)} behind`,
+    what: (finding, now) => `is ${age(finding, now)} behind`,
     remedy: sync,
     isHole: true,
   },
@@ -151,6 +157,15 @@ export const kinds = {
     title: "Some rows could not be read",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
     remedy: () => "bill-sync breaks list",
+    isHole: true,
+  },
+  crowded: {
+    severity: "warning",
+    meaning:
+      "a millisecond has more tax records than an answer shows; `HISTORY_FROM` after it leaves it out",
+    title: "Not complete",
+    what: (finding) => `may lack bills of ${ofTime(finding)}: tax records do not show them all`,
+    remedy: none,
     isHole: true,
   },
   unclassified: {
@@ -166,7 +181,7 @@ export const kinds = {
     severity: "warning",
     meaning: "a loan to value was not read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
-    what: ({ since }, now) => `loan to value is ${age(since, now)} behind`,
+    what: (finding, now) => `loan to value is ${age(finding, now)} behind`,
     remedy: sync,
     isOfAccount: true,
   },
@@ -227,9 +242,9 @@ export const subjectOf = ({ account, ledger, coin }: Finding): string =>
   printableLine([account, ledger, coin].filter((part) => part !== "").join("/"));
 
 /** A finding in a line, without its remedy. */
-export function sentenceOf(finding: Finding, now: EpochMs): string {
+export function sentenceOf(finding: Told, now: EpochMs, subject = subjectOf(finding)): string {
   const what: string = kindOf(finding).what(finding, now);
-  return [subjectOf(finding), what].filter((part) => part !== "").join(" ");
+  return [subject, what].filter((part) => part !== "").join(" ");
 }
 
 export const remedyOf = (finding: Finding): string => kindOf(finding).remedy(finding);

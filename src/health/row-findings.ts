@@ -1,9 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import { dayMs, historyMs } from "../contract/time.ts";
 import { walletOf } from "../db/sql/wallet.ts";
-import { isOneOf, textArray } from "../db/values.ts";
+import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/ledger-times.ts";
-import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
@@ -43,22 +42,6 @@ export function timeFindings(scope: Scope): readonly SQL[] {
       sql`${ledgers} where ${isRead} and planned_to < ${maxAge}`,
     ),
   ];
-}
-
-/** The ledgers that wait for their first run, as the roster has them. */
-export function neverRead({ accounts, roster = [] }: Scope): SQL {
-  const among = accounts && new Set(accounts);
-  const ledgers = roster.filter((one) => isNeverRead(one) && (among?.has(one.account) ?? true));
-  const column = (pick: (one: RosterLedger) => string) => textArray(ledgers.map(pick));
-  return select(
-    "never-read",
-    { ledger: sql`ledger`, isPaused: sql`false` },
-    sql`unnest(
-        ${column(({ account }) => account)}::text[],
-        ${column(({ productType }) => productType)}::text[],
-        ${column(({ isDemo }) => String(isDemo))}::boolean[]
-      ) as never_read (account, ledger, is_demo)`,
-  );
 }
 
 /** What reconcile found, and where it has not looked yet. */
@@ -187,7 +170,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   ];
 }
 
-/** What single rows say: those that broke the contract, and those of types that nobody has classified. */
+/** What single rows say: those that broke the contract, may be missing, or are of types that nobody has classified. */
 export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
   const isOne = isOneOf(accounts);
   const days = [
@@ -208,6 +191,23 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
           and superseded_at is null
           and ${isOne}
         group by account, product_type
+      )`,
+        "product_type",
+        accounts,
+      ),
+    ),
+    select(
+      "crowded",
+      { ledger: sql`product_type`, since: sql`at`, until: sql`at + interval '1 ms'` },
+      withFlags(
+        sql`(
+        select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
+        from (
+          select account, product_type, json_array_elements_text(history -> 'crowded')::bigint as ms
+          from streams
+          where retired_at is null
+            and ${isOne}
+        ) as crowds
       )`,
         "product_type",
         accounts,

@@ -1,6 +1,18 @@
-import { formatDuration } from "../output/format.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
+import { formatCounted, formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
-import { type Finding, type Kind, kindNames, kinds, remedyOf, type Severity } from "./kinds.ts";
+import {
+  breaksNamedMax,
+  type Finding,
+  type Kind,
+  kindNames,
+  kinds,
+  remedyOf,
+  type Severity,
+  sentenceOf,
+  severityOf,
+  subjectOf,
+} from "./kinds.ts";
 
 /** What was accepted of real money: what is wrong, and is settled. */
 export type Accepted = {
@@ -17,6 +29,65 @@ export type Verdict = {
   /** What to type, worst first, each once. */
   readonly next: readonly string[];
 };
+
+/** What a person reads of one finding, or of several that are alike. */
+export type HeadLine = {
+  readonly severity: Severity;
+  readonly text: string;
+  readonly remedy: string;
+  /** How many findings it tells of. */
+  readonly count: number;
+};
+
+/** Of more accounts than this, one line tells of all. */
+const accountsNamedMax = 4;
+
+/** A line a kind and account, in the order of the findings: after a sync, all ledgers of an account are as far behind. */
+export function headLines(findings: readonly Finding[], now: EpochMs): readonly HeadLine[] {
+  const alike = Map.groupBy(findings, ({ kind, detail, isDemo, isPaused, isRepairable }) =>
+    JSON.stringify([kind, detail, isDemo, isPaused, isRepairable]),
+  );
+  return [...alike.values()].flatMap((those) => {
+    const byAccount = [...Map.groupBy(those, ({ account }) => account).values()];
+    const groups = byAccount.length > accountsNamedMax ? [those] : byAccount;
+    return groups.flatMap(([first, ...others]) =>
+      first === undefined ? [] : headLine([first, ...others], now),
+    );
+  });
+}
+
+function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLine {
+  const [first] = those;
+  const numbers = <Value>(pick: (finding: Finding) => Value | undefined) =>
+    those.flatMap((one) => pick(one) ?? []);
+  const [sinces, untils] = [numbers(({ since }) => since), numbers(({ until }) => until)];
+  const told = {
+    ...first,
+    count: those.reduce((sum, { count }) => sum + count, 0),
+    since: sinces.length < those.length ? undefined : epochMs(Math.min(...sinces)),
+    until: untils.length < those.length ? undefined : epochMs(Math.max(...untils)),
+    breakIds: those.flatMap(({ breakIds }) => breakIds).slice(0, breaksNamedMax),
+    isSeveral: those.some(({ since, until }) => since !== first.since || until !== first.until),
+  };
+  return {
+    severity: severityOf(first),
+    text: sentenceOf(told, now, subjectOfAll(those)),
+    remedy: remedyOf(told),
+    count: those.length,
+  };
+}
+
+/** `main/USDT-FUTURES/USDT` of one, `main (14 ledgers)` of several, `12 accounts (168 ledgers)` of many accounts. */
+function subjectOfAll(those: readonly [Finding, ...Finding[]]): string {
+  const [first] = those;
+  const ledgers = new Set(those.map(({ account, ledger }) => JSON.stringify([account, ledger])));
+  if (those.length === 1) return subjectOf(first);
+  if (ledgers.size === 1) return subjectOf({ ...first, coin: "" });
+  const accounts = new Set(those.map(({ account }) => account));
+  const who =
+    accounts.size === 1 ? printableLine(first.account) : formatCounted(accounts.size, "account");
+  return `${who} (${formatCounted(ledgers.size, "ledger")})`;
+}
 
 const commandsMax = 3;
 

@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
-import { type Finding, remedyOf, sentenceOf, severityOf, subjectOf } from "../health/kinds.ts";
+import type { Finding } from "../health/kinds.ts";
+import { type HeadLine, headLines } from "../health/verdict.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
@@ -65,49 +66,27 @@ const todoMax = 10;
 
 /** What is wrong, worst first, each with the command that closes it. Empty where nothing is. */
 export function todoSection({ findings, found, now }: Overview): Html {
-  const [own, demo] = [
-    findings.filter(({ isDemo }) => !isDemo),
-    findings.filter(({ isDemo }) => isDemo),
-  ];
+  const linesOf = (isOne: (finding: Finding) => boolean) => headLines(findings.filter(isOne), now);
+  const money = linesOf(({ isDemo }) => !isDemo);
+  const demo = linesOf(({ isDemo }) => isDemo);
   if (findings.length === 0) return html`<section id="todo" hidden></section>`;
-  const listed = grouped(own).slice(0, todoMax);
-  const more = found - listed.reduce((sum, group) => sum + group.length, 0);
+  const listed = money.slice(0, todoMax);
+  const more = found - listed.reduce((sum, { count }) => sum + count, 0);
   return block(
     {
       id: "todo",
-      title: own.length === 0 ? "Nothing to do" : "To do",
-      beside: grouped(own).length > 1 ? "worst first" : undefined,
+      title: money.length === 0 ? "Nothing to do" : "To do",
+      beside: money.length > 1 ? "worst first" : undefined,
     },
-    html`<ul class="todo">${listed.map((group) => todoLine(group, now))}</ul>
+    html`<ul class="todo">${listed.map(todoLine)}</ul>
 ${more > 0 ? html`<p class="quiet">and ${formatCount(more)} more: <code>bill-sync status</code> lists them.</p>` : ""}
 ${
   demo.length === 0
     ? ""
-    : html`<details><summary>${formatCounted(demo.length, "thing")} of demo trading, which is not real money</summary><ul class="todo">${grouped(
-        demo,
-      )
-        .slice(0, todoMax)
-        .map((group) => todoLine(group, now))}</ul></details>`
+    : html`<details><summary>${formatCounted(demo.length, "thing")} of demo trading, which is not real money</summary><ul class="todo">${demo.slice(0, todoMax).map(todoLine)}</ul></details>`
 }`,
   );
 }
 
-/** Each break and each loss is a thing to understand; of all other kinds, one finding stands for many. */
-const grouped = (findings: readonly Finding[]): readonly (readonly Finding[])[] => [
-  ...Map.groupBy(findings, (one) =>
-    one.kind === "broken" || one.kind === "lost"
-      ? JSON.stringify([one.kind, subjectOf(one), one.since])
-      : one.kind,
-  ).values(),
-];
-
-function todoLine(group: readonly Finding[], now: EpochMs): Html {
-  const [finding] = group;
-  if (finding === undefined) return html``;
-  const remedy = remedyOf(finding);
-  const text =
-    group.length === 1
-      ? sentenceOf(finding, now)
-      : `${sentenceOf(finding, now)}, and ${formatCount(group.length - 1)} more like it`;
-  return html`<li><i class="dot ${toneOf[severityOf(finding)]}"></i><span class="unseen">${severityOf(finding)}: </span><span class="what">${text}</span>${remedy === "" ? "" : html`<span class="do"><code>${remedy}</code></span>`}</li>`;
-}
+const todoLine = ({ severity, text, remedy }: HeadLine): Html =>
+  html`<li><i class="dot ${toneOf[severity]}"></i><span class="unseen">${severity}: </span><span class="what">${text}</span>${remedy === "" ? "" : html`<span class="do"><code>${remedy}</code></span>`}</li>`;

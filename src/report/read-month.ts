@@ -9,9 +9,9 @@ import { readReportedWallets } from "../export/reported-wallets.ts";
 import { dayIn, periodIn } from "../export/time-zone.ts";
 import { readToldBalances } from "../health/balances.ts";
 import { readAccepted, readFindings } from "../health/findings.ts";
-import { type Finding, isOfBills, sentenceOf } from "../health/kinds.ts";
+import { type Finding, isOfBills } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
-import { acceptedParts } from "../health/verdict.ts";
+import { acceptedParts, headLines } from "../health/verdict.ts";
 import { formatInterval, streamName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -79,7 +79,7 @@ export async function readMonthReport(
             `${streamName(wallet)} not read ${formatInterval(span)}, before its history begins`,
         ),
       ),
-      ...findings.filter(isOfMonth).map((finding) => sentenceOf(finding, now)),
+      ...headLines(findings.filter(isOfMonth), now).map(({ text }) => text),
       ...ledgers.flatMap(({ wallet, figures }) =>
         figures
           .filter(({ opening }) => opening === null)

@@ -128,6 +128,9 @@ class LedgerHistory {
     const { asked } = state;
     const isWithheld =
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
+    // Crowded time that is no longer wanted is no lack.
+    if (this.#wanted.length === 0 && asked?.crowded !== undefined)
+      await store.recordHistory(this.#stream, { ...asked, crowded: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#stream, overlapMs);
     return true;
@@ -152,8 +155,11 @@ class LedgerHistory {
     try {
       const withheld = await this.#withheld(isProven);
       const compared = this.#overlap?.bills.length ?? 0;
-      await held.store.recordHistory(this.#stream, { at: exchangeNow(), compared, withheld });
+      const evidence = { at: exchangeNow(), compared, withheld };
+      await held.store.recordHistory(this.#stream, evidence);
       if (withheld === undefined) await this.#descend();
+      if (this.#crowded.length > 0)
+        await held.store.recordHistory(this.#stream, { ...evidence, crowded: this.#crowded });
       return this.#report({ withheld });
     } catch (error) {
       return this.#report({ error });

@@ -299,6 +299,15 @@ export const healthStates: readonly HealthState[] = [
     title: good,
   },
   {
+    name: "a millisecond with more tax records than an answer shows",
+    statements: [
+      ...well,
+      "update streams set history = json_build_object('crowded', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
+    ],
+    found: ["crowded"],
+    title: "Not complete",
+  },
+  {
     name: "money that no category has",
     statements: [...well, ofType("unknown", "516")],
     found: ["unclassified"],

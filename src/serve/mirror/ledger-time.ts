@@ -114,8 +114,11 @@ export const refusedMode = (mode: AccountMode): Refusal =>
         "The account is in Classic Account mode: it has no unified records",
       );
 
-/** A hole of the judge, by its finding's kind, or time that is no finding of stored bills. */
-type Reason = Exclude<HoleKind, "never-read"> | "before" | "recovered";
+/**
+ * A hole of the judge, by its finding's kind, or time that is no finding of stored bills. Crowded time lies before
+ * everything that is served, or in lost time.
+ */
+type Reason = Exclude<HoleKind, "never-read" | "crowded"> | "before" | "recovered";
 
 const elsewhere = "ask for other time, or use a key that was made with --allow-gaps";
 
