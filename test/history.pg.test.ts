@@ -107,59 +107,53 @@ async function expectOlder(
   expect(recovered.filter(({ balance }) => balance !== null)).toEqual([]);
 }
 
-describe("the first sync", () => {
-  test("recovers every older bill from tax records, each once, to the last digit", async () => {
-    await using run = historyOf();
-    const report = await run.sync();
-    expect(report.error).toBeUndefined();
-    expect(report.history).toMatchObject([
-      { withheld: undefined, error: undefined, crowded: [], rejected: 0 },
-    ]);
-    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-    expect(simulationStart - horizon).toBeLessThan(historyMs);
-    const expected = olderOf(run, historyFrom, horizon);
-    expect(expected.length).toBeGreaterThan(1_000);
-    await expectOlder(run, horizon, expected);
-    const [compared] = await run.compare();
-    expect(compared).toMatchObject({ missing: [], equal: compared?.expected });
-    expect(await findDifferingDays(db, run.name)).toEqual([]);
-    const requests = report.history?.[0]?.requests ?? 0;
-    expect(requests).toBeLessThan(80);
+test("the first sync recovers every older bill from tax records, each once, to the last digit; the ledger adds up", async () => {
+  await using run = historyOf();
+  const report = await run.sync();
+  expect(report.error).toBeUndefined();
+  expect(report.history).toMatchObject([
+    { withheld: undefined, error: undefined, crowded: [], rejected: 0 },
+  ]);
+  const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+  expect(simulationStart - horizon).toBeLessThan(historyMs);
+  const expected = olderOf(run, historyFrom, horizon);
+  expect(expected.length).toBeGreaterThan(1_000);
+  await expectOlder(run, horizon, expected);
+  const [compared] = await run.compare();
+  expect(compared).toMatchObject({ missing: [], equal: compared?.expected });
+  expect(await findDifferingDays(db, run.name)).toEqual([]);
+  const requests = report.history?.[0]?.requests ?? 0;
+  expect(requests).toBeLessThan(80);
+  const again = await run.sync();
+  expect(again.history).toEqual([]);
 
-    const again = await run.sync();
-    expect(again.history).toEqual([]);
-  });
-
-  test("the ledger adds up with what was recovered, and its page is quick at once", async () => {
-    await using run = historyOf();
-    await run.sync();
-    const checked = await reconcile(
-      db,
-      { accounts: [run.name], productTypes: undefined },
-      { isFull: true },
-    );
-    expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
-    const { rows: sources } = await db.execute(sql`
+  // The ledger adds up with what was recovered, and its page is quick at once.
+  const checked = await reconcile(
+    db,
+    { accounts: [run.name], productTypes: undefined },
+    { isFull: true },
+  );
+  expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
+  const { rows: sources } = await db.execute(sql`
       select source, count(*)::int as bills, bool_or(balance_after is null) as is_computed
       from analytics.activity
       where account = ${run.name}
         and running_balance is not null
       group by source
       order by source`);
-    expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
-    // A connection tells Postgres what it changed up to ten seconds later.
-    const analyzed = async () => {
-      await analyzeGrown(db);
-      const { rows } = await db.execute(sql`
+  expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
+  // A connection tells Postgres what it changed up to ten seconds later.
+  const analyzed = async () => {
+    await analyzeGrown(db);
+    const { rows } = await db.execute(sql`
         select relname from pg_stat_user_tables where last_analyze is not null and relname like '%bills'`);
-      return rows;
-    };
-    await expect.poll(analyzed, { timeout: 20_000 }).toEqual([{ relname: "bills" }]);
-    await using server = await openPageServer();
-    server.show(tables);
-    const page = await (await fetch(`${server.url}/?account=${run.name}`)).text();
-    expect(page).toMatch(/>100\d d[^<]* recovered</);
-  });
+    return rows;
+  };
+  await expect.poll(analyzed, { timeout: 20_000 }).toEqual([{ relname: "bills" }]);
+  await using server = await openPageServer();
+  server.show(tables);
+  const page = await (await fetch(`${server.url}/?account=${run.name}`)).text();
+  expect(page).toMatch(/>100\d d[^<]* recovered</);
 });
 
 /** Changes the answers to questions for tax records. */
@@ -285,23 +279,20 @@ describe("answers that lack records", () => {
     await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
   });
 
-  test.each([6, 7, 8])(
-    "and have at most 40 hide none but those of a millisecond of as many, which is named, in ledger %i",
-    async (seed) => {
-      await using run = historyOf({
-        ...{ ...older, seed: `history-${seed}` },
-        wrapAnswer: taxed((rows) => rows.slice(0, 40)),
-      });
-      const [history] = (await run.sync()).history ?? [];
-      const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-      const expected = olderOf(run, older.historyFrom, horizon);
-      const stored = new Set((await storedOf(run.name)).map(({ id }) => id));
-      const missing = expected.filter(({ id }) => !stored.has(id));
-      const crowded = new Set<number>(history?.crowded);
-      expect(missing.length).toBeLessThan(expected.length / 4);
-      expect(missing.filter(({ at }) => !crowded.has(at))).toEqual([]);
-    },
-  );
+  test("and have at most 40 hide none but those of a millisecond of as many, which is named", async () => {
+    await using run = historyOf({
+      ...{ ...older, seed: "history-7" },
+      wrapAnswer: taxed((rows) => rows.slice(0, 40)),
+    });
+    const [history] = (await run.sync()).history ?? [];
+    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+    const expected = olderOf(run, older.historyFrom, horizon);
+    const stored = new Set((await storedOf(run.name)).map(({ id }) => id));
+    const missing = expected.filter(({ id }) => !stored.has(id));
+    const crowded = new Set<number>(history?.crowded);
+    expect(missing.length).toBeLessThan(expected.length / 4);
+    expect(missing.filter(({ at }) => !crowded.has(at))).toEqual([]);
+  });
 
   test("and are those to another question hide none", async () => {
     let last: unknown[] = [];

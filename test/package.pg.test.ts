@@ -118,15 +118,13 @@ test("a program in TypeScript is checked against the package's own types", async
     'import { openLedger } from "bill-sync";\nvoid openLedger({ DATABASE_URI: "" });\n',
   );
   const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
-  const check = (file: string) =>
-    inFolder([
-      resolve(typescript, "bin", "tsc"),
-      ...["--noEmit", "--strict", "--skipLibCheck", "--target", "esnext"],
-      ...["--module", "nodenext", "--types", "node", file],
-    ]).then(
-      () => "",
-      (error: { stdout: string }) => error.stdout,
-    );
-  expect(await check("consumer.ts")).toBe("");
-  expect(await check("wrong.ts")).toMatch(/'DATABASE_URI' does not exist in type/);
+  const said = await inFolder([
+    resolve(typescript, "bin", "tsc"),
+    ...["--noEmit", "--strict", "--skipLibCheck", "--target", "esnext"],
+    ...["--module", "nodenext", "--types", "node", "consumer.ts", "wrong.ts"],
+  ]).then(
+    () => "",
+    (error: { stdout: string }) => error.stdout,
+  );
+  expect(said).toMatch(/^wrong\.ts.*'DATABASE_URI' does not exist in type[^\n]*\n$/);
 });
