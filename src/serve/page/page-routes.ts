@@ -184,6 +184,9 @@ async function sendInParts(
   over.abort();
   if (early === true) return reply.send(body);
   const instead = await unreachable().catch(() => undefined);
-  if (instead !== undefined) return reply.code(503).send(instead.text);
-  return (await begun.promise) ? reply.send(body) : reply.code(503).send(away.text);
+  if (instead === undefined && (await begun.promise)) return reply.send(body);
+  return reply
+    .code(503)
+    .header("retry-after", "5")
+    .send((instead ?? away).text);
 }
