@@ -1,4 +1,4 @@
-// A role with one, two or three connections.
+// A role with one or two connections.
 
 import { randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
@@ -14,7 +14,7 @@ const productType = "USDT-FUTURES";
 const maxMs = 5 * 60_000;
 
 describe.concurrent("a role that may have few connections", { timeout: maxMs }, () => {
-  test.each([1, 2, 3])(
+  test.each([1, 2])(
     "of %i migrates, syncs three accounts and is enough for doctor",
     async (limit) => {
       await using folder = await temporaryFolder();

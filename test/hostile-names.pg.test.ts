@@ -68,7 +68,7 @@ const servedBill = fc.record({
 });
 
 // Each draws some hundred of the breakers; a run costs a dozen statements.
-const runs = { numRuns: 40 };
+const runs = { numRuns: 15 };
 
 async function held(account: string, productType: string) {
   const stream = { account, productType } as Stream;
@@ -174,7 +174,7 @@ describe("names in any shape", () => {
         await take(account);
         await expect(take(uid)).rejects.toThrow(shellWord(account));
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     );
   });
 

@@ -102,9 +102,7 @@ describe("a first sync that is interrupted before the account becomes unified", 
   const isPlan = "recordPlan";
   const isPage = "commitPage";
   test.each([
-    ["before anything is planned", isPlan, 0],
     ["when two of the product types are planned", isPlan, 2],
-    ["before the first page is stored", isPage, 0],
     ["among its pages", isPage, 60],
   ] as const)(
     "%s: what is closed says of all 90 days what was read, and what was not",
@@ -144,8 +142,6 @@ describe("a first sync that is interrupted before the account becomes unified", 
 describe("an upgrade in the middle of a run", () => {
   test.each([
     ["of the first sync", 0, 4.5],
-    ["of the first sync, near its end", 0, 7],
-    ["of the first sync, at its first requests", 0, 0.3],
     ["of a later sync", 3 * dayMs, 0.6],
   ])(
     "%s: all that was served is kept, and what is closed says what was not",
