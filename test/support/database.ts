@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, DatabaseError, escapeIdentifier } from "pg";
 import { afterAll, inject } from "vitest";
 import { type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
+import { connectionOf } from "../../src/db/connections.ts";
 
 export type TestDatabase = { readonly url: string; [Symbol.asyncDispose](): Promise<void> };
 
@@ -14,15 +16,15 @@ const objectInUse = "55006";
 export async function testDatabase({ isEmpty = false } = {}): Promise<TestDatabase> {
   const name = `bill_sync_test_${process.pid}_${randomBytes(6).toString("hex")}`;
   const template = isEmpty ? "template0" : inject("templateName");
-  await atServer((client) => clone(client, name, template));
+  const server = await connectToServer();
+  await clone(server, name, template);
   const url = new URL(inject("databaseUrl"));
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    [Symbol.asyncDispose]: () =>
-      atServer(async (client) => {
-        await client.query(`drop database if exists ${escapeIdentifier(name)} with (force)`);
-      }),
+    async [Symbol.asyncDispose]() {
+      await server.query(`drop database if exists ${escapeIdentifier(name)} with (force)`);
+    },
   };
 }
 
@@ -51,12 +53,17 @@ async function clone(client: Client, name: string, template: string): Promise<vo
   }
 }
 
-async function atServer(act: (client: Client) => Promise<void>): Promise<void> {
-  const client = new Client({ connectionString: inject("databaseUrl") });
-  try {
+// One a worker, for all of its files: to connect takes the server 40 ms of CPU, and to clone 20.
+let connecting: Promise<Client> | undefined;
+
+function connectToServer(): Promise<Client> {
+  connecting ??= (async () => {
+    const client = new Client({ connectionString: inject("databaseUrl") });
     await client.connect();
-    await act(client);
-  } finally {
-    await client.end();
-  }
+    const { stream } = connectionOf(client);
+    // It keeps no worker from ending.
+    if (stream instanceof Socket) stream.unref();
+    return client;
+  })();
+  return connecting;
 }
