@@ -18,7 +18,7 @@ import { smallLedger, storeLedgers, type TrueBill } from "./support/small-ledger
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-const seedsOfEach = 3;
+const seedsOfEach = 2;
 const cases = Object.entries(damages).flatMap(([name, damage]) =>
   Array.from({ length: seedsOfEach }, (_, seed) => {
     const account = `${name}/${seed}`;

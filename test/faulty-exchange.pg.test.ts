@@ -21,7 +21,7 @@ import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
-const wanted = ["USDT-FUTURES"] as const;
+const wanted = ["USDT-FUTURES", "COIN-FUTURES"] as const;
 const { database, tables } = await fileDatabase();
 
 // Many bills near the horizon, and in the first pages of the first window.
@@ -42,7 +42,7 @@ function faultySimulation(
     seed: name,
     name,
     productTypes: wanted,
-    density: 0.3,
+    density: 0.1,
     wrapSource: quirky(quirks),
     edges,
     faults: faultyExchange({
@@ -95,7 +95,7 @@ const kindsThat = (expectation: Expectation): readonly FaultKind[] =>
   (Object.keys(expectations) as FaultKind[]).filter((kind) => expectations[kind] === expectation);
 
 function drawn(kind: FaultKind): readonly ScheduledFault[] {
-  const options = { requests: 25, count: 8, kinds: [kind] };
+  const options = { requests: 60, count: 12, kinds: [kind] };
   const schedule = drawFaultSchedule(seededRandom(`draw ${kind}`), options);
   // A second false end could answer a second question with the same lie.
   if (kind === "false-end") return schedule.slice(0, 1);
@@ -160,7 +160,7 @@ test("an exchange that serves no bill for more than a second, without a failure,
     seed: name,
     name,
     productTypes: wanted,
-    density: 0.3,
+    density: 0.1,
     wrapAnswer: (answer) => async (request) => {
       const given = await answer(request);
       const isAway = simulation.time.now() < awayUntil;

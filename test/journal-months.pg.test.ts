@@ -87,9 +87,7 @@ const months = Array.from(
 );
 
 describe.each([
-  ["hledger", "UTC"],
   ["hledger", "Europe/Berlin"],
-  ["beancount", "UTC"],
   ["beancount", "America/New_York"],
 ] as const)("twelve files of %s, by months of %s", (format, timeZone) => {
   const written = async (words: object) => {

@@ -71,8 +71,8 @@ test("of ten accounts, one sync mirrors the seven that work, and names the three
     expect.stringMatching(
       `^${unified}: account ${unified} is unified and has no ${productType}: nothing of it is read`,
     ),
-    expect.stringMatching(`^${wrongSecret}: the exchange refused \\(40009.* or its apiSecret in`),
     expect.stringMatching(`^${withoutRight}/${productType}: the exchange refused \\(40014`),
+    expect.stringMatching(`^${wrongSecret}: the exchange refused \\(40009.* or its apiSecret in`),
     expect.stringMatching(/^NOT complete \(7 of 10 accounts are complete\), after /),
   ]);
   expect(end.code).toBe(1);
