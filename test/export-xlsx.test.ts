@@ -1,9 +1,11 @@
 // A workbook is read by another library as it was written: ids and long numbers to the last digit, dates, a
 // sheet a wallet, full sheets; CSV for a spreadsheet has nothing that it rounds (hucre).
 
+import { strFromU8, unzipSync } from "fflate";
 import { readXlsx } from "hucre/xlsx";
 import { expect, test } from "vitest";
-import { epochMs } from "../src/contract/time.ts";
+import { dayMs, epochMs } from "../src/contract/time.ts";
+import { columns } from "../src/export/columns.ts";
 import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
 import { toXlsx } from "../src/export/xlsx.ts";
 import { anExportedBill } from "./support/bills.ts";
@@ -12,11 +14,14 @@ async function* inPages(bills: readonly ExportedBill[], pageBills = 2): BillPage
   for (let at = 0; at < bills.length; at += pageBills) yield bills.slice(at, at + pageBills);
 }
 
+async function workbookOf(bills: readonly ExportedBill[], zone = "UTC", rowsPerSheet?: number) {
+  const chunks = await Array.fromAsync(toXlsx(inPages(bills), { zone }, rowsPerSheet));
+  return Uint8Array.from(Buffer.concat(chunks.map((chunk) => Buffer.from(chunk))));
+}
+
 /** The sheets of a workbook, as another library reads them. */
 async function sheetsOf(bills: readonly ExportedBill[], zone = "UTC", rowsPerSheet?: number) {
-  const chunks = await Array.fromAsync(toXlsx(inPages(bills), { zone }, rowsPerSheet));
-  const file = Buffer.concat(chunks.map((chunk) => Buffer.from(chunk)));
-  const { sheets } = await readXlsx(Uint8Array.from(file));
+  const { sheets } = await readXlsx(await workbookOf(bills, zone, rowsPerSheet));
   return sheets.map(({ name, rows: [titles = [], ...rows], freezePane }) => ({
     ...{ name, titles, freezePane },
     rows: rows.map((row) =>
@@ -43,6 +48,21 @@ test("ids are text with all their digits, numbers are numbers, and times are dat
     new Date(cTime + 7_200_000),
     new Date(later + 3_600_000),
   ]);
+});
+
+test("a time is the same millisecond to a program that rounds, and to one that cuts", async () => {
+  const times = Array.from({ length: 2_000 }, (_, index) =>
+    epochMs(Date.UTC(2026, 9, 1, 8) + index * 28_800_001),
+  );
+  const files = unzipSync(await workbookOf(times.map((cTime) => anExportedBill({ cTime }))));
+  const [xml = ""] = Object.entries(files).flatMap(([name, bytes]) =>
+    name.includes("sheet1.xml") ? [strFromU8(bytes)] : [],
+  );
+  const column = String.fromCharCode(65 + columns.findIndex(({ name }) => name === "c_time"));
+  const days = [...xml.matchAll(new RegExp(`r="${column}\\d+" s="\\d"><v>([\\d.]+)`, "g"))];
+  const shown = days.map(([, day]) => (Number(day) - 25_569) * dayMs);
+  expect(shown.map(Math.floor)).toEqual(times);
+  expect(shown.map(Math.round)).toEqual(times);
 });
 
 test("a number with more digits than Excel keeps is text, to the last digit", async () => {

@@ -119,8 +119,9 @@ class Workbook {
   #cellOf(column: Column, bill: ExportedBill): Cell | undefined {
     if (column.kind === "time") {
       const time = column.read(bill);
-      // Excel counts days from 30 December 1899.
-      const day = (time + this.#offsetAt(time)) / dayMs + 25_569;
+      // Excel counts days from 30 December 1899. LibreOffice cuts milliseconds off, and showed eight o'clock as
+      // 07:59:59.999: so a rounded day is a little later, never earlier.
+      const day = (time + this.#offsetAt(time) + 0.05) / dayMs + 25_569;
       return { number: day.toFixed(9), style: styles.time };
     }
     const value = column.read(bill);

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { walletOf } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
 import { add, decimalOf, zero } from "../export/decimal.ts";
@@ -58,8 +59,8 @@ export function transferTables(
   { transfers }: LedgerMonth,
   { allDigits }: ReportOptions,
 ): readonly Table[] {
-  const byPlace = Map.groupBy(transfers, (leg) => `${whereOf(leg)} ${leg.coin}`);
-  const sums = [...byPlace.values()].map((legs) => ({
+  const byPlace = Map.groupBy(transfers, (leg) => `${leg.coin} ${whereOf(leg)}`);
+  const sums = [...byPlace].toSorted().map(([, legs]) => ({
     ...{ where: whereOf(legs[0] as Leg), coin: legs[0]?.coin ?? "", bills: legs.length },
     amount: legs.reduce((sum, { amount }) => add(sum, decimalOf(amount)), zero),
   }));
@@ -100,6 +101,6 @@ export function transferTables(
 function whereOf({ amount, meaning, otherAccount, otherProductType }: Leg): string {
   if (otherAccount === null || otherProductType === null)
     return `${meaning}; the other side is not stored`;
-  const other = streamName({ account: otherAccount, productType: otherProductType });
+  const other = streamName({ account: otherAccount, productType: walletOf(otherProductType) });
   return `${amount.startsWith("-") ? "to" : "from"} ${other}`;
 }
