@@ -193,6 +193,17 @@ describe("bills of one millisecond in any order of their ids", () => {
     );
   });
 
+  test("chain exactly if they can, where some move no more than the exchange rounds by", () => {
+    const moves = fc.array(shown(coarse), { maxLength: 40 });
+    fc.assert(
+      fc.property(shuffledSteps(moves), ({ steps, end }) => {
+        const group = { steps, start, end, tolerance: 1n, bookedMaxMs: 0 };
+        expect(jumpsOf(chainedOrder(group), { ...group, tolerance: 0n })).toBe(0);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("never jump more often than in the order of their ids, whatever they say", () => {
     const step = fc.record({ moved: coarse, after: fc.option(coarse, { nil: undefined }) });
     const end = fc.option(coarse, { nil: undefined });

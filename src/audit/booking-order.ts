@@ -29,9 +29,14 @@ export type Group = {
  * @returns the bills; in the order of `steps` where no order is better.
  */
 export function chainedOrder(group: Group): readonly ChainBill[] {
-  const { steps, byId = [] } = group;
+  const { steps, byId = [], tolerance } = group;
   const isAllowed = (order: readonly ChainBill[]) => order.length > 0 && isInTime(order, group);
-  const orders = [byId, trailOrder(group)].filter(isAllowed);
+  // A bill that moves less than the tolerance has one place in which it is not taken for rounding.
+  const exact = { ...group, tolerance: 0n };
+  const trails = (tolerance > 0n ? [exact, group] : [group]).map(trailOrder);
+  const orders = [byId, ...trails].filter(isAllowed);
+  const exactOrder = [steps, ...orders].find((order) => jumps(order, exact) === 0);
+  if (exactOrder !== undefined) return exactOrder;
   let best = { order: steps, jumps: jumps(steps, group) };
   for (const order of orders) {
     const count = jumps(order, group);
