@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { classicProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { backUp, keptTables } from "../src/db/backup/backup.ts";
-import { readBackup } from "../src/db/backup/backup-reader.ts";
+import { readBackup } from "../src/db/backup/backup-file.ts";
 import { restore } from "../src/db/backup/restore.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";

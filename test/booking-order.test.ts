@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import * as bookingOrder from "../src/audit/booking-order.ts";
 import type { ChainBill } from "../src/audit/order.ts";
 import { newTally } from "../src/audit/rules.ts";
-import { amountAndFee } from "../src/db/sql/expected-rule.ts";
+import { amountAndFee } from "../src/sql/wallet-moves.ts";
 
 /** What the order of bills depends on. */
 type Step = Pick<ChainBill, "billId" | "time" | "moved" | "after">;

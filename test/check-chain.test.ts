@@ -4,7 +4,7 @@ import { Chain } from "../src/audit/check-chain.ts";
 import { decimalText, FinerAmount, readNumbers } from "../src/audit/decimals.ts";
 import type { ChainBill } from "../src/audit/order.ts";
 import { candidates, newTally, type TypeTally } from "../src/audit/rules.ts";
-import { amountAndFee, nothing } from "../src/db/sql/expected-rule.ts";
+import { amountAndFee, nothing } from "../src/sql/wallet-moves.ts";
 
 describe("a bill's numbers", () => {
   const decimal = fc

@@ -4,14 +4,15 @@ import { expect, test } from "vitest";
 
 /** The rooms of src in the direction in which data flows. Each may import the rooms listed with it. */
 const core = ["contract", "exchange", "sync"];
-const stored = [...core, "db", "ledger"];
+const stored = [...core, "sql", "db", "ledger"];
 const judged = [...stored, "audit", "health", "export"];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   exchange: ["contract"],
   sync: ["contract", "exchange"],
-  db: core,
-  ledger: [...core, "db"],
+  sql: ["contract"],
+  db: [...core, "sql"],
+  ledger: [...core, "sql", "db"],
   audit: stored,
   health: [...stored, "roster", "output"],
   export: stored,

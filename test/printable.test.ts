@@ -5,7 +5,7 @@ import { epochMs } from "../src/contract/time.ts";
 import { streamColumn, streamName } from "../src/output/format.ts";
 import { table, tableText } from "../src/output/result.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
-import { strayText } from "../src/sync/walk/strays.ts";
+import { strayText } from "../src/sync/walk/pages.ts";
 
 test("a name is one word of a shell's command, whatever it holds", () => {
   const names = ["main", "a b", "it's", "$(id)", "`id`", "a\\", '"', "", "*", "a;b", "~"];

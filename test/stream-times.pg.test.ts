@@ -12,8 +12,7 @@ import {
 } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { readLedgerTimes } from "../src/health/ledger-status.ts";
-import { readKnownTime } from "../src/ledger/known-time.ts";
-import { ledgerTimes } from "../src/ledger/ledger-times.ts";
+import { ledgerTimes, readKnownTime } from "../src/ledger/known-time.ts";
 import { forgetCoverage } from "../src/ledger/record-time.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import {

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, historyMs, isoTime, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError, LeaseLostError } from "../src/errors.ts";
 import { Refusal, type Source } from "../src/exchange-server/source.ts";
-import { openVerifyStore } from "../src/ledger/verification-store.ts";
+import { openVerifyStore } from "../src/ledger/ledger-store.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { VerifyStore } from "../src/sync/store.ts";

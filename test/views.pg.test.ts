@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { migrate } from "../src/db/migrate.ts";
-import { viewNames } from "../src/db/views.ts";
+import { viewNames } from "../src/sql/views.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 

@@ -3,12 +3,12 @@ import { bookedMaxMsOf, walletOf } from "../contract/product-types.ts";
 import { dayMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { reconciledChains } from "../db/schema/reconciliation-schema.ts";
-import { walletOf as walletColumn } from "../db/sql/wallet.ts";
-import { msOf, timeFrom } from "../db/values.ts";
-import { subtract } from "../sync/intervals.ts";
+import { type IntervalsJson, intervalsFrom, intervalsOf, msOf, multirange } from "../db/values.ts";
+import { walletOf as walletColumn } from "../sql/wallet-moves.ts";
+import { type Interval, subtract } from "../sync/intervals.ts";
 import type { Break } from "./breaks.ts";
 import type { Chain } from "./check-chain.ts";
-import { type Coverage, isDayRead, type Period, periodsText, timeOf } from "./coverage.ts";
+import { type Coverage, isDayRead, timeOf } from "./coverage.ts";
 import { decimalText } from "./decimals.ts";
 
 /** Names a chain of an account. */
@@ -33,7 +33,7 @@ export type KnownChain = ChainName & {
   readonly checkpoint: number | undefined;
   readonly isUnjudged: boolean;
   /** The time of its wallet that was read. */
-  readonly covered: readonly Period[];
+  readonly covered: readonly Interval[];
   /** Of the last whole check. */
   readonly tested: number;
   readonly rounded: number;
@@ -50,10 +50,7 @@ export async function readKnownChains(
       checkedBefore: sql<
         string | null
       >`case when isfinite(checked_before) then ${msOf(sql`checked_before`)} end`,
-      covered: sql<readonly (readonly [string, string])[] | null>`(
-        select json_agg(array[${msOf(sql`lower(period)`)}, ${msOf(sql`upper(period)`)}] order by period)
-        from unnest(covered) as period
-      )`,
+      covered: sql<IntervalsJson>`${intervalsOf(sql`covered`)}`,
     })
     .from(reconciledChains)
     .where(eq(reconciledChains.account, account));
@@ -65,7 +62,7 @@ export async function readKnownChains(
         checkedBefore: checkedBefore === null ? undefined : Number(checkedBefore),
         checkpoint: checkpoint?.getTime(),
         isUnjudged: unjudgedFrom !== null,
-        covered: (covered ?? []).map(([from, to]) => ({ from: timeFrom(from), to: timeFrom(to) })),
+        covered: intervalsFrom(covered),
       },
     ]),
   );
@@ -107,7 +104,7 @@ export async function chooseChanged(
 }
 
 /** Time that was read since a check, apart from what followed. A break beside it may be none, or another one. */
-function newlyRead(covered: readonly Period[], read: readonly Period[]): readonly Period[] {
+function newlyRead(covered: readonly Interval[], read: readonly Interval[]): readonly Interval[] {
   const end = covered.at(-1)?.to ?? Number.POSITIVE_INFINITY;
   return subtract(read, covered).filter(({ from }) => from < end);
 }
@@ -176,7 +173,7 @@ export async function writeChains(
       rounded: counts?.rounded ?? 0,
       reconciledAt: sql`transaction_timestamp()`,
       reconciledThrough: dateOf(settledTo),
-      covered: periodsText(read),
+      covered: multirange(read),
     };
   });
   if (rows.length === 0) return;

@@ -2,19 +2,16 @@ import { sql } from "drizzle-orm";
 import { unifiedProductTypes } from "../contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { bookedMaxOf } from "../db/sql/chain-order.ts";
-import { walletOf } from "../db/sql/wallet.ts";
-import { msOf, textArray, timeFrom } from "../db/values.ts";
+import { type IntervalsJson, intervalsFrom, intervalsOf, msOf, textArray } from "../db/values.ts";
+import { bookedMaxOf } from "../sql/chain-order.ts";
+import { walletOf } from "../sql/wallet-moves.ts";
 import type { Interval } from "../sync/intervals.ts";
-
-/** In the exchange's time, the end excluded. */
-export type Period = Interval;
 
 /** The time of a wallet that was read in all of its product types. */
 export type Coverage = {
   readonly wallet: string;
   /** Sorted, and apart from each other. */
-  readonly read: readonly Period[];
+  readonly read: readonly Interval[];
   /** From then on late bills may come, so a balance that does not follow is not judged. Infinity where none can. */
   readonly settledTo: number;
   /** No balance before it is judged: one of the product types may have moved it. */
@@ -36,7 +33,7 @@ export async function readCoverage(
 ): Promise<ReadonlyMap<string, Coverage>> {
   const { rows } = await tx.execute<{
     wallet: string;
-    periods: readonly (readonly [string, string])[] | null;
+    periods: IntervalsJson;
     is_unread: boolean;
     settled_to: string | null;
     shared_from: string | null;
@@ -70,10 +67,7 @@ export async function readCoverage(
     )
     select
       wallet,
-      (
-        select json_agg(array[${msOf(sql`lower(period)`)}, ${msOf(sql`upper(period)`)}] order by period)
-        from unnest(time) as period
-      ) as periods,
+      ${intervalsOf(sql`time`)} as periods,
       wallet in (select wallet from unread) as is_unread,
       case when not is_closed then ${msOf(sql`settled_to`)} end as settled_to,
       ${msOf(sql`shared_from`)} as shared_from
@@ -83,9 +77,7 @@ export async function readCoverage(
       wallet,
       {
         wallet,
-        read: is_unread
-          ? []
-          : (periods ?? []).map(([from, to]) => ({ from: timeFrom(from), to: timeFrom(to) })),
+        read: is_unread ? [] : intervalsFrom(periods),
         settledTo: is_unread
           ? Number.NEGATIVE_INFINITY
           : settled_to === null
@@ -101,16 +93,12 @@ export async function readCoverage(
 export const timeOf = (ms: number): string =>
   ms === Number.NEGATIVE_INFINITY ? "-infinity" : isoTime(epochMs(ms));
 
-/** Periods as Postgres reads a multirange. */
-export const periodsText = (periods: readonly Period[]): string =>
-  `{${periods.map(({ from, to }) => `[${timeOf(from)},${timeOf(to)})`).join(",")}}`;
-
 /**
  * The part of a stretch of time, both ends included, that was not read: from its first such time to its last.
  * @returns undefined where all was read.
  */
 export function unreadPart(
-  read: readonly Period[],
+  read: readonly Interval[],
   from: number,
   to: number,
 ): { readonly from: number; readonly to: number } | undefined {
@@ -120,5 +108,5 @@ export function unreadPart(
 }
 
 /** Whether a day, counted from the epoch, was read. */
-export const isDayRead = (read: readonly Period[], day: number): boolean =>
+export const isDayRead = (read: readonly Interval[], day: number): boolean =>
   read.some(({ from, to }) => from <= day * dayMs && (day + 1) * dayMs <= to);

@@ -2,10 +2,10 @@ import { sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { bookedMaxOf } from "../db/sql/chain-order.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
 import { type BillKey, keyArrays } from "../ledger/bill-rows.ts";
 import { reorderInDays } from "../ledger/days.ts";
+import { bookedMaxOf } from "../sql/chain-order.ts";
 import type { TypeTally } from "./rules.ts";
 
 /** A bill of a chain. Amounts are in units of the check's last decimal place, times in ms since the epoch. */
@@ -31,13 +31,13 @@ type Id = Pick<ChainBill, "productType" | "billId">;
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** Ids are compared as src/db/sql/chain-order.ts does. */
+/** Ids are compared as src/sql/chain-order.ts does. */
 export const byId = (a: Id, b: Id): number =>
   a.billId.length - b.billId.length ||
   compare(a.billId, b.billId) ||
   compare(a.productType, b.productType);
 
-/** The order in which bills move the balance: see src/db/sql/chain-order.ts. */
+/** The order in which bills move the balance: see src/sql/chain-order.ts. */
 export const inOrder = (a: ChainBill, b: ChainBill): number =>
   a.at - b.at || a.place - b.place || byId(a, b);
 

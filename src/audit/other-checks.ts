@@ -1,10 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { textArray, timeText } from "../db/values.ts";
-import { ledgerTimes } from "../ledger/ledger-times.ts";
-import { transfersOf } from "../ledger/transfers-of.ts";
+import { ledgerTimes, readExchangeTime } from "../ledger/known-time.ts";
 import { compareBalances, comparedBalances } from "../ledger/wallet-balances.ts";
+import { transfersOf } from "../sql/views.ts";
 import type { BreakKind, FoundBreak } from "./breaks.ts";
 
 // The exchange rounds converted amounts to eight decimal places.

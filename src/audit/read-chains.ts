@@ -6,8 +6,8 @@ import {
   unifiedWallet,
 } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
-import { joinOrder } from "../db/sql/chain-order.ts";
 import { msOf, textArray } from "../db/values.ts";
+import { joinOrder } from "../sql/chain-order.ts";
 import type { ChainStart } from "./chains.ts";
 import { Chain } from "./check-chain.ts";
 import { timeOf } from "./coverage.ts";

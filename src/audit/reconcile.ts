@@ -4,7 +4,7 @@ import { type ProductType, walletOf } from "../contract/product-types.ts";
 import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { type BillCount, readLedgers, recount } from "../ledger/bill-counts.ts";
+import { type BillCount, recount } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
 import { type Break, readBreaks, type Scope, withWholeWallets } from "./breaks.ts";
 import {
@@ -119,7 +119,7 @@ export async function reconcileAccount(
   );
   if (!checked.isWhole) return { ...checked, recounted: [], wrongDays: [] };
   const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
-  const recounted = await recount(db, await readLedgers(db, account));
+  const recounted = await recount(db, account);
   if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
   const breaks =
     recounted.length === 0 && wrongDays.length === 0

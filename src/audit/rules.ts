@@ -7,10 +7,10 @@ import {
   expectedRule,
   nothing,
   type WalletRule,
-} from "../db/sql/expected-rule.ts";
+} from "../sql/wallet-moves.ts";
 import { isFar } from "./decimals.ts";
 
-// By which rule a bill moves its wallet is learned from balances; src/db/sql/wallet-moves.ts says what it does then.
+// By which rule a bill moves its wallet is learned from balances; src/sql/wallet-moves.ts says what it does then.
 
 const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean): WalletRule => ({
   countsAmount,

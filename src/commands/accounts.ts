@@ -1,8 +1,7 @@
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
-import { addAccount } from "../db/accounts/added-accounts.ts";
-import { pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
+import { addAccount, pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";

@@ -3,8 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { backUp, tableMaxMs } from "../db/backup/backup.ts";
-import { type BackupHeader, rowsOfAll } from "../db/backup/backup-format.ts";
-import { readBackup } from "../db/backup/backup-reader.ts";
+import { type BackupHeader, readBackup, rowsOfAll } from "../db/backup/backup-file.ts";
 import { restore } from "../db/backup/restore.ts";
 import {
   distributionSteps,

@@ -157,17 +157,15 @@ async function tryKey(
   const { name, readsAll = false, uid } = account;
   const states = db === undefined ? noStates : await readAccountStates(db, name);
   const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
-  const readerOf = (productType: ProductType) => ({
-    reader: new StreamReader(asking, { account: name, productType }),
-  });
+  const readerOf = (productType: ProductType) =>
+    new StreamReader(asking, { account: name, productType });
   const { mode, info, streams } = await meetAccount(asking, account, states.of(name), readerOf);
   if (streams.length === 0) refuseNothing(account, mode);
-  const readers = streams.map(({ reader }) => reader);
-  for (const reader of readers) {
-    if (!reader.hasAnswered && reader.refusal === undefined) await reader.probe();
+  for (const stream of streams) {
+    if (!stream.hasAnswered && stream.refusal === undefined) await stream.probe();
   }
-  const read = readers.filter(({ refusal }) => refusal === undefined);
-  const refused = readers.flatMap(({ stream, refusal }) =>
+  const read = streams.filter(({ refusal }) => refusal === undefined);
+  const refused = streams.flatMap(({ stream, refusal }) =>
     refusal === undefined ? [] : [[stream.productType, refusal] as const],
   );
   const productTypes = read.map(({ stream }) => stream.productType);

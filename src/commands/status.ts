@@ -1,7 +1,6 @@
 import { Option } from "commander";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { readQueue } from "../fleet/queue-status.ts";
 import { readToldBalances } from "../health/balances.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
@@ -9,6 +8,7 @@ import { alarms, type Finding } from "../health/kinds.ts";
 import { readStatus } from "../health/ledger-status.ts";
 import { countLedgers, readLists, readLoans, readTotals, worstLedgers } from "../health/ledgers.ts";
 import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../health/verdict.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
 import { notAvailableLines, unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, jsonTimeOrNull, streamName } from "../output/format.ts";

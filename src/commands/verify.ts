@@ -2,7 +2,6 @@ import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
 import { Leases, shareAddress } from "../db/lease/leases.ts";
 import { migrate } from "../db/migrate.ts";
@@ -11,7 +10,8 @@ import { type ExchangeError, firstThrown, UsageError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { recount } from "../ledger/bill-counts.ts";
-import { openVerifyStore } from "../ledger/verification-store.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
+import { openVerifyStore } from "../ledger/ledger-store.ts";
 import { streamName } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
@@ -189,8 +189,7 @@ async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVeri
     const answer = { ...met, productTypes: wanted.map(({ stream }) => stream.productType) };
     await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
     streams = await verifyBills(verifying, wanted);
-    const verified = streams.map(({ stream }) => stream);
-    const recounted = deps.counts ? await recount(db, verified) : [];
+    const recounted = deps.counts ? await recount(db, name) : [];
     return { account: name, streams, recounted, error: undefined };
   } catch (error) {
     return { account: name, streams, recounted: [], error: firstThrown(error) };

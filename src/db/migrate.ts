@@ -3,6 +3,7 @@ import { sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { hourMs } from "../contract/time.ts";
 import { DatabaseError, errorCode, messageOf } from "../errors.ts";
+import { readViews } from "../sql/views.ts";
 import {
   type Database,
   inTransaction,
@@ -12,8 +13,8 @@ import {
 } from "./connect.ts";
 import { explained, withDatabaseErrors } from "./database-errors.ts";
 import { seedBusinessTypes } from "./reference/stored-business-types.ts";
-import { refuseUnfitServer } from "./server-settings.ts";
-import { areViewsCurrent, makeViews, readViews } from "./views.ts";
+import { onlyRow } from "./values.ts";
+import { areViewsCurrent, makeViews } from "./views.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations", import.meta.url));
 
@@ -219,3 +220,51 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
       "or let this user create schemas in the database and tables in schema public",
     { cause },
   );
+
+export type ServerSettings = {
+  /** `server_version_num`: 140012 is 14.12. */
+  readonly versionNumber: number;
+  readonly encoding: string;
+  /** The schema in which unqualified names are created; null where there is none. */
+  readonly currentSchema: string | null;
+};
+
+const versionMin = 14;
+
+/** Why these settings would fail the program or damage what it stores, with the remedy. */
+export function unfitness({
+  versionNumber,
+  encoding,
+  currentSchema,
+}: ServerSettings): string | undefined {
+  const version = Math.floor(versionNumber / 10_000);
+  if (version < versionMin) {
+    return (
+      `the server is PostgreSQL ${version}, and ${versionMin} or newer is needed; ` +
+      "point DATABASE_URL at a newer one"
+    );
+  }
+  if (encoding !== "UTF8") {
+    return (
+      `the database's encoding is ${encoding}, which cannot keep every text; make one with ` +
+      "create database NAME encoding 'UTF8' template template0, and name it in DATABASE_URL"
+    );
+  }
+  return currentSchema === "public"
+    ? undefined
+    : `this user's search_path begins with schema ${currentSchema ?? "(none)"}, and the tables ` +
+        "belong in public; alter role NAME set search_path = public, and let the user use public";
+}
+
+/** @throws DatabaseError where the program cannot keep its promises on this server. */
+export async function refuseUnfitServer(db: Database): Promise<void> {
+  const { rows } = await db.execute<ServerSettings>(sql`
+    select
+      current_setting('server_version_num')::int as "versionNumber",
+      pg_encoding_to_char(encoding) as "encoding",
+      current_schema() as "currentSchema"
+    from pg_database
+    where datname = current_database()`);
+  const reason = unfitness(onlyRow(rows, "the server's settings"));
+  if (reason !== undefined) throw new DatabaseError(reason);
+}

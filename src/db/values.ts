@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import type { Interval } from "../sync/intervals.ts";
 
 /**
  * The Postgres array literal of a column of values, to be cast to its type: `{"a",null,"b\"c"}`.
@@ -54,3 +55,21 @@ export function timeFrom(ms: string | null): EpochMs | undefined;
 export function timeFrom(ms: string | null): EpochMs | undefined {
   return ms === null ? undefined : epochMs(Number(ms));
 }
+
+/** A multirange as JSON, oldest first: {@link intervalsFrom} reads it. */
+export const intervalsOf = (times: SQL): SQL => sql`(
+        select json_agg(array[${msOf(sql`lower(span)`)}, ${msOf(sql`upper(span)`)}] order by span)
+        from unnest(${times}) as span
+      )`;
+
+export type IntervalsJson = readonly (readonly [from: string, to: string])[] | null;
+
+/** What {@link intervalsOf} wrote; empty where it is null. */
+export const intervalsFrom = (json: IntervalsJson | undefined): readonly Interval[] =>
+  (json ?? []).map(([from, to]) => ({ from: timeFrom(from), to: timeFrom(to) }));
+
+/** Intervals as a multirange. */
+export const multirange = (intervals: readonly Interval[]): SQL => {
+  const ranges = intervals.map(({ from, to }) => `[${isoTime(from)},${isoTime(to)})`);
+  return sql`${`{${ranges.join(",")}}`}::tstzmultirange`;
+};

@@ -5,11 +5,10 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { chainOrder, joinOrder } from "../db/sql/chain-order.ts";
-import { walletOf } from "../db/sql/wallet.ts";
-import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
 import { billTextColumns, contentList } from "../ledger/bill-rows.ts";
+import { chainOrder, joinOrder } from "../sql/chain-order.ts";
+import { joinRules, walletMoves, walletOf } from "../sql/wallet-moves.ts";
 import type { Stream } from "../sync/store.ts";
 import { type BillPages, type Closing, type ExportedBill, knownCategory } from "./exported-bill.ts";
 

@@ -1,12 +1,23 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { type EpochMs, historyMs } from "../contract/time.ts";
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
-import { isOneOf, msOf, timeFrom } from "../db/values.ts";
-import { accountsOf, groupByStream, wantedStreams } from "../ledger/known-time.ts";
-import { ledgerTimes } from "../ledger/ledger-times.ts";
+import {
+  type IntervalsJson,
+  intervalsFrom,
+  intervalsOf,
+  isOneOf,
+  msOf,
+  timeFrom,
+} from "../db/values.ts";
+import {
+  accountsOf,
+  groupByStream,
+  ledgerTimes,
+  readExchangeTime,
+  wantedStreams,
+} from "../ledger/known-time.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
@@ -126,8 +137,7 @@ export type StoredTimes = LedgerTimes &
     readonly state: "read" | "paused" | "retired" | "closed" | undefined;
   };
 
-type Spans = readonly (readonly [from: number, to: number])[];
-type Row = Record<"coverage" | "unproven" | "unread" | "lost" | "recovered", Spans | null> &
+type Row = Record<"coverage" | "unproven" | "unread" | "lost" | "recovered", IntervalsJson> &
   Record<"beginsAt" | "plannedTo" | "plannedAt" | "completeThrough" | "expiresAt", string | null> &
   Record<"bills" | "rejected", string | null> & {
     account: string;
@@ -135,12 +145,6 @@ type Row = Record<"coverage" | "unproven" | "unread" | "lost" | "recovered", Spa
     isOpen: boolean | null;
     state: StoredTimes["state"] | null;
   };
-
-const spansOf = (times: SQL): SQL => sql`
-      (
-        select json_agg(array[${msOf(sql`lower(span)`)}::bigint, ${msOf(sql`upper(span)`)}::bigint] order by span)
-        from unnest(${times}) as span
-      )`;
 
 /**
  * What is stored of these ledgers' time. Windows are read from their newest bill backwards: all bills down to
@@ -167,11 +171,11 @@ export async function readLedgerTimes(
       case when lower(covered) < settled_to and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
         then ${msOf(sql`settled_to`)} end as "completeThrough",
       ${msOf(sql`unread_from + ${historyMs} * interval '1 ms'`)} as "expiresAt",
-      ${spansOf(sql`covered`)} as coverage,
-      ${spansOf(sql`lost`)} as lost,
-      ${spansOf(sql`recovered`)} as recovered,
-      ${spansOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unproven, '{}') end`)} as unread,
-      ${spansOf(sql`case when state <> 'closed' then unproven - covered end`)} as unproven
+      ${intervalsOf(sql`covered`)} as coverage,
+      ${intervalsOf(sql`lost`)} as lost,
+      ${intervalsOf(sql`recovered`)} as recovered,
+      ${intervalsOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unproven, '{}') end`)} as unread,
+      ${intervalsOf(sql`case when state <> 'closed' then unproven - covered end`)} as unproven
     from ${wantedStreams(streams)}
     left join (
       select account, product_type, bills, planned_at, not isempty(open) as is_open
@@ -217,8 +221,6 @@ export async function readLedgerTimes(
 }
 
 function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
-  const spans = (list: Spans | null | undefined) =>
-    (list ?? []).flatMap(([from, to]) => interval(from, to));
   const isPlanned = row?.plannedTo != null;
   return {
     bills: Number(row?.bills ?? 0),
@@ -230,11 +232,11 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     beginsAt: timeFrom(row?.beginsAt ?? null),
     completeThrough: timeFrom(row?.completeThrough ?? null),
     expiresAt: timeFrom(row?.expiresAt ?? null),
-    coverage: spans(row?.coverage),
-    lost: spans(row?.lost),
-    recovered: spans(row?.recovered),
-    unproven: spans(row?.unproven),
-    unread: isPlanned ? spans(row.unread) : interval(horizonAt(now), now),
+    coverage: intervalsFrom(row?.coverage),
+    lost: intervalsFrom(row?.lost),
+    recovered: intervalsFrom(row?.recovered),
+    unproven: intervalsFrom(row?.unproven),
+    unread: isPlanned ? intervalsFrom(row.unread) : interval(horizonAt(now), now),
   };
 }
 

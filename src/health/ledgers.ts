@@ -3,9 +3,9 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { accountFlags } from "../db/sql/is-demo.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
-import { ledgerState } from "../ledger/ledger-times.ts";
+import { ledgerState } from "../ledger/known-time.ts";
+import { accountFlags } from "../sql/ledgers.ts";
 import type { Stream } from "../sync/store.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import { dayMs, historyMs } from "../contract/time.ts";
-import { walletOf } from "../db/sql/wallet.ts";
 import { isOneOf } from "../db/values.ts";
-import { ledgerTimes } from "../ledger/ledger-times.ts";
+import { ledgerTimes } from "../ledger/known-time.ts";
+import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 

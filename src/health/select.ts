@@ -1,9 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
-import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
 import { isOneOf } from "../db/values.ts";
 import type { RosterLedger } from "../roster/roster.ts";
+import { accountFlags, isDemo } from "../sql/ledgers.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Finding, Kind } from "./kinds.ts";
 

@@ -1,8 +1,7 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
-import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
+import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { isLedger } from "../db/sql/is-ledger.ts";
 import { onlyRow, textArray, timeText } from "../db/values.ts";
 import type { PageCounts, Stream } from "../sync/store.ts";
 import { makeDays } from "./differing-days.ts";
@@ -14,52 +13,58 @@ export type BillCount = Stream & { readonly counted: number; readonly stored: nu
 const statementMaxMs = hourMs;
 
 /**
- * Counts these streams' bills and corrects the kept counts, which are wrong where rows were deleted by hand or stored
- * by a version that did not count. Writes nothing where a count is right.
- * @returns the counts that were wrong.
- */
-export async function recount(
-  db: Database,
-  streams: readonly Stream[],
-): Promise<readonly BillCount[]> {
-  const counts: BillCount[] = [];
-  for (const stream of streams) counts.push(await recountBills(db, stream));
-  return counts.filter(({ counted, stored }) => counted !== stored);
-}
-
-/**
- * Recounts one stream. Where rows disappeared, by the count or by the stored days, it also stores a break of the kind
- * `deleted`, which no check resolves, only somebody who accepts it, and adds the account's days up anew.
+ * Counts an account's bills and corrects the kept counts, which are wrong where rows were deleted by hand or stored
+ * by a version that did not count. Where rows disappeared, by the count or by the stored days, it also stores a break of
+ * the kind `deleted`, which no check resolves, only somebody who accepts it, and adds the account's days up anew.
  *
  * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the count, which
- * stays right whatever a writer adds to it meanwhile.
+ * stays right whatever a writer adds to it meanwhile. Writes nothing where a count is right.
+ * @returns the counts that were wrong.
  */
-export function recountBills(db: Database, stream: Stream): Promise<BillCount> {
-  const { account, productType } = stream;
-  const isOf = sql`account = ${account} and product_type = ${productType}`;
+export function recount(db: Database, account: string): Promise<readonly BillCount[]> {
   const work = async (tx: Transaction) => {
     // One at a time: two recounts at once would both add the difference.
-    await tx.execute(sql`
-      select pg_advisory_xact_lock(
-        hashtextextended(${`streams ${account}/${productType}`}, 0)
-      )`);
-    const { rows } = await tx.execute<{ counted: string; stored: string }>(sql`
+    await tx.execute(
+      sql`select pg_advisory_xact_lock(hashtextextended(${`counts ${account}`}, 0))`,
+    );
+    const { rows } = await tx.execute<Stream & Record<"counted" | "stored", string>>(sql`
       select
-        coalesce((select bills from streams where ${isOf}), 0) as counted,
-        (select count(*) from bills where ${isOf}) as stored`);
-    const { counted, stored } = onlyRow(rows, "a count");
-    const count = { ...stream, counted: Number(counted), stored: Number(stored) };
-    const days = await deletedDays(tx, stream);
-    if (days.length > 0) await makeDays(tx, account);
-    if (count.stored !== count.counted) {
+        account,
+        product_type as "productType",
+        sum(counted) as counted,
+        sum(stored) as stored
+      from (
+        select account, product_type, bills as counted, 0 as stored
+        from streams
+        where account = ${account}
+        union all
+        select account, product_type, 0, count(*)
+        from bills
+        where account = ${account}
+        group by account, product_type
+      ) as counts
+      group by account, product_type
+      order by product_type`);
+    const counts = rows.map(({ counted, stored, ...stream }) => ({
+      ...stream,
+      counted: Number(counted),
+      stored: Number(stored),
+    }));
+    const days = Map.groupBy(await deletedDays(tx, account), ({ productType }) => productType);
+    if (days.size > 0) await makeDays(tx, account);
+    const wrong = counts.filter(({ counted, stored }) => counted !== stored);
+    for (const { productType, counted, stored } of wrong) {
       await tx.execute(sql`
         insert into streams (account, product_type, bills)
-        values (${account}, ${productType}, ${count.stored - count.counted})
+        values (${account}, ${productType}, ${stored - counted})
         on conflict (account, product_type) do update
         set bills = streams.bills + excluded.bills`);
     }
-    if (count.stored < count.counted || days.length > 0) await recordDeleted(tx, count, days);
-    return count;
+    for (const count of counts) {
+      const gone = days.get(count.productType) ?? [];
+      if (count.stored < count.counted || gone.length > 0) await recordDeleted(tx, count, gone);
+    }
+    return wrong;
   };
   return withDatabaseErrors(() => inTransaction(db, work, { statementMaxMs }));
 }
@@ -101,33 +106,28 @@ async function recordDeleted(
     )`);
 }
 
-type DeletedDay = { readonly day: string; readonly bills: string };
+type DeletedDay = Record<"productType" | "day" | "bills", string>;
 
 /** The days that have more bills of some type by their sums than by counting them, and how many more. */
-async function deletedDays(
-  tx: Transaction,
-  { account, productType }: Stream,
-): Promise<readonly DeletedDay[]> {
+async function deletedDays(tx: Transaction, account: string): Promise<readonly DeletedDay[]> {
   const { rows } = await tx.execute<DeletedDay>(sql`
-    select to_char(day, 'YYYY-MM-DD') as day, sum(bills)::text as bills
+    select product_type as "productType", to_char(day, 'YYYY-MM-DD') as day, sum(bills)::text as bills
     from (
-      select day, sum(bills) as bills
+      select account, product_type, day, sum(bills) as bills
       from (
-        select coin, day, business_type, bills
+        select account, product_type, coin, day, business_type, bills
         from type_days
         where account = ${account}
-          and product_type = ${productType}
         union all
-        select coin, (c_time at time zone 'UTC')::date, business_type, -count(*)
+        select account, product_type, coin, (c_time at time zone 'UTC')::date, business_type, -count(*)
         from bills
         where account = ${account}
-          and product_type = ${productType}
-        group by 1, 2, 3
+        group by 1, 2, 3, 4, 5
       ) as counted
-      group by coin, day, business_type
+      group by account, product_type, coin, day, business_type
       having sum(bills) > 0
     ) as gone
-    group by gone.day
+    group by account, product_type, gone.day
     order by gone.day`);
   return rows;
 }
@@ -158,17 +158,4 @@ export async function noteStored(
     set
       bills = streams.bills + excluded.bills,
       stored_at = excluded.stored_at`);
-}
-
-/** The ledgers of an account. */
-export async function readLedgers(db: Queryable, account: string): Promise<readonly Stream[]> {
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<Stream>(sql`
-      select account, product_type as "productType"
-      from streams
-      where ${isLedger}
-        and account = ${account}
-      order by product_type`),
-  );
-  return rows;
 }

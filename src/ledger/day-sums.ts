@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { isIdOddText } from "../db/sql/id-time.ts";
+import { isIdOddText } from "../sql/chain-order.ts";
 import { type BillKey, type BillRow, contents, keyArrays, unnested } from "./bill-rows.ts";
 
 /*

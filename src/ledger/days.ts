@@ -2,8 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { productTypesOf, walletOf as walletColumn } from "../db/sql/wallet.ts";
 import { textArray, timeFrom } from "../db/values.ts";
+import { productTypesOf, walletOf as walletColumn } from "../sql/wallet-moves.ts";
 import { type BillKey, type BillRow, keyArrays } from "./bill-rows.ts";
 import {
   addSums,

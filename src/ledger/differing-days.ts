@@ -3,7 +3,7 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import type { StatementLimit } from "../db/connections.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { pauseHolder } from "../db/lease/lease.ts";
-import { walletOf } from "../db/sql/wallet.ts";
+import { walletOf } from "../sql/wallet-moves.ts";
 import { addSums, allBillsOf, type SumTable, sumsOf, sumTables } from "./day-sums.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
 

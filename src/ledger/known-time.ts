@@ -1,15 +1,27 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
-import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
+import {
+  type IntervalsJson,
+  intervalsFrom,
+  intervalsOf,
+  isOneOf,
+  msOf,
+  textArray,
+  timeFrom,
+} from "../db/values.ts";
+import { accountFlags, isDemo } from "../sql/ledgers.ts";
+import { horizonAt, startSlackMs } from "../sync/plan.ts";
 import type { KnownTime, Stream } from "../sync/store.ts";
 import { isAnew } from "../sync/walk/pages.ts";
 
-type SpanRow = {
+type TimesRow = Record<"covered" | "lost" | "recovered", IntervalsJson> & {
   account: string;
   product_type: string;
-  state: "covered" | "lost" | "recovered" | "open";
-  from: string;
-  to: string;
+};
+
+type WindowRow = Record<"account" | "product_type" | "from" | "to", string> & {
   cursor: string | null;
   started_at: string | null;
 };
@@ -25,50 +37,46 @@ export async function readKnownTimes(
   streams: readonly Stream[],
 ): Promise<{ readonly of: (stream: Stream) => KnownTime }> {
   const isOwn = isOneOf(accountsOf(streams));
-  const spans = (state: "covered" | "lost" | "recovered") => sql`
-      select
-        account, product_type, ${sql.raw(`'${state}'`)} as state, unnest(${sql.raw(state)}) as span,
-        null as cursor, null::timestamptz as started_at
-      from streams
-      where ${isOwn}`;
-  const { rows } = await db.execute<SpanRow>(sql`
+  // In this order: a window that ends meanwhile is there twice, and not missing.
+  const [{ rows: windows }, { rows: times }] = await Promise.all([
+    db.execute<WindowRow>(sql`
     select
       account,
       product_type,
-      state,
-      ${msOf(sql`lower(span)`)} as from,
-      ${msOf(sql`upper(span)`)} as to,
+      ${msOf(sql`window_start`)} as from,
+      ${msOf(sql`window_end`)} as to,
       cursor,
       ${msOf(sql`started_at`)} as started_at
-    from (
-      ${spans("covered")}
-      union all
-      ${spans("lost")}
-      union all
-      ${spans("recovered")}
-      union all
-      select account, product_type, 'open', tstzrange(window_start, window_end), cursor, started_at
-      from windows
-      where ${isOwn}
-    ) as known
+    from windows
     join ${wantedStreams(streams)} using (account, product_type)
-    order by account, product_type, span`);
-  const byStream = groupByStream(rows);
-  return { of: (stream) => knownTimeOf(byStream.of(stream)) };
-}
-
-function knownTimeOf(rows: readonly SpanRow[]): KnownTime {
-  const spanOf = ({ from, to }: SpanRow) => ({ from: timeFrom(from), to: timeFrom(to) });
-  const of = (wanted: SpanRow["state"]) => rows.filter(({ state }) => state === wanted);
+    where ${isOwn}
+    order by window_start`),
+    db.execute<TimesRow>(sql`
+    select
+      account,
+      product_type,
+      ${intervalsOf(sql`covered`)} as covered,
+      ${intervalsOf(sql`lost`)} as lost,
+      ${intervalsOf(sql`recovered`)} as recovered
+    from streams
+    join ${wantedStreams(streams)} using (account, product_type)
+    where ${isOwn}`),
+  ]);
+  const [openOf, knownOf] = [groupByStream(windows), groupByStream(times)];
   return {
-    coverage: of("covered").map(spanOf),
-    lost: of("lost").map(spanOf),
-    recovered: of("recovered").map(spanOf),
-    open: of("open").map((row) => ({
-      window: spanOf(row),
-      ...(row.cursor === null || isAnew(row.cursor) ? {} : { cursor: row.cursor }),
-      ...(row.started_at === null ? {} : { startedAt: timeFrom(row.started_at) }),
-    })),
+    of(stream) {
+      const [known] = knownOf.of(stream);
+      return {
+        coverage: intervalsFrom(known?.covered),
+        lost: intervalsFrom(known?.lost),
+        recovered: intervalsFrom(known?.recovered),
+        open: openOf.of(stream).map(({ from, to, cursor, started_at }) => ({
+          window: { from: timeFrom(from), to: timeFrom(to) },
+          ...(cursor === null || isAnew(cursor) ? {} : { cursor }),
+          ...(started_at === null ? {} : { startedAt: timeFrom(started_at) }),
+        })),
+      };
+    },
   };
 }
 
@@ -94,4 +102,130 @@ export function groupByStream<Row extends { account: string; product_type: strin
   const nameOf = (...names: readonly string[]) => JSON.stringify(names);
   const groups = Map.groupBy(rows, (row) => nameOf(row.account, row.product_type));
   return { of: ({ account, productType }) => groups.get(nameOf(account, productType)) ?? [] };
+}
+
+/**
+ * Whether a ledger is read, or why not: of a row of `streams` with its account's flags.
+ * A paused ledger is to be read again: its unread time is lost after 90 days.
+ */
+export const ledgerState = sql`case
+          when retired_at is not null or coalesce(is_retired, false) then 'retired'
+          when closed_at is not null then 'closed'
+          when coalesce(is_paused, false) then 'paused'
+          else 'read'
+        end`;
+
+/**
+ * A row for each ledger that a run has planned to read: whether it is still read, its time that is lost and was not
+ * accepted, its unread time up to the newest plan, or to its closing, and where its unread time begins.
+ */
+export function ledgerTimes({
+  accounts,
+  now,
+}: {
+  readonly accounts?: readonly string[] | undefined;
+  /** The exchange's time. */
+  readonly now: EpochMs;
+}): SQL {
+  const timeOf = (time: EpochMs) => sql`${isoTime(time)}::timestamptz`;
+  const isOne = isOneOf(accounts);
+  // The exchange's history began there when it served the ledger last.
+  const horizon = sql`least(${timeOf(horizonAt(now))}, closed_at - ${now - horizonAt(now)} * interval '1 ms')`;
+  const isLater = sql`starts_at > ${horizon} + ${startSlackMs} * interval '1 ms'`;
+  return sql`(
+      select
+        account,
+        ledger,
+        is_demo,
+        state,
+        is_paused,
+        bills,
+        covered,
+        recovered,
+        lower(covered + lost) as begins_at,
+        settled_to,
+        planned_to,
+        case
+          when ${isLater} then ${horizon}
+          -- A first sync begins a little after the horizon: what passes it meanwhile is no loss.
+          when starts_at = settled_to then starts_at + ${startSlackMs} * interval '1 ms'
+          else settled_to
+        end as unread_from,
+        break_ids,
+        lost - accepted as lost,
+        tstzmultirange(tstzrange(
+          -- History that begins later than the exchange's was read by a key that counts no more.
+          case when ${isLater} then ${horizon} else starts_at end,
+          greatest(starts_at, coalesce(closed_at, planned_to))
+        )) - covered - lost - recovered - accepted as unread
+      from (
+        select
+          account,
+          product_type as ledger,
+          bills,
+          covered,
+          lost,
+          recovered,
+          settled_to,
+          lower(covered + lost + open) as starts_at,
+          upper(covered + lost + open) as planned_to,
+          closed_at,
+          ${ledgerState} as state,
+          coalesce(is_paused, false) as is_paused,
+          ${isDemo("product_type")} as is_demo,
+          coalesce(accepted, '{}') as accepted,
+          coalesce(break_ids, '') as break_ids
+        from (
+          select account, product_type, bills, covered, lost, recovered, open, settled_to, retired_at, closed_at
+          from streams
+          where settled_to is not null
+            and ${isOne}
+        ) as times
+        left join (
+          select
+            account,
+            product_type,
+            range_agg(tstzrange(happened_at, happened_at + difference * interval '1 ms'))
+              filter (where state = 'accepted') as accepted,
+            string_agg(break_id::text, ',' order by break_id) filter (where state = 'open') as break_ids
+          from ledger_breaks
+          where kind = 'lost'
+            and state <> 'resolved'
+            and ${isOne}
+          group by account, product_type
+        ) as decided using (account, product_type)
+        left join ${accountFlags(isOne)} using (account)
+      ) as stated
+    ) as ledgers`;
+}
+
+/**
+ * Estimates the exchange's time without asking it: the time at which a run planned last, plus what has passed on
+ * the database's clock since then. A constant error of the database's clock cancels out.
+ *
+ * @param accounts whose runs to look at. Default any.
+ * @returns the database's own time where no run has stored the exchange's yet.
+ */
+export async function readExchangeTime(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<EpochMs> {
+  return withDatabaseErrors(async () => {
+    const { rows } = await db.execute<{ now: string }>(sql`
+      with last_plan as (
+        select planned_at, planned_clock
+        from streams
+        where planned_at is not null
+          and ${isOneOf(accounts)}
+        order by planned_at desc
+        limit 1
+      )
+      select
+        extract(epoch from coalesce(
+          -- Where the database's clock was set back since, its time may lie before the stored one.
+          (select greatest(planned_at + (clock_timestamp() - planned_clock), planned_at) from last_plan),
+          clock_timestamp()
+        )) * 1000 as now`);
+    return epochMs(Math.floor(Number(rows[0]?.now)));
+  });
 }

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray } from "../db/values.ts";
+import { multirange, textArray } from "../db/values.ts";
 import { CommitsLostError } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { startSlackMs } from "../sync/plan.ts";
@@ -22,8 +22,8 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan): Promise<voi
   const kept = sql`${`{(,${coverageEnd === undefined ? "" : isoTime(coverageEnd)})}`}::tstzmultirange`;
   const changed = {
     covered: sql`covered * ${kept}`,
-    lost: sql`lost + ${times(plan.lost)}`,
-    open: times(windowsOf(walks)),
+    lost: sql`lost + ${multirange(plan.lost)}`,
+    open: multirange(windowsOf(walks)),
   };
   // Sent together; the server executes them in this order.
   await Promise.all([
@@ -44,12 +44,6 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan): Promise<voi
     insertOpenWindows(tx, stream, windowsOf(walks.filter((walk) => !isResumed(walk)))),
   ]);
 }
-
-/** Times as a value of their type. */
-const times = (intervals: readonly Interval[]): SQL => {
-  const ranges = intervals.map(({ from, to }) => `[${isoTime(from)},${isoTime(to)})`);
-  return sql`${`{${ranges.join(",")}}`}::tstzmultirange`;
-};
 
 type Times = { readonly covered: SQL; readonly lost: SQL; readonly open: SQL };
 
@@ -191,14 +185,14 @@ async function addEnds(tx: Transaction, pages: readonly PageCommit[]): Promise<v
   const proven = ends.flatMap((end) => end.proven);
   const lost = ends.flatMap((end) => end.lost);
   const changed = {
-    covered: sql`covered + ${times(proven)}`,
-    lost: sql`lost + ${times(lost)} - ${times(proven)} - recovered`,
-    open: sql`open - ${times(pages.map(({ window }) => window))}`,
+    covered: sql`covered + ${multirange(proven)}`,
+    lost: sql`lost + ${multirange(lost)} - ${multirange(proven)} - recovered`,
+    open: sql`open - ${multirange(pages.map(({ window }) => window))}`,
   };
   await tx.execute(sql`
     update streams
     set
-      ${assigned(changed, sql`recovered - ${times(proven)}`)}
+      ${assigned(changed, sql`recovered - ${multirange(proven)}`)}
     where account = ${stream?.account}
       and product_type = ${stream?.productType}`);
 }
@@ -209,7 +203,7 @@ export async function addRecovered(
   { account, productType }: Stream,
   window: Interval,
 ): Promise<void> {
-  const added = times([window]);
+  const added = multirange([window]);
   const changed = { covered: sql`covered`, lost: sql`lost - ${added}`, open: sql`open` };
   await tx.execute(sql`
     update streams

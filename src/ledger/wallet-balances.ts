@@ -2,8 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { chainPlace, joinOrder } from "../db/sql/chain-order.ts";
 import { isOneOf, textArray, timeText } from "../db/values.ts";
+import { chainPlace, joinOrder } from "../sql/chain-order.ts";
 import type { BalancesCommit } from "../sync/store.ts";
 
 /**

@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { dayMs, type EpochMs, secondMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { lastRuns, type Outcome } from "../db/run-log.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 import { countFindings, type FindingCount } from "../health/findings.ts";
@@ -16,6 +15,7 @@ import {
   type Totals,
 } from "../health/ledgers.ts";
 import type { Limits } from "../health/select.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import type { ReadRoster } from "../roster/roster.ts";
 import { programVersion } from "../version.ts";
 

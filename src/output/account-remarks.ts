@@ -1,6 +1,6 @@
 import { printableLine } from "../printable.ts";
+import type { ClosedStream } from "../sync/account-mode.ts";
 import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import type { ClosedStream } from "../sync/closed-streams.ts";
 import { formatCount, formatLength, formatMinute, streamNames } from "./format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.

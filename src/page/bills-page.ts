@@ -1,6 +1,6 @@
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCounted } from "../output/format.ts";
 import {
   type BillList,

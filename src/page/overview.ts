@@ -2,16 +2,15 @@ import { sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
-import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
-import { isLedger } from "../db/sql/is-ledger.ts";
-import { walletOf as walletSql } from "../db/sql/wallet.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
 import type { Scope } from "../health/select.ts";
 import { type Verdict, verdictOf } from "../health/verdict.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import { noRoster, type ReadRoster } from "../roster/roster.ts";
+import { accountFlags, isDemo, isLedger } from "../sql/ledgers.ts";
+import { walletOf as walletSql } from "../sql/wallet-moves.ts";
 import { isSyncAtWork, type LoggedRun, readLastSync } from "./runs.ts";
 
 // What is known of all ledgers at one moment.

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
-import { joinRules, walletMoves } from "../db/sql/wallet-moves.ts";
 import { textArray } from "../db/values.ts";
 import { add, decimalOf, decimalText, zero } from "../export/decimal.ts";
+import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { isZero } from "./format.ts";
 import {
   type Figures,

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { msOf, timeFrom } from "../db/values.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCounted, formatDuration } from "../output/format.ts";
 import { daysText, none, timeTag } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";

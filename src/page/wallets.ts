@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
 import type { EpochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { accountFlags, isDemo } from "../db/sql/is-demo.ts";
-import { walletOf } from "../db/sql/wallet.ts";
 import { isOneOf } from "../db/values.ts";
+import { accountFlags, isDemo } from "../sql/ledgers.ts";
+import { walletOf } from "../sql/wallet-moves.ts";
 import { askedIn, missedIn, type Selection, selectionOf, type Wallet } from "./selection.ts";
 
 // Nobody chooses from a longer list: a reader types part of a name.

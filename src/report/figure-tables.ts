@@ -1,10 +1,10 @@
-import { movements } from "../db/sql/movements.ts";
 import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { formatCount, formatMinute, streamName } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
+import { movements } from "../sql/movements.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
 import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 

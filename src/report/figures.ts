@@ -1,18 +1,18 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import {
-  type BillMovement,
-  billMovements,
-  type Movement,
-  movementWords,
-} from "../db/sql/movements.ts";
 import { textArray } from "../db/values.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { add, type Decimal, decimalOf, isZero, multiply, zero } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayStarts } from "../export/time-zone.ts";
+import {
+  type BillMovement,
+  billMovements,
+  type Movement,
+  movementWords,
+} from "../sql/movements.ts";
 import type { Interval } from "../sync/intervals.ts";
 
 /** An amount, and what it was worth in the chosen currency; undefined where no price says. */

@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readExchangeTime } from "../db/exchange-time.ts";
 import { onlyRow, timeText } from "../db/values.ts";
 import { decimalText, zero } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
@@ -12,6 +11,7 @@ import { readAccepted, readFindings } from "../health/findings.ts";
 import { type Finding, isOfBills } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
 import { acceptedParts, headLines } from "../health/verdict.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatInterval, streamName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
 import type { Interval } from "../sync/intervals.ts";

@@ -1,11 +1,11 @@
 import type { Break } from "../audit/breaks.ts";
 import { isApartWallet } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
-import { movements } from "../db/sql/movements.ts";
 import { zero } from "../export/decimal.ts";
 import { formatMinute, jsonInterval } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
+import { movements } from "../sql/movements.ts";
 import { inCents, isResult, isShown, money, nameOf, resultOf } from "./figure-tables.ts";
 import { plus, type Sum, sumOf } from "./figures.ts";
 import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";

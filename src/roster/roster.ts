@@ -11,7 +11,7 @@ import {
   retiredSince,
   type StoredState,
 } from "../db/accounts/account-states.ts";
-import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
+import { readAddedAccounts } from "../db/accounts/decisions.ts";
 import type { Queryable } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { modeOf } from "../sync/account-state.ts";

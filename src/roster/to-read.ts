@@ -1,5 +1,5 @@
 import { retiredSince } from "../db/accounts/account-states.ts";
-import { readAddedAccounts } from "../db/accounts/added-accounts.ts";
+import { readAddedAccounts } from "../db/accounts/decisions.ts";
 import { readReachable, type Unreachable } from "../db/citus.ts";
 import type { Database, Queryable } from "../db/connect.ts";
 import { readLeasedNames } from "../db/lease/lease.ts";

@@ -1,22 +1,23 @@
 import { type KeyInfo, keyInfo } from "../contract/key-info.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
+import type { EpochMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { AccountInTransitError, ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
+import { planStream, type ReadTime, readTime } from "./plan.ts";
+import type { KnownTime, Stream } from "./store.ts";
 import { probeAccount, type StreamReader } from "./stream-reader.ts";
-
-/** What the account settings of the API of unified accounts tell. */
-export type ModeSettings = { readonly accountMode: string };
+import type { BillsDeps, HeldDeps } from "./stream-run.ts";
 
 /** The requests that tell an account's mode. Each throws as the client does. */
-export type ModeQuestions = {
+type ModeQuestions = {
   /** Asks the classic API for anything. Only whether it serves the account matters. */
   readonly classic: () => Promise<void>;
-  readonly settings: () => Promise<ModeSettings>;
+  readonly settings: () => Promise<{ readonly accountMode: string }>;
 };
 
 const unifiedWords: readonly string[] = ["unified", "hybrid"];
@@ -69,7 +70,7 @@ async function askApi(
   }
 }
 
-export type MeetDeps = {
+type MeetDeps = {
   readonly client: Client;
   /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;
@@ -94,7 +95,7 @@ export type MetAccount<Stream> = {
  * @param streamOf makes the stream of a product type. The readers of some of them are used to ask for the mode.
  * @throws as {@link askMode} does.
  */
-export async function meetAccount<Stream extends { readonly reader: StreamReader }>(
+export async function meetAccount<Stream extends StreamReader>(
   deps: MeetDeps,
   account: Wanted & { readonly name: string },
   state: AccountState,
@@ -112,7 +113,7 @@ export async function meetAccount<Stream extends { readonly reader: StreamReader
     return client.ask(operation, {}, { signal, beforeSend: assertHeld, onAttempt });
   };
   const ask = {
-    classic: () => probeAccount(classic.map(({ reader }) => reader)),
+    classic: () => probeAccount(classic),
     settings: async () => (await asking(accountSettings)).data,
   };
   // Without product types, the settings alone tell the mode: a classic account is refused them.
@@ -168,3 +169,65 @@ export function nothingToRead(
     `${remedy}, or leave PRODUCT_TYPES and productTypes out`
   );
 }
+
+/** A stream that was closed because its account changed its mode, and how far it was read. */
+export type ClosedStream = ReadTime & { readonly stream: Stream; readonly closedAt: EpochMs };
+
+/**
+ * Records an account's mode if it changed. Streams of the other mode are closed, and streams of this mode
+ * are opened again.
+ * @returns the streams that this call closed.
+ */
+export async function closeStreamsOfOtherMode(
+  { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
+  account: Wanted & { readonly name: string },
+  state: AccountState,
+  { mode, streams }: MetAccount<StreamReader>,
+): Promise<readonly ClosedStream[]> {
+  const { name } = account;
+  const isKnown =
+    state.mode?.is === mode &&
+    state.closed.every(({ productType }) => modeOf(productType) !== mode);
+  // The mode is not known if the classic API refused everything that it was asked for.
+  const isTold = mode === "unified" || streams.some(({ hasAnswered }) => hasAnswered);
+  if (isKnown || !isTold) return [];
+  for (const productType of leftUnplanned(account, state, mode)) {
+    const stream = { account: name, productType };
+    const known = await held.store.knownTime(stream);
+    if (isUnplanned(known)) {
+      await held.store.recordPlan(planStream(stream, known, { now: exchangeNow(), settleLagMs }));
+    }
+  }
+  await held.store.closeStreamsOfOtherMode(mode, exchangeNow());
+  const { closed } = await held.store.accountState();
+  const isNew = (productType: ProductType) =>
+    state.closed.every((before) => before.productType !== productType);
+  return Promise.all(
+    closed
+      .filter(({ productType }) => isNew(productType))
+      .map(async ({ productType, closedAt }) => {
+        const stream = { account: name, productType };
+        return { stream, closedAt, ...readTime(await held.store.knownTime(stream), closedAt) };
+      }),
+  );
+}
+
+/**
+ * The product types that were to be read in the previous mode. An interrupted first sync may have planned
+ * only some of them. The others are planned before they are closed, so that their unread time is known.
+ */
+const leftUnplanned = (
+  { productTypes }: Wanted,
+  { mode: last, notAvailable }: AccountState,
+  mode: AccountMode,
+): readonly ProductType[] =>
+  last === undefined || last.is === mode
+    ? []
+    : productTypes.filter(
+        (productType) =>
+          modeOf(productType) === last.is &&
+          notAvailable.every((refused) => refused.productType !== productType),
+      );
+
+const isUnplanned = ({ coverage, lost, open }: KnownTime): boolean =>
+  coverage.length + lost.length + open.length === 0;

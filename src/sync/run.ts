@@ -7,9 +7,13 @@ import {
 import { isApartWallet, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf } from "../errors.ts";
-import { meetAccount, refuseNothing } from "./account-mode.ts";
+import {
+  type ClosedStream,
+  closeStreamsOfOtherMode,
+  meetAccount,
+  refuseNothing,
+} from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
-import { type ClosedStream, closeStreamsOfOtherMode } from "./closed-streams.ts";
 import { failureScope } from "./failure-scope.ts";
 import { subtract } from "./intervals.ts";
 import { type RecoverDeps, type RecoverReport, recoverHistory } from "./recover.ts";
@@ -187,7 +191,7 @@ export async function readStreams(
 ): Promise<void> {
   const walks = [];
   failRefused(deps, streams);
-  for (const stream of streams.filter(({ reader }) => !reader.hasFailed)) {
+  for (const stream of streams.filter(({ hasFailed }) => !hasFailed)) {
     for (const walk of await stream.plan()) walks.push({ stream, walk });
   }
   await walkAll(walks);
@@ -198,31 +202,29 @@ export async function readStreams(
  * streams. A key that may read no futures, or may no longer read what it read before, counts as failed instead.
  */
 const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
-  streams.every(
-    ({ reader, stream }) => reader.refusal !== undefined || isApartWallet(stream.productType),
-  )
+  streams.every(({ refusal, stream }) => refusal !== undefined || isApartWallet(stream.productType))
     ? []
-    : streams.filter(({ reader, isUnread }) => isRefused(reader.refusal) && isUnread);
+    : streams.filter(({ refusal, isUnread }) => isRefused(refusal) && isUnread);
 
 /** Fails the refused streams. Each refusal is reported once, with all product types that it concerns. */
 function failRefused(
   { onProgress }: Pick<BillsDeps, "onProgress">,
   streams: readonly StreamRun[],
 ): void {
-  const refused = streams.filter(({ reader }) => reader.refusal !== undefined);
-  for (const { reader } of refused) reader.acceptRefusal();
-  const alike = Map.groupBy(refused, ({ reader }) => messageOf(reader.refusal));
+  const refused = streams.filter(({ refusal }) => refusal !== undefined);
+  for (const stream of refused) stream.acceptRefusal();
+  const alike = Map.groupBy(refused, ({ refusal }) => messageOf(refusal));
   for (const [first, ...others] of alike.values()) {
     if (first === undefined) continue;
-    const { stream, reader } = first;
+    const { stream, refusal } = first;
     const also = others.map((other) => other.stream.productType);
-    onProgress({ stream, event: "failed", error: reader.refusal, also });
+    onProgress({ stream, event: "failed", error: refusal, also });
   }
 }
 
-const refusalOf = ({ stream, reader }: StreamRun) => ({
+const refusalOf = ({ stream, refusal }: StreamRun) => ({
   productType: stream.productType,
-  reason: messageOf(reader.refusal),
+  reason: messageOf(refusal),
 });
 
 async function recordAvailability(
@@ -232,7 +234,7 @@ async function recordAvailability(
   before: readonly NotAvailable[],
 ): Promise<void> {
   const answered = streams
-    .filter(({ reader }) => reader.hasAnswered)
+    .filter(({ hasAnswered }) => hasAnswered)
     .map(({ stream }) => stream.productType)
     .filter((productType) => before.some((one) => one.productType === productType));
   if (answered.length === 0 && notAvailable.length === 0) return;

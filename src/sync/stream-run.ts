@@ -70,9 +70,7 @@ const expiresSoonMs = dayMs;
 const emptyPauseMs = 2 * secondMs;
 
 /** One stream's part of a run: its plan, its walks and their result. */
-export class StreamRun {
-  readonly stream: Stream;
-  readonly reader: StreamReader;
+export class StreamRun extends StreamReader {
   readonly #deps: BillsDeps;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0 };
   #known: KnownTime = { coverage: [], lost: [], open: [] };
@@ -87,19 +85,17 @@ export class StreamRun {
   /** @param pageHabits shared by the account's streams. */
   constructor(deps: BillsDeps, stream: Stream, pageHabits?: PageHabits) {
     const { client, held, signal, onProgress } = deps;
+    const reading = {
+      client,
+      assertHeld: held.assertHeld,
+      signal,
+      onAttempt: (failure: ExchangeError | undefined) =>
+        onProgress({ stream, event: "request", failure }),
+      onFirstFailure: (error: unknown) => onProgress({ stream, event: "failed", error }),
+      pageHabits,
+    };
+    super(reading, stream);
     this.#deps = deps;
-    this.stream = stream;
-    this.reader = new StreamReader(
-      {
-        client,
-        assertHeld: held.assertHeld,
-        signal,
-        onAttempt: (failure) => onProgress({ stream, event: "request", failure }),
-        onFirstFailure: (error) => onProgress({ stream, event: "failed", error }),
-        pageHabits,
-      },
-      stream,
-    );
   }
 
   /**
@@ -107,14 +103,13 @@ export class StreamRun {
    * the stream: otherwise each window would be refused by itself.
    */
   async prepare(): Promise<void> {
-    const { reader } = this;
     this.#known = await this.#deps.held.store.knownTime(this.stream);
     this.#plannedAt = this.#deps.exchangeNow();
-    const isProbed = reader.hasAnswered || reader.refusal !== undefined;
-    if (!isProbed && this.#planned().walks.length >= 2) await reader.probe();
-    const { bills, rejected } = reader.probed;
+    const isProbed = this.hasAnswered || this.refusal !== undefined;
+    if (!isProbed && this.#planned().walks.length >= 2) await this.probe();
+    const { bills, rejected } = this.probed;
     if (bills.length + rejected.length === 0) return;
-    const unstored = await this.#deps.held.store.unstored(this.stream, reader.probed);
+    const unstored = await this.#deps.held.store.unstored(this.stream, this.probed);
     const places = placesOf(billsApiOf(this.stream.productType), unstored).filter(isPlaced);
     for (const { billId, cTime } of places) this.#unstored.set(billId, cTime);
   }
@@ -127,7 +122,7 @@ export class StreamRun {
   /** Probes again after a refusal: one may be a fault, and the stream would count as not available for a day. */
   async askAgain(): Promise<void> {
     await this.#deps.sleep(emptyPauseMs, this.#deps.signal);
-    await this.reader.probe();
+    await this.probe();
   }
 
   /** Drops the windows that an earlier run planned, since the key may not read the stream. */
@@ -157,7 +152,7 @@ export class StreamRun {
 
   /** Walks one window. Never throws: the error that stopped it is returned, and is in the report. */
   walk(walk: Walk, accountStopped: AbortSignal): Promise<unknown> {
-    return this.reader.read(accountStopped, async (signal) => {
+    return this.read(accountStopped, async (signal) => {
       await this.#walk(walk, signal);
       this.#walked += 1;
     });
@@ -165,7 +160,7 @@ export class StreamRun {
 
   #walk(walk: Walk, signal: AbortSignal): Promise<void> {
     const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
-    const { stream, reader } = this;
+    const { stream } = this;
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
     // Each page's request needs the cursor of the page before, so a walk uses one slot of the rate limit at a time. The
     // longest goes first, so that all end at about the same time; first pages go before all others, since they show
@@ -175,13 +170,13 @@ export class StreamRun {
     return walkWindow(
       {
         fetchPage: (request) =>
-          reader.ask(request, signal, expiresSoon ? Number.POSITIVE_INFINITY : pagesLeft),
+          this.ask(request, signal, expiresSoon ? Number.POSITIVE_INFINITY : pagesLeft),
         commitPage: (page) => this.#commit(page),
         exchangeNow,
         plannedAt: this.#plannedAt,
         settleLagMs,
-        idOrder: reader.idOrder,
-        pageHabits: reader.pageHabits,
+        idOrder: this.idOrder,
+        pageHabits: this.pageHabits,
         pause: () => sleep(emptyPauseMs, signal),
         onPage: (progress) => {
           this.#countPage(progress);
@@ -203,11 +198,11 @@ export class StreamRun {
     return {
       stream: this.stream,
       ...this.#counts,
-      requests: this.reader.requests,
+      requests: this.requests,
       windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
       completeThrough: readTime(known, this.#deps.exchangeNow()).through,
       lost: subtract(known.lost, this.#known.lost),
-      error: this.reader.error,
+      error: this.error,
     };
   }
 
@@ -247,7 +242,7 @@ export class StreamRun {
     const [lost] = subtract(this.#proven, coverage);
     if (lost === undefined) return;
     const { account, productType } = this.stream;
-    this.reader.fail(
+    this.fail(
       new CommitsLostError(
         `${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`,
       ),

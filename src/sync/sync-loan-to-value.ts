@@ -6,7 +6,7 @@ import {
   readLoanToValue,
 } from "../contract/loan-to-value.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { ExchangeError, ReportableError } from "../errors.ts";
+import { ExchangeError, type ExchangeErrorKind, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { failureScope } from "./failure-scope.ts";
@@ -119,25 +119,16 @@ const remedy =
  * account is not known.
  */
 function withRemedy(error: unknown): unknown {
-  if (!(error instanceof ExchangeError)) return error;
-  switch (error.kind) {
-    case "refused-permission":
-    case "refused-request":
-    case "unknown-code":
-      return new ExchangeError(error.kind, `${error.message}; ${remedy}`, {
-        ...(error.code === undefined ? {} : { code: error.code }),
-        cause: error,
-      });
-    case "refused-credentials":
-    case "other-mode":
-    case "banned":
-    case "time-range":
-    case "clock":
-    case "rate-limited":
-    case "unavailable":
-    case "malformed":
-      return error;
-    default:
-      return error.kind satisfies never;
-  }
+  const isAboutLoan = error instanceof ExchangeError && aboutLoans.includes(error.kind);
+  if (!isAboutLoan) return error;
+  return new ExchangeError(error.kind, `${error.message}; ${remedy}`, {
+    ...(error.code === undefined ? {} : { code: error.code }),
+    cause: error,
+  });
 }
+
+const aboutLoans: readonly ExchangeErrorKind[] = [
+  "refused-permission",
+  "refused-request",
+  "unknown-code",
+];

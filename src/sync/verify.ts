@@ -21,7 +21,7 @@ import type {
 import { probeAccount } from "./stream-reader.ts";
 import { type BillsDeps, StreamRun } from "./stream-run.ts";
 import { PageHabits } from "./walk/answers.ts";
-import { isStray } from "./walk/strays.ts";
+import { isStray } from "./walk/pages.ts";
 
 export type VerifyDeps = Omit<BillsDeps, "held" | "settleLagMs"> & {
   readonly assertHeld: () => void;
@@ -88,20 +88,20 @@ class StreamVerify extends StreamRun {
 
   /** Never throws. */
   async result(): Promise<StreamVerification> {
-    const { stream, reader } = this;
+    const { stream } = this;
     const { span, exchangeNow } = this.#deps;
     const now = exchangeNow();
     try {
       await this.report();
       await this.#compared.findExtra(horizonAt(now));
     } catch (error) {
-      reader.fail(error);
+      this.fail(error);
     }
     this.#compared.findUnproven();
     const { findings, compared } = this.#compared;
     const read = intersect([span], interval(horizonAt(now), now));
-    const error = reader.error ?? unreadable(span, read, now);
-    return { stream, span: read, compared, findings, requests: reader.requests, error };
+    const error = this.error ?? unreadable(span, read, now);
+    return { stream, span: read, compared, findings, requests: this.requests, error };
   }
 }
 
@@ -124,9 +124,8 @@ export async function verifyBills(
   deps: Pick<VerifyDeps, "onProgress">,
   streams: readonly StreamVerify[],
 ): Promise<readonly StreamVerification[]> {
-  const readers = streams.map(({ reader }) => reader);
-  if (!readers.some(({ hasAnswered }) => hasAnswered)) {
-    await probeAccount(readers.filter(({ refusal }) => refusal === undefined));
+  if (!streams.some(({ hasAnswered }) => hasAnswered)) {
+    await probeAccount(streams.filter(({ refusal }) => refusal === undefined));
   }
   await Promise.all(streams.map((stream) => stream.prepare()));
   await readStreams(deps, streams);

@@ -124,7 +124,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a page of another time believed",
-    file: "src/sync/walk/strays.ts",
+    file: "src/sync/walk/pages.ts",
     changes: [
       ["if (isAnother || !strays.every(isPlaced)) {", "if (isAnother === undefined) {"],
       ["return this.#doubtful.size > 0;", "return false;"],
@@ -217,7 +217,7 @@ export const mutants: readonly Mutant[] = [
     name: "time that was lost not recorded",
     file: "src/ledger/record-time.ts",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source
-    changes: [["`lost + ${times(plan.lost)}`", "`lost`"]],
+    changes: [["`lost + ${multirange(plan.lost)}`", "`lost`"]],
   },
   {
     name: "what a first sync wanted, and did not read, forgotten",
@@ -247,12 +247,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a repair that writes nothing",
-    file: "src/ledger/verification-store.ts",
+    file: "src/ledger/ledger-store.ts",
     changes: [["await writeBills(tx, pages, changesOf(pages, before), before);", ""]],
   },
   {
     name: "a bill that is stored otherwise called equal",
-    file: "src/ledger/verification-store.ts",
+    file: "src/ledger/ledger-store.ts",
     changes: [["if (isSame(before, served)) return [];", "return [];"]],
   },
   {
@@ -337,7 +337,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: streams closed a day late",
-    file: "src/sync/closed-streams.ts",
+    file: "src/sync/account-mode.ts",
     changes: [
       [
         "await held.store.closeStreamsOfOtherMode(mode, exchangeNow());",
@@ -347,7 +347,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: streams closed only by the run after the first in the new mode",
-    file: "src/sync/closed-streams.ts",
+    file: "src/sync/account-mode.ts",
     changes: [
       [
         "if (isKnown || !isTold) return [];",
@@ -357,12 +357,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "unified: what was not read of a stream that is closed not told",
-    file: "src/sync/closed-streams.ts",
+    file: "src/sync/account-mode.ts",
     changes: [["knownTime(stream), closedAt) };", "knownTime(stream), closedAt), unread: [] };"]],
   },
   {
     name: "unified: a closed stream's time told up to the newest that was planned",
-    file: "src/sync/closed-streams.ts",
+    file: "src/sync/account-mode.ts",
     changes: [
       [
         "...readTime(await held.store.knownTime(stream), closedAt) };",

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
-import { openVerifyStore } from "../../src/ledger/verification-store.ts";
+import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { ReadRows, Stream, VerifyStore } from "../../src/sync/store.ts";
 import {

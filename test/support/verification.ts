@@ -2,7 +2,7 @@ import { classicProductTypes, type ProductType } from "../../src/contract/produc
 import type { Database } from "../../src/db/connect.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import { exchangeOf } from "../../src/exchange/session.ts";
-import { openVerifyStore } from "../../src/ledger/verification-store.ts";
+import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { VerifyStore } from "../../src/sync/store.ts";
 import {

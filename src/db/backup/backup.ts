@@ -21,7 +21,7 @@ import {
   rowsEnd,
   rowsIn,
   rowsOfAll,
-} from "./backup-format.ts";
+} from "./backup-file.ts";
 
 /** How long writing one table to a file, or reading it from one, may take. */
 export const tableMaxMs = 6 * hourMs;
@@ -45,7 +45,7 @@ export type BackupPart = Buffer | string;
 
 /**
  * Hands a backup of all kept tables, as of one moment, to `write`. The database is only read. The
- * format is in backup-format.ts.
+ * format is in backup-file.ts.
  * @throws DatabaseError where the database has no tables, or this user may not read all of them.
  */
 export function backUp(

@@ -6,12 +6,24 @@ import { hourMs } from "../../contract/time.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../errors.ts";
 import { inTransaction, openDatabase, type Queryable, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { appliedMigrations, lockMigrations, migrate, migrateTo } from "../migrate.ts";
-import { refuseUnfitServer } from "../server-settings.ts";
+import {
+  appliedMigrations,
+  lockMigrations,
+  migrate,
+  migrateTo,
+  refuseUnfitServer,
+} from "../migrate.ts";
 import { onlyRow } from "../values.ts";
 import { countOf, keptTables, tableMaxMs, usePlainText } from "./backup.ts";
-import { type BackupHeader, type BackupTable, columnList, quoted } from "./backup-format.ts";
-import { type BackupReading, damaged, readBackup } from "./backup-reader.ts";
+import {
+  type BackupHeader,
+  type BackupReading,
+  type BackupTable,
+  columnList,
+  damaged,
+  quoted,
+  readBackup,
+} from "./backup-file.ts";
 
 /** Tables that `db migrate` fills. Their rows are replaced by the backup's. */
 const seeded = ["business_types"];

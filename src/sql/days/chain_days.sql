@@ -1,5 +1,5 @@
 -- What the bills of each chain's day move, by category. Only days with bills have a row. The movements are listed in
--- src/db/sql/movements.ts, for all views.
+-- src/sql/movements.ts, for all views.
 create or replace view public.chain_days as
 select
   account,

@@ -1,4 +1,4 @@
--- The placeholders come from src/db/sql: wallet.ts, movements.ts.
+-- The placeholders come from wallet-moves.ts and movements.ts.
 create or replace view analytics.daily_rollforward as
 -- Not materialized, so that a query for one account reads the rows of no other.
 with read as not materialized (

@@ -1,4 +1,4 @@
--- The placeholders come from src/db/sql: wallet.ts, is-demo.ts, id-time.ts, and wallet-moves.ts for what a bill moves its
+-- The placeholders come from ledgers.ts, chain-order.ts, and wallet-moves.ts for what a bill moves its
 -- wallet by.
 create or replace view analytics.entries as
 select

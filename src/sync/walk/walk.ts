@@ -15,9 +15,9 @@ import {
   ResumePlace,
   readRows,
   ServedRows,
+  Strays,
 } from "./pages.ts";
 import { type Question, WindowQuestions } from "./questions.ts";
-import { Strays } from "./strays.ts";
 
 export type WalkDeps = {
   readonly fetchPage: FetchPage;

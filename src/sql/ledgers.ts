@@ -23,14 +23,5 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
 export const isDemo = (productType: string): SQL =>
   sql.raw(`(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`);
 
-/** The same for the files of views: `$join_account` joins the flag of an account's demo key to the rows of a view. */
-export const flagWords = {
-  join_account: sql`left join (
-  select account, is_demo
-  from streams
-  where product_type = ''
-) as whole using (account)`,
-  is_demo: isDemo("product_type"),
-  bills_is_demo: isDemo("bills.product_type"),
-  wallet_is_demo: isDemo("wallet"),
-};
+/** Whether a row of `streams` is a ledger, and not only a state: of a whole account, or of one that was never read. */
+export const isLedger = sql`(settled_to is not null or bills > 0)`;

@@ -1,6 +1,83 @@
 import { type SQL, sql } from "drizzle-orm";
-import { expectedRuleOf } from "./expected-rule.ts";
-import { mayContainFeeText } from "./wallet.ts";
+import type { Category } from "../contract/business-types.ts";
+import { fundingWallet, spotWallet, unifiedProductTypes } from "../contract/product-types.ts";
+
+/**
+ * `walletOf` of src/contract/product-types.ts in SQL. Returns a wallet unchanged.
+ * @param productType a column.
+ */
+export const walletOf = (productType: string): SQL =>
+  sql.raw(`(case when ${isUnifiedText(productType)} then 'UTA' else ${productType} end)`);
+
+/** `isUnified` of src/contract/product-types.ts in SQL, of a column. */
+export const isUnifiedText = (productType: string): string =>
+  `(${productType} like 'UTA-%' and ${productType} <> '${fundingWallet}')`;
+
+/** `mayContainFee` of src/contract/product-types.ts in SQL, of a column. */
+export const mayContainFeeText = (productType: string): string =>
+  `(${isUnifiedText(productType)} or ${productType} = '${spotWallet}')`;
+
+/**
+ * A bill's amount or fee in analytics.entries, so that no fee is in both: a unified account's `amount` may
+ * contain its fee, and its `wallet_amount` does not.
+ */
+export const apart = (column: "amount" | "fee", productType: string): SQL =>
+  sql.raw(`(case when ${mayContainFeeText(productType)} then wallet_${column} else ${column} end)`);
+
+/** The product types that share a unified account's one wallet, as an array. */
+export const unifiedArray: SQL = sql.raw(
+  `array[${unifiedProductTypes.map((name) => `'${name}'`).join(", ")}]`,
+);
+
+/**
+ * The product types that share a wallet, as an array. Looks bills up through an index that begins with
+ * their product type.
+ * @param wallet a column.
+ */
+export const productTypesOf = (wallet: string): SQL =>
+  sql`(case when ${sql.raw(wallet)} = 'UTA' then ${unifiedArray} else array[${sql.raw(wallet)}] end)`;
+
+/** Which of a bill's numbers its balance moves by. `reconcile` learns it of each category and type. */
+export type WalletRule = {
+  readonly countsAmount: boolean;
+  readonly countsFee: boolean;
+  readonly countsCoupon: boolean;
+};
+
+export const amountAndFee: WalletRule = {
+  countsAmount: true,
+  countsFee: true,
+  countsCoupon: false,
+};
+export const amountAlone: WalletRule = {
+  countsAmount: true,
+  countsFee: false,
+  countsCoupon: false,
+};
+export const nothing: WalletRule = { countsAmount: false, countsFee: false, countsCoupon: false };
+
+// A margin move stays within the account, and the amount of a spot trade contains its fee.
+const exceptions = new Map<string, WalletRule>([
+  ["margin" satisfies Category, nothing],
+  ["spot" satisfies Category, amountAlone],
+]);
+
+/** What a category's bills are expected to move their balance by, until `reconcile` has learned it. */
+export const expectedRule = (category: string): WalletRule =>
+  exceptions.get(category) ?? amountAndFee;
+
+/** The same in SQL, of the category in this column. A coupon is not expected to count. */
+export const expectedRuleOf = (category: string) => ({
+  countsAmount: isNoneOf(category, ({ countsAmount }) => !countsAmount),
+  countsFee: isNoneOf(category, ({ countsFee }) => !countsFee),
+});
+
+/** @returns SQL that is true of a category that is null. */
+function isNoneOf(column: string, isMeant: (rule: WalletRule) => boolean): SQL {
+  const categories = [...exceptions].filter(([, rule]) => isMeant(rule)).map(([name]) => name);
+  const list = categories.map((name) => `'${name}'`).join(", ");
+  return sql.raw(`coalesce(${column} not in (${list}), true)`);
+}
 
 const expected = expectedRuleOf("business_types.category");
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Category } from "../../contract/business-types.ts";
+import type { Category } from "../contract/business-types.ts";
 
 type Sign = "in" | "out";
 
