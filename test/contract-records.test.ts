@@ -52,30 +52,6 @@ describe("an envelope", () => {
 describe("a loan-to-value record", () => {
   const read = (json: string) => readLoanToValue(parseExactJson(json));
 
-  test("is read with its lists, letter for letter, whatever order their coins are in", () => {
-    const totals = {
-      ltv: "0.5000",
-      subAccountUids: ["4513274870", "4513274871"],
-      usdtBalance: "1234567.891234567891234567",
-      unpaidUsdtAmount: "617283.945617283945617283",
-    };
-    const usdt = { coin: "USDT", unpaidQty: "600000", unpaidInterest: "0.000000010" };
-    const btc = { coin: "BTC", unpaidQty: "0.1", unpaidInterest: "" };
-    const asset = { coin: "BTC", price: "64250.10", amount: "12.0", convertedUsdtAmount: "732451" };
-    const sent = { ...totals, unpaidInfo: [usdt, btc], balanceInfo: [asset] };
-    expect(read(JSON.stringify(sent))).toEqual({
-      record: {
-        ...totals,
-        extra: null,
-        debts: [
-          { ...btc, unpaidInterest: null, extra: null },
-          { ...usdt, extra: null },
-        ],
-        collateral: [{ ...asset, extra: null }],
-      },
-    });
-  });
-
   const none = {
     ltv: null,
     usdtBalance: null,
@@ -131,25 +107,6 @@ describe("a contract", () => {
   const read = (json: string) => readContract(parseExactJson(json));
   const none = Object.fromEntries(Object.keys(contractFields).map((name) => [name, null]));
 
-  test("is read letter for letter, and -1 is no time and is kept as it was sent", () => {
-    const row = {
-      symbol: "BTCUSDT",
-      supportMarginCoins: ["USDT", "BTC"],
-      makerFeeRate: "0.00020",
-      maxOrderQty: "900000000000000000001",
-      offTime: "-1",
-      launchTime: "1532454360000",
-      deliveryTime: "",
-      isRwa: "NO",
-    };
-    const { isRwa, offTime, ...own } = row;
-    const extra = { isRwa, offTime };
-    const settings = { ...none, ...own, deliveryTime: null, extra };
-    expect(read(JSON.stringify(row))).toEqual({ values: settings });
-    const asNumber = JSON.stringify(row).replace('"-1"', "-1");
-    expect(read(asNumber)).toEqual({ values: { ...settings, extra: { isRwa, offTime: -1 } } });
-  });
-
   test("needs nothing but its name", () => {
     expect(read('{"symbol":"X"}')).toEqual({ values: { ...none, symbol: "X", extra: null } });
   });
@@ -167,32 +124,6 @@ describe("a contract", () => {
 
 describe("a symbol", () => {
   const read = (json: string) => readSymbol(parseExactJson(json));
-  const btc = {
-    symbol: "BTCUSDT",
-    baseCoin: "BTC",
-    quoteCoin: "USDT",
-    minTradeAmount: "0",
-    maxTradeAmount: "900000000000000000001",
-    takerFeeRate: "0.002",
-    makerFeeRate: "0.00200000",
-    pricePrecision: "2",
-    quantityPrecision: "6",
-    quotePrecision: "8",
-    minTradeUSDT: "1",
-    status: "online",
-    buyLimitPriceRatio: "0.05",
-    sellLimitPriceRatio: "0.05",
-    areaSymbol: "no",
-    orderQuantity: "200",
-    openTime: "1532454360000",
-  };
-
-  test("is read letter for letter, without an offTime and with fields that nobody listed", () => {
-    const row = { ...btc, offTime: "", maxLimitOrderValue: "10000000" };
-    const extra = { maxLimitOrderValue: "10000000" };
-    expect(read(JSON.stringify(row))).toEqual({ values: { ...btc, offTime: null, extra } });
-  });
-
   test("needs nothing but its name; a status that nobody listed is kept", () => {
     expect(read('{"symbol":"X"}')).toMatchObject({
       values: { symbol: "X", status: null, maxTradeAmount: null, offTime: null, extra: null },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { diskCheck, migrationsCheck } from "../src/commands/doctor.ts";
-import { clockCheck, keyCheck, type TriedKey } from "../src/commands/doctor-exchange.ts";
+import { diskCheck } from "../src/commands/doctor.ts";
+import { keyCheck, type TriedKey } from "../src/commands/doctor-exchange.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { ExchangeError } from "../src/errors.ts";
 
@@ -89,37 +89,5 @@ test.each([
     name: "account a",
     result: `a unified account; its key reads bills of UTA-SPOT; user 12's; ${text}`,
     ...(remedy && { remedy }),
-  });
-});
-
-test("a clock more than 5 s off is warned of, and no error: the exchange's is signed with", () => {
-  expect(clockCheck(5_000)).toMatchObject({
-    status: "ok",
-    result: expect.stringContaining("5.0 s behind"),
-  });
-  expect(clockCheck(-5_000)).toMatchObject({
-    status: "ok",
-    result: expect.stringContaining("5.0 s ahead of"),
-  });
-  expect(clockCheck(5_001)).toMatchObject({
-    status: "warn",
-    remedy: expect.stringContaining("NTP"),
-  });
-  expect(clockCheck(-90_000)).toMatchObject({
-    status: "warn",
-    result: expect.stringContaining("1 m 30 s ahead of"),
-  });
-  expect(clockCheck(undefined)).toMatchObject({ status: "warn" });
-});
-
-test("migrations that sync applies by itself are no failure", () => {
-  expect(migrationsCheck({ applied: 3, pending: 0, areViewsOld: false }).status).toBe("ok");
-  expect(migrationsCheck({ applied: 0, pending: 3, areViewsOld: false })).toMatchObject({
-    status: "warn",
-    result: "none applied yet",
-  });
-  expect(migrationsCheck({ applied: 2, pending: 1, areViewsOld: false })).toMatchObject({
-    status: "warn",
-    result: "1 migration to apply",
   });
 });

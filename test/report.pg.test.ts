@@ -1,12 +1,10 @@
 // Holds: No answer over a hole
-// Report's figures are plain sums over the exported CSV, its shell command computes its digest, and it names
-// what is missing.
+// Report's shell command computes its digest, and it names what is missing. Its figures: close.pg.test.ts.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
@@ -77,71 +75,6 @@ const figuresOf = (rollforward: readonly { coin: string; line: string; amount: s
   }));
 const csvOf = (product: string) =>
   run("export", "--format", "csv", "--account", "main", "--product", product, "--month", "2026-03");
-
-/** Sums over the exported CSV, computed from its own columns alone. */
-function byHand(csv: string) {
-  const rows: Record<string, string>[] = parse(csv, { columns: true, record_delimiter: "\r\n" });
-  const sums = new Map<string, bigint>();
-  const count = (name: string, units: bigint) => sums.set(name, (sums.get(name) ?? 0n) + units);
-  const bySign = (name: [string, string], units: bigint) =>
-    count(units > 0n ? name[0] : name[1], units);
-  const names: Record<string, (units: bigint) => void> = {
-    trade: (units) => count("realised_pnl", units),
-    funding: (units) => bySign(["funding_received", "funding_paid"], units),
-    transfer: (units) => bySign(["transfers_in", "transfers_out"], units),
-    margin: () => undefined,
-    unknown: (units) => count("unmapped", units),
-  };
-  let opening: bigint | undefined;
-  let closing = 0n;
-  let moved = 0n;
-  for (const row of rows) {
-    const [amount, fee] = [exactUnits(row["amount"] ?? ""), exactUnits(row["fee"] ?? "")];
-    const category = row["category"] ?? "";
-    const change = category === "margin" ? 0n : amount + fee;
-    (names[category] ?? ((units: bigint) => count(category, units)))(amount);
-    if (category !== "margin") bySign(["fee_rebates", "trading_fees"], fee);
-    moved += change;
-    closing += change;
-    if (row["balance"] === "") continue;
-    closing = exactUnits(row["balance"] ?? "");
-    opening ??= closing - moved;
-  }
-  return { bills: rows.length, sums, opening: opening ?? 0n, closing };
-}
-
-const money = [
-  ...["realised_pnl", "trading_fees", "fee_rebates", "funding_received", "funding_paid"],
-  ...["liquidation", "transfers_in", "transfers_out", "bonus", "copy", "delivery", "margin"],
-  ...["interest", "conversion", "unmapped"],
-];
-
-test("the figures of a month are those of plain arithmetic over its exported CSV", async () => {
-  await reconcile(db, everything, { isFull: true });
-  const { ledgers, isComplete, lacking } = await reported("--product", "USDT-FUTURES");
-  // The ledger has bills of every kind, those of no category among them.
-  const unclassified = expect.stringMatching(
-    /^main\/USDT-FUTURES\/USDT has 1 bill of type \S+, without a category$/,
-  );
-  expect([isComplete, lacking]).toEqual([false, [1, 2, 3, 4].map(() => unclassified)]);
-  const [{ rollforward, digest, coverage }] = ledgers;
-  const [figures, ...others] = figuresOf(rollforward);
-  expect([figures?.coin, others]).toEqual(["USDT", []]);
-  const amountOf = (name: string) => exactUnits(figures?.amounts.get(name) ?? "");
-  const hand = byHand(await csvOf("USDT-FUTURES"));
-  expect(hand.bills).toBeGreaterThan(100);
-  expect(digest.bills).toEqual(hand.bills);
-  for (const name of money) {
-    expect([name, amountOf(name)]).toEqual([name, hand.sums.get(name) ?? 0n]);
-  }
-  expect(amountOf("opening")).toBe(hand.opening);
-  expect(amountOf("closing")).toBe(hand.closing);
-  const all = [...money, "rounding", "difference", "unsettled"];
-  expect(all.reduce((sum, name) => sum + amountOf(name), hand.opening)).toBe(hand.closing);
-  expect(coverage).toEqual([
-    { state: "read", from: "2026-03-01T00:00:00Z", to: "2026-04-01T00:00:00Z" },
-  ]);
-});
 
 test("a digest is what its line of shell computes from the exported CSV, and of the content alone", async () => {
   await using folder = await temporaryFolder();

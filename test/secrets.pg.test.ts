@@ -287,8 +287,24 @@ const leaves = program.commands.flatMap((command): [string, Command][] =>
       ],
 );
 
+/** Times that jq's fromdate does not read, and those that differ from the exact one beside them. */
+function oddTimes(json: string): readonly string[] {
+  const odd: string[] = [];
+  JSON.parse(
+    json,
+    function (this: Readonly<Record<string, unknown>>, name: string, value: unknown) {
+      if (typeof value !== "string" || !/^\d{4}-\d\d-\d\dT/.test(value)) return value;
+      const exactly = this[`${name}Ms`] ?? Date.parse(value);
+      const isSecond = Math.floor(Number(exactly) / 1_000) * 1_000 === Date.parse(value);
+      if (!isSecond || !/T\d\d:\d\d:\d\dZ$/.test(value)) odd.push(`${name}: ${value}`);
+      return value;
+    },
+  );
+  return odd;
+}
+
 test(
-  "no command that the program has shows a secret, nor does its help",
+  "no command that the program has shows a secret, nor does its help, and each time in JSON is in whole seconds",
   async () => {
     await using world = await openWorld();
     const named = leaves.map(([name]) => name).filter((name) => name !== "help");
@@ -303,6 +319,8 @@ test(
         for (const json of hasJson ? [[], ["--json"]] : [[]]) {
           const { stdout, stderr } = await world.run([...words, ...given, ...json], env, options);
           expect(`${name} ${given}: ${stdout}${stderr}`).not.toMatch(/: $/);
+          if (stdout.startsWith("{"))
+            expect({ name, odd: oddTimes(stdout) }).toEqual({ name, odd: [] });
           runs += 1;
         }
       await world.run([...words, "--help"]);
