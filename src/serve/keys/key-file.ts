@@ -54,7 +54,8 @@ export function newKey(
     apiSecret: token(32),
     apiPassphrase: token(10),
     ...(types !== undefined && { productTypes: [...types] }),
-    createdAt: now.toISOString(),
+    // In whole seconds, as all times in JSON.
+    createdAt: `${now.toISOString().slice(0, 19)}Z`,
   };
 }
 
