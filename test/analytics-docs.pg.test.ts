@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { readContract } from "../src/contract/contracts.ts";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
@@ -77,26 +77,23 @@ async function storeRecords(): Promise<void> {
 
 type Answer = { readonly columns: readonly string[]; readonly rows: readonly string[][] };
 
+const client = new Client({
+  connectionString: database.url,
+  types: { getTypeParser: () => (text: string) => text },
+});
+beforeAll(async () => {
+  await client.connect();
+  await client.query("set timezone = 'UTC'");
+});
+afterAll(() => client.end());
+
 /** A query's answer, each value as the text that Postgres prints. */
 async function ask(query: string): Promise<Answer> {
-  const client = new Client({
-    connectionString: database.url,
-    types: { getTypeParser: () => (text: string) => text },
-  });
-  try {
-    await client.connect();
-    await client.query("set timezone = 'UTC'");
-    const { fields, rows } = await client.query<(string | null)[]>({
-      text: query,
-      rowMode: "array",
-    });
-    return {
-      columns: fields.map(({ name }) => name),
-      rows: rows.map((row) => row.map((value) => value ?? "")),
-    };
-  } finally {
-    await client.end();
-  }
+  const { fields, rows } = await client.query<(string | null)[]>({ text: query, rowMode: "array" });
+  return {
+    columns: fields.map(({ name }) => name),
+    rows: rows.map((row) => row.map((value) => value ?? "")),
+  };
 }
 
 function textTable({ columns, rows }: Answer): string {
@@ -155,22 +152,12 @@ async function viewsText(): Promise<string> {
   return [shared.join("\n"), "", ...views].join("\n").trim();
 }
 
-test("there are at least fifteen questions", () => {
-  expect(questions.length).toBeGreaterThanOrEqual(15);
-});
-
-describe("the cookbook answers", () => {
-  test.each(questions)("$title", async ({ query }) => {
-    const { rows } = await ask(query);
-    expect(rows.length).toBeGreaterThan(0);
-    expect(rows.flat().some((value) => /[1-9]/.test(value))).toBe(true);
-  });
-});
-
 test("docs/analytics.md says what the database says (else: npm run docs)", async () => {
+  expect(questions.length).toBeGreaterThanOrEqual(15);
   const answers: string[] = [];
   for (const { title, query } of questions) {
     const { columns, rows } = await ask(query);
+    expect([title, rows.flat().some((value) => /[1-9]/.test(value))]).toEqual([title, true]);
     const answer = textTable({ columns, rows: rows.slice(0, 1) });
     answers.push(`### ${title}\n\n\`\`\`sql\n${query}\n\`\`\`\n\n\`\`\`\n${answer}\n\`\`\``);
   }
