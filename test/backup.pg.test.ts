@@ -103,13 +103,11 @@ afterAll(async () => {
 
 describe("a backup", () => {
   test("holds every table of the ledger whole, and not who holds an account", async () => {
-    for (const table of keptTables) {
-      const [{ rows } = { rows: "" }] = await query<{ rows: string }>(
-        full.url,
-        `select count(*) as rows from ${table}`,
-      );
-      expect(made.tables).toContainEqual({ table, rows: Number(rows) });
-    }
+    const counts = keptTables.map(
+      (table) => `select '${table}' as table, count(*)::int as rows from ${table}`,
+    );
+    const rows = await query<object>(full.url, counts.join(" union all "));
+    expect(made.tables).toEqual(expect.arrayContaining([...rows]));
     const filled = made.tables.filter(({ rows }: { rows: number }) => rows > 0);
     expect(filled.length).toBeGreaterThan(13);
     const names = made.tables.map(({ table }: { table: string }) => table);

@@ -25,7 +25,7 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
   const simulation = simulate(database.url, {
     seed: name,
     name,
-    density: 0.05,
+    density: 0.2,
     productTypes,
     ...options,
   });

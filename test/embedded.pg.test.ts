@@ -69,7 +69,7 @@ test.concurrent("statements after the server was killed say that it was ended, a
   expect(message).not.toContain("DATABASE_URL");
 });
 
-test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums and syncs to disk", async () => {
+test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums and syncs to disk, and is reached by a socket in a folder that others may not enter", async () => {
   await using dir = await temporaryDir();
   await using server = await openEmbedded({ dataDir: dir.path });
   const shown = await query(
@@ -93,7 +93,16 @@ test.concurrent("the database is UTF-8, sorts by bytes, is in UTC, has checksums
       fsync: "on",
     },
   ]);
-  expect((await stat(join(dir.path, "postgres/password"))).mode & 0o777).toBe(0o600);
+  const place = join(dir.path, "postgres");
+  expect((await stat(join(place, "password"))).mode & 0o777).toBe(0o600);
+  expect((await stat(place)).mode & 0o777).toBe(0o700);
+  expect(await query(server.url, "show listen_addresses")).toEqual([{ listen_addresses: "" }]);
+  expect(await query(server.url, "show unix_socket_directories")).toEqual([
+    { unix_socket_directories: ".." },
+  ]);
+  await chmod(place, 0o777);
+  await using _again = await openEmbedded({ dataDir: dir.path });
+  expect((await stat(place)).mode & 0o777).toBe(0o700);
 });
 
 test.concurrent("PG variables that are meant for another server change nothing for this one", async () => {
@@ -181,22 +190,6 @@ test
       }
     },
   );
-
-test.concurrent("the server listens nowhere but at a socket in a folder that others may not enter", async () => {
-  await using dir = await temporaryDir();
-  const place = join(dir.path, "postgres");
-  {
-    await using server = await openEmbedded({ dataDir: dir.path, durable: false });
-    expect((await stat(place)).mode & 0o777).toBe(0o700);
-    expect(await query(server.url, "show listen_addresses")).toEqual([{ listen_addresses: "" }]);
-    expect(await query(server.url, "show unix_socket_directories")).toEqual([
-      { unix_socket_directories: ".." },
-    ]);
-  }
-  await chmod(place, 0o777);
-  await using _again = await openEmbedded({ dataDir: dir.path, durable: false });
-  expect((await stat(place)).mode & 0o777).toBe(0o700);
-});
 
 test.concurrent("a path that is too long for a socket is an error with the remedy, and makes nothing", async () => {
   await using dir = await temporaryDir();

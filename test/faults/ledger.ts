@@ -81,23 +81,6 @@ export function withOddDecimals(
 }
 
 /**
- * The ledger with `count` bills of each product type served only `lateMs` after their time. They
- * are chosen among bills that appear after the ledger was opened, future ones included.
- */
-export function withLateBills(
-  ledger: Ledger,
-  {
-    seed,
-    count,
-    lateMs,
-  }: { readonly seed: string | number; readonly count: number; readonly lateMs: number },
-): Ledger {
-  const random = seededRandom(`${seed}/late`);
-  const late = (bill: LedgerBill) => ({ ...bill, visibleAt: epochMs(bill.cTime + lateMs) });
-  return changed(ledger, random, count, late, ({ cTime }) => cTime > ledger.now - lateMs);
-}
-
-/**
  * The ledger with each bill's id up to `jitterMs` off its time, so that ids do not rise with times.
  */
 export function withDisorderedIds(

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { billsOperations } from "../../src/contract/bills-api.ts";
-import { secondMs } from "../../src/contract/time.ts";
 import type { ApiAnswer } from "../../src/exchange-server/api.ts";
 import type { SandboxHooks } from "../../src/sandbox/sandbox.ts";
 import { refused, spoiledAnswer } from "./answers.ts";
@@ -82,12 +81,3 @@ export const faultyExchange =
 
 const faultsOf = <Kind extends FaultKind>(faults: readonly ScheduledFault[], kind: Kind) =>
   faults.filter((fault): fault is ScheduledFault & { readonly kind: Kind } => fault.kind === kind);
-
-/** A fault in one line, for a person. */
-export function describeFault({ kind, atRequest: _, times: __, ...parameters }: ScheduledFault) {
-  const said = Object.entries(parameters).map(([name, value]) => {
-    const isTime = name.endsWith("Ms") && typeof value === "number" && Math.abs(value) >= secondMs;
-    return isTime ? `${name.slice(0, -2)} ${value / secondMs} s` : `${name} ${value}`;
-  });
-  return [kind, ...said].join(", ");
-}
