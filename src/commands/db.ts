@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { epochMs } from "../contract/time.ts";
 import { backUp, tableMaxMs } from "../db/backup/backup.ts";
 import { type BackupHeader, readBackup, rowsOfAll } from "../db/backup/backup-file.ts";
 import { restore } from "../db/backup/restore.ts";
@@ -17,7 +18,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { migrate } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
-import { formatCount, formatCounted } from "../output/format.ts";
+import { formatCount, formatCounted, jsonTime } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
@@ -130,7 +131,8 @@ async function restoreCommand(config: Config, io: Io, path: string): Promise<Res
 }
 
 const factsOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
-  ...{ takenAt, program, postgres, rows: rowsOfAll(tables) },
+  takenAt: jsonTime(epochMs(Date.parse(takenAt))),
+  ...{ program, postgres, rows: rowsOfAll(tables) },
   tables: tables.map(({ name, rows }) => ({ table: name, rows })),
 });
 
