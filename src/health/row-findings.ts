@@ -231,8 +231,8 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
           coin,
           business_type,
           sum(bills) as bills,
-          min(first_at) as since,
-          max(last_at) + interval '1 ms' as until
+          min(day)::timestamp at time zone 'UTC' as since,
+          (max(day) + 1)::timestamp at time zone 'UTC' as until
         from type_days
         join business_types
           on code = business_type

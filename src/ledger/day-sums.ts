@@ -17,8 +17,6 @@ export type SumTable = {
   /** The key after the account. */
   readonly keys: readonly Column[];
   readonly sums: readonly Column[];
-  /** Bounds only widen: taking bills out leaves them as they are. */
-  readonly bounds: readonly Column[];
 };
 
 export const dayText = "(bills.c_time at time zone 'UTC')::date";
@@ -51,10 +49,6 @@ const typeDaySums: SumTable = {
     ["with_extra", count("bills.extra is not null")],
     ["odd_ids", count(isIdOddText("bills"))],
   ],
-  bounds: [
-    ["first_at", "min(bills.c_time)"],
-    ["last_at", "max(bills.c_time)"],
-  ],
 };
 
 const symbolDaySums: SumTable = {
@@ -67,7 +61,6 @@ const symbolDaySums: SumTable = {
     ["business_type", "bills.business_type"],
   ],
   sums,
-  bounds: [],
 };
 
 export const sumTables: readonly SumTable[] = [typeDaySums, symbolDaySums];
@@ -78,16 +71,11 @@ const names = (columns: readonly Column[]) => columns.map(([name]) => name);
 export type Bills = { readonly from: SQL; readonly where: SQL };
 
 /** The rows of a table of sums. `sign` is empty or a minus. */
-export function sumsOf(
-  { keys, sums, bounds }: SumTable,
-  { from, where }: Bills,
-  sign: "" | "-" = "",
-): SQL {
+export function sumsOf({ keys, sums }: SumTable, { from, where }: Bills, sign: "" | "-" = ""): SQL {
   const columns = [
     "bills.account",
     ...keys.map(([name, text]) => `${text} as ${name}`),
     ...sums.map(([name, text]) => `${sign}${text} as ${name}`),
-    ...bounds.map(([name, text]) => `${text} as ${name}`),
   ];
   const places = ["bills.account", ...keys.map((_, index) => `${index + 2}`)].join(", ");
   return sql`
@@ -104,17 +92,11 @@ export async function addSums(
   bills: Bills,
   sign: "" | "-" = "",
 ): Promise<void> {
-  const { name, keys, sums, bounds } = table;
+  const { name, keys, sums } = table;
   const key = ["account", ...names(keys)].join(", ");
-  const changes = [
-    ...names(sums).map((column) => `${column} = ${name}.${column} + excluded.${column}`),
-    ...names(bounds).map((column) => {
-      const widest = column.startsWith("first") ? "least" : "greatest";
-      return `${column} = ${widest}(${name}.${column}, excluded.${column})`;
-    }),
-  ];
+  const changes = names(sums).map((column) => `${column} = ${name}.${column} + excluded.${column}`);
   await tx.execute(sql`
-      insert into ${sql.raw(`${name} (${key}, ${names([...sums, ...bounds]).join(", ")})`)}
+      insert into ${sql.raw(`${name} (${key}, ${names(sums).join(", ")})`)}
       ${sumsOf(table, bills, sign)}
       order by ${sql.raw(keys.map((_, index) => `${index + 2}`).join(", "))}
       on conflict (${sql.raw(key)}) do update

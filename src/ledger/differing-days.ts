@@ -43,28 +43,22 @@ export function findDifferingDays(
 
 /** The stored sums less those of the bills, where anything is left. */
 function differingSums(table: SumTable, account: string): SQL {
-  const { name, keys, sums, bounds } = table;
+  const { name, keys, sums } = table;
   const keyNames = keys.map(([key]) => key);
   const sumNames = sums.map(([sum]) => sum);
-  const boundNames = bounds.map(([bound]) => bound);
-  const stored = ["account", ...keyNames, ...sumNames, ...boundNames].join(", ");
-  // Bounds may be wider than the bills.
-  const isWithin = boundNames.map((bound) => {
-    const widest = bound.startsWith("first") ? "min" : "max";
-    return `${widest}(${bound}) is distinct from ${widest}(${bound}) filter (where is_stored)`;
-  });
-  const isDifferent = [...sumNames.map((sum) => `sum(${sum}) <> 0`), ...isWithin].join(" or ");
+  const stored = ["account", ...keyNames, ...sumNames].join(", ");
+  const isDifferent = sumNames.map((sum) => `sum(${sum}) <> 0`).join(" or ");
   return sql`
       select
         ${walletOf("product_type")} as wallet,
         coin,
         day
       from (
-        select ${sql.raw(stored)}, true as is_stored
+        select ${sql.raw(stored)}
         from ${sql.identifier(name)}
         where account = ${account}
         union all
-        select ${sql.raw(stored)}, false
+        select ${sql.raw(stored)}
         from (${sumsOf(table, allBillsOf(account), "-")}) as computed
       ) as compared
       group by ${sql.raw(["account", ...keyNames].join(", "))}

@@ -85,10 +85,10 @@ const ofType = (category: string, amount: string) => `
   values ('gift', '${category}', '', false, '${category}');
   insert into type_days (
     account, product_type, coin, day, business_type, bills, amount_in, amount_out, apart_in, apart_out,
-    fee_in, fee_out, coupon, unshown, with_extra, odd_ids, first_at, last_at
+    fee_in, fee_out, coupon, unshown, with_extra, odd_ids
   )
   values (
-    'a', 'USDT-FUTURES', 'USDT', ('{3 d}'::timestamptz at time zone 'UTC')::date, 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0, '{3 d}', '{3 d}'
+    'a', 'USDT-FUTURES', 'USDT', ('{3 d}'::timestamptz at time zone 'UTC')::date, 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0
   )`;
 const loan = (ltv: string, held: string) => `
   insert into ltv_snapshots (account, risk_unit_id, taken_at, held_until, ltv)

@@ -35,9 +35,6 @@ export const typeDays = pgTable(
     unshown: bigint("unshown", { mode: "number" }).notNull(),
     withExtra: bigint("with_extra", { mode: "number" }).notNull(),
     oddIds: bigint("odd_ids", { mode: "number" }).notNull(),
-    /** No bill is earlier than this, or later than that. Restatements leave wider bounds than needed. */
-    firstAt: time("first_at").notNull(),
-    lastAt: time("last_at").notNull(),
   },
   (t) => [primaryKey({ columns: [t.account, t.productType, t.coin, t.day, t.businessType] })],
 );
