@@ -3,8 +3,8 @@
 import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { readOnlyAtOnce } from "../src/db/connect.ts";
-import { readBillPage } from "../src/ledger/read-bill-page.ts";
 import { wireBill } from "../src/serve/mirror/listings.ts";
+import { readBillPage } from "../src/serve/mirror/read-bill-page.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();

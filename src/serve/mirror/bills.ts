@@ -4,7 +4,6 @@ import { isOfUnifiedAccount, type ProductType } from "../../contract/product-typ
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
 import { Refusal } from "../../exchange-server/source.ts";
-import { type BillPage, readBillPage, rowSeparator } from "../../ledger/read-bill-page.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";
 import { JsonText, type Served } from "../send-envelope.ts";
@@ -19,6 +18,7 @@ import {
   refuseUnread,
 } from "./ledger-time.ts";
 import type { Listing, Question } from "./listings.ts";
+import { type BillPage, readBillPage, rowSeparator } from "./read-bill-page.ts";
 
 // Above this many rows the client is taken for ccxt, which asks for 1,000 and pages by a field of
 // the rows.

@@ -7,11 +7,11 @@ import { onlyRow } from "../../db/values.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import type { HoleKind } from "../../health/kinds.ts";
 import { readLedgerTimes, type StoredTimes } from "../../health/ledger-status.ts";
-import { ledgerVersion } from "../../ledger/read-bill-page.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 import type { Stream } from "../../sync/store.ts";
 import type { ServeDeps } from "../route-group.ts";
+import { ledgerVersion } from "./read-bill-page.ts";
 
 /** What the judge knows of a ledger's time. */
 export type LedgerTimes = StoredTimes & {

@@ -19,7 +19,7 @@ import { spotBillFields, spotBills } from "../../contract/spot-bills.ts";
 import { unifiedBillFields } from "../../contract/unified-bill.ts";
 import { msOf } from "../../db/values.ts";
 import type { ListQuery } from "../../exchange-server/source.ts";
-import { typeGroup, typeName } from "../../ledger/read-bill-page.ts";
+import { typeGroup, typeName } from "./read-bill-page.ts";
 
 /** The most rows of a page. The exchange serves 100. */
 const rowsMax = 1_000;

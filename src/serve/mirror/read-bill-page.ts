@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import { nonFinancialTypes } from "../contract/business-types.ts";
-import { isApartWallet } from "../contract/product-types.ts";
-import { type EpochMs, isoTime } from "../contract/time.ts";
-import type { Execute } from "../db/connect.ts";
-import { msOf, onlyRow, timeFrom } from "../db/values.ts";
-import type { Stream } from "../sync/store.ts";
+import { nonFinancialTypes } from "../../contract/business-types.ts";
+import { isApartWallet } from "../../contract/product-types.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
+import type { Execute } from "../../db/connect.ts";
+import { msOf, onlyRow, timeFrom } from "../../db/values.ts";
+import type { Stream } from "../../sync/store.ts";
 
 /** The parts of a wallet's type: see groupedType of src/contract/business-types.ts. */
 export const typeGroup = sql`split_part(business_type, '/', 1)`;
