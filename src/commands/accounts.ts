@@ -7,7 +7,7 @@ import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { becameText } from "../output/account-remarks.ts";
 import { streamName } from "../output/format.ts";
-import { type Columns, fields, type Result, table } from "../output/result.ts";
+import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import {
   closedSince,
@@ -18,7 +18,7 @@ import {
 } from "../roster/roster.ts";
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
 import { readSelected } from "../roster/to-read.ts";
-import { type ExitCode, type Io, note, print } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 import { openMigrated, readStored, withUnreachable } from "./stored.ts";
@@ -65,8 +65,6 @@ const listAccounts = (config: Config, io: Io): Promise<Result> =>
       unreachable,
     );
   });
-
-const done = (text: string): Result => ({ data: {}, parts: [text], exit: 0 });
 
 /** The options of `accounts add`. */
 type AddWords = {
@@ -190,7 +188,7 @@ async function decide(
 }
 
 /** `accounts rename`: renames in all tables at once, then in the mirror keys of this machine. */
-async function renameCommand(config: Config, io: Io, from: string, to: string): Promise<ExitCode> {
+async function renameCommand(config: Config, io: Io, from: string, to: string): Promise<Result> {
   if (!accountName.pattern.test(to))
     throw new UsageError(`"${to}" is not a name: ${accountName.form}`);
   await using database = await openMigrated(config, io);
@@ -198,9 +196,8 @@ async function renameCommand(config: Config, io: Io, from: string, to: string): 
   await renameAccount(database.db, { from, to }, { onWait, signal: io.signal });
   const isConfigured = config.accounts.some(({ name }) => name === to);
   const rest = `; name it ${to} in the configuration, too, before the next sync`;
-  print(io, `account ${from} is now stored as ${to}${isConfigured ? "" : rest}`);
   await renameInKeys(config, { from, to });
-  return 0;
+  return done(`account ${from} is now stored as ${to}${isConfigured ? "" : rest}`);
 }
 
 export const define: Define = (accounts, { io, config, runs }) => {

@@ -6,12 +6,12 @@ import { DatabaseError, UsageError } from "../errors.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, streamName } from "../output/format.ts";
-import { type Columns, table } from "../output/result.ts";
+import { type Columns, done, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
 import { breaksTable, decidedTable, markRetired } from "./break-rows.ts";
-import { type ExitCode, type Io, print } from "./io.ts";
+import type { Io } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { openWritable, readStored, withUnreachable } from "./stored.ts";
 
@@ -60,7 +60,7 @@ async function decideCommand(
   isAccept: boolean,
   ids: readonly string[],
   words: DecideWords,
-): Promise<ExitCode> {
+): Promise<Result> {
   const { breakIds, digests } = namedBy(ids);
   const note = words.note?.trim() || undefined;
   const by = words.by?.trim() || undefined;
@@ -71,13 +71,14 @@ async function decideCommand(
   const { db } = database;
   const [verb, from] = isAccept ? ["accepted", "open"] : ["reopened", "accepted"];
   const end = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
+  const parts: string[] = [];
   if (breakIds.length > 0) {
     const decision = { breakIds, isAccept, note: note ?? null, by: by ?? null };
     await change(db, config, `${from} break`, ({ accounts }) =>
       decideOnBreaks(db, decision, accounts),
     );
     const names = breakIds.map((id) => `#${id}`).join(", ");
-    print(io, `${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);
+    parts.push(`${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);
   }
   if (digests.length > 0) {
     const decision = { digests, note: isAccept ? note : undefined };
@@ -85,9 +86,9 @@ async function decideCommand(
     await change(db, config, `${state} row of rejected_bills`, (among) =>
       decideOnRejected(db, decision, among),
     );
-    print(io, `${verb} ${formatCounted(digests.length, "rejected row")}${end}`);
+    parts.push(`${verb} ${formatCounted(digests.length, "rejected row")}${end}`);
   }
-  return 0;
+  return done(...parts);
 }
 
 /**

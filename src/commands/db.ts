@@ -19,14 +19,12 @@ import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { migrate } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
 import { formatCount, formatCounted, jsonTime } from "../output/format.ts";
-import type { Result } from "../output/result.ts";
+import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { fileOutput, refuseTakenOutput } from "./output-file.ts";
 import { migratedText, openMigrated, openWritable } from "./stored.ts";
-
-const done = (text: string, data: object = {}): Result => ({ data, parts: [text], exit: 0 });
 
 /** `db migrate`: brings the database to this program's schema. */
 async function migrateCommand(config: Config, io: Io): Promise<Result> {
@@ -46,24 +44,24 @@ async function urlCommand(
   config: Config,
   io: Io,
   { write }: { readonly write: boolean },
-): Promise<ExitCode> {
+): Promise<Result> {
   const isServer = "url" in config.database;
   if (write && isServer)
     throw new UsageError(
       "--write is for the embedded Postgres; with DATABASE_URL, connect as the user that it names",
     );
-  await using database = await openMigrated(config, io);
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await openMigrated(config, io));
   const url = database.url.reveal();
   const address = isServer ? withoutPassword(url) : write ? url : readOnlyUrl(url);
   // SQLAlchemy refuses `postgres:`, which libpq takes as well.
-  print(io, address.replace(/^postgres:/, "postgresql:"));
-  if (isServer) return 0;
+  const result = done(address.replace(/^postgres:/, "postgresql:"));
+  if (isServer) return result;
   const rights = write
     ? "may change everything"
     : "only reads (--write prints one that may also write)";
   note(io, `this address ${rights}; the embedded Postgres is up until Ctrl-C`);
-  await stopped(io.signal);
-  return 0;
+  return { ...result, running: stack.move() };
 }
 
 /** The driver also takes a password from the query. */
@@ -102,9 +100,10 @@ async function backupCommand(
   );
   await output.commit();
   const { size } = await stat(path);
-  return done(`wrote ${path}: ${contentOf(header)}, in ${formatCount(size)} bytes`, {
-    ...{ file: path, bytes: size, ...factsOf(header) },
-  });
+  return {
+    ...done(`wrote ${path}: ${contentOf(header)}, in ${formatCount(size)} bytes`),
+    data: { file: path, bytes: size, ...factsOf(header) },
+  };
 }
 
 /** `db backup --check FILE`: reads a backup to its end and compares its rows with its digests. */
@@ -114,9 +113,10 @@ async function checkCommand(io: Io, path: string): Promise<Result> {
       for await (const _ of rows) io.signal.throwIfAborted();
     },
   });
-  return done(`${path} is intact: ${contentOf(header)}`, {
-    ...{ ...factsOf(header), sha256 },
-  });
+  return {
+    ...done(`${path} is intact: ${contentOf(header)}`),
+    data: { ...factsOf(header), sha256 },
+  };
 }
 
 /** `db restore FILE`: puts a backup into an empty database. */
@@ -125,9 +125,10 @@ async function restoreCommand(config: Config, io: Io, path: string): Promise<Res
   const restored = await restore(database.url.reveal(), path, io.signal);
   const { header, sha256, migrated } = restored;
   const applied = migrated > 0 ? `\napplied ${formatCounted(migrated, "migration")}` : "";
-  return done(`restored ${path}: ${contentOf(header)}${applied}`, {
-    ...{ ...factsOf(header), sha256, migrated },
-  });
+  return {
+    ...done(`restored ${path}: ${contentOf(header)}${applied}`),
+    data: { ...factsOf(header), sha256, migrated },
+  };
 }
 
 const factsOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
@@ -149,25 +150,22 @@ function contentOf({ takenAt, postgres, program, tables }: BackupHeader): string
  * Tables that are already distributed stay as they are.
  * @param isDryRun prints the statements and runs none. It needs no extension.
  */
-async function distributeCommand(
-  config: Config,
-  io: Io,
-  isDryRun: boolean,
-): Promise<Result | ExitCode> {
+async function distributeCommand(config: Config, io: Io, isDryRun: boolean): Promise<Result> {
   await using database = await openWritable(config, io);
   const { db } = database;
   const distribution = await readDistribution(db);
   if (distribution === undefined && !isDryRun) throw extensionMissing();
   const steps = distributionSteps(distribution ?? []);
-  if (isDryRun) return done(steps.map(stepText).join("\n"));
+  if (isDryRun) return done(...steps.map(stepText));
   await migrate(database.url.reveal());
+  const parts: string[] = [];
   for (const step of steps) {
     io.signal.throwIfAborted();
     await takeStep(db, step);
     const verb = step.statements.length === 0 ? "is" : "is now";
-    print(io, `${step.table} ${verb} ${where[step.placement]}`);
+    parts.push(`${step.table} ${verb} ${where[step.placement]}`);
   }
-  return 0;
+  return done(...parts);
 }
 
 const where: Readonly<Record<Placement, string>> = {

@@ -7,6 +7,7 @@ import type { Database } from "../db/connect.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import { readStoredBills } from "../ledger/bill-rows.ts";
 import { formatCount } from "../output/format.ts";
+import { done, type Result } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
 import { everyLedger } from "../roster/roster.ts";
@@ -15,7 +16,7 @@ import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import { type AccountMode, productTypesOf } from "../sync/account-state.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { answer, type ExitCode, type Io, print } from "./io.ts";
+import { answer, type Io, print } from "./io.ts";
 import type { Define } from "./options.ts";
 import { reconcileCommand } from "./reconcile.ts";
 import { always, modeOption } from "./sandbox.ts";
@@ -37,13 +38,15 @@ async function demoCommand(
   environment: Environment,
   io: Io,
   { open = io.out.isTTY, mode }: DemoWords,
-): Promise<ExitCode> {
-  await using sandbox = await openSandbox({
+): Promise<Result> {
+  await using stack = new AsyncDisposableStack();
+  const opened = openSandbox({
     seed: "demo",
     isClassified: true,
     modes: always(mode),
     productTypes: shownTypes(mode),
   });
+  const sandbox = stack.use(await opened);
   const variables = `EXCHANGE_ACCOUNT=demo\n${sandboxEnvironment(sandbox)}`;
   const config = readConfig(
     {
@@ -63,32 +66,31 @@ async function demoCommand(
       "$ bill-sync sync",
   );
   // Open until the end: otherwise each command would start and stop the server.
-  await using database = await openCommandDatabase(config.database, (message) =>
-    print(io, message),
-  );
+  const say = (message: string) => print(io, message);
+  const database = stack.use(await openCommandDatabase(config.database, say));
   await empty(database.db);
   const startedAt = epochMs(Date.now());
   const synced = answer(io, await syncCommand(config, io));
-  if (io.signal.aborted) return 1;
+  if (io.signal.aborted) return { ...done(), exit: 1 };
   print(io, "\n$ bill-sync status");
   answer(io, await statusCommand(() => config, io, {}));
   print(io, "\n$ bill-sync reconcile --full");
   const whole = { full: true, repair: false, selection: everyLedger };
   const reconciled = answer(io, await reconcileCommand(config, io, whole));
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
-  const exitCode = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
-  if (open && !io.signal.aborted) {
-    print(io, "\n$ bill-sync serve     the page of it, in a browser:");
-    const { serveCommand } = await import("./serve.ts");
-    const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
-    const quiet = { ...config, healthLimits, logLevel: "warn" } as const;
-    const dataDir = shellWord(resolve(demoDir(environment)));
-    await serveCommand(quiet, io, {
-      ...{ port: 0, host: "127.0.0.1" },
-      variables: `DATA_DIR=${dataDir}\nDATABASE_URL=\n${variables}`,
-    });
-  }
-  return exitCode;
+  const exit = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
+  if (!open || io.signal.aborted) return { ...done(), exit };
+  print(io, "\n$ bill-sync serve     the page of it, in a browser:");
+  const { serveCommand } = await import("./serve.ts");
+  const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
+  const quiet = { ...config, healthLimits, logLevel: "warn" } as const;
+  const dataDir = shellWord(resolve(demoDir(environment)));
+  const served = await serveCommand(quiet, io, {
+    ...{ port: 0, host: "127.0.0.1" },
+    variables: `DATA_DIR=${dataDir}\nDATABASE_URL=\n${variables}`,
+  });
+  if (served.running !== undefined) stack.use(served.running);
+  return { ...served, exit, running: stack.move() };
 }
 
 /** Without the delisted products with coins of their own, which would take a third of the time. */

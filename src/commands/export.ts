@@ -8,12 +8,13 @@ import type { Prices } from "../export/prices.ts";
 import { readBills, readClosings } from "../export/read-bills.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { formatCounted } from "../output/format.ts";
+import { done, type Result } from "../output/result.ts";
 import { printable, printableJson } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/to-read.ts";
 import { type ExportOptions, type ExportWords, exportOptions, pricesOf } from "./export-options.ts";
 import { type ExportPlan, planExport } from "./export-plan.ts";
-import { type ExitCode, type Io, note } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import {
   accountOption,
   currencyOption,
@@ -39,7 +40,7 @@ export async function exportCommand(
   config: Config,
   io: Io,
   options: ExportOptions,
-): Promise<ExitCode> {
+): Promise<Result> {
   if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
   else if (formatOf(options.format).isBinary && io.out.isTTY) {
     throw new UsageError(
@@ -60,7 +61,7 @@ export async function exportCommand(
       if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
     }),
   );
-  return 0;
+  return done();
 }
 
 /** @returns the number of bills written to a file; undefined for standard output. */

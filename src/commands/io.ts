@@ -79,16 +79,17 @@ export const note = (io: Io, message: string): void => {
 /** The outputs that have received their JSON document. */
 const answered = new WeakSet<NodeJS.WriteStream>();
 
-export const printJson = (io: Io, value: unknown): void => {
+const printJson = (io: Io, value: unknown): void => {
   answered.add(io.out);
   write(io, printableJson(JSON.stringify(value, null, 2)));
 };
 
 /** Prints a result, and returns its exit code. */
 export function answer(io: Io, result: Result): ExitCode {
-  const { exit, isSummary = false } = result;
-  if (io.isJson) printJson(io, asJson(result));
-  else print(isSummary ? { ...io, lost: () => undefined } : io, asText(result));
+  const { exit, isSummary = false, isJson = false, parts } = result;
+  if (io.isJson || isJson) printJson(io, asJson(result));
+  else if (parts.length > 0)
+    print(isSummary ? { ...io, lost: () => undefined } : io, asText(result));
   return exit;
 }
 

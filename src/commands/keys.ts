@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { hasSchema } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { type Columns, fields, type Result, table } from "../output/result.ts";
+import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
@@ -105,8 +105,7 @@ async function removeKey({ keysFile }: Config, name: string): Promise<Result> {
     const names = keys.map((key) => key.name);
     throw new UsageError(`there is no key ${name}${didYouMean(name, names)}`);
   });
-  const text = `${name} is removed; a running server refuses it within a second`;
-  return { data: {}, parts: [text], exit: 0 };
+  return done(`${name} is removed; a running server refuses it within a second`);
 }
 
 const trimAbout = "answer requests that begin before the stored history, without that part";

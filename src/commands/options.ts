@@ -4,7 +4,7 @@ import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
-import type { ExitCode, Io } from "./io.ts";
+import type { Io } from "./io.ts";
 
 export type ProgramDeps = {
   readonly io: Io;
@@ -26,7 +26,7 @@ export type Program = ProgramDeps & {
   readonly path: (typed: string) => string;
   /** Runs a command, prints the result that it returns, and keeps its exit code. */
   readonly runs: <Args extends unknown[]>(
-    command: (...args: Args) => Promise<Result | ExitCode>,
+    command: (...args: Args) => Promise<Result>,
   ) => (...args: Args) => Promise<void>;
 };
 

@@ -6,7 +6,16 @@ import { withShortWords } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
 import type { Environment } from "../roster/settings.ts";
 import { programVersion } from "../version.ts";
-import { answer, type ExitCode, fail, type Io, note, print, printErrorJson } from "./io.ts";
+import {
+  answer,
+  type ExitCode,
+  fail,
+  type Io,
+  note,
+  print,
+  printErrorJson,
+  stopped,
+} from "./io.ts";
 import { type Define, type Program, type ProgramDeps, pathTyped } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
@@ -42,8 +51,10 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     runs:
       (command) =>
       async (...words) => {
-        const end = await command(...words);
-        exitCode = typeof end === "number" ? end : answer(io, end);
+        const result = await command(...words);
+        await using running = result.running ?? new AsyncDisposableStack();
+        exitCode = answer(io, result);
+        if (running === result.running) await stopped(io.signal);
       },
   };
   try {

@@ -1,6 +1,7 @@
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
+import type { Result } from "../output/result.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-report.ts";
 import type { Config } from "../roster/config.ts";
@@ -14,7 +15,7 @@ import {
   typedTime,
   zoneOf,
 } from "./export-options.ts";
-import { type ExitCode, type Io, print, printJson } from "./io.ts";
+import type { Io } from "./io.ts";
 import {
   accountOption,
   currencyOption,
@@ -41,7 +42,7 @@ const writers = { text: reportText, html: reportHtml, csv: reportCsv };
 /**
  * `report`: a close. The exit code is 0 once the report is written, and the report says what it lacks.
  */
-async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<ExitCode> {
+async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<Result> {
   const { format, allDigits = false, lots = false } = words;
   const period = periodOf(words);
   if (period === undefined) throw new UsageError("which time? --month 2026-10, or --year 2026");
@@ -62,9 +63,9 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
-  if (format === "json") printJson(io, reportJson(report));
-  else print(io, writers[format](report));
-  return 0;
+  const isJson = format === "json";
+  const text = writers[isJson ? "text" : format](report);
+  return { data: reportJson(report), parts: [text], exit: 0, isJson };
 }
 
 const help = `

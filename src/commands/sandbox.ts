@@ -1,9 +1,10 @@
 import { Option } from "commander";
 import { messageOf, ReportableError } from "../errors.ts";
+import { done, type Result } from "../output/result.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
 import type { AccountMode } from "../sync/account-state.ts";
 import { makeWholeFile } from "../whole-file.ts";
-import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
 type SandboxWords = {
@@ -28,31 +29,33 @@ const fund: Readonly<Record<string, { mode: AccountMode; productTypes?: readonly
 };
 
 /** `sandbox`: an exchange for trials, until Ctrl-C. */
-async function sandboxCommand(io: Io, words: SandboxWords): Promise<ExitCode> {
+async function sandboxCommand(io: Io, words: SandboxWords): Promise<Result> {
   const { port, mode, fund: file } = words;
   const opened = openSandbox({
     ...{ port, seed: "1", isClassified: true },
     modesOf: (name) => always(fund[name]?.mode ?? mode),
     ...(file !== undefined && { accountNames: Object.keys(fund) }),
   });
-  await using sandbox = await opened.catch((error: unknown) => {
+  await using stack = new AsyncDisposableStack();
+  const sandbox = await opened.catch((error: unknown) => {
     if (!(error instanceof Error && "syscall" in error && error.syscall === "listen")) throw error;
     throw new ReportableError(
       `port ${port} cannot be used (${messageOf(error)}); choose another, or 0 for a free one`,
     );
   });
-  if (file === undefined) {
-    // Its own name: a real account's stored ledger must not pass for this account's.
-    print(io, `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`);
-  } else {
+  stack.use(sandbox);
+  if (file !== undefined) {
     await using written = await makeWholeFile(file);
     await written.write(accountsFile(sandbox));
     await written.commit();
-    print(io, `EXCHANGE_BASE_URL=${sandbox.url}\nACCOUNTS_FILE=${file}`);
   }
   note(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
-  await stopped(io.signal);
-  return 0;
+  const variables =
+    file === undefined
+      ? // Its own name: a real account's stored ledger must not pass for this account's.
+        `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`
+      : `EXCHANGE_BASE_URL=${sandbox.url}\nACCOUNTS_FILE=${file}`;
+  return { ...done(variables), running: stack.move() };
 }
 
 const accountsFile = ({ accounts }: Pick<OpenSandbox, "accounts">): string => {

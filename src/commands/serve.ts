@@ -6,12 +6,13 @@ import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { hasSchema } from "../db/migrate.ts";
 import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
+import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger, rosterReader } from "../roster/roster.ts";
 import { readSelected } from "../roster/to-read.ts";
 import { createApp, listen } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-file.ts";
-import { type ExitCode, type Io, note, print, stopped } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 import { openWritable } from "./stored.ts";
 
@@ -31,14 +32,15 @@ export async function serveCommand(
   config: Config,
   io: Io,
   { port, host, pageHost = [], variables }: ServeOptions,
-): Promise<ExitCode> {
-  await using database = await openWritable(config, io);
+): Promise<Result> {
+  await using stack = new AsyncDisposableStack();
+  const database = stack.use(await openWritable(config, io));
   if (!(await hasSchema(database.db))) {
     throw new ReportableError("nothing is stored yet; run sync, then serve");
   }
   const whole = database.url.reveal();
   const url = "url" in config.database ? whole : readOnlyUrl(whole);
-  await using reader = openDatabase(url, { statementMaxMs });
+  const reader = stack.use(openDatabase(url, { statementMaxMs }));
   const isDistributed = await hasNodes(reader.db);
   // A plan that is kept knows no account, and so not its node.
   const keepsPlans = !isDistributed && (await isDirect(reader.db.$client));
@@ -58,12 +60,10 @@ export async function serveCommand(
     pageNames: pageHost.map((name) => name.toLowerCase()),
     ...(variables !== undefined && { variables }),
   });
-  await using server = await listen(app, { host, port });
-  print(io, server.url);
+  const server = stack.use(await listen(app, { host, port }));
   if (keys().size === 0) note(io, "no client has a key yet: bill-sync keys add NAME makes one");
   note(io, "serving what is stored until Ctrl-C");
-  await stopped(io.signal);
-  return 0;
+  return { ...done(server.url), running: stack.move() };
 }
 
 const help = `

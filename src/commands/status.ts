@@ -12,7 +12,7 @@ import { readExchangeTime } from "../ledger/known-time.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
 import { notAvailableLines, unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, jsonTimeOrNull, streamName } from "../output/format.ts";
-import { type Result, rowsJson } from "../output/result.ts";
+import { done, type Result, rowsJson } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import {
   everyLedger,
@@ -23,7 +23,7 @@ import {
   selectionOf,
 } from "../roster/roster.ts";
 import { readSelected } from "../roster/to-read.ts";
-import { type ExitCode, type Io, note, print } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import { type Define, numberFrom, reporting, type Which } from "./options.ts";
 import {
   accountColumns,
@@ -173,7 +173,7 @@ async function readWhole(
  * `status --format prometheus`: prints what is stored in the format of Prometheus. The exit code is 1 where
  * accounts had to be left out.
  */
-async function metricsCommand(config: Config, io: Io): Promise<ExitCode> {
+async function metricsCommand(config: Config, io: Io): Promise<Result> {
   await using stored = await openStored(config, io);
   const { db } = stored;
   const question = { readRoster: rosterReader(config), limits: config.healthLimits };
@@ -183,9 +183,9 @@ async function metricsCommand(config: Config, io: Io): Promise<ExitCode> {
       : await readSelected(db, config, everyLedger, (accounts) =>
           readMetrics(db, { ...question, accounts }),
         );
-  print(io, (await registryOf(result, unreachable.length).metrics()).trimEnd());
   for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);
-  return unreachable.length === 0 ? 0 : 1;
+  const text = await registryOf(result, unreachable.length).metrics();
+  return { ...done(text.trimEnd()), exit: unreachable.length === 0 ? 0 : 1 };
 }
 
 const help = `

@@ -6,7 +6,7 @@ import {
 } from "../db/reference/stored-business-types.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { type Columns, fields, type Result, table } from "../output/result.ts";
+import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import type { Io } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
@@ -67,7 +67,7 @@ async function mapTypeCommand(
     categoryByUser === null
       ? "as this program lists it"
       : `by you; this program lists it as ${listedCategory}`;
-  return { data: {}, parts: [`${mapped.code}: ${category}, ${by}`], exit: 0 };
+  return done(`${mapped.code}: ${category}, ${by}`);
 }
 
 const help = `

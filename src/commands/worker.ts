@@ -21,11 +21,12 @@ import { workOff } from "../fleet/work-off.ts";
 import { type Log, openLog } from "../log.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
+import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger } from "../roster/roster.ts";
 import { accountsToRead } from "../roster/to-read.ts";
 import { errorText } from "./exit-code.ts";
-import type { ExitCode, Io } from "./io.ts";
+import type { Io } from "./io.ts";
 import { askedOf, type Define, numberFrom } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
 import { errorsOf } from "./sync-result.ts";
@@ -44,7 +45,7 @@ async function workerCommand(
   configs: ReadConfigs,
   io: Io,
   { concurrency, address, egress: name, every: everyMs }: WorkerOptions,
-): Promise<ExitCode> {
+): Promise<Result> {
   if (address !== undefined) await refuseForeign(address);
   const egress: Egress = {
     ...(address !== undefined && { localAddress: address }),
@@ -92,7 +93,7 @@ async function workerCommand(
   const ban = session.ban();
   if (ban !== undefined) throw ban;
   notice("stopped; other workers take the jobs that were not done");
-  return 0;
+  return done();
 }
 
 /** @throws UsageError if no connection can start from this address. */

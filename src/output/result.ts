@@ -174,7 +174,14 @@ export type Result = {
   readonly exit: 0 | 1 | 2 | 3;
   /** Whether the text only sums up work that is done: then nothing fails where it cannot be written. */
   readonly isSummary?: true;
+  /** Whether people have asked for what programs get. */
+  readonly isJson?: boolean;
+  /** What goes on until the user stops it: a server. */
+  readonly running?: AsyncDisposable;
 };
+
+/** The result of a command that says in a line, or in none, what it has done. */
+export const done = (...parts: readonly string[]): Result => ({ data: {}, parts, exit: 0 });
 
 /** Tables stand apart from lines. Those without rows are left out. */
 export const asText = ({ parts }: Pick<Result, "parts">): string =>
