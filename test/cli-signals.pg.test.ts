@@ -141,3 +141,16 @@ test("a database that goes away in mid-run is told with the remedy, and the next
     ["complete", true],
   ]);
 });
+
+test("after a killed first sync, status has a line for what all ledgers lack", async () => {
+  await using at = await openHouse({ seed: "killed" }, { LOG_LEVEL: "debug", PRODUCT_TYPES: "" });
+  await using sync = await at.start("sync", "--only", "bills");
+  await sync.seen("stderr", pageStored);
+  sync.kill("SIGKILL");
+  await sync.ended;
+  const { stdout } = await at.run("status");
+  const lines = stdout.split("\n").filter((line) => /^(critical|warning|notice) /.test(line));
+  expect(lines.length, stdout).toBeGreaterThan(0);
+  expect(lines.length, stdout).toBeLessThan(4);
+  expect(lines[0]).toMatch(/ main \([67] ledgers\) /);
+});

@@ -159,3 +159,31 @@ test("a run forgets those that are too old, but for the last of each end", async
   const { rows } = await db.execute<{ run_id: string }>(sql`select run_id from sync_runs`);
   expect(rows.map(({ run_id }) => run_id).toSorted()).toEqual(kept.toSorted());
 });
+
+test("a sync whose end cannot be written into the run log exits with 1, and says so", async () => {
+  await using at = await openHouse({ seed: "run-log" });
+  await at.db.execute(sql`
+    create function refuse() returns trigger language plpgsql as $$
+      begin raise exception 'the log is full'; end
+    $$`);
+  await at.db.execute(sql`
+    create trigger refuse before update on sync_runs for each row execute function refuse()`);
+  const end = await at.run("sync", "--only", "symbols");
+  expect(end).toMatchObject({ code: 1, stdout: expect.stringContaining("\ncomplete, after ") });
+  expect(end.stderr).toMatch(/could not be written into the run log: .*the log is full/);
+});
+
+test("a sync exits with 1 for a break that is new, and with 0 for one that an earlier run has told", async () => {
+  await using at = await openHouse({ seed: "new-break", density: 0.3 });
+  expect((await at.run("sync", "--only", "bills", "--no-reconcile")).code).toBe(0);
+  await at.db.execute(sql`
+    update bills set amount = amount + 1
+    where bill_id = (select bill_id from bills where amount <> 0 order by c_time offset 40 limit 1)`);
+  const first = await at.run("sync", "--only", "bills");
+  expect(first.code, first.stdout).toBe(1);
+  expect(first.stdout).toMatch(/\n\d breaks? open, \d of them new: /);
+  const second = await at.run("sync", "--only", "bills");
+  expect(second.code, second.stdout).toBe(0);
+  expect(second.stdout).toMatch(/\n\d breaks? open, none of them new: /);
+  expect((await at.run("status", "--check")).code).toBe(1);
+});
