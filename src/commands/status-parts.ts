@@ -11,23 +11,14 @@ import {
 } from "../health/ledger-status.ts";
 import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
 import { type HeadLine, headLines, type Verdict } from "../health/verdict.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  formatMinute,
-  formatTime,
-  jsonTime,
-  jsonTimeOrNull,
-  riskUnitName,
-  streamName,
-} from "../output/format.ts";
+import { notAvailableLines } from "../output/account-remarks.ts";
+import { formatCounted, jsonTime, riskUnitName, streamName } from "../output/format.ts";
 import {
   type Columns,
   fields,
   ledgerColumns,
   type Result,
-  rowsJson,
+  record,
   type Table,
   table,
 } from "../output/result.ts";
@@ -42,12 +33,12 @@ export const findingsMax = 1_000;
 type Parts = Result["parts"];
 
 const findingColumns = (now: EpochMs): Columns<Finding> => ({
-  ...fields<Finding>("text", ["kind", "account", "ledger", "coin", "detail"]),
-  severity: { kind: "text", of: severityOf },
-  ...fields<Finding>("time", ["since", "until"]),
+  ...fields<Finding>("value", ["kind", "account", "ledger", "coin", "detail"]),
+  severity: { kind: "value", of: severityOf },
+  ...fields<Finding>("time", ["since", "until"], ""),
   ...fields<Finding>("value", ["count", "breakIds", "isDemo", "isPaused"]),
-  text: { kind: "text", of: (finding) => sentenceOf(finding, now) },
-  remedy: { kind: "text", of: remedyOf },
+  text: { kind: "value", of: (finding) => sentenceOf(finding, now) },
+  remedy: { kind: "value", of: remedyOf },
 });
 
 const headColumns: Columns<HeadLine> = {
@@ -56,6 +47,8 @@ const headColumns: Columns<HeadLine> = {
   remedy: { kind: "text", title: "then", of: ({ remedy }) => remedy },
 };
 
+const verdictColumns: Columns<Verdict> = fields<Verdict>("value", ["title", "severity", "next"]);
+
 /** The verdict, and what is found, with the command that closes it. */
 export const verdictParts = (
   findings: readonly Finding[],
@@ -63,18 +56,11 @@ export const verdictParts = (
   now: EpochMs,
 ): Parts => [
   verdict.title,
+  record("verdict", verdictColumns, verdict),
   table("", headColumns, headLines(findings, now)),
+  table("findings", findingColumns(now), findings),
   ...(findings.length >= findingsMax ? ["there are more findings: --json has 10,000"] : []),
 ];
-
-export const verdictJson = (
-  { title, severity, next }: Verdict,
-  findings: readonly Finding[],
-  now: EpochMs,
-) => ({
-  verdict: { title, severity, next },
-  findings: rowsJson(findingColumns(now), findings),
-});
 
 /**
  * The ledgers and their times.
@@ -117,11 +103,10 @@ export function ledgersTable(
   return table("streams", columns, ledgers);
 }
 
-/** What programs are told of accounts. */
-export const accountColumns: Columns<AccountStatus> = {
-  account: { kind: "text", of: ({ account }) => account },
-  mode: { kind: "text", of: ({ mode }) => mode?.is },
-  modeSince: { kind: "time", of: ({ mode }) => mode?.since },
+const accountColumns: Columns<AccountStatus> = {
+  ...fields<AccountStatus>("value", ["account"]),
+  mode: { kind: "value", of: ({ mode }) => mode?.is },
+  modeSince: { kind: "time", title: "", of: ({ mode }) => mode?.since },
   notAvailable: {
     kind: "value",
     of: ({ notAvailable }) =>
@@ -131,40 +116,35 @@ export const accountColumns: Columns<AccountStatus> = {
   },
 };
 
-/** What more ledgers than a person reads come to. */
-export function totalsLines(
-  { accounts, ledgers, bills, settledTo, pausedSettledTo, ...counts }: Totals,
-  findings: readonly FindingCount[],
-  now: EpochMs,
-): readonly string[] {
-  const age = (time: EpochMs) => `${formatMinute(time)}, ${formatDuration(now - time)} ago`;
-  const states = (["paused", "closed", "retired"] as const).filter((state) => counts[state] > 0);
-  return [
-    ...findings.map(
-      ({ kind, isDemo, ledgers: count }) =>
-        `${isDemo ? "demo " : ""}${kind}: ${formatCounted(count, "ledger")}`,
-    ),
-    `${formatCounted(accounts, "account")}, ${formatCounted(ledgers, "ledger")}, ` +
-      `${formatCounted(bills, "bill")}; syncs read ${formatCounted(counts.read, "ledger")}`,
-    ...(settledTo === undefined
-      ? []
-      : [`all that are read are complete through ${age(settledTo)}`]),
-    ...states.map(
-      (state) =>
-        `${formatCounted(counts[state], "ledger")} ${counts[state] === 1 ? "is" : "are"} ${state}`,
-    ),
-    ...(pausedSettledTo === undefined
-      ? []
-      : [`paused ledgers are complete through ${age(pausedSettledTo)}`]),
-  ];
-}
+/** What programs are told of accounts, and people of what their keys may not read. */
+export const accountParts = (accounts: readonly AccountStatus[]): Parts => [
+  table("accounts", accountColumns, accounts),
+  ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
+];
 
-export const totalsJson = (totals: Totals, findings: readonly FindingCount[]): object => ({
-  ...totals,
-  settledTo: jsonTimeOrNull(totals.settledTo),
-  pausedSettledTo: jsonTimeOrNull(totals.pausedSettledTo),
-  findings,
-});
+const totalsColumns: Columns<Totals> = {
+  ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
+  ...fields<Totals>("count", ["read", "paused", "closed", "retired"]),
+  settledTo: { kind: "time", title: "complete through", of: ({ settledTo }) => settledTo },
+  pausedSettledTo: {
+    kind: "time",
+    title: "paused ones",
+    of: ({ pausedSettledTo }) => pausedSettledTo,
+  },
+};
+
+const countColumns: Columns<FindingCount> = {
+  ...fields<FindingCount>("text", ["kind"]),
+  isDemo: { kind: "value", of: ({ isDemo }) => isDemo },
+  demo: { kind: "text", isForPeople: true, of: ({ isDemo }) => (isDemo ? "demo" : "") },
+  ...fields<FindingCount>("count", ["findings", "ledgers"]),
+};
+
+/** What more ledgers than a person reads come to. */
+export const totalsParts = (totals: Totals, counts: readonly FindingCount[]): Parts => [
+  record("totals", totalsColumns, totals),
+  table("counts", countColumns, counts),
+];
 
 type StoredRecord = {
   readonly name: string;
@@ -215,23 +195,21 @@ const balanceColumns: Columns<ToldBalance> = {
 export const balancesTable = (balances: readonly ToldBalance[]): Table =>
   table("balances", balanceColumns, balances);
 
-/** The workers' queue; nothing if there never was one. */
-export const queueParts = (queue: QueueStatus | undefined): Parts =>
-  queue === undefined
-    ? []
-    : [
-        `queue: ${formatCounted(queue.waiting, "job")} waiting, ${formatCount(queue.atWork)} at work`,
-      ];
+const queueColumns: Columns<QueueStatus> = {
+  waiting: { kind: "count", title: "jobs waiting", of: ({ waiting }) => waiting },
+  atWork: { kind: "count", of: ({ atWork }) => atWork },
+};
 
-export function lastRunText(run: LastRun | undefined): string {
-  if (run === undefined) return "no run yet";
-  const { command, startedAt, finishedAt, outcome, error } = run;
-  const start = `last run: ${command}, ${formatTime(startedAt)}`;
-  if (finishedAt === undefined) return `${start}: still running, or killed`;
-  return `${start} to ${formatTime(finishedAt)}: ${outcome}${error === null ? "" : ` (${error})`}`;
-}
+const lastRunColumns: Columns<LastRun> = {
+  command: { kind: "text", title: "last run", of: ({ command }) => command },
+  startedAt: { kind: "time", title: "began", of: ({ startedAt }) => startedAt },
+  finishedAt: { kind: "time", title: "ended", of: ({ finishedAt }) => finishedAt },
+  ...fields<LastRun>("text", ["outcome", "error"]),
+};
 
-export const lastRunJson = (run: LastRun | undefined): object | null =>
-  run === undefined
-    ? null
-    : { ...run, startedAt: jsonTime(run.startedAt), finishedAt: jsonTimeOrNull(run.finishedAt) };
+/** The workers' queue, if there ever was one, and the last run. */
+export const runParts = (queue: QueueStatus | undefined, lastRun: LastRun | undefined): Parts => [
+  record("queue", queueColumns, queue),
+  record("lastRun", lastRunColumns, lastRun),
+  ...(lastRun === undefined ? ["no run yet"] : []),
+];

@@ -10,9 +10,9 @@ import { countLedgers, readLists, readLoans, readTotals, worstLedgers } from "..
 import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
-import { notAvailableLines, unreachableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, jsonTimeOrNull, streamName } from "../output/format.ts";
-import { done, type Result, rowsJson } from "../output/result.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
+import { formatCount, formatCounted, jsonTime, streamName } from "../output/format.ts";
+import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import {
   everyLedger,
@@ -26,18 +26,14 @@ import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, numberFrom, reporting, type Which } from "./options.ts";
 import {
-  accountColumns,
+  accountParts,
   balancesTable,
   findingsMax,
-  lastRunJson,
-  lastRunText,
   ledgersTable,
-  queueParts,
   recordsTable,
+  runParts,
   shownMax,
-  totalsJson,
-  totalsLines,
-  verdictJson,
+  totalsParts,
   verdictParts,
 } from "./status-parts.ts";
 import { nothingStored, openStored, withUnreachable } from "./stored.ts";
@@ -90,7 +86,7 @@ export async function status(
   const verdict = verdictOf(findings, result.accepted);
   return withUnreachable(
     {
-      data: { ...verdictJson(verdict, findings, result.now), ...result.data },
+      data: result.data,
       parts: [...verdictParts(findings, verdict, result.now), ...result.parts],
       exit: isCheck && findings.some(alarms) ? 1 : 0,
     },
@@ -98,7 +94,7 @@ export async function status(
   );
 }
 
-type Whole = Omit<Result, "exit"> & {
+type Whole = Pick<Result, "data" | "parts"> & {
   readonly now: EpochMs;
   readonly findings: readonly Finding[];
   readonly accepted: Accepted | undefined;
@@ -110,9 +106,15 @@ async function readNothing(configOf: ConfigOf, selection: Selection): Promise<Wh
   await readRoster(undefined, config, selection);
   const now = epochMs(0);
   return {
-    ...{ now, findings: [neverSynced], accepted: undefined },
-    data: { asOf: null, lastRun: null, accounts: [], records: [], balances: [], queue: null },
-    parts: [ledgersTable([], new Map(), now), nothingStored(config)],
+    ...{ now, findings: [neverSynced], accepted: undefined, data: { asOf: null } },
+    parts: [
+      ...accountParts([]),
+      ledgersTable([], new Map(), now),
+      recordsTable([], [], now),
+      balancesTable([]),
+      ...runParts(undefined, undefined),
+      nothingStored(config),
+    ],
   };
 }
 
@@ -131,40 +133,29 @@ async function readWhole(
   const findings = await readFindings(db, scope, { limit: isJson ? listedMax : findingsMax });
   const limit = most ?? (isJson || among !== undefined ? listedMax : shownMax);
   const count = await countLedgers(db, selection);
-  const own = listed(roster);
-  const isCut = Math.max(count, own.length) > limit;
-  const streams = isCut
-    ? await worstLedgers(db, { ...selection, limit })
-    : own.map(({ account, productType }) => ({ account, productType }));
-  const byName = new Map(own.map((ledger) => [streamName(ledger), ledger]));
+  const ledgers = listed(roster);
+  const isCut = Math.max(count, ledgers.length) > limit;
+  const streams = isCut ? await worstLedgers(db, { ...selection, limit }) : ledgers;
+  const byName = new Map(ledgers.map((ledger) => [streamName(ledger), ledger]));
   const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
-  const { lastRun, accounts } = status;
   const isShown = ({ account }: { readonly account: string }) =>
     !isCut || streams.some((stream) => stream.account === account);
   const loans = await readLoans(db, selection.accounts);
-  const queue = await readQueue(db);
-  const totals = isCut ? await readTotals(db, selection) : undefined;
-  const counts = isCut ? await countFindings(db, scope) : [];
   return {
     ...{ now, findings, accepted: await readAccepted(db, selection) },
-    data: {
-      asOf: jsonTimeOrNull(status.now),
-      lastRun: lastRunJson(lastRun),
-      accounts: rowsJson(accountColumns, accounts),
-      ...(totals && { totals: totalsJson(totals, counts) }),
-      queue: queue ?? null,
-    },
+    data: { asOf: jsonTime(status.now) },
     parts: [
-      ...(totals === undefined ? [] : totalsLines(totals, counts, now)),
+      ...(isCut
+        ? totalsParts(await readTotals(db, selection), await countFindings(db, scope))
+        : []),
       ...(isCut && count > 0
         ? ["", `the worst ${formatCount(streams.length)} of ${formatCounted(count, "ledger")}:`]
         : []),
       ledgersTable(status.streams, byName, now),
-      ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
+      ...accountParts(status.accounts),
       recordsTable(await readLists(db), loans.filter(isShown), now),
       balancesTable((await readToldBalances(db, selection.accounts)).filter(isShown)),
-      ...queueParts(queue),
-      lastRunText(lastRun),
+      ...runParts(await readQueue(db), status.lastRun),
     ],
   };
 }

@@ -1,4 +1,5 @@
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
+import type { ProductType } from "../contract/product-types.ts";
 import { isoTime, minuteMs, secondMs } from "../contract/time.ts";
 import { messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";
@@ -40,52 +41,38 @@ export type Beat = {
 
 /** Counts what the ledgers of a run have done. */
 class RunProgress {
-  readonly #ledgers = new Map<string, LedgerProgress>();
+  readonly #counts = { pages: 0, bills: 0, requests: 0 };
+  readonly #walkedMsByWindow = new Map<string, number>();
+  #plannedMs: number | undefined;
+  #walkedMs = 0;
 
   update(progress: BillsProgress): void {
-    const name = streamName(progress.stream);
-    if (progress.event === "planned") {
-      const { plannedMs } = progress;
-      const none = { walkedMs: 0, pages: 0, bills: 0, requests: 0 };
-      this.#ledgers.set(name, { plannedMs, ...none, walkedMsByWindow: new Map() });
+    switch (progress.event) {
+      case "planned":
+        this.#plannedMs = (this.#plannedMs ?? 0) + progress.plannedMs;
+        break;
+      case "request":
+        this.#counts.requests += 1;
+        break;
+      case "page": {
+        const { stream, window, counts, walkedMs } = progress;
+        const name = `${streamName(stream)} ${window.from}`;
+        const before = this.#walkedMsByWindow.get(name) ?? 0;
+        this.#walkedMsByWindow.set(name, Math.max(before, walkedMs));
+        this.#walkedMs += Math.max(0, walkedMs - before);
+        this.#counts.pages += 1;
+        this.#counts.bills += counts.new + counts.unchanged + counts.restated;
+        break;
+      }
     }
-    const ledger = this.#ledgers.get(name);
-    if (ledger === undefined) return;
-    if (progress.event === "request") ledger.requests += 1;
-    if (progress.event !== "page") return;
-    const { counts, window, walkedMs } = progress;
-    const walkedBefore = ledger.walkedMsByWindow.get(window.from) ?? 0;
-    const walked = Math.max(walkedBefore, walkedMs);
-    ledger.walkedMsByWindow.set(window.from, walked);
-    ledger.walkedMs += walked - walkedBefore;
-    ledger.pages += 1;
-    ledger.bills += counts.new + counts.unchanged + counts.restated;
-  }
-
-  get isPlanned(): boolean {
-    return this.#ledgers.size > 0;
   }
 
   get beat(): Beat {
-    const sum = (key: "plannedMs" | "walkedMs" | "pages" | "bills" | "requests") =>
-      [...this.#ledgers.values()].reduce((total, ledger) => total + ledger[key], 0);
-    const share =
-      sum("plannedMs") === 0 ? Number(this.isPlanned) : sum("walkedMs") / sum("plannedMs");
-    return {
-      ...{ pages: sum("pages"), bills: sum("bills"), requests: sum("requests") },
-      done: Math.floor(1_000 * share) / 1_000,
-    };
+    const plannedMs = this.#plannedMs ?? 0;
+    const share = plannedMs === 0 ? Number(this.#plannedMs === 0) : this.#walkedMs / plannedMs;
+    return { ...this.#counts, done: Math.floor(1_000 * share) / 1_000 };
   }
 }
-
-type LedgerProgress = {
-  readonly plannedMs: number;
-  readonly walkedMsByWindow: Map<number, number>;
-  walkedMs: number;
-  pages: number;
-  bills: number;
-  requests: number;
-};
 
 /** The part of a terminal that is used here. Its width may change at any time. */
 type Terminal = {
@@ -127,10 +114,12 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
     progress(event) {
       run.update(event);
       if (event.event === "planned") startedAt ??= now();
-      const failure = failureOf(event);
-      if (failure === undefined) return;
+      const entry = entryOf(event);
+      if (entry === undefined || (entry.level !== "warn" && entry.level !== "error")) return;
+      const { stream } = event;
+      const others = entry.also?.map((productType) => ({ ...stream, productType })) ?? [];
       // A failure that is retried is reported again and again.
-      const message = `${failedNames(event)}: ${messageOf(failure)}`;
+      const message = `${streamNames([stream, ...others])}: ${entry.message}`;
       if (!said.has(message)) draw(message);
       said.add(message);
     },
@@ -139,20 +128,6 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
     end,
     [Symbol.dispose]: end,
   };
-}
-
-/** The ledgers that an event concerns: a failure may concern several of the account. */
-function failedNames(progress: BillsProgress): string {
-  const { stream } = progress;
-  const also = progress.event === "failed" ? (progress.also ?? []) : [];
-  return streamNames([stream, ...also.map((productType) => ({ ...stream, productType }))]);
-}
-
-function failureOf(progress: BillsProgress): unknown {
-  if (progress.event === "doubted") return progress.what;
-  if (progress.event === "request") return progress.failure;
-  if (progress.event !== "failed" || progress.error instanceof StoppedError) return undefined;
-  return progress.error;
 }
 
 const barWidth = 30;
@@ -216,36 +191,43 @@ function logEnd(log: Log, result: SyncResult): void {
 
 function logProgress(log: Log, progress: BillsProgress): void {
   const { account, productType } = progress.stream;
-  const [level, facts, message] = entryOf(progress) ?? [];
-  if (level !== undefined) log[level]({ account, productType, ...facts }, message);
+  const entry = entryOf(progress);
+  if (entry === undefined) return;
+  const also = entry.also && { also: entry.also.join(", ") };
+  log[entry.level]({ account, productType, ...also, ...entry.facts }, entry.message);
 }
 
-/** What the log says of an event; undefined where it says nothing. */
-function entryOf(
-  progress: BillsProgress,
-): readonly ["debug" | "info" | "warn" | "error", object, string] | undefined {
+type Entry = {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly facts?: object;
+  /** Other product types of the account that it concerns. */
+  readonly also?: readonly ProductType[] | undefined;
+};
+
+/** What is said of an event; undefined where nothing is. People at a terminal are told of trouble alone. */
+function entryOf(progress: BillsProgress): Entry | undefined {
   switch (progress.event) {
     case "planned":
-      return ["info", { windows: progress.windows }, "planned"];
+      return { level: "info", message: "planned", facts: { windows: progress.windows } };
     case "request": {
       if (progress.failure === undefined) return undefined;
       const { code, kind, message } = progress.failure;
-      return ["warn", { code, kind }, `a request failed: ${message}`];
+      return { level: "warn", message: `a request failed: ${message}`, facts: { code, kind } };
     }
     case "page": {
       const { counts, window } = progress;
-      const page = { from: isoTime(window.from), to: isoTime(window.to), ...counts };
+      const facts = { from: isoTime(window.from), to: isoTime(window.to), ...counts };
       return counts.rejected > 0
-        ? ["warn", page, "page stored, with rows that broke the contract"]
-        : ["debug", page, "page stored"];
+        ? { level: "warn", message: "page stored, with rows that broke the contract", facts }
+        : { level: "debug", message: "page stored", facts };
     }
     case "doubted":
-      return ["warn", {}, progress.what];
-    case "failed": {
-      if (progress.error instanceof StoppedError) return undefined;
-      const also = progress.also && { also: progress.also.join(", ") };
-      return ["error", { ...also }, messageOf(progress.error)];
-    }
+      return { level: "warn", message: progress.what };
+    case "failed":
+      return progress.error instanceof StoppedError
+        ? undefined
+        : { level: "error", message: messageOf(progress.error), also: progress.also };
     default:
       return progress satisfies never;
   }

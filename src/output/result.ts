@@ -96,6 +96,8 @@ export type Table = {
   /** Which columns are flush right: figures. */
   readonly isRight: readonly boolean[];
   readonly json: readonly object[];
+  /** Whether it is one thing, which is an object or null for programs, and no list. */
+  readonly isRecord?: true;
 };
 
 const rendered = <Row>(column: Column<Row>, row: Row, to: "text" | "json"): unknown => {
@@ -125,6 +127,12 @@ export function table<Row>(
     json: rowsJson(columns, rows),
   };
 }
+
+/** One thing, or none. */
+export const record = <Row>(name: string, columns: Columns<Row>, row: Row | undefined): Table => ({
+  ...table(name, columns, row === undefined ? [] : [row]),
+  isRecord: true,
+});
 
 /** A table for people; empty where it has no rows. */
 export const tableText = ({ titles, cells, isRight }: Table): string =>
@@ -200,7 +208,9 @@ export const asJson = ({ data, parts }: Result): object => ({
   ...data,
   ...Object.fromEntries(
     parts.flatMap((part) =>
-      typeof part === "string" || part.name === "" ? [] : [[part.name, part.json]],
+      typeof part === "string" || part.name === ""
+        ? []
+        : [[part.name, part.isRecord ? (part.json[0] ?? null) : part.json]],
     ),
   ),
 });
