@@ -52,9 +52,9 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
       (command) =>
       async (...words) => {
         const result = await command(...words);
-        await using running = result.running ?? new AsyncDisposableStack();
+        await using running = result.running;
         exitCode = answer(io, result);
-        if (running === result.running) await stopped(io.signal);
+        if (running !== undefined) await stopped(io.signal);
       },
   };
   try {
