@@ -25,7 +25,7 @@ import {
 import { usualLimits } from "../src/health/select.ts";
 import { verdictOf } from "../src/health/verdict.ts";
 import { readMetrics, registryOf } from "../src/metrics/registry.ts";
-import { asText } from "../src/output/result.ts";
+import { asJson, asText } from "../src/output/result.ts";
 import { exportFile } from "../src/page/download.ts";
 import { html } from "../src/page/html.ts";
 import { writePage } from "../src/page/page.ts";
@@ -136,11 +136,13 @@ describe.concurrent("every output says of a database", () => {
     expect(alarming).toBe(["critical", "warning"].includes(verdict.severity));
 
     const outputs = outputsOf(database.url, tables, configured);
-    const { data, exit } = await outputs.status(true);
+    const result = await outputs.status(true);
+    const { exit } = result;
+    const { findings: printed } = asJson(result) as { readonly findings: readonly Finding[] };
     expect(exit).toBe(alarming ? 1 : 0);
     const fleet = await outputs.status(false, 0);
     expect(fleet.exit).toBe(exit);
-    expect(namesOf((data as { readonly findings: readonly Finding[] }).findings)).toEqual(found);
+    expect(namesOf(printed)).toEqual(found);
     const text = asText(await outputs.status(false));
     const page = await outputs.page();
     for (const told of [text, asText(fleet)]) expect(told).toContain(title);

@@ -114,8 +114,9 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
     progress(event) {
       run.update(event);
       if (event.event === "planned") startedAt ??= now();
-      const entry = entryOf(event);
-      if (entry === undefined || (entry.level !== "warn" && entry.level !== "error")) return;
+      // The summary says how many rows are rejected.
+      const entry = event.event === "page" ? undefined : entryOf(event);
+      if (entry?.level !== "warn" && entry?.level !== "error") return;
       const { stream } = event;
       const others = entry.also?.map((productType) => ({ ...stream, productType })) ?? [];
       // A failure that is retried is reported again and again.
@@ -205,7 +206,7 @@ type Entry = {
   readonly also?: readonly ProductType[] | undefined;
 };
 
-/** What is said of an event; undefined where nothing is. People at a terminal are told of trouble alone. */
+/** What is said of an event; undefined where nothing is. People at a terminal are told of failures alone. */
 function entryOf(progress: BillsProgress): Entry | undefined {
   switch (progress.event) {
     case "planned":
