@@ -1,7 +1,13 @@
 CREATE TABLE "account_keys" (
 	"fingerprint" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"account" text COLLATE "C" NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "account_users" (
+	"user_id" text COLLATE "C" NOT NULL,
+	"product_type" text COLLATE "C" NOT NULL,
 	"account" text COLLATE "C" NOT NULL,
-	"seen_at" timestamp (3) with time zone NOT NULL
+	CONSTRAINT "account_users_user_id_product_type_pk" PRIMARY KEY("user_id","product_type")
 );
 --> statement-breakpoint
 CREATE TABLE "accounts" (
@@ -9,8 +15,7 @@ CREATE TABLE "accounts" (
 	"product_types" text[],
 	"demo" boolean NOT NULL,
 	"ltv" boolean NOT NULL,
-	"risk_unit_ids" text[],
-	"added_at" timestamp (3) with time zone NOT NULL
+	"risk_unit_ids" text[]
 );
 --> statement-breakpoint
 CREATE TABLE "key_salt" (
@@ -58,9 +63,6 @@ CREATE TABLE "symbol_days" (
 	"fee_in" numeric NOT NULL,
 	"fee_out" numeric NOT NULL,
 	"coupon" numeric NOT NULL,
-	"amount_bills" bigint NOT NULL,
-	"apart_bills" bigint NOT NULL,
-	"fee_bills" bigint NOT NULL,
 	CONSTRAINT "symbol_days_pk" PRIMARY KEY("account","product_type","day","coin","symbol","business_type")
 );
 --> statement-breakpoint
@@ -81,8 +83,6 @@ CREATE TABLE "type_days" (
 	"unshown" bigint NOT NULL,
 	"with_extra" bigint NOT NULL,
 	"odd_ids" bigint NOT NULL,
-	"first_at" timestamp (3) with time zone NOT NULL,
-	"last_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "type_days_account_product_type_coin_day_business_type_pk" PRIMARY KEY("account","product_type","coin","day","business_type")
 );
 --> statement-breakpoint
@@ -105,7 +105,7 @@ CREATE TABLE "break_decisions" (
 	"note" text,
 	"difference" numeric,
 	CONSTRAINT "break_decisions_account_break_id_place_pk" PRIMARY KEY("account","break_id","place"),
-	CONSTRAINT "break_decisions_decision" CHECK ("break_decisions"."decision" in ('signed off', 'reopened'))
+	CONSTRAINT "break_decisions_decision" CHECK ("break_decisions"."decision" in ('accepted', 'reopened'))
 );
 --> statement-breakpoint
 CREATE TABLE "ledger_breaks" (
@@ -128,20 +128,20 @@ CREATE TABLE "ledger_breaks" (
 	"last_seen_at" timestamp (3) with time zone NOT NULL,
 	"state" text NOT NULL,
 	"note" text,
-	"signed_off_at" timestamp (3) with time zone,
+	"accepted_at" timestamp (3) with time zone,
 	"resolved_at" timestamp (3) with time zone,
-	"signed_off_by" text,
+	"accepted_by" text,
 	"unrepaired_at" timestamp (3) with time zone,
 	CONSTRAINT "ledger_breaks_account_break_id_pk" PRIMARY KEY("account","break_id"),
 	CONSTRAINT "ledger_breaks_identity" UNIQUE("account","product_type","coin","kind","anchor"),
-	CONSTRAINT "ledger_breaks_state" CHECK ("ledger_breaks"."state" in ('open', 'explained', 'resolved'))
+	CONSTRAINT "ledger_breaks_state" CHECK ("ledger_breaks"."state" in ('open', 'accepted', 'resolved'))
 );
 --> statement-breakpoint
 CREATE TABLE "reconciled_chains" (
 	"account" text COLLATE "C" NOT NULL,
-	"product_type" text COLLATE "C" NOT NULL,
+	"wallet" text COLLATE "C" NOT NULL,
 	"coin" text COLLATE "C" NOT NULL,
-	"ingested_before" timestamp (3) with time zone NOT NULL,
+	"checked_before" timestamp (3) with time zone NOT NULL,
 	"unjudged_from" timestamp (3) with time zone,
 	"checkpoint" timestamp (3) with time zone,
 	"tested" bigint NOT NULL,
@@ -149,7 +149,7 @@ CREATE TABLE "reconciled_chains" (
 	"reconciled_at" timestamp (3) with time zone,
 	"reconciled_through" timestamp (3) with time zone,
 	"covered" "tstzmultirange" DEFAULT '{}' NOT NULL,
-	CONSTRAINT "reconciled_chains_account_product_type_coin_pk" PRIMARY KEY("account","product_type","coin")
+	CONSTRAINT "reconciled_chains_account_wallet_coin_pk" PRIMARY KEY("account","wallet","coin")
 );
 --> statement-breakpoint
 CREATE TABLE "wallet_rules" (
@@ -354,6 +354,20 @@ CREATE TABLE "symbols" (
 	CONSTRAINT "symbols_finite" CHECK ("symbols"."min_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."max_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."taker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."maker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."price_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."quantity_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."quote_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."min_trade_usdt" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."buy_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."sell_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."order_quantity" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
+CREATE TABLE "wallet_balances" (
+	"account" text COLLATE "C" NOT NULL,
+	"product_type" text COLLATE "C" NOT NULL,
+	"coin" text COLLATE "C" NOT NULL,
+	"taken_at" timestamp (3) with time zone NOT NULL,
+	"held_until" timestamp (3) with time zone NOT NULL,
+	"balance" numeric NOT NULL,
+	"is_supposed" boolean NOT NULL,
+	"expected" numeric,
+	CONSTRAINT "wallet_balances_account_product_type_coin_taken_at_pk" PRIMARY KEY("account","product_type","coin","taken_at"),
+	CONSTRAINT "wallet_balances_time" CHECK ("wallet_balances"."taken_at" <= "wallet_balances"."held_until"),
+	CONSTRAINT "wallet_balances_finite" CHECK ("wallet_balances"."balance" not in ('NaN', 'Infinity', '-Infinity') and "wallet_balances"."expected" not in ('NaN', 'Infinity', '-Infinity'))
+);
+--> statement-breakpoint
 CREATE TABLE "analytics_views" (
 	"name" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"hash" text NOT NULL
@@ -376,6 +390,7 @@ CREATE TABLE "bill_revisions" (
 	"position_amount" numeric,
 	"position_balance" numeric,
 	"extra" json,
+	"source" text,
 	"ingested_at" timestamp (3) with time zone NOT NULL,
 	"replaced_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "bill_revisions_account_product_type_bill_id_revision_pk" PRIMARY KEY("account","product_type","bill_id","revision")
@@ -397,6 +412,7 @@ CREATE TABLE "bills" (
 	"position_amount" numeric,
 	"position_balance" numeric,
 	"extra" json,
+	"source" text,
 	"ingested_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "bills_account_product_type_bill_id_pk" PRIMARY KEY("account","product_type","bill_id"),
 	CONSTRAINT "bills_amount_finite" CHECK ("bills"."amount" not in ('NaN', 'Infinity', '-Infinity')),
@@ -414,7 +430,7 @@ CREATE TABLE "business_types" (
 	"documented" boolean NOT NULL,
 	"listed_category" text DEFAULT 'unknown' NOT NULL,
 	"category_by_user" text,
-	CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fees', 'unknown')),
+	CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fees', 'deposit', 'withdrawal', 'unknown')),
 	CONSTRAINT "business_types_category_is_by_user_or_listed" CHECK ("business_types"."category" = coalesce("business_types"."category_by_user", "business_types"."listed_category"))
 );
 --> statement-breakpoint
@@ -425,12 +441,12 @@ CREATE TABLE "rejected_bills" (
 	"received" text NOT NULL,
 	"fault_path" text NOT NULL,
 	"fault" text NOT NULL,
-	"run_id" uuid NOT NULL,
 	"rejected_at" timestamp (3) with time zone NOT NULL,
 	"resolved_at" timestamp (3) with time zone,
 	"note" text,
 	"bill_id" text COLLATE "C",
 	"superseded_at" timestamp (3) with time zone,
+	"source" text,
 	CONSTRAINT "rejected_bills_account_product_type_digest_pk" PRIMARY KEY("account","product_type","digest")
 );
 --> statement-breakpoint
@@ -440,11 +456,10 @@ CREATE TABLE "streams" (
 	"bills" bigint DEFAULT 0 NOT NULL,
 	"covered" "tstzmultirange" DEFAULT '{}' NOT NULL,
 	"lost" "tstzmultirange" DEFAULT '{}' NOT NULL,
+	"recovered" "tstzmultirange" DEFAULT '{}' NOT NULL,
+	"history" json,
 	"open" "tstzmultirange" DEFAULT '{}' NOT NULL,
-	"covered_before" "tstzmultirange" DEFAULT '{}' NOT NULL,
 	"settled_to" timestamp (3) with time zone,
-	"read_at" timestamp (3) with time zone,
-	"lost_at" timestamp (3) with time zone,
 	"planned_at" timestamp (3) with time zone,
 	"planned_clock" timestamp (3) with time zone,
 	"stored_at" timestamp (3) with time zone,
@@ -457,8 +472,7 @@ CREATE TABLE "streams" (
 	"is_demo" boolean DEFAULT false NOT NULL,
 	"mode" text,
 	"mode_since" timestamp (3) with time zone,
-	"unproven_key" text,
-	"unproven_since" timestamp (3) with time zone,
+	"balances_refused_at" timestamp (3) with time zone,
 	CONSTRAINT "streams_account_product_type_pk" PRIMARY KEY("account","product_type"),
 	CONSTRAINT "streams_mode" CHECK ("streams"."mode" in ('classic', 'unified'))
 );
@@ -484,6 +498,7 @@ CREATE TABLE "windows" (
 	CONSTRAINT "windows_window" CHECK ("windows"."window_start" < "windows"."window_end")
 );
 --> statement-breakpoint
+CREATE INDEX "account_users_account" ON "account_users" USING btree ("account");--> statement-breakpoint
 CREATE INDEX "leases_held" ON "leases" USING btree ("holder") WHERE "leases"."holder" <> '';--> statement-breakpoint
 CREATE UNIQUE INDEX "contract_versions_current" ON "contract_versions" USING btree ("product_type","symbol") WHERE "contract_versions"."valid_to" is null;--> statement-breakpoint
 CREATE UNIQUE INDEX "symbol_versions_current" ON "symbol_versions" USING btree ("symbol") WHERE "symbol_versions"."valid_to" is null;--> statement-breakpoint

@@ -1,1 +1,0 @@
-ALTER TABLE "rejected_bills" ADD COLUMN "source" text;

@@ -1,2 +1,0 @@
-ALTER TABLE "business_types" DROP CONSTRAINT "business_types_category_is_known";--> statement-breakpoint
-ALTER TABLE "business_types" ADD CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fees', 'deposit', 'withdrawal', 'unknown'));

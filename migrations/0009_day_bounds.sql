@@ -1,2 +1,0 @@
-ALTER TABLE "type_days" DROP COLUMN "first_at";--> statement-breakpoint
-ALTER TABLE "type_days" DROP COLUMN "last_at";
