@@ -301,6 +301,15 @@ describe.each([
     const result = lines
       .filter(({ line }: Line) => line === "result")
       .reduce((sum: bigint, { value }: Line) => sum + inUnits(value), 0n);
+    const sumsOf = (name: string, coin: string) =>
+      lines
+        .filter((one: Line) => one.line === name && one.coin === coin)
+        .reduce((sum: bigint, { amount }: Line) => sum + exact(amount), 0n);
+    for (const { coin, opening, result: net, closing } of report.coins)
+      expect([opening, net, closing].map(exact)).toEqual(
+        ["opening", "result", "closing"].map((name) => sumsOf(name, coin)),
+      );
+    expect(report.coins.map(({ coin }: Line) => coin).toSorted()).toEqual(["BTC", "USDT"]);
     const text = await run("report", ...when, ...inEuros, "--all-digits");
     const shown = /^all +.* (\S+) +\S+$/m.exec(text)?.[1]?.replaceAll(",", "") ?? "";
     expect(isNear(inUnits(shown), result)).toBe(true);
@@ -405,6 +414,14 @@ test("the exchange's own balances stand beside opening and closing", async () =>
     { balance: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },
   ]);
   expect(await run("report", "--month", "2026-02")).toContain("NO: 1200, not 1201");
+  // Where time between the period and a reading was not read, bills do not lead from one to the other.
+  const hours = sql`'{[2026-03-01T02:00Z,2026-03-01T03:00Z)}'::tstzmultirange`;
+  const ofFund = sql`where account = 'fund' and product_type = 'USDT-FUTURES'`;
+  await db.execute(sql`update streams set covered = covered - ${hours} ${ofFund}`);
+  const unread = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
+  await db.execute(sql`update streams set covered = covered + ${hours} ${ofFund}`);
+  const of = ({ productType }: { productType: string }) => productType === "USDT-FUTURES";
+  expect(unread.ledgers.find(of).confirmed).toMatchObject([{ balance: "opening" }]);
 });
 
 test("what changed after the sign-off is named by kind, amount and time, and the digest of then is kept", async () => {

@@ -14,6 +14,8 @@ import type { CostBasis } from "./lots.ts";
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
 
 export type Coverage = {
+  /** What was read to its end, also before and after the period. */
+  readonly read: readonly Interval[];
   /** The month's time that was read to its end, that was not, and that is lost. */
   readonly complete: readonly Interval[];
   readonly unread: readonly Interval[];

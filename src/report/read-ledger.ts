@@ -69,23 +69,24 @@ async function readCoverage(
   span: Interval,
 ): Promise<Coverage> {
   const { account, productTypes, unread, closedAt } = wallet;
-  let complete: readonly Interval[] = unread.length === 0 ? [span] : [];
+  let read: readonly Interval[] = unread.length === 0 ? interval(0, Number.POSITIVE_INFINITY) : [];
   const lostTimes: Interval[] = [];
   let recovered: readonly Interval[] = [];
   let historyFrom: number = span.from;
   for (const productType of productTypes) {
     const known = await readKnownTime(tx, { account, productType });
-    complete = intersect(complete, known.coverage);
+    read = intersect(read, known.coverage);
     lostTimes.push(...known.lost);
     recovered = union([...recovered, ...(known.recovered ?? [])]);
     historyFrom = Math.max(historyFrom, historyStart(known, span.to));
   }
+  const complete = intersect([span], read);
   const lost = subtract(intersect([span], lostTimes), complete);
   recovered = subtract(intersect([span], recovered), [...complete, ...lost]);
   // After its closing, a ledger has nothing to read.
   const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
   return {
-    complete,
+    ...{ read, complete },
     lost,
     recovered,
     older: subtract(interval(span.from, Math.min(historyFrom, span.to)), recovered),

@@ -14,7 +14,7 @@ import { acceptedParts, headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatInterval, streamName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
-import type { Interval } from "../sync/intervals.ts";
+import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
 import { Valuation } from "./figures.ts";
 import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
@@ -49,17 +49,25 @@ export async function readMonthReport(
   const accounts = [...new Set(wallets.map(({ account }) => account))];
   const transfers = await readTransfers(tx, accounts, span);
   const ledgers: LedgerMonth[] = [];
-  for (const wallet of wallets)
+  for (const wallet of wallets) {
+    const ledger = await readLedgerMonth(tx, wallet, {
+      ...{ span, zone, valuation, knownOn },
+      hasLots: lots,
+    });
     ledgers.push({
-      ...(await readLedgerMonth(tx, wallet, { span, zone, valuation, knownOn, hasLots: lots })),
+      ...ledger,
       confirmations: confirmations.filter(
-        ({ account, ledger }) => account === wallet.account && ledger === wallet.productType,
+        (told) =>
+          told.account === wallet.account &&
+          told.ledger === wallet.productType &&
+          isReadUpTo(told, span, ledger.coverage.read),
       ),
       transfers: transfers.filter(
         ({ account, productType }) =>
           account === wallet.account && wallet.productTypes.includes(productType),
       ),
     });
+  }
   const isRestated = ({ account, ledger }: Finding) =>
     ledgers.some(
       ({ wallet, restatements }) =>
@@ -126,6 +134,13 @@ async function readConfirmations(
     ...closing.map((told) => ({ ...told, of: "closing" as const })),
   ];
 }
+
+/** Whether bills lead from the period's start or end to the balance: else it confirms neither. */
+const isReadUpTo = (
+  { of, toldAt }: Confirmation,
+  span: Interval,
+  read: readonly Interval[],
+): boolean => subtract(interval(of === "opening" ? span.from : span.to, toldAt), read).length === 0;
 
 async function readVersions(tx: Transaction) {
   const { rows } = await tx.execute<{ now: string; postgres: string; schema: string }>(sql`

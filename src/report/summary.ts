@@ -1,12 +1,20 @@
 import type { Break } from "../audit/breaks.ts";
 import { isApartWallet } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
-import { zero } from "../export/decimal.ts";
+import { isZero, zero } from "../export/decimal.ts";
 import { formatMinute, jsonInterval } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
-import { inCents, isResult, isShown, money, nameOf, resultOf } from "./figure-tables.ts";
+import {
+  forPrograms,
+  inCents,
+  isResult,
+  isShown,
+  money,
+  nameOf,
+  resultOf,
+} from "./figure-tables.ts";
 import { plus, type Sum, sumOf } from "./figures.ts";
 import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
 
@@ -41,6 +49,9 @@ export function headOf(report: MonthReport): Section {
   const signed = ofAll(report, ({ breaks }) =>
     breaks.shown.filter(({ state }) => state === "accepted"),
   );
+  const isAllClassified = report.ledgers.every(({ figures }) =>
+    figures.every(({ moved }) => isZero(sumOf(moved, ["unmapped"]).amount)),
+  );
   return {
     title: `Close of ${period}`,
     data: {
@@ -61,7 +72,7 @@ export function headOf(report: MonthReport): Section {
         ? []
         : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
       ...(lacking.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...lacking]),
-      summaryTable(report),
+      ...summaryTables(report),
       ...(knownOn === undefined
         ? []
         : [
@@ -70,31 +81,33 @@ export function headOf(report: MonthReport): Section {
               : `CHANGED AFTER ${isoTime(knownOn)}:`,
           ]),
       table("changes", changeColumns, changes),
-      ...(signed.length === 0 ? [] : ["accepted differences:"]),
+      ...(isAllClassified ? ["no money is unclassified"] : []),
+      signed.length === 0 ? "no difference was accepted" : "accepted differences:",
       table("accepted", acceptedColumns, signed),
     ],
   };
 }
 
-/** A line a coin; with prices, their sum over real money. */
-export function summaryTable(report: MonthReport): Table {
+/** A line a ledger and coin, with prices their sum over real money; then a line a coin that several ledgers hold. */
+function summaryTables(report: MonthReport): readonly Table[] {
   const { allDigits, prices } = report;
-  const rows = ofAll(report, ({ figures }) => figures.filter(isShown));
   type Amount = "opening" | "result" | "transfers" | "other" | "closing";
   type Row = Partial<Record<Amount, Sum | null>> & {
-    readonly name: string;
+    readonly name?: string;
     readonly coin?: string;
     readonly isApart?: boolean;
+    readonly isDemo?: boolean;
     readonly told?: Confirmation | undefined;
   };
   const others = movements.flatMap(([name]) =>
     isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
   );
-  const summary = rows.map(
+  const rows = ofAll(report, ({ figures }) => figures.filter(isShown)).map(
     ({ ledger, ...figures }): Row => ({
       ...figures,
       name: nameOf(ledger),
       isApart: isApartWallet(ledger.wallet.productType),
+      isDemo: ledger.wallet.isDemo,
       result: resultOf(figures),
       transfers: sumOf(figures.moved, pieces.transfers.columns),
       other: sumOf(figures.moved, others),
@@ -115,40 +128,56 @@ export function summaryTable(report: MonthReport): Table {
       title: `${name}, ${prices?.currency}`,
       of: (row: Row) => inCents(row[name]?.value, allDigits),
     }) as const;
-  const columns: Columns<Row> = {
-    ledger: { kind: "text", of: ({ name }) => name },
+  const amounts: Columns<Row> = {
     coin: { kind: "text", of: ({ coin }) => coin },
     opening: amountOf("opening"),
     result: amountOf("result"),
     transfers: amountOf("transfers"),
     other: amountOf("other"),
     closing: amountOf("closing"),
+  };
+  const values: Columns<Row> =
+    prices === undefined
+      ? {}
+      : { resultValue: worthOf("result"), closingValue: worthOf("closing") };
+  const columns: Columns<Row> = {
+    ledger: { kind: "text", of: ({ name }) => name },
+    ...amounts,
     confirmed: {
       kind: "text",
       title: "confirmed by the exchange",
       of: ({ told, coin, isApart }) => coin && (isApart ? "not asked" : confirmedText(told)),
     },
-    ...(prices === undefined
-      ? {}
-      : {
-          resultValue: worthOf("result"),
-          closingValue: worthOf("closing"),
-        }),
+    ...values,
   };
-  const real = summary.filter((_, place) => rows[place]?.ledger.wallet.isDemo === false);
-  const total = (name: Amount): Sum | null =>
-    real.reduce((sum: Sum | null, { [name]: one }) => (sum && one ? plus(sum, one) : null), {
+  const real = rows.filter(({ isDemo }) => isDemo === false);
+  const total = (of: readonly Row[], name: Amount): Sum | null =>
+    of.reduce((sum: Sum | null, { [name]: one }) => (sum && one ? plus(sum, one) : null), {
       amount: zero,
       value: zero,
     });
-  return table(
-    "summary",
-    columns,
-    summary,
-    prices === undefined || real.length === 0
-      ? undefined
-      : { name: "all", result: total("result"), closing: total("closing") },
+  const coins = [...Map.groupBy(real, ({ coin }) => coin)].map(
+    ([coin = "", of]): Row => ({
+      coin,
+      opening: total(of, "opening"),
+      result: total(of, "result"),
+      transfers: total(of, "transfers"),
+      other: total(of, "other"),
+      closing: total(of, "closing"),
+    }),
   );
+  const byCoin = table("coins", { ...amounts, ...values }, coins);
+  return [
+    table(
+      "summary",
+      columns,
+      rows,
+      prices === undefined || real.length === 0
+        ? undefined
+        : { name: "all", result: total(real, "result"), closing: total(real, "closing") },
+    ),
+    coins.length < real.length ? byCoin : forPrograms(byCoin),
+  ];
 }
 
 const confirmedText = (told: Confirmation | undefined): string =>
