@@ -78,8 +78,8 @@ function remarks(accounts: readonly Account[], states: AccountStates): readonly 
   if (unknown.length === 0) return refusals;
   return [
     ...refusals,
-    `${formatCounted(unknown.length, "account")} never synced: planned as classic; a unified account, as the exchange ` +
-      "makes them today, has other product types and fewer windows, and its first sync finds that out",
+    `planned as classic until their first sync: ${formatCounted(unknown.length, "account")}; a unified account, as the ` +
+      "exchange makes them today, has other product types and fewer windows",
   ];
 }
 

@@ -86,7 +86,7 @@ function subjectOfAll(those: readonly [Finding, ...Finding[]]): string {
   const accounts = new Set(those.map(({ account }) => account));
   const who =
     accounts.size === 1 ? printableLine(first.account) : formatCounted(accounts.size, "account");
-  return `${who} (${formatCounted(ledgers.size, "ledger")})`;
+  return `${who} (${formatCounted(ledgers.size, first.isDemo ? "demo ledger" : "ledger")})`;
 }
 
 const commandsMax = 3;
