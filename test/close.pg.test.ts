@@ -202,7 +202,14 @@ describe.each([
   test("has figures that are plain arithmetic over its exported CSV, and its prices", async () => {
     const report = await reported();
     expect(report.ledgers).toHaveLength(2);
-    for (const { productType, rollforward, contracts, transfers, digest } of report.ledgers) {
+    for (const {
+      productType,
+      rollforward,
+      contracts,
+      transfers,
+      liquidations,
+      digest,
+    } of report.ledgers) {
       const coin = productType === "COIN-FUTURES" ? "BTC" : "USDT";
       const exportArgs: readonly string[] = digest.export.split(" -- ")[1].split(" ");
       const hand = byHand(await run("export", ...exportArgs), zone, coin);
@@ -222,6 +229,15 @@ describe.each([
           0n,
         ),
       );
+      const events: readonly { amount: string; value: string }[] = liquidations;
+      const force = hand.sums.get("liquidation");
+      expect(events.reduce((sum, { amount }) => sum + exact(amount), 0n)).toBe(force?.amount);
+      expect(
+        isNear(
+          events.reduce((sum, { value }) => sum + inUnits(value), 0n),
+          force?.value ?? 0n,
+        ),
+      ).toBe(true);
       // What was held changed its worth by what is left.
       const worth = (line: string) => inUnits(lines.get(line)?.value);
       const moved = [...lines.keys()].filter(
@@ -384,6 +400,12 @@ test("amounts are in cents and thousands, and zero lines hidden; all digits on r
   expect(text).toMatch(/^net result +-?[\d,]+\.\d\d$/m);
   expect(text).not.toMatch(/^(copy trading|delivery|interest)/m);
   expect(text).toMatch(/^unclassified /m);
+  const rows = (shown: string) =>
+    shown.match(/ force_close|^2026-03-\d\d \d\d:\d\dZ +BTC/gm)?.length ?? 0;
+  expect(text).toMatch(/^and \d+ more: --all-rows/m);
+  const all = await run("report", "--month", "2026-03", "--product", "USDT-FUTURES", "--all-rows");
+  expect(all).not.toContain("--all-rows");
+  expect(rows(all)).toBeGreaterThan(rows(text));
   const before = text.indexOf("\nunclassified");
   expect(before).toBeLessThan(text.indexOf("\nnet result"));
 });

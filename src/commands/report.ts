@@ -33,6 +33,7 @@ type ReportWords = Which &
     readonly timeZone?: string;
     readonly knownOn?: string;
     readonly allDigits?: boolean;
+    readonly allRows?: boolean;
     readonly lots?: boolean;
     readonly format: keyof typeof writers | "json";
   };
@@ -43,7 +44,7 @@ const writers = { text: reportText, html: reportHtml, csv: reportCsv };
  * `report`: a close. The exit code is 0 once the report is written, and the report says what it lacks.
  */
 async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<Result> {
-  const { format, allDigits = false, lots = false } = words;
+  const { format, allDigits = false, allRows = false, lots = false } = words;
   const period = periodOf(words);
   if (period === undefined) throw new UsageError("which time? --month 2026-10, or --year 2026");
   const zone = zoneOf(words.timeZone ?? "UTC");
@@ -59,7 +60,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const report = await withDatabaseErrors(() =>
     inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      const options = { period, zone, prices, knownOn, allDigits, lots };
+      const options = { period, zone, prices, knownOn, allDigits, allRows, lots };
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
@@ -92,6 +93,7 @@ export const define: Define = (report, program) => {
     .option("--known-on <time>", "list what changed since it was signed off then")
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")
+    .option("--all-rows", "show all rows of long tables")
     .addOption(formatOption("how it is written", [...Object.keys(writers), "json"]).default("text"))
     .addHelpText("after", help)
     .action(runs((words: ReportWords) => reportCommand(config(), io, words)));

@@ -5,10 +5,8 @@ import type { CostBasis, Lot } from "./lots.ts";
 import type { LedgerMonth, ReportOptions } from "./month-report.ts";
 
 /** What the coins had cost, first in, first out; and the lots that are left. */
-export function costTables(
-  { costBasis }: LedgerMonth,
-  { allDigits, prices }: ReportOptions,
-): readonly Table[] {
+export function costTables({ costBasis }: LedgerMonth, options: ReportOptions): readonly Table[] {
+  const { allDigits, prices } = options;
   const inCurrency = (of: (row: CostBasis) => Decimal, title: string) =>
     ({ kind: "money", title, of: (row: CostBasis) => inCents(of(row), allDigits) }) as const;
   type Row = Lot & { readonly coin: string };
@@ -46,6 +44,7 @@ export function costTables(
         },
         costBasis.flatMap(({ coin, lots }) => lots.map((lot) => ({ ...lot, coin }))),
       ),
+      options,
     ),
   ];
 }

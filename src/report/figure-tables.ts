@@ -210,7 +210,7 @@ export function confirmedParts(
   ];
 }
 
-// A page has room for so many; JSON has all.
+// A page has room for so many; --all-rows and JSON have all.
 const rowsMax = 10;
 
 type Contract = Pick<CoinFigures, "bills" | "moved"> & {
@@ -219,10 +219,8 @@ type Contract = Pick<CoinFigures, "bills" | "moved"> & {
 };
 
 /** What each contract brought, the largest first. */
-export function contractsTable(
-  { figures }: LedgerMonth,
-  { allDigits, prices }: ReportOptions,
-): Table {
+export function contractsTable({ figures }: LedgerMonth, options: ReportOptions): Table {
+  const { allDigits, prices } = options;
   const rows = figures.flatMap(({ coin, contracts }) =>
     [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
   );
@@ -262,12 +260,12 @@ export function contractsTable(
           },
         }),
   };
-  return limited(table("contracts", columns, sorted));
+  return limited(table("contracts", columns, sorted), options);
 }
 
-/** For people, its first rows. */
-export function limited(all: Table): Table {
-  const more = all.cells.length - rowsMax;
-  const last = [`and ${formatCount(more)} more, in JSON`, ...all.titles.slice(1).map(() => "")];
+/** For people, its first rows, if they do not want all. */
+export function limited(all: Table, { allRows = false }: ReportOptions): Table {
+  const more = allRows ? 0 : all.cells.length - rowsMax;
+  const last = [`and ${formatCount(more)} more: --all-rows`, ...all.titles.slice(1).map(() => "")];
   return more <= 0 ? all : { ...all, cells: [...all.cells.slice(0, rowsMax), last] };
 }

@@ -1,6 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
+import type { Decimal } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { ToldBalance } from "../health/balances.ts";
@@ -71,6 +72,16 @@ export type Leg = Stream & {
   readonly otherBillId: string | null;
 };
 
+/** A position that was taken over; its amount without fees, and what that was worth in the chosen currency. */
+export type Liquidation = {
+  readonly coin: string;
+  readonly at: EpochMs;
+  readonly symbols: readonly string[];
+  readonly bills: number;
+  readonly amount: Decimal;
+  readonly value: Decimal | undefined;
+};
+
 /** A balance that the exchange told, beside the one that follows from the bills at the period's start or end. */
 export type Confirmation = ToldBalance & { readonly of: "opening" | "closing" };
 
@@ -85,6 +96,7 @@ export type LedgerMonth = {
   readonly figures: readonly CoinFigures[];
   readonly confirmations: readonly Confirmation[];
   readonly transfers: readonly Leg[];
+  readonly liquidations: readonly Liquidation[];
   readonly costBasis: readonly CostBasis[];
   readonly digest: Digest;
   /** What changed after the period was signed off, and the digest of what was stored then. */
@@ -104,6 +116,8 @@ export type ReportOptions = {
   /** When the period was signed off: what changed since is listed. */
   readonly knownOn?: EpochMs | undefined;
   readonly allDigits?: boolean;
+  /** Whether people see all rows of long tables, and not the first ones. */
+  readonly allRows?: boolean;
   /** Whether coins that are no dollars have their cost basis, from their first bill on. */
   readonly lots?: boolean;
 };

@@ -12,6 +12,7 @@ import { type Interval, intersect, interval, subtract, union } from "../sync/int
 import { historyStart } from "../sync/plan.ts";
 import { digestOf } from "./digest.ts";
 import { readFigures, type Valuation } from "./figures.ts";
+import { readLiquidations } from "./liquidations.ts";
 import { readCostBasis } from "./lots.ts";
 import type {
   Change,
@@ -55,6 +56,7 @@ export async function readLedgerMonth(
     reconciledAt: await readReconciledAt(tx, wallet),
     figures: await readFigures(tx, wallet, span, { zone, valuation: worth }),
     costBasis: worth === undefined || !hasLots ? [] : await readCostBasis(tx, wallet, span, worth),
+    liquidations: await readLiquidations(tx, wallet, span, worth),
     changes: knownOn === undefined ? [] : await readChanges(tx, wallet, span, knownOn),
     digestThen:
       knownOn === undefined ? undefined : await digestOf(readBills(tx, { ...selection, knownOn })),

@@ -17,6 +17,7 @@ import {
   nameOf,
   rollforwardTables,
 } from "./figure-tables.ts";
+import { liquidationTable } from "./liquidations.ts";
 import type {
   LedgerMonth,
   Listed,
@@ -71,6 +72,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       forPrograms(table("rollforward", lineColumns, lineRows([ledger], report))),
       contractsTable(ledger, report),
       ...transferTables(ledger, report),
+      liquidationTable(ledger, report),
       ...costTables(ledger, report),
       ...confirmedParts(ledger, report),
       ...listedParts("restatements", "restatements", restatementColumns, restatements),

@@ -57,8 +57,9 @@ export async function readTransfers(
 /** For people, what went to and came from each other wallet; for programs, each leg. */
 export function transferTables(
   { transfers }: LedgerMonth,
-  { allDigits }: ReportOptions,
+  options: ReportOptions,
 ): readonly Table[] {
+  const { allDigits } = options;
   const byPlace = Map.groupBy(transfers, (leg) => `${leg.coin} ${whereOf(leg)}`);
   const sums = [...byPlace].toSorted().map(([, legs]) => ({
     ...{ where: whereOf(legs[0] as Leg), coin: legs[0]?.coin ?? "", bills: legs.length },
@@ -77,6 +78,7 @@ export function transferTables(
         },
         sums,
       ),
+      options,
     ),
     forPrograms(
       table<Leg>(

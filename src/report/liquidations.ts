@@ -1,0 +1,59 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../db/connect.ts";
+import { msOf, timeFrom } from "../db/values.ts";
+import { decimalOf } from "../export/decimal.ts";
+import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
+import { type Columns, type Table, table } from "../output/result.ts";
+import type { Interval } from "../sync/intervals.ts";
+import { inCents, limited, money } from "./figure-tables.ts";
+import type { Valuation } from "./figures.ts";
+import type { LedgerMonth, Liquidation, ReportOptions } from "./month-report.ts";
+
+/** The liquidations that began in the period, by time. A sweep by the insurance fund is part of one. */
+export async function readLiquidations(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  span: Interval,
+  valuation: Valuation | undefined,
+): Promise<readonly Liquidation[]> {
+  const { rows } = await tx.execute<
+    Pick<Liquidation, "coin" | "symbols" | "bills"> & {
+      readonly at: string;
+      readonly amount: string;
+    }
+  >(sql`
+    select
+      coin,
+      coalesce(symbols, '{}') as symbols,
+      (bills + sweeps)::int as bills,
+      ${msOf(sql`started_at`)} as at,
+      (amount + coalesce(swept, 0))::text as amount
+    from analytics.liquidations
+    where ${isBillOf(wallet)}
+      and ${isWithin(sql`started_at`, span)}
+    order by started_at, coin`);
+  return rows.map((row) => {
+    const [at, amount] = [timeFrom(row.at), decimalOf(row.amount)];
+    return { ...row, at, amount, value: valuation?.valued(row.coin, amount, at).value };
+  });
+}
+
+export function liquidationTable({ liquidations }: LedgerMonth, options: ReportOptions): Table {
+  const { allDigits, prices } = options;
+  const columns: Columns<Liquidation> = {
+    liquidation: { kind: "time", of: ({ at }) => at },
+    contracts: { kind: "text", of: ({ symbols }) => symbols.join(" ") || null },
+    coin: { kind: "text", of: ({ coin }) => coin },
+    bills: { kind: "count", of: ({ bills }) => bills },
+    amount: { kind: "money", of: ({ amount, coin }) => money(amount, coin, allDigits) },
+    ...(prices === undefined
+      ? {}
+      : {
+          value: {
+            ...{ kind: "money" as const, title: `in ${prices.currency}` },
+            of: ({ value }: Liquidation) => inCents(value, allDigits),
+          },
+        }),
+  };
+  return limited(table("liquidations", columns, liquidations), options);
+}
