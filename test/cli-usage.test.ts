@@ -134,10 +134,10 @@ test("a path is of the folder where it was typed, though npm enters the project'
 
 test("a message names commands as npm runs them, where it does", () => {
   const text =
-    "run bill-sync sync; then bill-sync breaks accept 3 --note x, or bill-sync db migrate: a backup by bill-sync 0.1.0";
+    "run bill-sync sync; then bill-sync breaks accept 3,12 --note x, or bill-sync db migrate: a backup by bill-sync 0.1.0";
   expect(asTyped({}, text)).toBe(text);
   expect(asTyped({ npm: {} }, text)).toBe(
-    "run npm run sync; then npm run breaks -- accept 3 --note x, or npm run db migrate: a backup by bill-sync 0.1.0",
+    "run npm run sync; then npm run breaks -- accept 3,12 --note x, or npm run db migrate: a backup by bill-sync 0.1.0",
   );
   const prose = "a newer version of bill-sync has migrated it: run bill-sync as an ordinary user";
   expect(asTyped({ npm: {} }, prose)).toBe(prose);

@@ -83,7 +83,7 @@ const finding = (changes: Partial<Finding>): Finding => ({
 const textsOf = (...findings: readonly Finding[]) =>
   headLines(findings, now).map(({ text }) => text);
 
-test("a person reads one line a kind and account, with the number of ledgers; of many accounts, one of all", () => {
+test("a person reads one line a kind, account and period, which names few ledgers and counts several; of many accounts, one of all", () => {
   const coin = { ledger: "COIN-FUTURES" };
   expect(
     textsOf(
@@ -91,18 +91,23 @@ test("a person reads one line a kind and account, with the number of ledgers; of
       finding({ ...coin, since: ago(hourMs) }),
       finding({ account: "desk" }),
       finding({ kind: "lost", since: ago(100 * dayMs), until: ago(99 * dayMs), breakIds: [7] }),
-      finding({ kind: "lost", since: ago(98 * dayMs), until: ago(97 * dayMs), ...coin }),
+      ...["COIN-FUTURES", "SPOT", "UTA-SPOT"].map((ledger) =>
+        finding({ kind: "lost", since: ago(98 * dayMs), until: ago(97 * dayMs), ledger }),
+      ),
       finding({ kind: "never-read", since: undefined, ...coin }),
       finding({ kind: "never-read", since: undefined }),
       finding({ kind: "never-read", since: undefined, isDemo: true }),
     ),
   ).toEqual([
-    "main (2 ledgers) is up to 1 h behind",
+    "main/USDT-FUTURES, COIN-FUTURES is up to 1 h behind",
     "desk/USDT-FUTURES is 18 m behind",
-    "main (2 ledgers) lost at times from 2026-08-13 12:00Z to 2026-08-16 12:00Z",
-    "main (2 ledgers) was never read",
+    "main/USDT-FUTURES lost 2026-08-13 12:00Z to 2026-08-14 12:00Z",
+    "main/COIN-FUTURES, SPOT, UTA-SPOT lost 2026-08-15 12:00Z to 2026-08-16 12:00Z",
+    "main/COIN-FUTURES, USDT-FUTURES was never read",
     "main/USDT-FUTURES was never read",
   ]);
+  const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger, isDemo: true }));
+  expect(textsOf(...wallets)).toEqual(["main (4 demo ledgers) is 18 m behind"]);
   const many = ["a", "b", "c", "d", "e"].flatMap((account) => [
     finding({ account }),
     finding({ account, ...coin }),

@@ -65,7 +65,7 @@ describe("the month of an account that became unified", () => {
     // The exchange serves a type that nobody has heard of, and that moves money.
     expect({ isComplete, lacking }).toEqual({
       isComplete: false,
-      lacking: ["rTOWN has 1 bill", "BGB has 2 bills", "BTC has 2 bills"].map(
+      lacking: ["BGB has 2 bills", "rTOWN has 1 bill", "BTC has 2 bills"].map(
         (bills) => `fund/UTA-OTHER/${bills} of type VAULT_ADJUST, without a category`,
       ),
     });

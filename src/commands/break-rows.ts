@@ -1,7 +1,7 @@
-import { type Break, breakKinds } from "../audit/breaks.ts";
+import { type Break, type BreakKind, breakKinds } from "../audit/breaks.ts";
 import { epochMs } from "../contract/time.ts";
 import { type AccountStates, retiredSince } from "../db/accounts/account-states.ts";
-import { jsonTime } from "../output/format.ts";
+import { formatCounted, formatDuration, jsonTime } from "../output/format.ts";
 import { type Column, type Columns, fields, type Table, table } from "../output/result.ts";
 
 // Breaks, as reconcile, sync and breaks list show them.
@@ -24,6 +24,12 @@ const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> 
   of: (entry) => epochOf(entry[key]),
 });
 
+/** A break's amount, or how many bills or how much time it is of. */
+const sizeOf = (kind: BreakKind, size: string): string => {
+  if (kind === "deleted" || kind === "restatement") return formatCounted(Number(size), "bill");
+  return kind === "lost" ? formatDuration(Number(size)) : size;
+};
+
 const columns: Columns<Marked> = {
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
   ...fields<Marked>("text", ["kind"]),
@@ -41,10 +47,12 @@ const columns: Columns<Marked> = {
   offBy: {
     kind: "amount",
     isForPeople: true,
-    // How the observed amount lies to the expected one.
-    of: ({ difference }) =>
+    // How what was observed lies to what was expected.
+    of: ({ kind, difference }) =>
       difference &&
-      (difference.startsWith("-") ? `${difference.slice(1)} too little` : `${difference} too much`),
+      (difference.startsWith("-")
+        ? `${sizeOf(kind, difference.slice(1))} too little`
+        : `${sizeOf(kind, difference)} too much`),
   },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
   because: {

@@ -50,7 +50,10 @@ export const commandNames = [
   ...["accounts", "keys", "types", "db", "worker", "sandbox"],
 ] as const;
 
-const command = new RegExp(`\\bbill-sync (${commandNames.join("|")})\\b( [^;:,\\n]*)?`, "g");
+const command = new RegExp(
+  `\\bbill-sync (${commandNames.join("|")})\\b( (?:[^;:,\\n]|,(?! ))*)?`,
+  "g",
+);
 
 /** Commands in a text, which are written "bill-sync sync --json", as the user types them. */
 export const asTyped = ({ npm }: Pick<Io, "npm">, text: string): string =>

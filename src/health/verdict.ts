@@ -42,14 +42,20 @@ export type HeadLine = {
 /** Of more accounts than this, one line tells of all. */
 const accountsNamedMax = 4;
 
-/** A line a kind and account, in the order of the findings: after a sync, all ledgers of an account are as far behind. */
+/**
+ * A line a kind, account and period, in the order of the findings. What has no end is one line: after a sync, all ledgers of
+ * an account are behind by nearly the same.
+ */
 export function headLines(findings: readonly Finding[], now: EpochMs): readonly HeadLine[] {
   const alike = Map.groupBy(findings, ({ kind, detail, isDemo, isPaused, isRepairable }) =>
     JSON.stringify([kind, detail, isDemo, isPaused, isRepairable]),
   );
   return [...alike.values()].flatMap((those) => {
-    const byAccount = [...Map.groupBy(those, ({ account }) => account).values()];
-    const groups = byAccount.length > accountsNamedMax ? [those] : byAccount;
+    const accounts = new Set(those.map(({ account }) => account)).size;
+    const byTime = Map.groupBy(those, ({ account, since, until }) =>
+      JSON.stringify(until === undefined ? account : [account, since, until]),
+    );
+    const groups = accounts > accountsNamedMax ? [those] : [...byTime.values()];
     return groups.flatMap(([first, ...others]) =>
       first === undefined ? [] : headLine([first, ...others], now),
     );
@@ -77,13 +83,22 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
   };
 }
 
-/** `main/USDT-FUTURES/USDT` of one, `main (14 ledgers)` of several, `12 accounts (168 ledgers)` of many accounts. */
+/** Of more ledgers than this, a line has their number. */
+const ledgersNamedMax = 3;
+
+/**
+ * `main/USDT-FUTURES/USDT` of one, `main/USDT-FUTURES, COIN-FUTURES` of few ledgers, `main (14 ledgers)` of several,
+ * `12 accounts (168 ledgers)` of many accounts.
+ */
 function subjectOfAll(those: readonly [Finding, ...Finding[]]): string {
   const [first] = those;
-  const ledgers = new Set(those.map(({ account, ledger }) => JSON.stringify([account, ledger])));
   if (those.length === 1) return subjectOf(first);
-  if (ledgers.size === 1) return subjectOf({ ...first, coin: "" });
   const accounts = new Set(those.map(({ account }) => account));
+  const ledgers = new Set(those.map(({ account, ledger }) => JSON.stringify([account, ledger])));
+  if (accounts.size === 1 && ledgers.size <= ledgersNamedMax) {
+    const names = [...new Set(those.map(({ ledger }) => ledger))];
+    return subjectOf({ ...first, ledger: names.join(", "), coin: "" });
+  }
   const who =
     accounts.size === 1 ? printableLine(first.account) : formatCounted(accounts.size, "account");
   return `${who} (${formatCounted(ledgers.size, first.isDemo ? "demo ledger" : "ledger")})`;
