@@ -1,4 +1,4 @@
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, hourMs } from "../contract/time.ts";
 import { formatCounted, formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import {
@@ -42,6 +42,9 @@ export type HeadLine = {
 /** Of more accounts than this, one line tells of all. */
 const accountsNamedMax = 4;
 
+/** Ledgers of one run are read a second apart. */
+const hourOf = (time: EpochMs | undefined) => time && Math.round(time / hourMs);
+
 /**
  * A line a kind, account and period, in the order of the findings. What has no end is one line: after a sync, all ledgers of
  * an account are behind by nearly the same.
@@ -53,7 +56,7 @@ export function headLines(findings: readonly Finding[], now: EpochMs): readonly 
   return [...alike.values()].flatMap((those) => {
     const accounts = new Set(those.map(({ account }) => account)).size;
     const byTime = Map.groupBy(those, ({ account, since, until }) =>
-      JSON.stringify(until === undefined ? account : [account, since, until]),
+      JSON.stringify(until === undefined ? account : [account, hourOf(since), hourOf(until)]),
     );
     const groups = accounts > accountsNamedMax ? [those] : [...byTime.values()];
     return groups.flatMap(([first, ...others]) =>
@@ -73,7 +76,10 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
     since: sinces.length < those.length ? undefined : epochMs(Math.min(...sinces)),
     until: untils.length < those.length ? undefined : epochMs(Math.max(...untils)),
     breakIds: those.flatMap(({ breakIds }) => breakIds).slice(0, breaksNamedMax),
-    isSeveral: those.some(({ since, until }) => since !== first.since || until !== first.until),
+    isSeveral: those.some(
+      ({ since, until }) =>
+        hourOf(since) !== hourOf(first.since) || hourOf(until) !== hourOf(first.until),
+    ),
   };
   return {
     severity: severityOf(first),
