@@ -37,9 +37,8 @@ export async function readKnownTimes(
   streams: readonly Stream[],
 ): Promise<{ readonly of: (stream: Stream) => KnownTime }> {
   const isOwn = isOneOf(accountsOf(streams));
-  // In this order: a window that ends meanwhile is there twice, and not missing.
-  const [{ rows: windows }, { rows: times }] = await Promise.all([
-    db.execute<WindowRow>(sql`
+  // One after the other, in this order: a window that ends meanwhile is there twice, and not missing.
+  const { rows: windows } = await db.execute<WindowRow>(sql`
     select
       account,
       product_type,
@@ -50,8 +49,8 @@ export async function readKnownTimes(
     from windows
     join ${wantedStreams(streams)} using (account, product_type)
     where ${isOwn}
-    order by window_start`),
-    db.execute<TimesRow>(sql`
+    order by window_start`);
+  const { rows: times } = await db.execute<TimesRow>(sql`
     select
       account,
       product_type,
@@ -60,8 +59,7 @@ export async function readKnownTimes(
       ${intervalsOf(sql`recovered`)} as recovered
     from streams
     join ${wantedStreams(streams)} using (account, product_type)
-    where ${isOwn}`),
-  ]);
+    where ${isOwn}`);
   const [openOf, knownOf] = [groupByStream(windows), groupByStream(times)];
   return {
     of(stream) {
