@@ -1,7 +1,7 @@
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
-import type { Result } from "../output/result.ts";
+import { done, type Result } from "../output/result.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-report.ts";
 import type { Config } from "../roster/config.ts";
@@ -64,9 +64,9 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
-  const isJson = format === "json";
-  const text = writers[isJson ? "text" : format](report);
-  return { data: reportJson(report), parts: [text], exit: 0, isJson };
+  return format === "json"
+    ? { data: reportJson(report), parts: [], exit: 0, isJson: true }
+    : done(writers[format](report));
 }
 
 const help = `

@@ -220,7 +220,7 @@ type Contract = Pick<CoinFigures, "bills" | "moved"> & {
 
 /** What each contract brought, the largest first. */
 export function contractsTable({ figures }: LedgerMonth, options: ReportOptions): Table {
-  const { allDigits, prices } = options;
+  const { allDigits } = options;
   const rows = figures.flatMap(({ coin, contracts }) =>
     [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
   );
@@ -251,17 +251,25 @@ export function contractsTable({ figures }: LedgerMonth, options: ReportOptions)
     funding: part("funding", "funding"),
     other: part("other", "liquidations", "gains", "unclassified"),
     result: part("net result", "result"),
-    ...(prices === undefined
-      ? {}
-      : {
-          value: {
-            ...{ kind: "money" as const, title: `in ${prices.currency}` },
-            of: (row: Contract) => inCents(resultOf(row).value, allDigits),
-          },
-        }),
+    ...valueColumn(options, (row) => resultOf(row).value),
   };
   return limited(table("contracts", columns, sorted), options);
 }
+
+/** What a row is worth in the chosen currency; no column without prices. */
+export const valueColumn = <Row>(
+  { allDigits, prices }: ReportOptions,
+  of: (row: Row) => Decimal | undefined,
+): Columns<Row> =>
+  prices === undefined
+    ? {}
+    : {
+        value: {
+          kind: "money",
+          title: `in ${prices.currency}`,
+          of: (row) => inCents(of(row), allDigits),
+        },
+      };
 
 /** For people, its first rows, if they do not want all. */
 export function limited(all: Table, { allRows = false }: ReportOptions): Table {

@@ -5,7 +5,7 @@ import { decimalOf } from "../export/decimal.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
-import { inCents, limited, money } from "./figure-tables.ts";
+import { limited, money, valueColumn } from "./figure-tables.ts";
 import type { Valuation } from "./figures.ts";
 import type { LedgerMonth, Liquidation, ReportOptions } from "./month-report.ts";
 
@@ -39,21 +39,14 @@ export async function readLiquidations(
 }
 
 export function liquidationTable({ liquidations }: LedgerMonth, options: ReportOptions): Table {
-  const { allDigits, prices } = options;
+  const { allDigits } = options;
   const columns: Columns<Liquidation> = {
     liquidation: { kind: "time", of: ({ at }) => at },
     contracts: { kind: "text", of: ({ symbols }) => symbols.join(" ") || null },
     coin: { kind: "text", of: ({ coin }) => coin },
     bills: { kind: "count", of: ({ bills }) => bills },
     amount: { kind: "money", of: ({ amount, coin }) => money(amount, coin, allDigits) },
-    ...(prices === undefined
-      ? {}
-      : {
-          value: {
-            ...{ kind: "money" as const, title: `in ${prices.currency}` },
-            of: ({ value }: Liquidation) => inCents(value, allDigits),
-          },
-        }),
+    ...valueColumn(options, ({ value }) => value),
   };
   return limited(table("liquidations", columns, liquidations), options);
 }

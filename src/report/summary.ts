@@ -50,7 +50,7 @@ export function headOf(report: MonthReport): Section {
     breaks.shown.filter(({ state }) => state === "accepted"),
   );
   const isAllClassified = report.ledgers.every(({ figures }) =>
-    figures.every(({ moved }) => isZero(sumOf(moved, ["unmapped"]).amount)),
+    figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
   return {
     title: `Close of ${period}`,

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
-import { add, decimalOf, zero } from "../export/decimal.ts";
+import { add, type Decimal, decimalOf, zero } from "../export/decimal.ts";
 import { isWithin } from "../export/reported-wallets.ts";
 import { streamName } from "../output/format.ts";
 import { type Table, table } from "../output/result.ts";
@@ -61,11 +61,18 @@ export function transferTables(
 ): readonly Table[] {
   const { allDigits } = options;
   const byPlace = Map.groupBy(transfers, (leg) => `${leg.coin} ${whereOf(leg)}`);
-  const sums = [...byPlace].toSorted().map(([, legs]) => ({
-    ...{ where: whereOf(legs[0] as Leg), coin: legs[0]?.coin ?? "", bills: legs.length },
-    amount: legs.reduce((sum, { amount }) => add(sum, decimalOf(amount)), zero),
-  }));
-  type Sum = (typeof sums)[number];
+  type Sum = Pick<Leg, "coin"> & {
+    readonly where: string;
+    readonly bills: number;
+    readonly amount: Decimal;
+  };
+  const sums = [...byPlace.keys()].toSorted().flatMap((place): readonly Sum[] => {
+    const legs = byPlace.get(place) ?? [];
+    const [first] = legs;
+    if (first === undefined) return [];
+    const amount = legs.reduce((sum, leg) => add(sum, decimalOf(leg.amount)), zero);
+    return [{ where: whereOf(first), coin: first.coin, bills: legs.length, amount }];
+  });
   return [
     limited(
       table<Sum>(
