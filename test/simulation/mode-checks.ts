@@ -1,3 +1,4 @@
+import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, isComplete } from "../../src/sync/run.ts";
 import { modeOfType } from "./account.ts";
 import type { Write } from "./committed.ts";
@@ -48,7 +49,8 @@ export function checkUnread(
     const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
     const { spans } = after[productType];
     const times = [...unread, ...settledOf(spans)];
-    const oldest = Math.min(...wantedOf(spans).map(({ from }) => from));
+    // Where the exchange refused the oldest time, all that is settled may be newer than 90 days.
+    const oldest = Math.min(horizonAt(closedAt), ...wantedOf(spans).map(({ from }) => from));
     const from = Math.min(...times.map((time) => time.from));
     const to = Math.max(...times.map((time) => time.to));
     return [
