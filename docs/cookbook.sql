@@ -53,19 +53,6 @@ where account = 'main'
 group by symbol
 order by net desc;
 
--- # Which contract costs the most funding?
-select
-  symbol,
-  sum(funding_received) as received,
-  sum(funding_paid) as paid,
-  sum(funding_received + funding_paid) as net
-from analytics.by_symbol_day
-where account = 'main'
-  and product_type = 'USDT-FUTURES'
-group by symbol
-order by net
-limit 3;
-
 -- # What are the fees of each month, and what part of them came back as rebates or was paid by coupons?
 select
   date_trunc('month', day)::date as month,
@@ -76,13 +63,6 @@ from analytics.by_symbol_day
 where account = 'main'
   and product_type = 'USDT-FUTURES'
 group by date_trunc('month', day)
-order by month;
-
--- # How much capital went in and out, by month?
-select month, coin, transfers_in, transfers_out, transfers_in + transfers_out as net
-from analytics.monthly_rollforward
-where account = 'main'
-  and product_type = 'USDT-FUTURES'
 order by month;
 
 -- # What is the return of each month on its opening balance, transfers left out?
@@ -151,16 +131,6 @@ where account = 'main'
 order by amount
 limit 5;
 
--- # Which bonuses are outstanding?
-select distinct on (product_type, coin)
-  product_type,
-  coin,
-  outstanding
-from analytics.bonuses
-where account = 'main'
-  and not is_demo
-order by product_type, coin, c_time desc, bill_id desc;
-
 -- # Which transfers have no other leg in this data?
 select business_type, direction, count(*) as legs, sum(amount) as amount
 from analytics.transfers
@@ -169,14 +139,6 @@ where account = 'main'
   and state = 'one_sided'
 group by business_type, direction
 order by business_type;
-
--- # What moved between the account's own product types, and came back?
-select coin, c_time, product_type as from_type, counter_product_type as to_type, -amount as amount
-from analytics.transfers
-where account = 'main'
-  and state = 'paired'
-  and direction = 'out'
-order by c_time;
 
 -- # Which kinds of bill has nobody mapped, and what did they move?
 select business_type, coin, count(*) as bills, sum(net) as net
@@ -187,20 +149,6 @@ where account = 'main'
 group by business_type, coin
 order by business_type, coin;
 
--- # At which hour of the day is money made?
-select
-  extract(hour from c_time at time zone 'UTC') as hour,
-  count(*) as bills,
-  sum(wallet_amount) as realised_pnl
-from analytics.activity
-where account = 'main'
-  and product_type = 'USDT-FUTURES'
-  and category = 'trade'
-  and wallet_amount <> 0
-group by 1
-order by realised_pnl desc
-limit 3;
-
 -- # How near is the institutional loan to its limit, and what counts as collateral?
 select taken_at, ltv, usdt_balance, unpaid_usdt_amount, coin, amount, round(implied_haircut, 4) as haircut
 from analytics.ltv_history
@@ -208,13 +156,6 @@ where account = 'main'
   and price is not null
 order by taken_at desc, coin
 limit 3;
-
--- # Which spot pairs have changed, and from when on was what valid? contract_versions says it of contracts.
-select symbol, valid_from, valid_to, status, taker_fee_rate
-from symbol_versions
-where symbol in (select symbol from symbol_versions group by symbol having count(*) > 1)
-order by symbol, valid_from
-limit 4;
 
 -- # Through when is each ledger complete, and what was lost?
 select
@@ -232,18 +173,3 @@ from analytics.data_quality
 where account = 'main'
   and not is_demo
 order by product_type, "check";
-
--- # Which fee rates are listed for the contracts that paid fees?
-select
-  product_type,
-  symbol,
-  sum(fees + rebates) as paid,
-  maker_fee_rate,
-  taker_fee_rate
-from analytics.by_symbol_day
-join contracts using (product_type, symbol)
-where account = 'main'
-  and not is_demo
-  and gone_at is null
-group by product_type, symbol, maker_fee_rate, taker_fee_rate
-order by product_type, symbol;

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { commandNames } from "../src/commands/io.ts";
 import { programOf } from "../src/commands/program.ts";
 import { variableNames } from "../src/roster/settings.ts";
-import { withParts } from "./support/docs-parts.ts";
+import { generatedPart, withParts } from "./support/docs-parts.ts";
 import { promisesTable } from "./support/promises.ts";
 import { referenceParts } from "./support/reference-parts.ts";
 
@@ -23,6 +23,9 @@ const codeOf = (text: string): readonly string[] => [
     code.replaceAll("\n", " "),
   ),
 ];
+
+const wordsOf = (text: string): number =>
+  text.split(/\s+/).filter((word) => /\w/.test(word)).length;
 
 /** Anchors as GitHub generates them. */
 const anchorsOf = (text: string): readonly string[] =>
@@ -40,6 +43,20 @@ const linksOf = (text: string): readonly string[] =>
 
 test("README.md has at most 100 lines", () => {
   expect(textOf("README.md").split("\n").length - 1).toBeLessThanOrEqual(100);
+});
+
+// Code is not counted, nor the list of names.
+test("README and docs have at most 14,000 written words, and 5,000 generated ones", () => {
+  const counts = { written: 0, generated: 0 };
+  for (const { path, text } of pages.filter(({ path }) => /^README|^docs\//.test(path))) {
+    const isList = path === "docs/names.md";
+    const written = isList ? "" : withoutBlocks(text.replaceAll(generatedPart, ""));
+    counts.written += wordsOf(written);
+    counts.generated += isList ? 0 : wordsOf(withoutBlocks(text)) - wordsOf(written);
+  }
+  console.info(`words of README and docs: ${JSON.stringify(counts)}`);
+  expect(counts.written).toBeLessThanOrEqual(14_000);
+  expect(counts.generated).toBeLessThanOrEqual(5_000);
 });
 
 describe("links", () => {

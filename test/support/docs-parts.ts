@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 
-const generated = /^<!-- generated: (\w+) -->$.*?^<!-- end -->$/gms;
+/** A part of a page that `npm run docs` writes, and its name. */
+export const generatedPart = /^<!-- generated: (\w+) -->$.*?^<!-- end -->$/gms;
 
 /** A page whose parts between `<!-- generated: NAME -->` and `<!-- end -->` are replaced by these texts. */
 export function withParts(path: string, parts: Readonly<Record<string, string>>): string {
   const names: string[] = [];
-  const text = readFileSync(path, "utf8").replaceAll(generated, (_, name: string) => {
+  const text = readFileSync(path, "utf8").replaceAll(generatedPart, (_, name: string) => {
     names.push(name);
     return `<!-- generated: ${name} -->\n\n${parts[name]}\n\n<!-- end -->`;
   });

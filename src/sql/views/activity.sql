@@ -6,7 +6,6 @@ select * from unified_activity;
 
 comment on view analytics.activity is
   'One row for each bill, in the order in which the balance moved: by time and id, unless the balances show another order.';
-comment on column analytics.activity.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; in a unified account UTA-SPOT, UTA-MARGIN, UTA-USDT-FUTURES, UTA-COIN-FUTURES, UTA-USDC-FUTURES or UTA-OTHER.';
 comment on column analytics.activity."position" is 'The bill''s place in the chain of its account, wallet and coin, from 1.';
 comment on column analytics.activity.amount is 'The bill''s amount as it was served, signed, without the fee.';
 comment on column analytics.activity.wallet_amount is 'The part of the amount that moves the balance: all of it or nothing, by the rule of its category.';
@@ -15,6 +14,5 @@ comment on column analytics.activity.net is 'By how much the bill moves the bala
 comment on column analytics.activity.balance_before is 'The balance before the bill, from the bills before it.';
 comment on column analytics.activity.balance_after is 'The balance after the bill, as it was served; null if it was not served.';
 comment on column analytics.activity.running_balance is 'The balance after the bill: as served, or the last served balance plus the bills since.';
-comment on column analytics.activity.rounding is 'The difference of the served balance that is due to rounding: at most one unit in the eighth decimal place for each bill.';
-comment on column analytics.activity.difference is 'The served balance minus the balance before, the net and the rounding. Zero if the ledger adds up here; not meaningful yet if is_settled is false.';
-comment on column analytics.activity.is_settled is 'Whether the last reconcile has judged the bill. False if the bill is newer than that reconcile, or newer than the time that was read completely.';
+comment on column analytics.activity.difference is 'The served balance minus the balance before, the net and the rounding. Zero if the ledger adds up here; without meaning until is_settled.';
+comment on column analytics.activity.is_settled is 'Whether the last reconcile has judged the bill.';

@@ -41,9 +41,5 @@ left join versions as version
 
 comment on view analytics.bill_contracts is
   'Each bill with its futures contract, as it was listed at the bill''s time: one row for each bill, with empty columns if no contract is known. A spot pair of the same name is something else.';
-comment on column analytics.bill_contracts.product_type is 'The product type of the bill.';
-comment on column analytics.bill_contracts.bill_id is 'The bill''s id at the exchange.';
-comment on column analytics.bill_contracts.c_time is 'When it happened, by the exchange''s clock.';
-comment on column analytics.bill_contracts.symbol is 'The contract, as the bill names it.';
 comment on column analytics.bill_contracts.valid_from is 'When these settings were first seen; empty if no contract of that name is known.';
-comment on column analytics.bill_contracts.is_of_that_time is 'Whether these settings were valid at the bill''s time. False if the bill is older than the first list of contracts: then they are the first settings that were seen.';
+comment on column analytics.bill_contracts.is_of_that_time is 'Whether these settings were valid at the bill''s time. If the bill is older than the first list of contracts, they are the first that were seen.';

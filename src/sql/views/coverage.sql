@@ -27,7 +27,7 @@ from (
 
 comment on view analytics.coverage is
   'Which time of a product type was read: one row for each period. No two periods overlap.';
-comment on column analytics.coverage.state is 'complete: proven to be read. lost: older than the exchange''s 90 days before it was read. recovered: from tax records, which were compared with bills and show no balance. unread: not read yet.';
+comment on column analytics.coverage.state is 'complete: proven to be read. unread: not read yet. lost: deleted by the exchange before it was read. recovered: read from tax records.';
 comment on column analytics.coverage.covered_from is 'The start of the period, inclusive.';
 comment on column analytics.coverage.covered_to is 'The end of the period, exclusive.';
 comment on column analytics.coverage.length is 'The length of the period.';

@@ -100,5 +100,3 @@ $join_account;
 
 comment on view analytics.daily_rollforward is
   'How each day''s balance came about: opening, every category, closing. One row for each day from the first bill to the end of coverage.';
-comment on column analytics.daily_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; UTA for the one wallet of a unified account.';
-comment on column analytics.daily_rollforward.closed_out is 'What was left in the wallet, with the opposite sign, on the day on which a sync noticed that its account had become unified, or classic again. The exchange no longer serves this wallet, and its rows end. This is not what the new wallet begins with: that is its own opening, or a transfer.';

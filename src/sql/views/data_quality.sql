@@ -52,8 +52,7 @@ group by account, product_type, whole.is_demo, "check";
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';
-comment on column analytics.data_quality.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; UTA for the balances of a unified account.';
 comment on column analytics.data_quality."check" is 'What was found.';
 comment on column analytics.data_quality."rows" is 'How often.';
-comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found, by the exchange''s clock or, for rejected rows and restatements, the database''s clock.';
+comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found; of rejected rows and restatements by the database''s clock.';
 comment on column analytics.data_quality.last_on is 'The last such day.';

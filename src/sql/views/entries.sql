@@ -28,11 +28,9 @@ $join_rules;
 
 comment on view analytics.entries is
   'One row for each bill, in no order, with its category and by how much it moves the balance. Faster than activity, if you need no running balance.';
-comment on column analytics.entries.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; UTA- and the category in a unified account.';
-comment on column analytics.entries.symbol is 'The contract, as the exchange names it; null if the bill has none.';
 comment on column analytics.entries.amount is 'The bill''s amount as it was served, signed.';
 comment on column analytics.entries.balance is 'The balance after the bill, as it was served; null if it was not served.';
-comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains: all of it or nothing, by the rule of its category or type.';
+comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains.';
 comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance, including a fee inside the amount.';
 comment on column analytics.entries.is_id_odd is 'Whether the id implies another time than the bill''s millisecond or, in a unified account, the minute after it.';
 comment on column analytics.entries.has_extra is 'Whether the bill has fields that the API does not document, or decimals in an unusual spelling.';

@@ -49,7 +49,7 @@ from events
 group by account, product_type, coin, is_demo, event;
 
 comment on view analytics.liquidations is
-  'Liquidations. One row has the bills of one coin that follow each other within ten seconds, of any contract, and the sweeps by the insurance fund among them. Every bill of the category is in exactly one row.';
+  'Liquidations: one row has the bills of one coin, of any contract, that follow each other within ten seconds, and the sweeps by the insurance fund among them. Each bill of the category is in one row.';
 
 comment on column analytics.liquidations.symbols is 'The contracts that its bills name; null if they name none.';
 comment on column analytics.liquidations.started_at is 'The time of the first bill.';

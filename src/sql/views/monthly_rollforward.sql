@@ -21,5 +21,3 @@ group by account, product_type, coin, is_demo, date_trunc('month', day);
 
 comment on view analytics.monthly_rollforward is
   'How each month''s balance came about: daily_rollforward by month.';
-comment on column analytics.monthly_rollforward.product_type is 'USDT-FUTURES, COIN-FUTURES or USDC-FUTURES, with an S before it in demo trading; UTA for the one wallet of a unified account.';
-comment on column analytics.monthly_rollforward.closed_out is 'What was left in the wallet, with the opposite sign, in the month in which a sync noticed that its account had become unified, or classic again. The exchange no longer serves this wallet, and its rows end. This is not what the new wallet begins with: that is its own opening, or a transfer.';
