@@ -172,7 +172,7 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     const covered = bills.filter((bill) => claimed(bill) && isKnowable(world, productType, bill));
     checkStored("honest coverage", covered, "lies in covered time");
     const { count, wrong } = expiredFaults(world, before[productType], tables);
-    check("expired", count, [...wrong, ...forgottenTime(stream, spans, tolerance)]);
+    check("lost", count, [...wrong, ...forgottenTime(stream, spans, tolerance)]);
     const recovered = recoveredFaults(world, productType, tables);
     check("recovered", recovered.count, recovered.wrong);
   }

@@ -12,7 +12,7 @@ export const promises = [
   "faults pass",
   "overtaken",
   "twice is once",
-  "expired",
+  "lost",
   "recovered",
   "verified",
   "days",
