@@ -118,7 +118,7 @@ export async function openLedger(
   const database = stack.use(await openCommandDatabase(config.database, onNotice));
   await migrate(database.url.reveal());
   const at = { settings, config, database, onNotice };
-  const kept = stack.move();
+  const resources = stack.move();
   return {
     sync: (options = {}) => sync(at, options),
     status: async (which = {}) =>
@@ -129,7 +129,7 @@ export async function openLedger(
       return check(database.db, selectionOf(which), isFull);
     },
     bills: (options = {}) => bills(at, options),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }
 

@@ -27,7 +27,7 @@ export type ChainStart = ChainName & {
 };
 
 /** What the last check kept of a chain. */
-export type KnownChain = ChainName & {
+export type ChainRecord = ChainName & {
   /** Bills stored before this time of the database's clock were checked; undefined where all must be again. */
   readonly checkedBefore: number | undefined;
   readonly checkpoint: number | undefined;
@@ -39,10 +39,10 @@ export type KnownChain = ChainName & {
   readonly rounded: number;
 };
 
-export async function readKnownChains(
+export async function readChainRecords(
   tx: Transaction,
   account: string,
-): Promise<ReadonlyMap<string, KnownChain>> {
+): Promise<ReadonlyMap<string, ChainRecord>> {
   const { wallet, coin, checkpoint, unjudgedFrom, tested, rounded } = reconciledChains;
   const rows = await tx
     .select({
@@ -80,15 +80,15 @@ const underWayMaxMs = 10 * minuteMs;
 export async function chooseChanged(
   tx: Transaction,
   account: string,
-  known: ReadonlyMap<string, KnownChain>,
+  records: ReadonlyMap<string, ChainRecord>,
   coverage: ReadonlyMap<string, Coverage>,
 ): Promise<readonly ChainStart[] | undefined> {
-  const checkedBefore = [...known.values()].map((chain) => chain.checkedBefore ?? Number.NaN);
+  const checkedBefore = [...records.values()].map((chain) => chain.checkedBefore ?? Number.NaN);
   const since = Math.min(...checkedBefore) - underWayMaxMs;
   if (!Number.isFinite(since)) return undefined;
   const stored = await readOldestStored(tx, account, since);
-  const starts = [...new Set([...known.keys(), ...stored.keys()])].map((key) => {
-    const chain = known.get(key);
+  const starts = [...new Set([...records.keys(), ...stored.keys()])].map((key) => {
+    const chain = records.get(key);
     const { wallet, coin, oldest } = stored.get(key) ?? { ...chain, oldest: Number.NaN };
     if (wallet === undefined || coin === undefined) return [];
     const read = newlyRead(chain?.covered ?? [], coverage.get(wallet)?.read ?? []);
@@ -147,17 +147,17 @@ export async function writeChains(
   chains: readonly Chain[],
   {
     isWhole,
-    known,
+    records,
     coverage,
   }: {
     readonly isWhole: boolean;
-    readonly known: ReadonlyMap<string, KnownChain>;
+    readonly records: ReadonlyMap<string, ChainRecord>;
     readonly coverage: ReadonlyMap<string, Coverage>;
   },
 ): Promise<void> {
   const checked = new Map(chains.map((chain) => [chainKey(chain), chain]));
-  const rows = [...new Set([...known.keys(), ...checked.keys()])].flatMap((key) => {
-    const [before, chain] = [known.get(key), checked.get(key)];
+  const rows = [...new Set([...records.keys(), ...checked.keys()])].flatMap((key) => {
+    const [before, chain] = [records.get(key), checked.get(key)];
     const { wallet, coin } = chain ?? before ?? {};
     if (wallet === undefined || coin === undefined) return [];
     const { settledTo = Number.POSITIVE_INFINITY, read = [] } = coverage.get(wallet) ?? {};

@@ -20,8 +20,8 @@ export type Judged = {
   readonly places: number;
 };
 
-/** The balances of a chain that can be told to be wrong: what is not settled or only rounded may be right. */
-const isTold = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): boolean =>
+/** Whether a balance is certainly wrong: one that is not settled, or only rounded, may be right. */
+const isCertain = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): boolean =>
   !(isSmall && doesRound) && bill.time < (coverage?.settledTo ?? Number.POSITIVE_INFINITY);
 
 /**
@@ -43,7 +43,8 @@ export function isAnythingNew(
       const difference = decimalText(residual.off, judged.places);
       const anchor = anchorOf(chain.wallet, residual);
       return (
-        isTold(residual, judged) && !names.has(nameOf(chain.wallet, chain.coin, anchor, difference))
+        isCertain(residual, judged) &&
+        !names.has(nameOf(chain.wallet, chain.coin, anchor, difference))
       );
     }),
   );
@@ -63,7 +64,7 @@ export function breaksOf(chain: Chain, judged: Judged): readonly FoundBreak[] {
   return chain.residuals.flatMap((residual, index) => {
     const isShared =
       residual.base.time >= (judged.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
-    if (!residual.isTestable || !isShared || !isTold(residual, judged)) return [];
+    if (!residual.isTestable || !isShared || !isCertain(residual, judged)) return [];
     if (undoes(chain.residuals[index - 1], residual)) return [];
     const isUndone = undoes(residual, chain.residuals[index + 1]);
     return [breakOf(chain, residual, isUndone, judged)];

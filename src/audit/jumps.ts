@@ -76,9 +76,9 @@ export function spansOf(
     return { from, to: Math.min(time + bookedMaxMs, dayStart + dayMs - 1), isNear: true };
   });
   const late = held.filter(({ at, time }) => at > time);
-  const known = late.map(({ time, at }) => ({ from: time, to: at, isNear: false }));
+  const booked = late.map(({ time, at }) => ({ from: time, to: at, isNear: false }));
   const joined: { from: number; to: number; isNear: boolean }[] = [];
-  for (const span of [...near, ...known].toSorted((a, b) => a.from - b.from)) {
+  for (const span of [...near, ...booked].toSorted((a, b) => a.from - b.from)) {
     const last = joined.at(-1);
     if (last === undefined || span.from > last.to) joined.push({ ...span });
     else {

@@ -8,12 +8,12 @@ import { type BillCount, recount } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
 import { type Break, readBreaks, type Scope, withWholeWallets } from "./breaks.ts";
 import {
+  type ChainRecord,
   type ChainStart,
   type ChainSummary,
   chainKey,
   chooseChanged,
-  type KnownChain,
-  readKnownChains,
+  readChainRecords,
   summariesOf,
   writeChains,
 } from "./chains.ts";
@@ -158,8 +158,8 @@ async function checkBills(
     tx,
     account,
     coverage: await readCoverage(tx, account),
-    known: await readRules(tx, account),
-    knownChains: await readKnownChains(tx, account),
+    rules: await readRules(tx, account),
+    records: await readChainRecords(tx, account),
   };
   await forgetMovedBills(tx, account);
   let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
@@ -180,8 +180,8 @@ type Context = {
   readonly tx: Transaction;
   readonly account: string;
   readonly coverage: ReadonlyMap<string, Coverage>;
-  readonly known: Rules;
-  readonly knownChains: ReadonlyMap<string, KnownChain>;
+  readonly rules: Rules;
+  readonly records: ReadonlyMap<string, ChainRecord>;
 };
 
 type Checked = CheckedChains & {
@@ -207,11 +207,11 @@ async function check(
 
 /** @returns undefined where a whole check is needed: there is something to learn, or changes alone do not tell. */
 async function checkChanged(context: Context): Promise<Checked | undefined> {
-  const { tx, account, coverage, known, knownChains } = context;
-  const starts = await chooseChanged(tx, account, knownChains, coverage);
+  const { tx, account, coverage, rules, records } = context;
+  const starts = await chooseChanged(tx, account, records, coverage);
   if (starts === undefined) return undefined;
-  const checked = { ...(await check(context, known, starts)), isWhole: false };
-  if (isAnyUnlearned(known.rules, checked.tallies.all)) return undefined;
+  const checked = { ...(await check(context, rules, starts)), isWhole: false };
+  if (isAnyUnlearned(rules.rules, checked.tallies.all)) return undefined;
   const judged = checked.chains.map((chain) => ({
     chain,
     judged: judgedOf(chain, checked, context),
@@ -220,7 +220,7 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
 }
 
 async function checkWhole(context: Context): Promise<Checked> {
-  let rules = context.known;
+  let rules = context.rules;
   for (let round = 1; ; round++) {
     const checked = await check(context, rules, undefined);
     rules = { ...rules, rules: learnRules(checked.tallies.all) };
@@ -233,12 +233,12 @@ async function checkWhole(context: Context): Promise<Checked> {
 function judgedOf(
   chain: Chain,
   { isWhole, places }: Checked,
-  { coverage, knownChains }: Context,
+  { coverage, records }: Context,
 ): Judged {
-  const known = isWhole ? undefined : knownChains.get(chainKey(chain));
+  const chainRecord = isWhole ? undefined : records.get(chainKey(chain));
   return {
     coverage: coverage.get(chain.wallet),
-    doesRound: doesRound(known ?? chain),
+    doesRound: doesRound(chainRecord ?? chain),
     places,
   };
 }
@@ -255,10 +255,10 @@ const settledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
 
 /** Stores what was found. @returns how many open breaks were not found again. */
 async function record(context: Context, checked: Checked): Promise<number> {
-  const { tx, account, coverage, knownChains: known } = context;
+  const { tx, account, coverage, records } = context;
   const { chains, isWhole, starts, tallies, rules } = checked;
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
-  const found = [
+  const breaks = [
     ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
     ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
     ...(await findLoanToValueBreaks(tx, account)),
@@ -270,7 +270,7 @@ async function record(context: Context, checked: Checked): Promise<number> {
   const resolved = await recordBreaks(
     tx,
     account,
-    found,
+    breaks,
     ({ kind, productType, coin, happenedAt }) => {
       if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
       if (kind === "transfer") return areLegsCompared;
@@ -280,6 +280,6 @@ async function record(context: Context, checked: Checked): Promise<number> {
     },
   );
   if (isWhole) await writeRules(tx, account, rules.rules);
-  await writeChains(tx, account, chains, { isWhole, known, coverage });
+  await writeChains(tx, account, chains, { isWhole, records, coverage });
   return resolved;
 }

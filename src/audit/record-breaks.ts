@@ -46,17 +46,17 @@ const staysAccepted: readonly string[] = [
 export async function recordBreaks(
   tx: Transaction,
   account: string,
-  found: readonly FoundBreak[],
+  breaks: readonly FoundBreak[],
   wasChecked: (entry: Row) => boolean,
 ): Promise<number> {
   const rows = await readStoredBreaks(tx, account);
   const stored = new Map(rows.map((row) => [identityOf(row), row]));
-  const news = found.filter((entry) => !stored.has(identityOf(entry)));
+  const news = breaks.filter((entry) => !stored.has(identityOf(entry)));
   const { rows: numbers } = await tx.execute<{ id: string }>(sql`
     select nextval('public.ledger_break_ids') as id
     from generate_series(1, ${news.length}::int)`);
   const reopened: Decided[] = [];
-  const values = found.map(({ happenedAt, ...entry }) => {
+  const values = breaks.map(({ happenedAt, ...entry }) => {
     const before = stored.get(identityOf({ happenedAt, ...entry }));
     const isAccepted = before?.state === "accepted";
     const isSame = isAccepted && withoutZeros(before.difference) === withoutZeros(entry.difference);
@@ -87,7 +87,7 @@ export async function recordBreaks(
         set: fromExcluded,
       });
   }
-  const foundAgain = new Set(found.map(identityOf));
+  const foundAgain = new Set(breaks.map(identityOf));
   const gone = rows.filter(
     (row) =>
       row.state !== "resolved" &&

@@ -85,13 +85,13 @@ export class Tallies {
 
   of(productType: string, businessType: string): TypeTally {
     const key = `${productType} ${businessType}`;
-    const known = this.#tallies.get(key);
-    if (known !== undefined) return known;
+    const tally = this.#tallies.get(key);
+    if (tally !== undefined) return tally;
     const category = this.#rules.categories.get(businessType) ?? null;
     const type = { productType, businessType, category };
-    const tally = newTally({ ...type, ...effectiveRule(this.#rules.rules, type) });
-    this.#tallies.set(key, tally);
-    return tally;
+    const emptyTally = newTally({ ...type, ...effectiveRule(this.#rules.rules, type) });
+    this.#tallies.set(key, emptyTally);
+    return emptyTally;
   }
 }
 

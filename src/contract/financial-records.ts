@@ -5,8 +5,8 @@ import { unifiedCategories } from "./product-types.ts";
 import { text } from "./scalars.ts";
 import { secondMs, unifiedIntervalMaxMs } from "./time.ts";
 
-/** The query of a v3 ledger. @param own the parameters that it has beside the common ones. */
-export const recordsQuery = <Own extends z.ZodRawShape>(own: Own) =>
+/** The query of a v3 ledger. @param extra its parameters beside the common ones. */
+export const recordsQuery = <Extra extends z.ZodRawShape>(extra: Extra) =>
   z
     .strictObject({
       coin: z.string().optional(),
@@ -14,7 +14,7 @@ export const recordsQuery = <Own extends z.ZodRawShape>(own: Own) =>
       ...spanParameters(pageSizeMax),
       /** The previous page's cursor, which is the id of its last row: older rows are asked for. */
       cursor: z.string().optional(),
-      ...own,
+      ...extra,
     })
     .refine(...spanAtMost(unifiedIntervalMaxMs));
 

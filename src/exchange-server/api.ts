@@ -51,9 +51,9 @@ export function createApi(options: ApiOptions): Api {
   const arrivals = countArrivals();
   const counts: Counts = { arrivals: {}, refusals: {}, strayCredentials: 0 };
   return {
-    async answer(given) {
+    async answer(incoming) {
       const at: Moment = { now: options.now(), clock: (options.clock ?? options.now)() };
-      const request = { ...given, headers: lowerCased(given.headers) };
+      const request = { ...incoming, headers: lowerCased(incoming.headers) };
       const served = await serve(options, arrivals, counts, request, at).catch((error: unknown) => {
         onError(error);
         return new Refusal(500, "40015", "System is abnormal, please try again later");

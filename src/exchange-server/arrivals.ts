@@ -106,8 +106,8 @@ export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
 }
 
 function remembered<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
+  const value = map.get(key);
+  if (value !== undefined) return value;
   const [oldest] = map.keys();
   if (map.size >= windowsMax && oldest !== undefined) map.delete(oldest);
   const made = make();

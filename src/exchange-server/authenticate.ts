@@ -111,11 +111,11 @@ function admit(
 export const wrongEnvironment = (): Refusal => bad("40099", "exchange environment is incorrect");
 
 /** Compares with all of them, so that the time taken does not tell which one nearly matched. */
-const isAnyOf = (given: string, accepted: readonly string[]): boolean =>
-  accepted.reduce((found, text) => sameText(given, text) || found, false);
+const isAnyOf = (text: string, accepted: readonly string[]): boolean =>
+  accepted.reduce((isAny, one) => sameText(text, one) || isAny, false);
 
-function sameText(given: string, expected: string): boolean {
-  const left = Buffer.from(given);
+function sameText(text: string, expected: string): boolean {
+  const left = Buffer.from(text);
   const right = Buffer.from(expected);
   return left.length === right.length && timingSafeEqual(left, right);
 }

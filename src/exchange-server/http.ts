@@ -38,7 +38,7 @@ export async function serveApi(
   });
   server.on("request", (incoming, outgoing) => {
     void respond(answer, incoming, onError)
-      .then((given) => send(outgoing, given))
+      .then((response) => send(outgoing, response))
       .catch(onError);
   });
   server.listen(port, host);

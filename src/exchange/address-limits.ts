@@ -33,9 +33,9 @@ function shareOf(processes: number): RateLimit {
 export type AddressLimits = AddressBan & {
   /**
    * Combines an operation's limiter with the limit of the address.
-   * @param own makes the account's limiter, for an operation that is limited by user id.
+   * @param createUserLimiter makes the account's limiter, for an operation that is limited by user id.
    */
-  under(operation: Operation, own: () => RateLimiter): RateLimiter;
+  under(operation: Operation, createUserLimiter: () => RateLimiter): RateLimiter;
   /**
    * Takes this process's share of the limit.
    * @param processes how many processes send from the address, including this one.
@@ -67,10 +67,10 @@ export function createAddressLimits(clock: Clock): AddressLimits {
   const byOperation = new Map<string, RateLimiter>();
   return {
     ...addressBan(allRequests, clock),
-    under(operation, own) {
-      if (operation.limit.scope === "uid") return both(own(), allRequests);
-      const known = byOperation.get(operation.name);
-      if (known !== undefined) return known;
+    under(operation, createUserLimiter) {
+      if (operation.limit.scope === "uid") return both(createUserLimiter(), allRequests);
+      const limiter = byOperation.get(operation.name);
+      if (limiter !== undefined) return limiter;
       const shared = both(createRateLimiter(operation.limit, clock), allRequests);
       byOperation.set(operation.name, shared);
       return shared;

@@ -132,8 +132,8 @@ const bans: readonly number[] = [403, 451];
 
 /** What a refusal with this code and HTTP status means. Without a known code, the status decides. */
 export function refusalOf(code: string | undefined, status: number): Refusal {
-  const known = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
-  if (known !== undefined) return known;
+  const refusal = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
+  if (refusal !== undefined) return refusal;
   if (status === 418 || (code === undefined && bans.includes(status))) return banned;
   if (status === 429) return slower;
   if (status === 408 || status >= 500) return later;

@@ -75,9 +75,9 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   ): Promise<void> {
     const sentAt = clock.now();
     let arrival: Arrival | undefined;
-    const arrived = (told: Arrival) => {
-      arrival = told;
-      oneWayDelay.observe(told);
+    const arrived = (newest: Arrival) => {
+      arrival = newest;
+      oneWayDelay.observe(newest);
     };
     await send(arrived).then(settle.resolve, settle.reject);
     const endedAt = clock.now();

@@ -61,11 +61,13 @@ export function exchangeOf(
   const exchangeClock = createExchangeClock(clock.now);
   let limiters: Limiters = new Map();
   const limiterOf = (operation: Operation): RateLimiter => {
-    const known = limiters.get(operation.name);
-    if (known !== undefined) return known;
-    const limiter = addressLimits.under(operation, () => createRateLimiter(operation.limit, clock));
-    limiters.set(operation.name, limiter);
-    return limiter;
+    const limiter = limiters.get(operation.name);
+    if (limiter !== undefined) return limiter;
+    const newLimiter = addressLimits.under(operation, () =>
+      createRateLimiter(operation.limit, clock),
+    );
+    limiters.set(operation.name, newLimiter);
+    return newLimiter;
   };
   const { baseUrl, locale } = config;
   const { credentials, demo = false } = account;

@@ -123,9 +123,9 @@ const tellOfSending =
   (dispatch) =>
   (options, handler) => {
     const start = handler.onRequestStart;
-    handler.onRequestStart = (...given) => {
+    handler.onRequestStart = (...parameters) => {
       onSent();
-      start?.apply(handler, given);
+      start?.apply(handler, parameters);
     };
     return dispatch(options, handler);
   };

@@ -27,8 +27,8 @@ export type Finding = {
   readonly isPaused: boolean;
 };
 
-/** A finding, or several that one line tells of: from the first's start to the last's end. */
-export type Told = Finding & { readonly isSeveral?: boolean };
+/** A finding, or several on one line: from the first's start to the last's end. */
+export type FindingGroup = Finding & { readonly isSeveral?: boolean };
 
 export type Severity = "critical" | "warning" | "notice";
 
@@ -39,7 +39,7 @@ type KindOf = {
   /** The headline where nothing worse is found. */
   readonly title: string;
   /** What is so, with the ledger's name before it. */
-  readonly what: (finding: Told, now: EpochMs) => string;
+  readonly what: (finding: FindingGroup, now: EpochMs) => string;
   /** The command that closes it; empty where none does. */
   readonly remedy: (finding: Finding) => string;
   /** Whether bills may be missing: what serve refuses, and what exports and reports name. */
@@ -58,9 +58,9 @@ const accept = ({ breakIds }: Finding): string =>
     ? "bill-sync reconcile"
     : `bill-sync breaks accept ${breakIds.join(",")} --note "why"`;
 const none = () => "";
-const ofTime = ({ since, until, isSeveral = false }: Told): string =>
+const ofTime = ({ since, until, isSeveral = false }: FindingGroup): string =>
   `${isSeveral ? "at times from " : ""}${formatMinute(since)} to ${formatMinute(until)}`;
-const age = ({ since, isSeveral = false }: Told, now: EpochMs): string =>
+const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
 /** Every verdict there is, worst first. A new one is a line here and a select in row-findings.ts. */
@@ -242,7 +242,11 @@ export const subjectOf = ({ account, ledger, coin }: Finding): string =>
   printableLine([account, ledger, coin].filter((part) => part !== "").join("/"));
 
 /** A finding in a line, without its remedy. */
-export function sentenceOf(finding: Told, now: EpochMs, subject = subjectOf(finding)): string {
+export function sentenceOf(
+  finding: FindingGroup,
+  now: EpochMs,
+  subject = subjectOf(finding),
+): string {
   const what: string = kindOf(finding).what(finding, now);
   return [subject, what].filter((part) => part !== "").join(" ");
 }

@@ -216,8 +216,8 @@ export async function readLedgerTimes(
       where read_from < window_end
       group by account, product_type
     ) as begun using (account, product_type)`);
-  const found = groupByStream(rows);
-  return { of: (stream) => timesFrom(found.of(stream)[0], now) };
+  const timesByStream = groupByStream(rows);
+  return { of: (stream) => timesFrom(timesByStream.of(stream)[0], now) };
 }
 
 function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {

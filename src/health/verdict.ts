@@ -70,7 +70,7 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
   const numbers = <Value>(pick: (finding: Finding) => Value | undefined) =>
     those.flatMap((one) => pick(one) ?? []);
   const [sinces, untils] = [numbers(({ since }) => since), numbers(({ until }) => until)];
-  const told = {
+  const group = {
     ...first,
     count: those.reduce((sum, { count }) => sum + count, 0),
     since: sinces.length < those.length ? undefined : epochMs(Math.min(...sinces)),
@@ -83,8 +83,8 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
   };
   return {
     severity: severityOf(first),
-    text: sentenceOf(told, now, subjectOfAll(those)),
-    remedy: remedyOf(told),
+    text: sentenceOf(group, now, subjectOfAll(those)),
+    remedy: remedyOf(group),
     count: those.length,
   };
 }

@@ -150,8 +150,8 @@ const storedMetrics = (
   [
     "last_run_duration_seconds",
     "How long the last run of a command took that has ended.",
-    [...Map.groupBy(runs, ({ command }) => command)].flatMap(([command, own]) =>
-      own
+    [...Map.groupBy(runs, ({ command }) => command)].flatMap(([command, runsOfCommand]) =>
+      runsOfCommand
         .flatMap(({ at, durationMs }) => (durationMs === undefined ? [] : [{ at, durationMs }]))
         .toSorted((a, b) => b.at - a.at)
         .slice(0, 1)
@@ -176,10 +176,13 @@ const storedMetrics = (
 ];
 
 /** A sample of 0 of each kind that is not found, so that an alert ends. */
-function findingSamples(found: readonly FindingCount[], unreachable: number): readonly Sample[] {
+function findingSamples(
+  findingCounts: readonly FindingCount[],
+  unreachable: number,
+): readonly Sample[] {
   const counts = [
     ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
-    ...found,
+    ...findingCounts,
     { kind: "unreachable" as const, isDemo: false, findings: unreachable },
   ];
   const alike = Map.groupBy(counts, (one) => JSON.stringify([one.kind, severityOf(one)]));

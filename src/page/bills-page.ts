@@ -77,11 +77,11 @@ const whatText = ({ piece, symbol, type, search }: BillFilter): string =>
 /** Days and a search, which keep the figure. */
 function form({ account, product, coin, from, to, isExact }: Selection, filter: BillFilter): Html {
   const { piece, symbol, type, search } = filter;
-  const kept = Object.entries({ account, product, coin, of: piece, symbol, type }).flatMap(
+  const hiddenFields = Object.entries({ account, product, coin, of: piece, symbol, type }).flatMap(
     ([name, value]) =>
       value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
   );
-  return html`<form method="get" action="/bills">${kept}${isExact ? html`<input type="hidden" name="exact" value="1">` : ""}
+  return html`<form method="get" action="/bills">${hiddenFields}${isExact ? html`<input type="hidden" name="exact" value="1">` : ""}
 ${dateFields({ from, to })}
 <label><span class="unseen">Bill, type or contract</span><input type="search" name="search" value="${search}" placeholder="bill, type or contract"></label><button>Show</button></form>`;
 }

@@ -141,13 +141,13 @@ export async function listBills(
     from (${sql.join(productTypesOf(selection).map(ofType), sql` union all `)}) as newest
     order by c_time desc, length(bill_id) desc, bill_id desc, product_type desc
     limit ${listedMax + 1}`);
-  const found = rows.map(({ cTimeMs, ...row }) => ({ ...row, cTime: timeFrom(cTimeMs) }));
-  const listed = found.slice(0, listedMax);
+  const newest = rows.map(({ cTimeMs, ...row }) => ({ ...row, cTime: timeFrom(cTimeMs) }));
+  const listed = newest.slice(0, listedMax);
   const chains = await readChains(tx, selection, listed);
   const bills = listed.map((bill) => ({ ...bill, chain: chains.get(keyOf(bill)) }));
   return {
     bills: bills.toSorted(newestFirst),
-    next: found.length > listedMax ? listed.at(-1) : undefined,
+    next: newest.length > listedMax ? listed.at(-1) : undefined,
   };
 }
 

@@ -11,7 +11,7 @@ import { toneOf } from "./verdict.ts";
 export function ledgersSection(overview: Overview): Html {
   const { ledgers, stored, now, find } = overview;
   if (stored === 0) return html`<section id="ledgers" hidden></section>`;
-  const [own, demo] = [
+  const [realMoney, demo] = [
     ledgers.filter(({ isDemo }) => !isDemo),
     ledgers.filter(({ isDemo }) => isDemo),
   ];
@@ -30,7 +30,7 @@ export function ledgersSection(overview: Overview): Html {
           ? html`<form method="get" action="/#ledgers"><small>${formatCount(ledgers.length)} of ${formatCount(stored)}</small> <label><span class="unseen">Part of an account's name</span><input type="search" name="find" value="${find}" placeholder="account"></label><button>Find</button></form>`
           : undefined,
     },
-    html`${own.length === 0 ? html`<p>${find === "" ? "There is no ledger of real money." : `No account's name contains “${find}”.`}</p>` : table(own)}
+    html`${realMoney.length === 0 ? html`<p>${find === "" ? "There is no ledger of real money." : `No account's name contains “${find}”.`}</p>` : table(realMoney)}
 ${demo.length === 0 ? "" : html`<details><summary>${formatCounted(demo.length, "ledger")} of demo trading, which is not real money</summary>${table(demo)}</details>`}`,
   );
 }

@@ -43,7 +43,7 @@ export type Overview = {
   /** The worst ones, those of demo trading last. */
   readonly findings: readonly Finding[];
   /** How many there are of real money. */
-  readonly found: number;
+  readonly findingCount: number;
   readonly ledgers: readonly Ledger[];
   /** How many ledgers are stored: the listed ones are the worst, and then the largest. */
   readonly stored: number;
@@ -80,13 +80,13 @@ export async function readOverview(
       ? findings.map(({ isDemo }) => ({ isDemo, findings: 1 }))
       : (await countFindings(tx, scope)).filter(isKnown);
   const totals = await readTotals(tx);
-  const isFound = ({ account }: Finding) => account.toLowerCase().includes(find.toLowerCase());
+  const isSought = ({ account }: Finding) => account.toLowerCase().includes(find.toLowerCase());
   return {
     ...{ now, findings, variables, find },
     verdict: verdictOf(findings, await readAccepted(tx, { accounts: undefined })),
-    found: counts.reduce((sum, count) => sum + (count.isDemo ? 0 : count.findings), 0),
+    findingCount: counts.reduce((sum, count) => sum + (count.isDemo ? 0 : count.findings), 0),
     ...totals,
-    ledgers: await readLedgers(tx, findings.filter(isFound), find),
+    ledgers: await readLedgers(tx, findings.filter(isSought), find),
     isSyncAtWork: isAtWork,
     lastSync: await readLastSync(tx),
   };

@@ -152,9 +152,9 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
     group by days.name, business_types.category
     order by days.name`);
   return [...Map.groupBy(rows, (row) => row.name)]
-    .map(([group, own]): Group => {
+    .map(([group, rowsOfGroup]): Group => {
       const sums = sumOfFigures(
-        own.map(({ category, amount, fee }) =>
+        rowsOfGroup.map(({ category, amount, fee }) =>
           figuresOf((piece) => {
             if (piece === "fees") return sumOf([fee, ...(category === "fees" ? [amount] : [])]);
             return piece === pieceOf(category) ? amount : "0";
@@ -165,10 +165,10 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
       const ofBills = pieceNames.filter((piece) => piece !== "result" && !isOfChain(piece));
       return {
         name: group,
-        category: own[0]?.category ?? "unknown",
+        category: rowsOfGroup[0]?.category ?? "unknown",
         figures,
         moved: sumOf(ofBills.map((piece) => sums[piece])),
-        bills: own.reduce((sum, { bills }) => sum + Number(bills), 0),
+        bills: rowsOfGroup.reduce((sum, { bills }) => sum + Number(bills), 0),
       };
     })
     .toSorted((a, b) =>

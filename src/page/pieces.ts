@@ -120,6 +120,6 @@ export const sumOfDay = (name: PieceName): SQL => sql.raw(pieces[name].columns.j
 export function partOfBill(name: PieceName): SQL {
   const piece: PieceOfBills | PieceOfChain = pieces[name];
   if ("ofBill" in piece) return sql.raw(piece.ofBill ?? "0");
-  const { categories: own, hasFees } = piece;
-  return sql`case when category = any(${textArray(own)}::text[]) then wallet_amount else 0 end${hasFees ? sql` + wallet_fee` : sql``}`;
+  const { categories, hasFees } = piece;
+  return sql`case when category = any(${textArray(categories)}::text[]) then wallet_amount else 0 end${hasFees ? sql` + wallet_fee` : sql``}`;
 }

@@ -52,7 +52,7 @@ export async function statement(
   const { account, view } = selection;
   const last = lastOf(selection, today);
   const unread = unreadDays(days, last, today);
-  const told = await readToldBalances(
+  const balances = await readToldBalances(
     tx,
     [account],
     selection.to >= today ? undefined : timesOf(selection).to,
@@ -60,7 +60,7 @@ export async function statement(
   const rest =
     whole === undefined
       ? await emptyNote(tx, selection, today)
-      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}${toldNote(told, selection)}
+      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}${balancesNote(balances, selection)}
 ${chart(days, { ...selection, to: last }, { breaks: await readBreakDays(tx, selection), unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
@@ -131,8 +131,8 @@ function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
 }
 
 /** What the exchange itself said of the wallet at the end of the shown days or later. */
-const toldNote = (told: readonly ToldBalance[], { product, coin }: Selection): Html =>
-  html`${told
+const balancesNote = (balances: readonly ToldBalance[], { product, coin }: Selection): Html =>
+  html`${balances
     .filter((one) => one.ledger === product && one.coin === coin)
     .map((one) => html`<p class="${one.differs ? "warn" : "quiet"}">${toldText(one)}</p>`)}`;
 
@@ -143,13 +143,15 @@ const lastOf = ({ from, to }: Selection, today: string): string =>
 /** Account, wallet and coin are one choice, so that all of them exist together. */
 function form(selection: Selection, { wallets, accounts }: Wallets, today: string): Html {
   const { account, to, view, isExact } = selection;
-  const groups = [...Map.groupBy(wallets, (wallet) => wallet.account)].map(([name, own]) => {
-    const options = own.map((wallet) => {
-      const value = walletValue(wallet);
-      return html`<option value="${value}"${value === walletValue(selection) ? html` selected` : ""}>${groupsAreMany(wallets) ? `${name} · ` : ""}${walletTitle(wallet)}${wallet.isDemo ? " (demo)" : ""}</option>`;
-    });
-    return html`<optgroup label="${name}">${options}</optgroup>`;
-  });
+  const groups = [...Map.groupBy(wallets, (wallet) => wallet.account)].map(
+    ([name, walletsOfAccount]) => {
+      const options = walletsOfAccount.map((wallet) => {
+        const value = walletValue(wallet);
+        return html`<option value="${value}"${value === walletValue(selection) ? html` selected` : ""}>${groupsAreMany(wallets) ? `${name} · ` : ""}${walletTitle(wallet)}${wallet.isDemo ? " (demo)" : ""}</option>`;
+      });
+      return html`<optgroup label="${name}">${options}</optgroup>`;
+    },
+  );
   const search =
     accounts === new Set(wallets.map((wallet) => wallet.account)).size
       ? ""
@@ -204,13 +206,13 @@ const toneOf = (name: PieceName, decimal: string): string => {
 
 /** A figure as a link to its bills; plain where no bill makes it up. */
 function linked(
-  { from, to, figures: own }: Pick<Period, "from" | "to" | "figures">,
+  { from, to, figures: sums }: Pick<Period, "from" | "to" | "figures">,
   name: PieceName,
   selection: Selection,
   narrowed: Narrowed = {},
 ): Html {
-  const figure = movement(own[name], selection);
-  return isZero(own[name]) || name === "closed"
+  const figure = movement(sums[name], selection);
+  return isZero(sums[name]) || name === "closed"
     ? figure
     : html`<a href="${billsAddress(selection, { from, to, piece: name, ...narrowed })}">${figure}</a>`;
 }
@@ -229,7 +231,7 @@ const columnsOf = (
   names.filter(
     (name) =>
       ["profit", "fees", "funding", "transfers"].includes(name) ||
-      all.some(({ figures: own }) => !isZero(own[name])),
+      all.some(({ figures: sums }) => !isZero(sums[name])),
   );
 
 const head = (first: string, titles: readonly string[]): Html =>

@@ -47,8 +47,8 @@ function completeThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
 
 function progress({ ledgers }: Overview): Html {
   const all = ledgers.flatMap(({ isDemo, periods }) => (isDemo ? [] : periods));
-  const msOfState = (own: readonly Period[]) =>
-    own.reduce((sum, { from, to }) => sum + to - from, 0);
+  const msOfState = (periods: readonly Period[]) =>
+    periods.reduce((sum, { from, to }) => sum + to - from, 0);
   const read = msOfState(all.filter(({ state }) => state !== "unread"));
   const percent = Math.floor((read / Math.max(1, msOfState(all))) * 1_000) / 10;
   return html`<p class="progress"><progress max="100" value="${percent}" aria-label="time that was read"></progress> ${percent.toFixed(1)} % of the time is read</p>`;
@@ -65,13 +65,13 @@ const variablesFold = (
 const todoMax = 10;
 
 /** What is wrong, worst first, each with the command that closes it. Empty where nothing is. */
-export function todoSection({ findings, found, now }: Overview): Html {
+export function todoSection({ findings, findingCount, now }: Overview): Html {
   const linesOf = (isOne: (finding: Finding) => boolean) => headLines(findings.filter(isOne), now);
   const money = linesOf(({ isDemo }) => !isDemo);
   const demo = linesOf(({ isDemo }) => isDemo);
   if (findings.length === 0) return html`<section id="todo" hidden></section>`;
   const listed = money.slice(0, todoMax);
-  const more = found - listed.reduce((sum, { count }) => sum + count, 0);
+  const more = findingCount - listed.reduce((sum, { count }) => sum + count, 0);
   return block(
     {
       id: "todo",

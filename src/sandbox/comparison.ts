@@ -63,12 +63,12 @@ export function compareWithLedger(
     if (bill === undefined) missing.push(billId);
     else different.push(...differences(served as Record<string, unknown>, bill));
   }
-  const known = new Set(ledger.map(({ billId }) => billId));
+  const billIds = new Set(ledger.map(({ billId }) => billId));
   return {
     expected: expected.length,
     equal: expected.length - missing.length - new Set(different.map((d) => d.split(" ")[0])).size,
     missing,
-    extra: [...rest.keys()].filter((billId) => !known.has(billId)),
+    extra: [...rest.keys()].filter((billId) => !billIds.has(billId)),
     different,
   };
 }

@@ -57,8 +57,8 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
       const { riskUnits, isParent = false } = accountOf(caller.uid);
       if (riskUnitId === undefined && isParent)
         return new Refusal(400, "40019", "Parameter riskUnitId cannot be empty");
-      const [own] = riskUnits.values();
-      const record = riskUnitId === undefined ? own : riskUnits.get(riskUnitId);
+      const [onlyRecord] = riskUnits.values();
+      const record = riskUnitId === undefined ? onlyRecord : riskUnits.get(riskUnitId);
       return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
     },
     async balances({ caller, now, productType }) {
@@ -89,8 +89,8 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
 /** A whole list, or its rows for one symbol. */
 function named(list: Listed, symbol: string | undefined): Listed | Refusal {
   if (symbol === undefined) return list;
-  const found = list.filter((row) => row.symbol === symbol);
-  return found.length > 0 ? found : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
+  const rows = list.filter((row) => row.symbol === symbol);
+  return rows.length > 0 ? rows : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
 }
 
 function page(ledger: Ledger, request: BillsRequest): WirePage | Refusal {
@@ -142,14 +142,14 @@ function newestFirst(ledger: readonly LedgerBill[], request: BillsRequest): Ledg
       ? isTooNew(bill) || isTooHigh(bill)
       : (sortedBy === "id" ? isTooHigh : isTooNew)(bill),
   );
-  const found: LedgerBill[] = [];
-  for (let index = end - 1; index >= 0 && found.length < limit; index--) {
+  const page: LedgerBill[] = [];
+  for (let index = end - 1; index >= 0 && page.length < limit; index--) {
     const bill = bills[index];
     if (bill === undefined || (bill.cTime < least && (isOrdered || sortedBy === "time"))) break;
     if (bill.cTime < least || isTooNew(bill) || isTooHigh(bill)) continue;
-    if (bill.visibleAt <= request.now && matches(bill, request)) found.push(bill);
+    if (bill.visibleAt <= request.now && matches(bill, request)) page.push(bill);
   }
-  return found;
+  return page;
 }
 
 type Sorted = {
@@ -168,8 +168,8 @@ const sortedLedgers = new WeakMap<readonly LedgerBill[], Partial<Record<"time" |
  * added bills.
  */
 function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
-  const known = sortedLedgers.get(ledger);
-  const before = known?.[by];
+  const orders = sortedLedgers.get(ledger);
+  const before = orders?.[by];
   if (before?.length === ledger.length) return before;
   const isOrdered = ledger.every((bill, index) => {
     const last = ledger[index - 1];
@@ -179,7 +179,7 @@ function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
     by === "id" ? byId : (a: LedgerBill, b: LedgerBill) => a.cTime - b.cTime || byId(a, b);
   const bills = isOrdered ? ledger : ledger.toSorted(inOrder);
   const made = { length: ledger.length, bills, isOrdered };
-  sortedLedgers.set(ledger, { ...known, [by]: made });
+  sortedLedgers.set(ledger, { ...orders, [by]: made });
   return made;
 }
 

@@ -30,9 +30,9 @@ type Words = Readonly<Record<string, SQL>>;
  */
 function readSqlFile(name: string, words: Words): string {
   const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
-  return text.replaceAll(/\$([a-z_]+)/g, (found, word) => {
+  return text.replaceAll(/\$([a-z_]+)/g, (placeholder, word) => {
     const replacement = words[word];
-    return replacement === undefined ? found : dialect.sqlToQuery(replacement).sql;
+    return replacement === undefined ? placeholder : dialect.sqlToQuery(replacement).sql;
   });
 }
 

@@ -131,19 +131,19 @@ function lateness(random: Random): number {
 function funding(options: HappeningOptions): Happening[] {
   const { random, productType, from, to } = options;
   const { fundingPercent } = unifiedProfiles[productType];
-  const found: Happening[] = [];
+  const happenings: Happening[] = [];
   const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
   for (let at = first; at < to; at += fundingTimesApartMs) {
     if (random() * 100 >= fundingPercent) continue;
-    found.push(...besideFunding(options, at));
+    happenings.push(...besideFunding(options, at));
     const positions = integer(random, 1, 3);
     for (let position = 0; position < positions; position++) {
       const type = `CONTRACT_MAIN_SETTLE_FEE_USER_${random() < 0.52 ? "OUT" : "IN"}`;
       const bookedMs = integer(random, fundingBooked.leastMs, fundingBooked.mostMs);
-      found.push({ at, bookedMs, lateMs: bookedMs, productType, act: rowOf(type) });
+      happenings.push({ at, bookedMs, lateMs: bookedMs, productType, act: rowOf(type) });
     }
   }
-  return found;
+  return happenings;
 }
 
 /** Trades while funding is due: some rows are booked before the funding and dated after it. */

@@ -181,10 +181,10 @@ const feeRow = (random: Random, symbol: string): Row =>
 
 function conversion({ random, balances }: RowOptions): readonly Row[] {
   const { base, quote, price } = pick(random, pairs);
-  const given = affordable(balances(base), drawSize(random, sizeOf(base) / 200n));
+  const amount = affordable(balances(base), drawSize(random, sizeOf(base) / 200n));
   return [
-    plain("EXCHANGE_SOURCE_TOKEN_USER_OUT", base, -given),
-    plain("EXCHANGE_TARGET_TOKEN_USER_IN", quote, times(given, price)),
+    plain("EXCHANGE_SOURCE_TOKEN_USER_OUT", base, -amount),
+    plain("EXCHANGE_TARGET_TOKEN_USER_IN", quote, times(amount, price)),
   ];
 }
 

@@ -96,8 +96,8 @@ export function createRollingLimit(requests: number, perMs: number = secondMs): 
   const uses = new Map<string, number[]>();
   return {
     take(name, at) {
-      const known = uses.get(name) ?? [];
-      const recent = known.filter((time) => time > at - perMs);
+      const times = uses.get(name) ?? [];
+      const recent = times.filter((time) => time > at - perMs);
       const [oldest] = recent;
       if (oldest !== undefined && recent.length >= requests) {
         uses.set(name, recent);

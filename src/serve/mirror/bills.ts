@@ -99,9 +99,9 @@ async function readSeen(
   { stream, now }: { readonly stream: Stream; readonly now: EpochMs },
   readPage: (execute: Execute, begin: EpochMs | undefined) => Promise<BillPage>,
 ): Promise<{ readonly times: LedgerTimes; readonly page: BillPage }> {
-  const kept = ledgers.kept(stream);
-  const page = await readPage(readAtOnce, kept?.beginsAt);
-  if (kept !== undefined && kept.version === page.version) return { times: kept, page };
+  const last = ledgers.last(stream);
+  const page = await readPage(readAtOnce, last?.beginsAt);
+  if (last !== undefined && last.version === page.version) return { times: last, page };
   return read(async (tx) => {
     const times = await ledgers.read(tx, stream, now);
     return { times, page: await readPage((statement) => tx.execute(statement), times.beginsAt) };

@@ -21,23 +21,21 @@ export type LedgerTimes = StoredTimes & {
   readonly version: string;
 };
 
-/**
- * Keeps what was read about each ledger. It has to be read again once the ledger's version differs.
- */
-type KnownLedgers = {
+/** What was last read about each ledger. It is read again once the ledger's version differs. */
+type LedgerCache = {
   /** The times as last read; undefined if they never were. */
-  kept(stream: Stream): LedgerTimes | undefined;
+  last(stream: Stream): LedgerTimes | undefined;
   /** Reads the times as of the transaction. */
   read(tx: Queryable, stream: Stream, now: EpochMs): Promise<LedgerTimes>;
 };
 
-export type MirrorDeps = ServeDeps & { readonly ledgers: KnownLedgers };
+export type MirrorDeps = ServeDeps & { readonly ledgers: LedgerCache };
 
-export function knownLedgers(): KnownLedgers {
+export function createLedgerCache(): LedgerCache {
   const ledgers = new Map<string, LedgerTimes>();
   const nameOf = ({ account, productType }: Stream) => `${account}/${productType}`;
   return {
-    kept: (stream) => ledgers.get(nameOf(stream)),
+    last: (stream) => ledgers.get(nameOf(stream)),
     async read(tx, stream, now) {
       const times = {
         ...(await readLedgerTimes(tx, [stream], now)).of(stream),

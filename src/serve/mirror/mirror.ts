@@ -19,7 +19,7 @@ import type { RouteGroup } from "../route-group.ts";
 import { type Served, sendEnvelope } from "../send-envelope.ts";
 import { type Access, type Asked, accessBy, createRollingLimit, exceeded } from "./access.ts";
 import { serveBills } from "./bills.ts";
-import { knownLedgers, type MirrorDeps } from "./ledger-time.ts";
+import { createLedgerCache, type MirrorDeps } from "./ledger-time.ts";
 import { listings } from "./listings.ts";
 import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from "./stored-records.ts";
 
@@ -129,7 +129,7 @@ export const mirror: RouteGroup = (app, deps) => {
   const door: Door = {
     access: accessBy(keys, now, http.authFailed),
     refusalOf: (address) => exceeded(uses, address, now()),
-    deps: { ...deps, ledgers: knownLedgers() },
+    deps: { ...deps, ledgers: createLedgerCache() },
   };
   for (const { path, answer } of routes)
     app.get(path, async ({ raw }, reply) => {

@@ -67,16 +67,16 @@ const withHead = { exposeHeadRoute: true };
 
 /** The page at `/`. It answers only GET and HEAD, and changes nothing. */
 export const page: RouteGroup = (app, deps) => {
-  app.register(async (own) => {
-    own.addHook("onRequest", async (request, reply) => {
+  app.register(async (scope) => {
+    scope.addHook("onRequest", async (request, reply) => {
       reply.headers(headers);
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
       return reply.code(403).type("text/html; charset=utf-8").send(refused.text);
     });
-    compressAnswers(own);
-    addAssets(own);
-    addLive(own, deps);
-    downloads(own, deps);
+    compressAnswers(scope);
+    addAssets(scope);
+    addLive(scope, deps);
+    downloads(scope, deps);
     const parts = { log: deps.log, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
       "/": (tx, query, write) =>
@@ -85,7 +85,7 @@ export const page: RouteGroup = (app, deps) => {
       "/runs": writeRunsPage,
     };
     for (const [path, writeTo] of Object.entries(pages)) {
-      own.get(path, withHead, (request, reply) =>
+      scope.get(path, withHead, (request, reply) =>
         sendInParts(reply, parts, (write) =>
           deps.read((tx) => writeTo(tx, queryOf(request), write)),
         ),
