@@ -37,7 +37,7 @@ function stopOnSignals(): void {
   }
 }
 
-/** What was lost of a result is told to `lost`; of everything else there is nobody left to tell. */
+/** A result that cannot be written ends the run by `lost`; any other text that cannot be written is dropped. */
 function outliveOutput(): void {
   for (const stream of [io.out, io.err]) stream.on("error", () => undefined);
 }

@@ -131,7 +131,7 @@ export class ExchangeError extends ReportableError {
   readonly kind: ExchangeErrorKind;
   /** The exchange's code, or `HTTP nnn` where the answer had none. */
   readonly code: string | undefined;
-  /** What a Retry-After header asked for. */
+  /** The wait that a Retry-After header asked for. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -146,12 +146,12 @@ export class ExchangeError extends ReportableError {
   }
 }
 
-/** Whether the exchange refuses what was asked, and not the key as such. */
+/** Whether the exchange refuses this request, and not the key. */
 export const isRefused = (error: unknown): error is ExchangeError =>
   error instanceof ExchangeError &&
   (error.kind === "refused-permission" || error.kind === "refused-request");
 
-/** What went wrong first: a scope that then failed to close hides it in a SuppressedError. */
+/** The first error: a scope that then failed to close hides it in a SuppressedError. */
 export function firstThrown(error: unknown): unknown {
   return error instanceof SuppressedError ? firstThrown(error.suppressed) : error;
 }

@@ -42,18 +42,18 @@ export type {
 };
 
 export type LedgerOptions = {
-  /** Told what a person should know: a migration that was applied, a request that failed. */
+  /** Called with what a person should know: a migration that was applied, a request that failed. */
   readonly onNotice?: (message: string) => void;
 };
 
-/** Which ledgers; what is left out narrows nothing. */
+/** Selects ledgers. An omitted field selects all. */
 export type Which = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;
 };
 
 export type Stoppable = {
-  /** Ends the work after the pages in hand. What is stored by then stays, and is complete as told. */
+  /** Ends the work after the pages in hand. What is stored by then stays. */
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -61,9 +61,9 @@ export type SyncOptions = Which &
   Stoppable & {
     /** Default all. */
     readonly only?: readonly Target[] | undefined;
-    /** Takes keys that were not used for their accounts before as they are. Default not. */
+    /** Takes new keys of stored accounts without a proof. Default false. */
     readonly newKey?: boolean | undefined;
-    /** Ends with a check of what changed. Default so. */
+    /** Ends with a check of what changed. Default true. */
     readonly reconcile?: boolean | undefined;
     readonly onProgress?: ((progress: BillsProgress) => void) | undefined;
   };
@@ -74,7 +74,7 @@ export type VerifyOptions = Which &
     readonly from: Date | string;
     /** Exclusive. */
     readonly to: Date | string;
-    /** Whether what differs is written. Default not. */
+    /** Writes what differs. Default false. */
     readonly repair?: boolean | undefined;
   };
 
@@ -85,15 +85,15 @@ export type BillsOptions = Which &
     readonly to?: Date | undefined;
   };
 
-/** What is stored, and the exchange that it is read from. */
+/** The stored ledgers, and the exchange that they are read from. */
 export type Ledger = AsyncDisposable & {
   /** Brings everything up to now. What failed is in the result: `outcome` is not "complete" then. */
   sync(options?: SyncOptions): Promise<SyncResult>;
-  /** What is stored, and what is missing. Asks the exchange nothing. */
+  /** Each ledger's bills and its complete, unread and lost time. Asks the exchange nothing. */
   status(which?: Which): Promise<Status>;
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
-  /** Holds the ledger against itself; `breaks` are what does not add up. */
+  /** Checks that the bills add up; `breaks` are where they do not. */
   reconcile(options?: Which & { readonly isFull?: boolean }): Promise<Checked>;
   /**
    * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
@@ -170,7 +170,7 @@ async function verify(at: At, options: VerifyOptions) {
   });
 }
 
-/** What is no time stays one that `readSpan` can name. */
+/** An invalid date is passed on as text, so that `readSpan` can quote it in its error. */
 const timeAsTyped = (time: Date | string): string =>
   typeof time === "string" || Number.isNaN(time.getTime()) ? String(time) : time.toISOString();
 
@@ -215,7 +215,7 @@ const streamsOf = async ({ config, database: { db } }: At, which: Which) =>
     productType,
   }));
 
-/** Whatever a caller aborts for, it is no failure of the run: a run that was stopped says so. */
+/** A run that its caller aborts has not failed: it ends with a StoppedError, whatever the reason. */
 function stopOn(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {
   const stop = new AbortController();
   const abort = () => stop.abort(new StoppedError("stopped on request"));

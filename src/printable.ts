@@ -16,7 +16,7 @@ export const printableLine = (text: string): string => {
   return text.length > lengthMax ? `${line}…` : line;
 };
 
-/** What was typed comes back in a message: of a word that is longer than any, its start. */
+/** A text for a message, in which a very long word is cut. */
 export const withShortWords = (text: string): string =>
   text.replaceAll(/\S+/g, (word) =>
     word.length > lengthMax ? `${word.slice(0, lengthMax).toWellFormed()}…` : word,

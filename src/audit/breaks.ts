@@ -27,12 +27,12 @@ import { union } from "../sync/intervals.ts";
 /** What can be wrong with a ledger. */
 export const breakKinds = {
   chain: "a balance is not the one before it plus its bill",
-  balance: "one balance is off, and the next is right again",
+  balance: "one balance is wrong, and the next is right again",
   duplicate: "a bill is there twice, under two ids",
   "fee-sign": "a fee counts with the wrong sign",
-  rounding: "off by one unit in the last place, where the ledger is otherwise exact",
-  unread: "a balance does not follow, next to time that was not read",
-  lost: "time whose bills were not read, and can be read no more",
+  rounding: "a discrepancy of one unit in the last place, where the ledger is otherwise exact",
+  unread: "a balance does not follow, next to unread time",
+  lost: "time that the exchange deleted before it was read",
   "balance-now":
     "the exchange says that the wallet holds another balance than follows from the bills",
   transfer: "the two legs of a transfer are of different amounts",
@@ -45,7 +45,7 @@ export const breakKinds = {
 
 export type BreakKind = keyof typeof breakKinds;
 
-/** The kinds of which an acceptance leaves something that does not add up: amounts of bills and balances. */
+/** The kinds whose acceptance leaves a discrepancy: amounts of bills and balances. */
 const amountKinds = [
   "chain",
   "balance",
@@ -60,7 +60,7 @@ const amountKinds = [
 /** One place where the ledger does not add up. Amounts are decimals as text. */
 export type FoundBreak = {
   readonly kind: BreakKind;
-  /** The wallet where a balance is off, "UTA" in a unified account. Empty where no product type is meant. */
+  /** The wallet of the wrong balance, "UTA" in a unified account. Empty if the break is of no product type. */
   readonly productType: string;
   readonly coin: string;
   /** Where the break is: a bill's id or a time. Identifies it in its account, with the fields above. */

@@ -26,7 +26,7 @@ export type ChainStart = ChainName & {
   readonly since: number;
 };
 
-/** What the last check kept of a chain. */
+/** A chain as the last check left it. */
 export type ChainRecord = ChainName & {
   /** Bills stored before this time of the database's clock were checked; undefined where all must be again. */
   readonly checkedBefore: number | undefined;
@@ -73,9 +73,10 @@ export async function readChainRecords(
 const underWayMaxMs = 10 * minuteMs;
 
 /**
- * Where to begin in each chain of which a bill was stored or restated since its last check, of which a balance was not
- * judged, or beside which earlier time was read: at its checkpoint where all of that comes later, else at its first bill.
- * @returns undefined where all bills must be checked: none ever were, or the mapping of a type has changed.
+ * Where to begin in each changed chain: at its checkpoint if all changes come later, else at its first bill. A chain has
+ * changed if a bill of it was stored or restated since its last check, if a balance was not judged, or if earlier time
+ * was read since.
+ * @returns undefined if all bills must be checked: none ever were, or the mapping of a type has changed.
  */
 export async function chooseChanged(
   tx: Transaction,
@@ -103,7 +104,7 @@ export async function chooseChanged(
   return starts.flat();
 }
 
-/** Time that was read since a check, apart from what followed. A break beside it may be none, or another one. */
+/** Time that was read since a check, except after its end. A break beside it may be resolved, or become another one. */
 function newlyRead(covered: readonly Interval[], read: readonly Interval[]): readonly Interval[] {
   const end = covered.at(-1)?.to ?? Number.POSITIVE_INFINITY;
   return subtract(read, covered).filter(({ from }) => from < end);

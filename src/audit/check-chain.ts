@@ -20,7 +20,7 @@ export type Residual = {
   readonly off: bigint;
   /** How many bills there are from one balance to the other. */
   readonly steps: number;
-  /** Whether each of these may have been rounded, and that is all. */
+  /** Whether rounding each of these may be the whole difference. */
   readonly isSmall: boolean;
   /** False where no rule fits one of these. */
   readonly isTestable: boolean;
@@ -97,8 +97,8 @@ export class Chain {
   }
 
   /**
-   * The time from which on a check of later bills finds what a check of all finds: of the last balance that follows, is
-   * settled, and lies between no bill and the time at which that was booked. Undefined where there is none.
+   * A check of the bills from this time on finds the same as a check of all. It is the time of the last balance that
+   * follows, is settled, and lies between no bill and the time at which that was booked. Undefined if there is none.
    */
   get checkpoint(): number | undefined {
     return this.#checkpoints.at(-1);

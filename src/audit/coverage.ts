@@ -12,7 +12,7 @@ export type Coverage = {
   readonly wallet: string;
   /** Sorted, and apart from each other. */
   readonly read: readonly Interval[];
-  /** From then on late bills may come, so a balance that does not follow is not judged. Infinity where none can. */
+  /** No balance from this time on is judged, since late bills may come. Infinity if none can. */
   readonly settledTo: number;
   /** No balance before it is judged: one of the product types may have moved it. */
   readonly sharedFrom: number | undefined;
@@ -94,8 +94,8 @@ export const timeOf = (ms: number): string =>
   ms === Number.NEGATIVE_INFINITY ? "-infinity" : isoTime(epochMs(ms));
 
 /**
- * The part of a stretch of time, both ends included, that was not read: from its first such time to its last.
- * @returns undefined where all was read.
+ * The unread part of a period, both ends included: from its first unread time to its last.
+ * @returns undefined if all was read.
  */
 export function unreadPart(
   read: readonly Interval[],

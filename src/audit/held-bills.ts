@@ -30,8 +30,8 @@ const heldMax = 2 * groupMax;
 const roundsMax = 100;
 
 /**
- * All bills near a stretch of time are held once one was booked after this. A stretch ends at midnight at the latest,
- * and bills beside its last one may be later.
+ * All bills near a period are held once one was booked after this. A period ends at midnight at the latest, and bills
+ * beside its last one may be later.
  */
 const neededFor = (to: number, { bookedMaxMs }: JumpOptions): number => to + 2 * bookedMaxMs;
 
@@ -62,7 +62,7 @@ export class HeldBills {
   #jumps: Jump[] = [];
   /** The first time among these and their bases. */
   #jumpsFrom = Number.POSITIVE_INFINITY;
-  /** The end of the first stretch of time in which they lie. */
+  /** The end of the first period in which they lie. */
   #jumpsTo = Number.NEGATIVE_INFINITY;
   /** How many bills came after it. */
   #beyond = 0;
@@ -151,7 +151,7 @@ export class HeldBills {
     if (this.#hidden.length > 0) this.#hidden = [];
   }
 
-  /** A jump may lie in the first stretch of time, extend it, or lie behind it. */
+  /** A jump may lie in the first period, extend it, or lie behind it. */
   #widen(bills: readonly ChainBill[]): void {
     const late = this.#options.bookedMaxMs;
     const isFirst = this.#jumpsTo === Number.NEGATIVE_INFINITY;

@@ -25,7 +25,7 @@ const isCertain = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged)
   !(isSmall && doesRound) && bill.time < (coverage?.settledTo ?? Number.POSITIVE_INFINITY);
 
 /**
- * Whether a balance is off that is not a stored break. Only a check of all bills can tell whether it is a
+ * Whether a balance is wrong that is not a stored break. Only a check of all bills can tell whether it is a
  * new break, or shows another rule or a habit of rounding.
  */
 export function isAnythingNew(
@@ -146,7 +146,8 @@ function judge(
   if (isSmall) {
     return {
       kind: "rounding",
-      explanation: "off by one unit in the last place; the other balances of this ledger are exact",
+      explanation:
+        "a discrepancy of one unit in the last place; the other balances of this ledger are exact",
     };
   }
   return {

@@ -57,7 +57,7 @@ const isEqual = (a: ChainBill, b: ChainBill): boolean =>
   a.after === b.after &&
   a.type.businessType === b.type.businessType;
 
-/** A stretch of time whose bills may have changed places, both ends included. */
+/** A period whose bills may have changed places, both ends included. */
 export type Span = { readonly from: number; readonly to: number };
 
 /**

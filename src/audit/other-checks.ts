@@ -163,7 +163,7 @@ export async function findLoanToValueBreaks(
 
 /**
  * Restatements since the last acceptance: more exactly, since the check whose count was accepted, because whoever
- * signed has not seen what came between that check and the signature.
+ * accepted it has not seen what came after that check.
  */
 export const findRestatements = (
   tx: Transaction,
@@ -199,8 +199,8 @@ export const findRestatements = (
   );
 
 /**
- * Wallets that hold another balance now than follows from the bills: their newest bills may be missing, and no later balance
- * shows it. Where it is only supposed that both are of one kind, a difference is no break: see src/health/balances.ts.
+ * Wallets whose balance now differs from their bills: their newest bills may be missing, and no later balance shows it.
+ * In union mode and unified accounts a difference is no break: see src/health/balances.ts.
  */
 export async function findBalanceBreaks(
   tx: Transaction,

@@ -38,7 +38,7 @@ const staysAccepted: readonly string[] = [
 /**
  * Stores the breaks that were found, and resolves those that were not found again. A known break keeps its
  * number, its first time and its note. One that was accepted is reopened where its difference has changed. A new
- * one gets the next number of a sequence that all accounts share. That rows disappeared is found once, so that break
+ * one gets the next number of a sequence that all accounts share. Deleted bills are found only once, so their break
  * stays until somebody accepts it, and stays accepted.
  * @param wasChecked whether the check would have found a break again.
  * @returns how many breaks were resolved.
@@ -138,7 +138,7 @@ async function noteDecisions(
 /** Somebody's decision about breaks. */
 export type Decision = {
   readonly breakIds: readonly number[];
-  /** Signs open breaks off; false takes that back. */
+  /** Accepts open breaks; false reopens them. */
   readonly isAccept: boolean;
   readonly note: string | null;
   /** Who decides. */
@@ -199,7 +199,7 @@ class NotFound extends Error {
   }
 }
 
-/** Notes that a repair read this time again and found nothing to write, so that nobody is told to repair it. */
+/** Notes that a repair read this time again and wrote nothing, so that no finding asks for a repair. */
 export async function noteUnrepaired(
   db: Database,
   { account, productType, from, to }: BrokenSpan,

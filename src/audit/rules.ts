@@ -129,7 +129,7 @@ function effectiveRule(
 }
 
 /**
- * Counts a bill whose balance is off by so much under its rule; nearly always by nothing.
+ * Counts a bill with its discrepancy under its rule, which is nearly always zero.
  * @param isAlone whether it can contradict a rule, since no bill can have changed places with it.
  */
 export function tallyBill(

@@ -4,13 +4,13 @@ import { type ClassicProductType, classicProductTypes } from "./product-types.ts
 import { decimal, optionalDecimal, optionalText, text } from "./scalars.ts";
 import { secondMs } from "./time.ts";
 
-/** What a wallet holds of a coin now: its balance is `equity` less `unrealized`. */
+/** A wallet's coin, as it is now: its balance is `equity` less `unrealized`. */
 export type WalletBalance = {
   readonly coin: string;
   readonly equity: string;
   /** The profit of open positions, which is in the equity and in no bill; null where there is none. */
   readonly unrealized: string | null;
-  /** Whether all coins are one margin: that a coin's balance is then that of its bills is supposed. */
+  /** Whether all coins are one margin. Nobody has shown that a coin's balance is then that of its bills. */
   readonly isUnion: boolean;
 };
 

@@ -128,7 +128,7 @@ const classicMessage =
 /**
  * Why an operation of one API is refused to an account of this mode; undefined where it is not. Checked
  * before the signature, so that the answer says nothing about the key. An account that is changing its
- * mode is served by neither API, and is only told its mode.
+ * mode is served by neither API, which only say its mode.
  */
 export function refusedMode(api: OperationApi, credential: Credential): Refusal | undefined {
   const { unifiedRefusal = "40085", classicRefusal = "40084" } = credential;

@@ -43,7 +43,7 @@ export type AddressLimits = AddressBan & {
   shareAmong(processes: number): void;
 };
 
-/** The exchange's ban of the address, of which all accounts of a process are told. */
+/** The exchange's ban of the address, which all accounts of a process share. */
 export type AddressBan = {
   /** The error that stopped all requests; undefined while requests may be sent. */
   ban(): ExchangeError | undefined;

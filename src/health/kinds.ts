@@ -113,7 +113,7 @@ export const kinds = {
   },
   unreachable: {
     severity: "critical",
-    meaning: "an account's rows cannot be read: no other finding is known of it",
+    meaning: "an account's rows cannot be read, so nothing else is known of it",
     title: "Some accounts cannot be read",
     what: () => "its rows cannot be read",
     remedy: () => "bill-sync doctor",
@@ -137,7 +137,7 @@ export const kinds = {
   },
   unreadable: {
     severity: "warning",
-    meaning: "time that was not read before the account changed its kind",
+    meaning: "unread time from before the account changed its kind",
     title: "Not complete",
     what: (finding) => `not read ${ofTime(finding)}, before the account changed its kind`,
     remedy: accept,
@@ -171,7 +171,7 @@ export const kinds = {
   unclassified: {
     severity: "warning",
     meaning:
-      "bills of a type without a category moved money, which counts as a result until the type has one",
+      "bills of a type without a category moved money; they count as a result until the type has one",
     title: "Some bills have no category",
     what: ({ count, detail }) =>
       `has ${formatCounted(count, "bill")} of type ${printableLine(detail)}, without a category`,
@@ -188,7 +188,7 @@ export const kinds = {
   recovered: {
     severity: "notice",
     meaning:
-      "of a month or an export: bills of this time were recovered from tax records, without balances of the exchange",
+      "bills of a month or an export were recovered from tax records, without balances of the exchange",
     title: "Recovered from tax records",
     what: (finding) => `recovered from tax records, without balances: ${ofTime(finding)}`,
     remedy: none,
@@ -203,8 +203,8 @@ export const kinds = {
   "balance-unsure": {
     severity: "notice",
     meaning:
-      "the exchange says that a wallet holds another balance than its bills do, in union mode or in a unified " +
-      "account, where it is only supposed that both are the same",
+      "the exchange's balance of a wallet differs from its bills, in union mode or in a unified account, where " +
+      "both may be right",
     title: "A balance differs from its bills",
     what: ({ detail }) => `holds ${detail} more than follows from its bills`,
     remedy: () => "bill-sync verify",

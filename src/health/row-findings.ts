@@ -44,7 +44,7 @@ export function timeFindings(scope: Scope): readonly SQL[] {
   ];
 }
 
-/** What reconcile found, and where it has not looked yet. */
+/** The open breaks, and the ledgers whose newest bills no reconcile has checked. */
 export function breakFindings(scope: Scope): readonly SQL[] {
   const { accounts, now, span } = scope;
   const isOne = isOneOf(accounts);
@@ -170,7 +170,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   ];
 }
 
-/** What single rows say: those that broke the contract, may be missing, or are of types that nobody has classified. */
+/** Findings of single rows: rejected, crowded, or of a type without a category. */
 export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
   const isOne = isOneOf(accounts);
   const days = [

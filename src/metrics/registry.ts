@@ -127,18 +127,18 @@ const storedMetrics = (
 ): readonly Metric[] => [
   [
     "findings",
-    "What is wrong with what is stored, or not known to be right. Findings of demo trading are notices.",
+    "What is wrong with the stored ledgers, or not certain. Findings of demo trading are notices.",
     findingSamples(findings, unreachable),
   ],
   [
     "complete_through_timestamp_seconds",
-    "The time through which every ledger that syncs read is complete, by the exchange's clock.",
+    "Up to when every ledger that syncs read is complete, by the exchange's clock.",
     totals.settledTo === undefined ? [] : [[{}, totals.settledTo / secondMs]],
   ],
-  ["accounts", "Accounts of which a ledger was ever to be read.", [[{}, totals.accounts]]],
+  ["accounts", "Accounts with a ledger that a sync has planned to read.", [[{}, totals.accounts]]],
   [
     "ledgers",
-    "Ledgers that were ever to be read, by whether syncs are to read them still.",
+    "Ledgers that a sync has planned to read, by state.",
     (["read", "paused", "retired", "closed"] as const).map((state) => [{ state }, totals[state]]),
   ],
   ["stored_bills", "Bills that are stored.", [[{}, totals.bills]]],
@@ -149,7 +149,7 @@ const storedMetrics = (
   ],
   [
     "last_run_duration_seconds",
-    "How long the last run of a command took that has ended.",
+    "How long the last ended run of a command took.",
     [...Map.groupBy(runs, ({ command }) => command)].flatMap(([command, runsOfCommand]) =>
       runsOfCommand
         .flatMap(({ at, durationMs }) => (durationMs === undefined ? [] : [{ at, durationMs }]))

@@ -24,7 +24,7 @@ function closedText({ stream, closedAt, through, unread }: ClosedStream): string
   const rest =
     unread.length === 0
       ? ""
-      : `; ${formatLength(unread)} were not read, and can be read only if the account is switched back`;
+      : `; ${formatLength(unread)} are unread, and can be read only if the account is switched back`;
   return `closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}${rest}`;
 }
 

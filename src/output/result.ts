@@ -61,7 +61,7 @@ type ColumnOf<Row, Kind extends keyof Kinds> = {
   readonly kind: Kind;
   /** A value that is null or undefined is a dash for people, and null for programs. */
   readonly of: (row: Row) => Kinds[Kind] | null | undefined;
-  /** As people read it. Default the key in words; empty where only programs are told. */
+  /** As people read it. Default the key in words; empty if it is for programs only. */
   readonly title?: string;
   readonly isForPeople?: true;
 };

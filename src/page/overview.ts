@@ -70,7 +70,7 @@ export async function readOverview(
   const now = await readExchangeTime(tx);
   const scope = { now, roster: await readRoster(tx), ...(limits && { limits }) };
   const isAtWork = await isSyncAtWork(tx);
-  // What a sync that is at work leaves to do is not known yet.
+  // A sync that is at work may close these findings.
   const isKnown = ({ kind }: Pick<Finding, "kind">) => !(isAtWork && closedBySync.has(kind));
   const worst = await readFindings(tx, scope, { limit: findingsMax });
   const findings = worst.filter(isKnown);

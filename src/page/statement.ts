@@ -122,15 +122,15 @@ const unreadNote = (unread: readonly Days[]): Html =>
     ? html``
     : html`<p class="warn">Not all is read of ${unread.slice(0, spansMax).map(daysText).join(", ")}${unread.length > spansMax ? ` and ${unread.length - spansMax} more` : ""}: the figures lack their bills.</p>`;
 
-/** A loss that ended before the shown days: a balance that was served since has what it moved. */
+/** Says that a loss before the shown days changes none of their figures: a later balance includes what it moved. */
 function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
   const { from } = timesOf(selection);
   return lost.length === 0 || lost.some((end) => end > from)
     ? html``
-    : html`<p class="quiet">What was lost is older than these days: their figures lack nothing of it.</p>`;
+    : html`<p class="quiet">The lost time is older than these days: their figures are whole.</p>`;
 }
 
-/** What the exchange itself said of the wallet at the end of the shown days or later. */
+/** The exchange's own balance of the wallet at the end of the shown days or later. */
 const balancesNote = (balances: readonly ToldBalance[], { product, coin }: Selection): Html =>
   html`${balances
     .filter((one) => one.ledger === product && one.coin === coin)

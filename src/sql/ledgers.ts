@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 
 /**
- * The accounts of rows with what is decided of them as a whole: `is_demo`, `is_paused`, `is_retired`. To be
- * left joined `using (account)`. @param isWanted which accounts.
+ * Each account's flags: `is_demo`, `is_paused`, `is_retired`. To be left joined `using (account)`.
+ * @param isWanted which accounts.
  */
 export const accountFlags = (isWanted: SQL): SQL => sql`(
         select
@@ -23,5 +23,5 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
 export const isDemo = (productType: string): SQL =>
   sql.raw(`(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`);
 
-/** Whether a row of `streams` is a ledger, and not only a state: of a whole account, or of one that was never read. */
+/** Whether a row of `streams` is a ledger. Others are the state of a whole account, or of a ledger that was never read. */
 export const isLedger = sql`(settled_to is not null or bills > 0)`;

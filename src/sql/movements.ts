@@ -35,7 +35,7 @@ const ofBills = [
   sign?: Sign,
 ])[];
 
-/** The causes of a balance's change. What bills do not move comes last: what is left of a closed wallet, and what balances are off. */
+/** The causes of a balance's change. Last come those without a bill: the rest of a closed wallet, rounding, discrepancies. */
 export const movements = [
   ...ofBills.map(([column, title]) => [column, title] as const),
   ["closed_out", "closed, left behind"],

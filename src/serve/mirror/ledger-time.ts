@@ -66,9 +66,7 @@ async function readRejectedTimes(tx: Queryable, { account, productType }: Stream
   return rows.map(({ received }) => timeOf(parseExactJson(received)));
 }
 
-/**
- * The mode of the ledgers that are stored of an account; undefined where there are none, or of both modes.
- */
+/** The mode of an account's stored ledgers; undefined if there are none, or some of both modes. */
 export async function storedMode(
   tx: Queryable,
   account: string,
@@ -118,7 +116,7 @@ export const refusedMode = (mode: AccountMode): Refusal =>
  */
 type Reason = Exclude<HoleKind, "never-read" | "crowded"> | "before" | "recovered";
 
-const elsewhere = "ask for other time, or use a key that was made with --allow-gaps";
+const elsewhere = "ask for another time, or use a key that was made with --allow-gaps";
 
 /** Why a span of time cannot be answered; `isPermanent` where no later run changes it. */
 const reasons: Readonly<

@@ -118,7 +118,7 @@ const refused = messagePage(
   html`The page has no password of its own. This machine reads it at <code>http://localhost</code> or <code>http://127.0.0.1</code>. For others, put a proxy before it that asks them who they are, and name its host: <code>serve --page-host bills.example.com</code>.`,
 );
 
-/** What a browser is told that asks for an address that nothing answers. */
+/** The answer to an address that does not exist. */
 export const sendNoSuchPage = (reply: FastifyReply): FastifyReply =>
   reply.code(404).headers(headers).type("text/html; charset=utf-8").send(noSuchPage.text);
 
