@@ -263,11 +263,7 @@ describe("--account and --product", () => {
 
   const refused: readonly [readonly string[] | undefined, readonly string[] | undefined, string][] =
     [
-      [
-        ["mian"],
-        undefined,
-        "--account mian: there is no such account, did you mean main? (known: main)",
-      ],
+      [["mian"], undefined, "there is no account mian, did you mean main? (known: main)"],
       [
         undefined,
         ["USDT-FUTURE"],

@@ -5,6 +5,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
+import { historyFromOf } from "../src/commands/sync-run.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
 import { dayMs, epochMs, historyMs, hourMs, isoTime, secondMs } from "../src/contract/time.ts";
@@ -232,8 +233,9 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   const [first, last] = [full - 1, full + 2].map((at) => isoTime(epochMs(at)).replace("T", " "));
   expect(times?.recovered).toContain(`,"${first?.slice(0, -1)}`);
   expect(times?.recovered).toContain(`["${last?.slice(0, -1)}`);
-  // Where it is no longer wanted, it is no longer called missing.
-  Object.assign(run.options, { historyFrom: epochMs(full + 10) });
+  // Where it is no longer wanted, it is no longer called missing: HISTORY_FROM=none wants nothing of it.
+  const none = historyFromOf({ historyFrom: "none" }, epochMs(simulationStart));
+  Object.assign(run.options, { historyFrom: none });
   expect(isComplete(await run.sync())).toBe(true);
   expect(await crowded()).toEqual([]);
 });

@@ -118,6 +118,20 @@ test("bills of a demo key that a command added are no money in an export or a vi
   }
 });
 
+test("a ledger that the configuration no longer names is to be retired, and no sync is asked for it", async () => {
+  await using at = await house();
+  await at.store("main", hourly(12), allMs, 5 * hourMs);
+  await at.store("former", hourly(12), allMs, 5 * hourMs);
+  const { findings } = JSON.parse((await at.run("status", "--json")).stdout);
+  expect(findings.filter(({ kind }: { kind: string }) => kind === "behind")).toMatchObject([
+    {
+      remedy: "bill-sync accounts retire former",
+      text: expect.stringContaining("not in the configuration"),
+    },
+    { remedy: "bill-sync sync" },
+  ]);
+});
+
 test("lost time is accepted as it is, and no more than that", async () => {
   await using at = await house();
   await at.store("main", hourly(12), allMs, 0);

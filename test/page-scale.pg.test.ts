@@ -103,7 +103,7 @@ test("what is configured and was never read is said, and is no whole", async () 
   }));
   const { page } = await written("", { readRoster: rosterOfAccounts(configured) });
   expect(section(page, "todo")).toMatch(
-    /new desk\/(USDT-FUTURES, COIN-FUTURES|COIN-FUTURES, USDT-FUTURES) was never read/,
+    /new desk\/(USDT-FUTURES, COIN-FUTURES|COIN-FUTURES, USDT-FUTURES) were never read/,
   );
   expect((await written("")).page).not.toContain("never read");
 });

@@ -4,6 +4,7 @@
 import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { rosterReader } from "../src/roster/roster.ts";
@@ -148,6 +149,17 @@ test("its ledgers are those of the tables, counted without it, and files cannot 
   expect(Number(discrepancy?.[2])).toBe(Number(off));
   const bills = (await ask(server.url + (discrepancy?.[1] ?? "").replaceAll("&amp;", "&"))).text;
   expect(textOf(bills)).toMatch(new RegExp(`${day} \\d\\d:.*off by [+−][\\d,.]+`));
+  // Once it is accepted, it alarms nobody.
+  const { rows: open } = await db.execute<{ id: string }>(sql`
+    select break_id as id
+    from ledger_breaks
+    where state = 'open' and coin = 'USDC'`);
+  const decision = { breakIds: open.map(({ id }) => Number(id)), note: "a test", by: null };
+  await decideOnBreaks(db, { ...decision, isAccept: true });
+  const accepted = (await ask(`${server.url}/?account=counted&product=USDC-FUTURES&coin=USDC`))
+    .text;
+  expect(accepted).toMatch(/<small>Discrepancy<\/small><b class="quiet" title="accepted">/);
+  await decideOnBreaks(db, { ...decision, isAccept: false });
   // A page says what it shows instead; a file cannot.
   const other = "?account=counted&product=COIN-FUTURES&coin=DOGEX&format=csv";
   const said = "There is no coin “DOGEX”";

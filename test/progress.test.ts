@@ -84,6 +84,20 @@ test.each([
   expect(progressLine({ done, bills: 7, pages: 1, requests: 1 }, elapsedMs)).toMatch(expected);
 });
 
+test("after the planned time, the line says that tax records are read, and for how long", () => {
+  const beat = { done: 1, bills: 7, pages: 1, requests: 1 };
+  expect(progressLine(beat, minuteMs, 73 * secondMs)).toMatch(
+    /7 bills, tax records: about 1 m 13 s left$/,
+  );
+  expect(progressLine(beat, minuteMs, -1)).toMatch(/7 bills, tax records$/);
+  const { tell, clock, stop, notice, screen } = display();
+  tell("USDT-FUTURES", planned(1), page(0, weekMs));
+  notice("older bills come from tax records", 9 * secondMs);
+  clock.now += 5 * secondMs;
+  stop();
+  expect(screen.lines.at(-2)).toMatch(/100% .* tax records: about 4 s left$/);
+});
+
 test("no line is wider than the terminal", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 250 }), fc.nat(1e8), (columns, bills) => {

@@ -100,8 +100,8 @@ describe("a break", () => {
         lastGoodBill: bills[4]?.billId,
         happenedAt: "2026-03-01T06:00:00.000Z",
         explanation:
-          "either bills totalling 10 are missing before this one, or bills totalling -10 before it " +
-          "do not belong there, or the amount, the fee or the balance of this one is wrong by as much",
+          "one of three: bills that add up to 10 are missing before this one; bills before it that add up to -10 " +
+          "do not belong there; the amount, the fee or the balance of this one is wrong by as much",
         state: "open",
       },
     ]);

@@ -217,10 +217,7 @@ test("all open breaks are counted, though no more than a hundred are listed", as
 test.each([
   [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
   [["--month", "2026-03", "--format", "htm"], "argument 'htm' is invalid."],
-  [
-    ["--month", "2026-03", "--account", "mian"],
-    "--account mian: there is no such account, did you mean main?",
-  ],
+  [["--month", "2026-03", "--account", "mian"], "there is no account mian, did you mean main?"],
 ])("report %j ends with code 2 and what is meant", async (args, message) => {
   const end = await runCli(["report", ...args], { env });
   expect(end).toMatchObject({ code: 2, stdout: "" });

@@ -65,7 +65,7 @@ test("a verification that could read nothing is logged as failed, and one that m
   ]);
 });
 
-test("a reconcile is logged, and does not hide how the last sync ended", async () => {
+test("a reconcile and a verification that only compares are logged, and do not hide how the last sync ended", async () => {
   await using at = await house();
   expect((await at.run("reconcile")).code).toBe(0);
   expect((await at.run("sync", "--only", "bills")).code).toBe(0);
@@ -74,6 +74,8 @@ test("a reconcile is logged, and does not hide how the last sync ended", async (
     delete from bills
     where bill_id = (select bill_id from bills where amount <> 0 order by c_time offset 20 limit 1)`);
   expect((await at.run("reconcile", "--full")).code).toBe(1);
+  const compare = ["verify", "--from", daysAgo(60), "--to", daysAgo(1)];
+  expect((await at.run(...compare)).code).toBe(0);
   expect((await at.runs()).map(({ command, outcome }) => [command, outcome])).toEqual([
     ["reconcile", "complete"],
     ["sync", "complete"],
@@ -81,6 +83,7 @@ test("a reconcile is logged, and does not hide how the last sync ended", async (
     ["reconcile", "complete"],
     ["reconcile", "complete"],
     ["reconcile", "incomplete"],
+    ["verify", "complete"],
   ]);
   const status = await at.run("status", "--json");
   expect(JSON.parse(status.stdout)).toMatchObject({
@@ -184,6 +187,8 @@ test("a sync exits with 1 for a break that is new, and with 0 for one that an ea
   expect(first.stdout).toMatch(/\n\d breaks? open, \d of them new: /);
   const second = await at.run("sync", "--only", "bills");
   expect(second.code, second.stdout).toBe(0);
-  expect(second.stdout).toMatch(/\n\d breaks? open, none of them new: /);
+  expect(second.stdout).toMatch(
+    /\n\d breaks? open, none of them new: .*\neverything is read, after /,
+  );
   expect((await at.run("status", "--check")).code).toBe(1);
 });

@@ -169,7 +169,7 @@ test("a key is of one account that is known, and its name is used once", async (
   const add = (...args: readonly string[]) => runCli(["keys", "add", ...args], options);
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [["a", "--account", "main", "other"], /^a key reads one account/],
-    [["a", "--account", "mian"], /^--account mian: there is no such account, did you mean main\?/],
+    [["a", "--account", "mian"], /^there is no account mian, did you mean main\?/],
     [["a b"], /^"a b" is not a key's name: 1 to 64 letters/],
     [["a", "--trim", "--allow-gaps"], /cannot be used with option/],
     [["a", "--product", "USDT-FUTURE"], /did you mean USDT-FUTURES\?/],

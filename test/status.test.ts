@@ -99,20 +99,20 @@ test("a person reads one line a kind, account and period, which names few ledger
       finding({ kind: "never-read", since: undefined, isDemo: true }),
     ),
   ).toEqual([
-    "main/USDT-FUTURES, COIN-FUTURES is up to 1 h behind",
+    "main/USDT-FUTURES, COIN-FUTURES are up to 1 h behind",
     "desk/USDT-FUTURES is 18 m behind",
     "main/USDT-FUTURES lost 2026-08-13 12:00Z to 2026-08-14 12:00Z",
     "main/COIN-FUTURES, SPOT, UTA-SPOT lost 2026-08-15 12:00Z to 2026-08-16 12:00Z",
-    "main/COIN-FUTURES, USDT-FUTURES was never read",
+    "main/COIN-FUTURES, USDT-FUTURES were never read",
     "main/USDT-FUTURES was never read",
   ]);
   const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger, isDemo: true }));
-  expect(textsOf(...wallets)).toEqual(["main (4 demo ledgers) is 18 m behind"]);
+  expect(textsOf(...wallets)).toEqual(["main (4 demo ledgers) are 18 m behind"]);
   const many = ["a", "b", "c", "d", "e"].flatMap((account) => [
     finding({ account }),
     finding({ account, ...coin }),
   ]);
-  expect(textsOf(...many)).toEqual(["5 accounts (10 ledgers) is 18 m behind"]);
+  expect(textsOf(...many)).toEqual(["5 accounts (10 ledgers) are 18 m behind"]);
   expect(textsOf(...many.slice(0, 8))).toHaveLength(4);
 });
 

@@ -153,8 +153,7 @@ function judge(
   return {
     kind: "chain",
     explanation:
-      `either bills totalling ${difference} are missing before this one, ` +
-      `or bills totalling ${opposite} before it do not belong there, ` +
-      "or the amount, the fee or the balance of this one is wrong by as much",
+      `one of three: bills that add up to ${difference} are missing before this one; bills before it that add up ` +
+      `to ${opposite} do not belong there; the amount, the fee or the balance of this one is wrong by as much`,
   };
 }

@@ -16,6 +16,9 @@ export const markRetired =
     isRetired: retiredSince(states.of(entry.account), entry.productType) !== undefined,
   });
 
+/** A restated bill is a notice, and no fault of the ledger. */
+export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "restatement";
+
 const epochOf = (time: string | null) => (time === null ? undefined : epochMs(Date.parse(time)));
 
 const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> => ({

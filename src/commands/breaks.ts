@@ -10,7 +10,7 @@ import { type Columns, done, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
-import { breaksTable, decidedTable, markRetired } from "./break-rows.ts";
+import { breaksTable, decidedTable, isFault, markRetired } from "./break-rows.ts";
 import type { Io } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { openWritable, readStored, withUnreachable } from "./stored.ts";
@@ -29,7 +29,8 @@ const listCommand = (config: Config, io: Io, { all: isAll, ...which }: ListWords
     const listed = await readBreaks(db, selection, { isAll });
     const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
     const rejected = await listRejected(db, selection);
-    const isOpen = rejected.length > 0 || breaks.some(({ state }) => state === "open");
+    const isOpen =
+      rejected.length > 0 || breaks.some((entry) => entry.state === "open" && isFault(entry));
     const more = rejected.length - rowsShownMax;
     const none = isAll
       ? "no break was ever recorded"

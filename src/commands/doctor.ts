@@ -64,7 +64,7 @@ async function examine({ readEnvironment, io }: Program, words: Which): Promise<
   return {
     data: { outcome: isWell ? "ok" : "FAIL", checks },
     parts: checks.map(lineOf),
-    exit: isWell ? 0 : 1,
+    exit: isWell ? 0 : config === undefined ? 2 : 1,
   };
 }
 
@@ -98,15 +98,15 @@ function checkConfig(
     return { config, database: config.database };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
+    if (!existsSync(".env"))
+      report({
+        status: "warn",
+        name: "env file",
+        result: `there is no ${resolve(".env")}`,
+        remedy: "create it as .env.example shows, or set these variables in the environment",
+      });
     for (const result of error.faults) report({ status: "FAIL", name, result });
   }
-  if (!existsSync(".env"))
-    report({
-      status: "warn",
-      name: "env file",
-      result: `there is no ${resolve(".env")}`,
-      remedy: "create it as .env.example shows, or set these variables in the environment",
-    });
   try {
     return environment === undefined ? {} : { database: readDatabaseConfig(environment) };
   } catch (error) {

@@ -21,14 +21,14 @@ import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { expectedRule } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { breaksTable, type Marked, markRetired } from "./break-rows.ts";
+import { breaksTable, isFault, type Marked, markRetired } from "./break-rows.ts";
 import { exitOf } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
 import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { noResult, openStored, withUnreachable } from "./stored.ts";
 import { compareAccounts } from "./verify.ts";
-import { recountText, remarksOf, repairedOf } from "./verify-result.ts";
+import { leftLines, recountText, remarksOf, repairedOf } from "./verify-result.ts";
 
 type ReconcileOptions = {
   readonly selection: Selection;
@@ -65,7 +65,7 @@ export async function reconcileCommand(
       ...(io.signal.aborted ? [io.signal.reason] : []),
       ...unreachable.map(({ error }) => error),
     ];
-    const end = exitOf({ errors, isOpen: breaks.length > 0, isAnythingDone: true });
+    const end = exitOf({ errors, isOpen: breaks.some(isFault), isAnythingDone: true });
     // Whether all bills of all accounts were checked.
     const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
     const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
@@ -115,7 +115,7 @@ const chainColumns: Columns<ChainSummary> = {
     of: ({ rounded, rounding }) => (rounded === 0 ? null : `${formatCount(rounded)} (${rounding})`),
   },
   reconciled: { kind: "count", title: "days reconciled", of: ({ days }) => days.reconciled },
-  incomplete: { kind: "count", title: "not all read", of: ({ days }) => days.incomplete },
+  incomplete: { kind: "count", title: "other days", of: ({ days }) => days.incomplete },
   broken: { kind: "count", of: ({ days }) => days.broken },
 };
 
@@ -155,7 +155,10 @@ export function resultOf(
       ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
         `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`
       : `${formatCounted(breaks.length, "break")} open; ` +
-        'to accept one: bill-sync breaks accept NUMBER --note "…"';
+        'to accept one: bill-sync breaks accept NUMBER --note "…"' +
+        (breaks.some(({ kind }) => kind === "deleted")
+          ? "; that bills were deleted stays open until then, also if they were read again"
+          : "");
   return {
     data: { isWhole, chains, rules, recounted, wrongDays },
     parts: [
@@ -167,7 +170,7 @@ export function resultOf(
       breaksTable("breaks", breaks),
       isWhole ? end : `${end} (checked what changed; --full checks all)`,
     ],
-    exit: breaks.length === 0 ? 0 : 1,
+    exit: breaks.some(isFault) ? 1 : 0,
   };
 }
 
@@ -221,8 +224,10 @@ export async function repair(
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);
     if (repaired === 0 && remarks.length === 0) await noteUnrepaired(db, { ...one, ...span });
-    const end =
-      repaired === 0 ? "nothing to repair" : `${formatCounted(repaired, "bill")} repaired`;
-    notice([`${what}: ${end}`, ...remarks].join("; "));
+    const end = [
+      ...(repaired > 0 ? [`${formatCounted(repaired, "bill")} repaired`] : []),
+      ...leftLines(result),
+    ];
+    notice([`${what}: ${end.join("; ") || "nothing to repair"}`, ...remarks].join("; "));
   }
 }

@@ -15,7 +15,8 @@ import { errorsOf, type SyncResult } from "./sync-result.ts";
 /** How a run is shown: a line that is redrawn on a terminal, elsewhere NDJSON lines, at least one a minute. */
 export type Reporter = Disposable & {
   readonly progress: (progress: BillsProgress) => void;
-  readonly notice: (message: string) => void;
+  /** @param recoverMs of the notice that tax records are read now: for about how long. */
+  readonly notice: (message: string, recoverMs?: number) => void;
   readonly warn: (message: string) => void;
   /**
    * Shows how the run ended. Nothing more is shown, and later output on the terminal is not
@@ -91,9 +92,13 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
   const run = new RunProgress();
   const said = new Set<string>();
   let startedAt: number | undefined;
+  let recoveredAt: number | undefined;
   let isDrawn = false;
   const draw = (...messages: readonly string[]) => {
-    const line = startedAt === undefined ? [] : [progressLine(run.beat, now() - startedAt)];
+    const line =
+      startedAt === undefined
+        ? []
+        : [progressLine(run.beat, now() - startedAt, recoveredAt && recoveredAt - now())];
     const width = (terminal.columns || 80) - 1;
     const lines = [...messages.map(printable), ...line.map((text) => text.slice(0, width))];
     terminal.write(`${isDrawn ? toClearedLine : ""}${lines.map((text) => `${text}\n`).join("")}`);
@@ -124,7 +129,10 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
       if (!said.has(message)) draw(message);
       said.add(message);
     },
-    notice: (message) => draw(message),
+    notice(message, recoverMs) {
+      if (recoverMs !== undefined) recoveredAt = Math.max(recoveredAt ?? 0, now() + recoverMs);
+      draw(message);
+    },
     warn: (message) => draw(message),
     end,
     [Symbol.dispose]: end,
@@ -133,14 +141,23 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
 
 const barWidth = 30;
 
-/** @param elapsedMs since the first ledger was planned. */
-export function progressLine({ done, bills }: Beat, elapsedMs: number): string {
+/**
+ * @param elapsedMs since the first ledger was planned.
+ * @param recoverMs how long tax records are still read, after the planned time is walked; undefined where none are.
+ */
+export function progressLine({ done, bills }: Beat, elapsedMs: number, recoverMs?: number): string {
   const full = Math.floor(done * barWidth);
   const bar = "█".repeat(full) + "░".repeat(barWidth - full);
   const line = `${bar} ${Math.floor(done * 100)}%  ${formatCounted(bills, "bill")}`;
+  if (recoverMs !== undefined && done === 1)
+    return `${line}, tax records${recoverMs > 0 ? `: about ${timeLeft(recoverMs)} left` : ""}`;
   if (done === 0 || done === 1) return line;
-  const seconds = Math.ceil((elapsedMs * (1 - done)) / done / secondMs);
-  return `${line}, ${seconds < 10 ? `${seconds} s` : formatDuration(seconds * secondMs)} left`;
+  return `${line}, ${timeLeft((elapsedMs * (1 - done)) / done)} left`;
+}
+
+function timeLeft(ms: number): string {
+  const seconds = Math.ceil(ms / secondMs);
+  return seconds < 10 ? `${seconds} s` : formatDuration(seconds * secondMs);
 }
 
 /** Reports to a log, at least once a minute until it is disposed of. */

@@ -4,6 +4,7 @@ import type { RejectedCount } from "../ledger/rejected-bills.ts";
 import { riskUnitName, streamName, streamNames } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
+import { isFault } from "./break-rows.ts";
 import { exitOf, type RunExit } from "./exit-code.ts";
 
 /** What the check of what changed found, with which a sync ends. */
@@ -89,11 +90,9 @@ export const partsOf = (run: SyncRun): readonly Named[] => {
 export const errorsOf = (run: SyncRun): readonly unknown[] =>
   partsOf(run).map(({ error }) => error);
 
-/** The breaks that no earlier check has found. A restated bill is no fault of the ledger. */
+/** The breaks that no earlier check has found. */
 const newFaults = ({ reconciled }: SyncRun): readonly Break[] =>
-  reconciled === undefined || "error" in reconciled
-    ? []
-    : reconciled.opened.filter(({ kind }) => kind !== "restatement");
+  reconciled === undefined || "error" in reconciled ? [] : reconciled.opened.filter(isFault);
 
 function factsOf(run: SyncRun) {
   const { reports, rejected } = run;

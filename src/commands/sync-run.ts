@@ -5,6 +5,7 @@ import {
   contractProductTypes,
   contractTypeOf,
 } from "../contract/product-types.ts";
+import { taxReadingMs } from "../contract/tax-records.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
@@ -30,6 +31,7 @@ import { type Account, type AccountWithCredentials, withCredentials } from "../r
 import type { Config } from "../roster/config.ts";
 import type { Selection } from "../roster/roster.ts";
 import { accountsToRead } from "../roster/to-read.ts";
+import { horizonAt } from "../sync/plan.ts";
 import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
@@ -240,10 +242,8 @@ const unread = (account: string, error: unknown): AccountReport => ({
   error,
 });
 
-type AccountDeps = SyncDeps & {
-  /** The users of accounts for which none is configured. */
-  readonly users: Users;
-};
+/** With the users of accounts for which none is configured. */
+type AccountDeps = SyncDeps & { readonly users: Users };
 
 async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountReport> {
   const { config, signal, reporter, access, targets } = deps;
@@ -252,29 +252,32 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
     return unread(wanted.name, account.error);
   }
   const exchange = exchangeOf(config, account, access);
+  const historyFrom = historyFromOf(config, exchange.exchangeNow());
   return syncAccount(
     {
       exchangeOf: () => exchange,
       takeLease: () => hold(deps, account, exchange),
       settleLagMs: config.settleLagMs,
-      historyFrom: targets.has("bills") ? historyFromOf(config, exchange.exchangeNow()) : undefined,
+      historyFrom: targets.has("bills") ? historyFrom : undefined,
       sleep: access.clock.sleep,
       signal,
       onProgress: reporter.progress,
       onFailure: noticeFailure(reporter, account.name),
       onRecover: (types) =>
         reporter.notice(
-          `${account.name}: the last 90 days are read; older bills of ${types.join(", ")} come from tax records, ` +
-            "at a request a second: a first run takes some minutes",
+          `${account.name}: older bills of ${types.join(", ")} come from tax records, at a request a second`,
+          taxReadingMs(types, horizonAt(exchange.exchangeNow()) - historyFrom),
         ),
     },
     account,
   );
 }
 
-/** The oldest time that is wanted of tax records; undefined for none. */
-export const historyFromOf = ({ historyFrom }: Config, now: EpochMs): EpochMs | undefined =>
-  historyFrom === "none" ? undefined : (historyFrom ?? epochMs(now - historyDefaultMs));
+/** The oldest time that is wanted of tax records. None is wanted from now on: a sync then forgets what it noted of them. */
+export const historyFromOf = (
+  { historyFrom }: Pick<Config, "historyFrom">,
+  now: EpochMs,
+): EpochMs => (historyFrom === "none" ? now : (historyFrom ?? epochMs(now - historyDefaultMs)));
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {

@@ -110,7 +110,7 @@ export function resultOf(result: SyncResult): Result {
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...breaksParts(checked),
-      `${outcomeWords[outcome]}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
+      `${checked && checked.open > 0 && outcome === "complete" ? "everything is read" : outcomeWords[outcome]}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
     exit: result.exitCode,
     isSummary: true,

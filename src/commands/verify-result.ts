@@ -181,6 +181,18 @@ function whatOf(finding: Finding): string {
   }
 }
 
+/** What a repair leaves: it deletes nothing, and no row that breaks the contract can be stored. */
+export const leftLines = (verification: Verification): readonly string[] =>
+  (["extra", "rejected"] as const).flatMap((kind) => {
+    const those = findingsOf(verification).filter((one) => one.kind === kind && !isAccepted(one));
+    const ids = those.slice(0, 3).map(({ billId }) => billId ?? "without an id");
+    const names = `${ids.join(", ")}${those.length > ids.length ? ", …" : ""}`;
+    if (those.length === 0) return [];
+    return kind === "extra"
+      ? `${formatCounted(those.length, "stored bill")} (${names}) not served by the exchange, and not deleted`
+      : `${formatCounted(those.length, "served row")} (${names}) cannot be read`;
+  });
+
 /** What could not be read, and why. */
 export const remarksOf = ({ reports }: Verification): readonly string[] =>
   reports.flatMap(({ account, error, streams }) => [

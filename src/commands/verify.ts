@@ -77,7 +77,7 @@ export async function runVerification(
   config: Config,
   given: VerificationDeps,
 ): Promise<Verification & RunExit> {
-  const { database, notice, repair } = given;
+  const { database, notice } = given;
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
@@ -86,8 +86,7 @@ export async function runVerification(
     const counts = { streams: streamsTable(verification).json };
     return { ...verification, ...endOfVerification(verification), counts };
   };
-  // A verification that writes nothing needs no row in the run log.
-  return repair ? await loggedRun({ db, notice }, "verify", verify) : await verify();
+  return loggedRun({ db, notice }, "verify", verify);
 }
 
 /** @throws UsageError if a text is no time, or the span is empty. */

@@ -40,20 +40,38 @@ export function readFindings(
     order by
       is_demo,
       array_position(${textArray(kindNames)}::text[], kind),
+      not is_repairable,
       findings.since nulls first,
       account collate "C",
       ledger collate "C",
       coin collate "C",
       detail collate "C"
     limit ${limit}`);
+    const unconfiguredOf = unconfiguredIn(scope.roster);
     return rows.map(({ since, until, count, breakIds, ...row }) => ({
       ...row,
+      unconfigured: unconfiguredOf(row),
       since: timeFrom(since),
       until: timeFrom(until),
       count: Number(count),
       breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksNamedMax).map(Number),
     }));
   });
+}
+
+/** What the configuration does not name of a finding's ledger. A configuration that names no account says nothing. */
+function unconfiguredIn(roster: readonly RosterLedger[] = []) {
+  const configured = new Set(
+    roster.filter(({ isConfigured }) => isConfigured).map(({ account }) => account),
+  );
+  return ({ account, ledger }: Pick<Finding, "account" | "ledger">): Finding["unconfigured"] => {
+    const isOutside = roster.some(
+      (one) =>
+        one.account === account && one.productType === ledger && one.state === "not configured",
+    );
+    if (!isOutside || configured.size === 0) return undefined;
+    return configured.has(account) ? "product type" : "account";
+  };
 }
 
 /** How many findings there are of a kind, and of how many ledgers. */

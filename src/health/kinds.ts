@@ -25,10 +25,16 @@ export type Finding = {
   /** Demo trading is no money: its findings are shown, and alarm nobody. */
   readonly isDemo: boolean;
   readonly isPaused: boolean;
+  /** What the configuration no longer names, so that no sync reads it: the account, or one of its product types. */
+  readonly unconfigured?: "account" | "product type" | undefined;
 };
 
 /** A finding, or several on one line: from the first's start to the last's end. */
-export type FindingGroup = Finding & { readonly isSeveral?: boolean };
+export type FindingGroup = Finding & {
+  readonly isSeveral?: boolean;
+  /** Whether it is of several ledgers. */
+  readonly isPlural?: boolean;
+};
 
 export type Severity = "critical" | "warning" | "notice";
 
@@ -38,7 +44,7 @@ type KindOf = {
   readonly meaning: string;
   /** The headline where nothing worse is found. */
   readonly title: string;
-  /** What is so, with the ledger's name before it. */
+  /** What is so, with the ledger's name before it; {has|have} is the verb of one ledger, and of several. */
   readonly what: (finding: FindingGroup, now: EpochMs) => string;
   /** The command that closes it; empty where none does. */
   readonly remedy: (finding: Finding) => string;
@@ -51,13 +57,19 @@ type KindOf = {
 /** More numbers are not typed at a look: after these, the next ones are named. */
 export const breaksNamedMax = 10;
 
-const sync = ({ isPaused, account }: Finding): string =>
-  isPaused ? `bill-sync accounts resume ${shellWord(account)}` : "bill-sync sync";
+const sync = ({ isPaused, account, ledger, unconfigured }: Finding): string => {
+  const decide = (decision: string) => `bill-sync accounts ${decision} ${shellWord(account)}`;
+  if (isPaused) return decide("resume");
+  if (unconfigured === undefined) return "bill-sync sync";
+  return `${decide("retire")}${unconfigured === "account" ? "" : ` --product ${shellWord(ledger)}`}`;
+};
 const accept = ({ breakIds }: Finding): string =>
   breakIds.length === 0
     ? "bill-sync reconcile"
     : `bill-sync breaks accept ${breakIds.join(",")} --note "why"`;
 const none = () => "";
+const outside = ({ unconfigured }: FindingGroup): string =>
+  unconfigured === undefined ? "" : ", and not in the configuration";
 const ofTime = ({ since, until, isSeveral = false }: FindingGroup): string =>
   `${isSeveral ? "at times from " : ""}${formatMinute(since)} to ${formatMinute(until)}`;
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
@@ -70,7 +82,7 @@ export const kinds = {
     meaning: "reconcile found a place where the ledger does not add up, and nobody accepted it",
     title: "It does not add up",
     what: ({ count, detail, since }) =>
-      `does not add up: ${formatCounted(count, "break")} (${printableLine(detail)})` +
+      `{does|do} not add up: ${formatCounted(count, "break")} (${printableLine(detail)})` +
       (since === undefined ? "" : ` since ${formatMinute(since)}`),
     remedy: (finding) => (finding.isRepairable ? "bill-sync reconcile --repair" : accept(finding)),
   },
@@ -86,11 +98,13 @@ export const kinds = {
     severity: "critical",
     meaning: "unread bills are lost within 7 days, of paused accounts, too",
     title: "Unread bills are about to be lost",
-    what: ({ since }, now) => {
-      const leftMs = (since ?? 0) + historyMs - now;
-      return leftMs <= 0
-        ? "is losing unread bills now"
-        : `loses unread bills in ${formatDuration(leftMs)}`;
+    what: (group, now) => {
+      const leftMs = (group.since ?? 0) + historyMs - now;
+      const loses =
+        leftMs <= 0
+          ? "{is|are} losing unread bills now"
+          : `{loses|lose} unread bills in ${formatDuration(leftMs)}`;
+      return `${loses}${outside(group)}`;
     },
     remedy: sync,
     isOfAccount: true,
@@ -115,7 +129,7 @@ export const kinds = {
     severity: "critical",
     meaning: "an account's rows cannot be read, so nothing else is known of it",
     title: "Some accounts cannot be read",
-    what: () => "its rows cannot be read",
+    what: () => "{its|their} rows cannot be read",
     remedy: () => "bill-sync doctor",
     isOfAccount: true,
   },
@@ -123,7 +137,7 @@ export const kinds = {
     severity: "warning",
     meaning: "time before `HEALTH_MAX_AGE` that a run had planned to read, and did not",
     title: "Not complete",
-    what: (finding) => `not read ${ofTime(finding)}`,
+    what: (finding) => `not read ${ofTime(finding)}${outside(finding)}`,
     remedy: sync,
     isHole: true,
   },
@@ -131,7 +145,7 @@ export const kinds = {
     severity: "warning",
     meaning: "a configured ledger that no run has begun to read",
     title: "Not complete",
-    what: () => "was never read",
+    what: () => "{was|were} never read",
     remedy: sync,
     isHole: true,
   },
@@ -147,7 +161,7 @@ export const kinds = {
     severity: "warning",
     meaning: "nothing was read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
-    what: (finding, now) => `is ${age(finding, now)} behind`,
+    what: (group, now) => `{is|are} ${age(group, now)} behind${outside(group)}`,
     remedy: sync,
     isHole: true,
   },
@@ -174,7 +188,7 @@ export const kinds = {
       "bills of a type without a category moved money; they count as a result until the type has one",
     title: "Some bills have no category",
     what: ({ count, detail }) =>
-      `has ${formatCounted(count, "bill")} of type ${printableLine(detail)}, without a category`,
+      `{has|have} ${formatCounted(count, "bill")} of type ${printableLine(detail)}, without a category`,
     remedy: ({ detail }) => `bill-sync types set ${shellWord(detail)} CATEGORY`,
   },
   "ltv-behind": {
@@ -206,7 +220,7 @@ export const kinds = {
       "the exchange's balance of a wallet differs from its bills, in union mode or in a unified account, where " +
       "both may be right",
     title: "A balance differs from its bills",
-    what: ({ detail }) => `holds ${detail} more than follows from its bills`,
+    what: ({ detail }) => `{holds|hold} ${detail} more than follows from {its|their} bills`,
     remedy: () => "bill-sync verify",
   },
   unchecked: {
@@ -214,7 +228,9 @@ export const kinds = {
     meaning: "no reconcile has seen the newest bills",
     title: "Complete, not yet reconciled",
     what: ({ since }) =>
-      since === undefined ? "was never reconciled" : `not reconciled since ${formatMinute(since)}`,
+      since === undefined
+        ? "{was|were} never reconciled"
+        : `not reconciled since ${formatMinute(since)}`,
     remedy: () => "bill-sync reconcile",
   },
 } as const satisfies Readonly<Record<string, KindOf>>;
@@ -247,7 +263,9 @@ export function sentenceOf(
   now: EpochMs,
   subject = subjectOf(finding),
 ): string {
-  const what: string = kindOf(finding).what(finding, now);
+  const what = kindOf(finding)
+    .what(finding, now)
+    .replaceAll(/\{(\w+)\|(\w+)\}/g, finding.isPlural ? "$2" : "$1");
   return [subject, what].filter((part) => part !== "").join(" ");
 }
 

@@ -252,7 +252,7 @@ export function coverageShare({
   return wholeMs === 0 ? 0 : readMs / wholeMs;
 }
 
-/** The last run of a command that may change the ledger. A mere check would hide how the sync ended. */
+/** The last sync: a check after it would hide how it ended. */
 async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
   const { rows } = await db.execute<
     Pick<LastRun, "command" | "outcome" | "error"> & {
@@ -268,7 +268,7 @@ async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
       error
     from sync_runs
     where outcome <> 'held'
-      and command <> 'reconcile'
+      and command = 'sync'
     order by started_at desc
     limit 1`);
   return rows.map(({ startedAt, finishedAt, ...run }) => ({

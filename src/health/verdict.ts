@@ -50,8 +50,11 @@ const hourOf = (time: EpochMs | undefined) => time && Math.round(time / hourMs);
  * an account are behind by nearly the same.
  */
 export function headLines(findings: readonly Finding[], now: EpochMs): readonly HeadLine[] {
-  const alike = Map.groupBy(findings, ({ kind, detail, isDemo, isPaused, isRepairable }) =>
-    JSON.stringify([kind, detail, isDemo, isPaused, isRepairable]),
+  const alike = Map.groupBy(findings, (one) =>
+    JSON.stringify([
+      ...[one.kind, one.detail, one.isDemo, one.isPaused, one.isRepairable],
+      one.unconfigured && remedyOf(one),
+    ]),
   );
   return [...alike.values()].flatMap((those) => {
     const accounts = new Set(those.map(({ account }) => account)).size;
@@ -76,6 +79,9 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
     since: sinces.length < those.length ? undefined : epochMs(Math.min(...sinces)),
     until: untils.length < those.length ? undefined : epochMs(Math.max(...untils)),
     breakIds: those.flatMap(({ breakIds }) => breakIds).slice(0, breaksNamedMax),
+    isPlural: those.some(
+      ({ account, ledger }) => account !== first.account || ledger !== first.ledger,
+    ),
     isSeveral: those.some(
       ({ since, until }) =>
         hourOf(since) !== hourOf(first.since) || hourOf(until) !== hourOf(first.until),

@@ -75,6 +75,31 @@ export async function readBillDays(
   return from === null || to === null ? undefined : { from, to };
 }
 
+type BreakDay = { readonly day: string; readonly isOpen: boolean };
+
+/** The days of the selected wallet's breaks that are open or accepted. */
+export async function readBreakDays(
+  tx: Transaction,
+  { account, product, coin }: Selection,
+): Promise<readonly BreakDay[]> {
+  const { rows } = await tx.execute<BreakDay>(sql`
+    select to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day, bool_or(state = 'open') as "isOpen"
+    from ledger_breaks
+    where account = ${account}
+      and product_type = ${product}
+      and coin = ${coin}
+      and state in ('open', 'accepted')
+      and happened_at is not null
+    group by 1`);
+  return rows;
+}
+
+/** Whether all breaks of the shown days are accepted. */
+export function areAccepted(breaks: readonly BreakDay[], { from, to }: Days): boolean {
+  const shown = breaks.filter(({ day }) => day >= from && day <= to);
+  return shown.length > 0 && shown.every(({ isOpen }) => !isOpen);
+}
+
 export const sumOf = (decimals: readonly string[]): string =>
   decimalText(decimals.map(decimalOf).reduce(add, zero));
 

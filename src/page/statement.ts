@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readToldBalances, type ToldBalance, toldText } from "../health/balances.ts";
@@ -10,10 +9,12 @@ import { amount, daysText, isZero, movement } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import { block, dateFields, frame, missedNote } from "./layout.ts";
 import {
+  areAccepted,
   type Group,
   monthsOf,
   type Period,
   readBillDays,
+  readBreakDays,
   readDays,
   readGroups,
   together,
@@ -57,15 +58,16 @@ export async function statement(
     [account],
     selection.to >= today ? undefined : timesOf(selection).to,
   );
+  const breaks = await readBreakDays(tx, selection);
   const rest =
     whole === undefined
       ? await emptyNote(tx, selection, today)
-      : html`${figures(whole, selection, unread.length === 0)}${unreadNote(unread)}${lossNote(lost, selection)}${balancesNote(balances, selection)}
-${chart(days, { ...selection, to: last }, { breaks: await readBreakDays(tx, selection), unread }, (part) => billsAddress(selection, part))}
+      : html`${figures(whole, selection, { isRead: unread.length === 0, isAccepted: areAccepted(breaks, selection) })}${unreadNote(unread)}${lossNote(lost, selection)}${balancesNote(balances, selection)}
+${chart(days, { ...selection, to: last }, { breaks: breaks.flatMap(({ day, isOpen }) => (isOpen ? day : [])), unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
   view === "months" || view === "days"
-    ? periodTable(view === "months" ? monthsOf(days) : days, whole, selection)
+    ? periodTable(view === "months" ? monthsOf(days) : days, whole, selection, unread)
     : groupTable(await readGroups(tx, selection), whole, selection)
 }`;
   return block(
@@ -73,22 +75,6 @@ ${
     html`${missedNote(missed, `: this is ${account} ${walletTitle(selection)}, ${daysText(selection)}`)}
 ${rest}`,
   );
-}
-
-/** The days of the selected wallet's breaks, for the chart. */
-async function readBreakDays(
-  tx: Transaction,
-  { account, product, coin }: Selection,
-): Promise<readonly string[]> {
-  const { rows } = await tx.execute<{ day: string }>(sql`
-    select distinct to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day
-    from ledger_breaks
-    where account = ${account}
-      and product_type = ${product}
-      and coin = ${coin}
-      and state = 'open'
-      and happened_at is not null`);
-  return rows.map(({ day }) => day);
 }
 
 async function emptyNote(tx: Transaction, selection: Selection, today: string): Promise<Html> {
@@ -185,11 +171,15 @@ function spansOf(today: string): readonly (readonly [string, { from: string; to:
 }
 
 /** Opening, what moved the balance, and closing: they add up. Each movement opens its bills. */
-function figures(whole: Period, selection: Selection, isRead: boolean): Html {
+function figures(
+  whole: Period,
+  selection: Selection,
+  { isRead, isAccepted }: { readonly isRead: boolean; readonly isAccepted: boolean },
+): Html {
   // A result beside what nobody can explain is no good news yet.
   const isCertain = isRead && isZero(whole.figures.discrepancy) && isZero(whole.figures.unsettled);
   const moved = (name: PieceName): Html =>
-    html`<div><small>${pieces[name].title}</small><b class="${name === "result" && !isCertain ? "" : toneOf(name, whole.figures[name])}">${linked(whole, name, selection)}</b></div>`;
+    html`<div><small>${pieces[name].title}</small><b${name === "discrepancy" && isAccepted ? html` class="quiet" title="accepted"` : html` class="${name === "result" && !isCertain ? "" : toneOf(name, whole.figures[name])}"`}>${linked(whole, name, selection)}</b></div>`;
   const shown = movements.filter(
     (name) => name === "transfers" || name === "other" || !isZero(whole.figures[name]),
   );
@@ -240,10 +230,17 @@ const head = (first: string, titles: readonly string[]): Html =>
 const cell = (content: HtmlPart, name = "n"): Html => html`<td class="${name}">${content}</td>`;
 
 /** Months or days, the newest first, with their sum. */
-function periodTable(periods: readonly Period[], whole: Period, selection: Selection): Html {
+function periodTable(
+  periods: readonly Period[],
+  whole: Period,
+  selection: Selection,
+  unread: readonly Days[],
+): Html {
   const [parts, moves] = [columnsOf(periods, resultParts), columnsOf(periods, movements)];
+  // Today is no lack.
+  const isUnread = ({ from, to }: Period) => unread.some((one) => one.from <= to && one.to >= from);
   const row = (period: Period, name: HtmlPart): Html =>
-    html`<tr><th scope="row">${name}${period.isComplete ? "" : html` <span class="warn" title="not all read">●<span class="unseen"> not all read</span></span>`}</th>${[
+    html`<tr><th scope="row">${name}${isUnread(period) ? html` <span class="warn" title="not all read">●<span class="unseen"> not all read</span></span>` : ""}</th>${[
       cell(amount(period.opening, selection)),
       ...parts.map((part) => cell(linked(period, part, selection))),
       cell(linked(period, "result", selection), "n strong"),

@@ -237,6 +237,6 @@ export function unknownAccount(name: string, names: readonly string[]): UsageErr
   const shown = names.slice(0, namesShownMax).join(", ");
   const more = names.length > namesShownMax ? ` and ${names.length - namesShownMax} more` : "";
   return new UsageError(
-    `--account ${name}: there is no such account${didYouMean(name, names)} (known: ${shown}${more})`,
+    `there is no account ${name}${didYouMean(name, names)} (known: ${shown}${more})`,
   );
 }
