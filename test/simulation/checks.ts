@@ -317,15 +317,18 @@ function falseSuccess(
 
 /**
  * Of pages that begin with the oldest bills, nobody can know what none has shown; nor of pages that are filtered after
- * they were cut, if ids do not follow times: the id that an empty page names lies below bills that come after it.
+ * they were cut, if ids do not follow times (the id that an empty page names lies below bills that come after it), or if
+ * the next answer is a false end.
  */
 function isKnowable(
   { history, shown }: World,
   productType: Parameters<World["ledger"]["bills"]>[0],
   { billId }: LedgerBill,
 ): boolean {
-  const isFiltered = history.exchange.quirks.paging?.kind === "filtered";
-  const isHiding = isOldestFirst(history) || (isFiltered && history.ledger.idJitterMs > 0);
+  const { exchange, ledger, steps } = history;
+  const isFalse = steps.some((step) => step.exchange.some(({ kind }) => kind === "false-end"));
+  const isFiltered = exchange.quirks.paging?.kind === "filtered";
+  const isHiding = isOldestFirst(history) || (isFiltered && (isFalse || ledger.idJitterMs > 0));
   return !isHiding || shown.has(`${productType} ${billId}`);
 }
 
