@@ -232,7 +232,7 @@ async function probe(db: Database, { node, accounts }: Node): Promise<DatabaseEr
     return undefined;
   } catch (cause) {
     return new DatabaseError(
-      `its rows cannot be read (${messageOf(cause)}): the database's node ${node} ` +
+      `its rows cannot be read (${messageOf(cause).replaceAll(/\s+/g, " ")}): the database's node ${node} ` +
         "that holds them is down or hangs, or another session has them locked; the next run tries the " +
         "account again",
       { cause },
