@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
-import { errorsOf, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
+import { type SyncRun, syncResult } from "../src/commands/sync-result.ts";
 import { resultOf } from "../src/commands/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
@@ -210,7 +210,7 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
 });
 
 test("the run log has each message once, and none for a stop", () => {
-  const textOf = (...reports: readonly AccountReport[]) => errorText(errorsOf(result(reports)));
+  const textOf = (...reports: readonly AccountReport[]) => errorText(result(reports).errors);
   const both = account([stream({ error: unpermitted }), coin({ error: unpermitted })]);
   expect(textOf(both)).toBe("the API key lacks a permission");
   expect(textOf(account([], refused), desk(both))).toBe(

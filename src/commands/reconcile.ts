@@ -22,9 +22,8 @@ import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { expectedRule } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { breaksTable, isFault, type Marked, markRetired } from "./break-rows.ts";
-import { exitOf } from "./exit-code.ts";
+import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
-import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { noResult, openStored, withUnreachable } from "./stored.ts";
 import { compareAccounts } from "./verify.ts";
@@ -53,7 +52,7 @@ export async function reconcileCommand(
   if (db === undefined) return noResult(config, { ...nothing, unreachable: [] });
   const { selection, unreachable } = await reachableSelection(db, config, options.selection);
   const notice = (message: string) => note(io, message);
-  const run = async (): Promise<LoggedEnd & Checked & { readonly accepted: number }> => {
+  const run = async () => {
     const repairSpans = (spans: readonly BrokenSpan[]) => repair({ config, io, db }, spans);
     const checked = await check(
       ...([db, selection, options.full] as const),
@@ -65,11 +64,17 @@ export async function reconcileCommand(
       ...(io.signal.aborted ? [io.signal.reason] : []),
       ...unreachable.map(({ error }) => error),
     ];
-    const end = exitOf({ errors, isOpen: breaks.some(isFault), isAnythingDone: true });
     // Whether all bills of all accounts were checked.
     const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
     const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
-    return { ...checked, accepted, ...end, counts, errors };
+    return {
+      ...checked,
+      accepted,
+      counts,
+      errors,
+      isOpen: breaks.some(isFault),
+      isAnythingDone: true,
+    };
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
   const result = resultOf(end, end.accepted, unreachable);

@@ -10,7 +10,7 @@ import type { LogLevel } from "../roster/settings.ts";
 import type { BillsProgress } from "../sync/stream-run.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
-import { errorsOf, type SyncResult } from "./sync-result.ts";
+import type { SyncResult } from "./sync-result.ts";
 
 /** How a run is shown: a line that is redrawn on a terminal, elsewhere NDJSON lines, at least one a minute. */
 export type Reporter = Disposable & {
@@ -194,14 +194,14 @@ function logEnd(log: Log, result: SyncResult): void {
   for (const { account, notAvailable = [] } of reports) {
     for (const line of notAvailableLines(account, notAvailable)) log.info(line);
   }
+  const sums = ["pages", "requests", "new", "unchanged", "restated", "rejected"] as const;
   const streams = reports.flatMap((report) => report.streams);
-  const sum = (key: "pages" | "requests" | "new" | "unchanged" | "restated" | "rejected") =>
-    streams.reduce((total, stream) => total + stream[key], 0);
-  const error = errorText(errorsOf(result));
+  const error = errorText(result.errors);
   const end = {
     ...{ runId, outcome, elapsedMs: Math.round(elapsedMs) },
-    ...{ pages: sum("pages"), requests: sum("requests"), new: sum("new") },
-    ...{ unchanged: sum("unchanged"), restated: sum("restated"), rejected: sum("rejected") },
+    ...Object.fromEntries(
+      sums.map((key) => [key, streams.reduce((total, stream) => total + stream[key], 0)]),
+    ),
     ...(error !== null && { error }),
   };
   log[levelOf[outcome]](end, `sync ended: ${outcome}`);

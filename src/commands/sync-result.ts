@@ -5,7 +5,7 @@ import { riskUnitName, streamName, streamNames } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
 import { isFault } from "./break-rows.ts";
-import { exitOf, type RunExit } from "./exit-code.ts";
+import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 
 /** What the check of what changed found, with which a sync ends. */
 export type AccountsChecked = {
@@ -34,7 +34,7 @@ export type SyncRun = {
 };
 
 /** What a run did, and its outcome. */
-export type SyncResult = SyncRun & RunExit;
+export type SyncResult = SyncRun & RunFacts & RunExit;
 
 /** Computes the outcome. Rejected rows of streams that this run did not sync are left out. */
 export function syncResult(given: SyncRun): SyncResult {
@@ -46,24 +46,25 @@ export function syncResult(given: SyncRun): SyncResult {
       ? given.rejected
       : given.rejected.filter((count) => synced.has(streamName(count)));
   const run = { ...given, rejected };
-  return { ...run, ...exitOf({ errors: errorsOf(run), ...factsOf(run) }) };
+  const facts = factsOf(run);
+  return { ...run, ...facts, ...exitOf(facts) };
 }
 
 export type NamedList = ListReport & { readonly name: string };
 
 /** The lists that were read, by name. */
-export const listsOf = ({ symbols, contracts = [] }: SyncRun): readonly NamedList[] => [
+export const listsOf = ({
+  symbols,
+  contracts = [],
+}: Pick<SyncRun, "symbols" | "contracts">): readonly NamedList[] => [
   ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
   ...contracts.map((list) => ({ name: `contracts of ${list.productType}`, ...list })),
 ];
 
-type Named = { readonly name: string; readonly error: unknown };
-
-/** All that can fail of a run, by name. An account's streams with the same error have one name. */
-export const partsOf = (run: SyncRun): readonly Named[] => {
-  const { reports, rejected, reconciled } = run;
-  return [
-    ...listsOf(run),
+/** All that failed of a run, by name. An account's streams with the same error have one name. */
+export const partsOf = ({ reports, rejected, reconciled, ...lists }: SyncRun) =>
+  [
+    ...listsOf(lists),
     ...reports.flatMap(({ account, error, loanToValue, streams, history = [] }) => [
       { name: account, error },
       ...history.map((one) => ({
@@ -84,21 +85,17 @@ export const partsOf = (run: SyncRun): readonly Named[] => {
       error: reconciled && "error" in reconciled ? reconciled.error : undefined,
     },
   ].filter(({ error }) => error !== undefined);
-};
-
-/** All errors of a run. */
-export const errorsOf = (run: SyncRun): readonly unknown[] =>
-  partsOf(run).map(({ error }) => error);
 
 /** The breaks that no earlier check has found. */
 const newFaults = ({ reconciled }: SyncRun): readonly Break[] =>
   reconciled === undefined || "error" in reconciled ? [] : reconciled.opened.filter(isFault);
 
-function factsOf(run: SyncRun) {
+function factsOf(run: SyncRun): RunFacts {
   const { reports, rejected } = run;
   const lists = listsOf(run);
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
+    errors: partsOf(run).map(({ error }) => error),
     isOpen:
       // A rejected row is not among the bills, so the ledger is not complete.
       (!("error" in rejected) && rejected.length > 0) ||

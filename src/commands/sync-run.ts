@@ -36,18 +36,11 @@ import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
 import type { KeyAnswer } from "../sync/store.ts";
-import { exitOf } from "./exit-code.ts";
-import { type LoggedEnd, loggedRun } from "./logged-run.ts";
+import { loggedRun } from "./exit-code.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
 import type { Reporter } from "./sync-reporter.ts";
-import {
-  type AccountsChecked,
-  errorsOf,
-  type SyncResult,
-  type SyncRun,
-  syncResult,
-} from "./sync-result.ts";
+import { type AccountsChecked, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
 
 /** The parts of a sync, as `--only` names them. */
@@ -152,7 +145,7 @@ type SyncDeps = RunDeps & {
 async function sync(
   deps: SyncDeps,
   unreachable: readonly { readonly account: string; readonly error: unknown }[],
-): Promise<SyncResult & LoggedEnd> {
+): Promise<SyncResult & { readonly counts: object }> {
   const { accounts, reporter, db, runId, targets } = deps;
   const startedAt = performance.now();
   const users = await readUsers(
@@ -184,7 +177,7 @@ async function sync(
     ...{ runId, symbols, contracts, reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
-  return { ...result, counts: countsOf(result), errors: errorsOf(result) };
+  return { ...result, counts: countsOf(result) };
 }
 
 /**
@@ -212,8 +205,7 @@ export async function checkAccounts(
       counts.breaks += breaks.length;
       counts.chains += chains.length;
     }
-    const end = exitOf({ errors: [], isOpen: counts.breaks > 0, isAnythingDone: true });
-    return { ...end, counts, errors: [] };
+    return { counts, errors: [], isOpen: counts.breaks > 0, isAnythingDone: true };
   };
   return loggedRun({ db, notice: reporter.warn }, "reconcile", check).then(
     (): AccountsChecked => ({ open: counts.breaks, opened }),

@@ -23,7 +23,7 @@ import {
 } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Finding, StreamVerification } from "../sync/verify.ts";
-import { exitOf, type RunExit } from "./exit-code.ts";
+import type { RunExit, RunFacts } from "./exit-code.ts";
 
 export type AccountVerification = {
   readonly account: string;
@@ -34,7 +34,7 @@ export type AccountVerification = {
   readonly error: unknown;
 };
 
-export type Verification = {
+export type Verification = RunFacts & {
   /** The requested span. */
   readonly span: Interval;
   readonly reports: readonly AccountVerification[];
@@ -46,34 +46,32 @@ const isRepaired = (finding: Finding): boolean => "isRepaired" in finding && fin
 
 const isAccepted = (finding: Finding): boolean => finding.kind === "rejected" && finding.isAccepted;
 
-const streamsOf = ({ reports }: Verification): readonly StreamVerification[] =>
+type Reports = Pick<Verification, "reports">;
+
+const streamsOf = ({ reports }: Reports): readonly StreamVerification[] =>
   reports.flatMap(({ streams }) => streams);
 
-const findingsOf = (verification: Verification): readonly Finding[] =>
+const findingsOf = (verification: Reports): readonly Finding[] =>
   streamsOf(verification).flatMap(({ findings }) => findings);
 
 /** How many differences are left. */
-const remainingOf = (verification: Verification): number =>
+const remainingOf = (verification: Reports): number =>
   findingsOf(verification).filter((finding) => !isRepaired(finding) && !isAccepted(finding)).length;
 
 /** How many bills were written. */
-export const repairedOf = (verification: Verification): number =>
+export const repairedOf = (verification: Reports): number =>
   findingsOf(verification).filter(isRepaired).length;
 
-const errorsOf = ({ reports }: Verification): readonly unknown[] =>
-  reports
-    .flatMap(({ error, streams }) => [error, ...streams.map((stream) => stream.error)])
-    .filter((error) => error !== undefined);
-
-export function endOfVerification(
-  verification: Verification,
-): RunExit & { readonly errors: readonly unknown[] } {
-  const errors = errorsOf(verification);
-  const isOpen = remainingOf(verification) > 0;
-  const isAnythingDone = streamsOf(verification).some(
-    ({ compared, error }) => compared > 0 || error === undefined,
-  );
-  return { ...exitOf({ errors, isOpen, isAnythingDone }), errors };
+export function verificationOf(
+  span: Interval,
+  reports: readonly AccountVerification[],
+): Verification {
+  const streams = streamsOf({ reports });
+  return {
+    ...{ span, reports, isOpen: remainingOf({ reports }) > 0 },
+    errors: [...reports, ...streams].flatMap(({ error }) => error ?? []),
+    isAnythingDone: streams.some(({ compared, error }) => compared > 0 || error === undefined),
+  };
 }
 
 /**
@@ -231,7 +229,6 @@ function lastLine(verification: Verification): string {
         ? "equal"
         : `equal, after ${formatCounted(repaired, "bill")} ${repaired === 1 ? "was" : "were"} repaired`
       : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
-  const unread =
-    errorsOf(verification).length > 0 ? "NOT everything was read; what was read is " : "";
+  const unread = verification.errors.length > 0 ? "NOT everything was read; what was read is " : "";
   return `${formatInterval(span)}${cut}: ${unread}${differences}`;
 }

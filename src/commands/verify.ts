@@ -29,19 +29,18 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
-import type { RunExit } from "./exit-code.ts";
+import { loggedRun, type RunExit } from "./exit-code.ts";
 import { typedTime } from "./export-options.ts";
 import { note } from "./io.ts";
-import { type LoggedEnd, loggedRun } from "./logged-run.ts";
 import { openAccount } from "./open-account.ts";
 import { askedOf, type Define, type Program, reporting, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
 import {
   type AccountVerification,
-  endOfVerification,
   resultOf,
   streamsTable,
   type Verification,
+  verificationOf,
 } from "./verify-result.ts";
 
 type VerifyWords = Which & {
@@ -81,12 +80,10 @@ export async function runVerification(
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
-  const verify = async (): Promise<Verification & LoggedEnd> => {
+  return loggedRun({ db, notice }, "verify", async () => {
     const verification = await compareAccounts(config, { ...given, db, counts: true });
-    const counts = { streams: streamsTable(verification).json };
-    return { ...verification, ...endOfVerification(verification), counts };
-  };
-  return loggedRun({ db, notice }, "verify", verify);
+    return { ...verification, counts: { streams: streamsTable(verification).json } };
+  });
 }
 
 /** @throws UsageError if a text is no time, or the span is empty. */
@@ -123,8 +120,7 @@ export async function compareAccounts(config: Config, given: CompareDeps): Promi
   const users = await readUsers(db, names);
   const deps = { ...given, leases: new Leases(db), config, access, users };
   const read = await readSideBySide(selected, (account) => verifyOne(deps, account));
-  const reports = [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))];
-  return { span, reports };
+  return verificationOf(span, [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))]);
 }
 
 /**

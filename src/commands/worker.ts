@@ -29,7 +29,6 @@ import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { askedOf, type Define, numberFrom } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
-import { errorsOf } from "./sync-result.ts";
 import { openSyncSession, type SyncSession } from "./sync-run.ts";
 
 type WorkerOptions = {
@@ -165,7 +164,7 @@ async function runTask(
       : { config: configs.all(), selection: everyLedger };
     const targets = new Set(isAccount ? targetsOf.account : targetsOf.lists);
     const run = { newKey: false, reconcile: true, targets, selection };
-    return jobEndOf(errorsOf(await session.run(config, { ...run, reporter, signal })));
+    return jobEndOf((await session.run(config, { ...run, reporter, signal })).errors);
   } catch (error) {
     return jobEndOf([error]);
   }
