@@ -16,12 +16,13 @@ import {
   streamName,
 } from "../output/format.ts";
 import {
+  asJson,
   type Columns,
   errorColumn,
   fields,
   ledgerColumns,
   type Result,
-  rowsJson,
+  type Table,
   table,
 } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
@@ -50,29 +51,28 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
   held: "NOT begun",
 };
 
-/** What the run log keeps of a run, and programs are given. */
-export function countsOf(run: SyncRun) {
+/** What the run did, of which people see what is news. */
+function tablesOf(run: SyncRun): readonly Table[] {
   const { reports } = run;
   const streams = reports.flatMap((report) => report.streams);
-  return {
-    accounts: rowsJson(accountColumns, reports),
-    streams: rowsJson(streamColumns(streams), streams),
-    lists: rowsJson(listColumns, listsOf(run)),
-    history: rowsJson(
-      historyColumns,
-      reports.flatMap(({ history = [] }) => history),
-    ),
-    loanToValue: rowsJson(
-      loanColumns,
-      reports.flatMap(({ loanToValue }) => loanToValue),
-    ),
-  };
+  const lists = listsOf(run);
+  const history = reports.flatMap((report) => report.history ?? []);
+  const loans = reports.flatMap(({ loanToValue }) => loanToValue);
+  const sum = streams.length > 1 ? [sumOf(streams)] : [];
+  return [
+    table("accounts", accountColumns, reports, []),
+    table("streams", streamColumns(streams), streams, [...streams, ...sum]),
+    table("lists", listColumns, lists, lists.filter(isNews)),
+    table("loanToValue", loanColumns, loans, loans.filter(isNewLoan)),
+    table("history", historyColumns, history, history.filter(isRecovery)),
+  ];
 }
+
+/** What the run log keeps of a run. */
+export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tablesOf(run) });
 
 export function resultOf(result: SyncResult): Result {
   const { runId, reports, rejected, reconciled, outcome, elapsedMs } = result;
-  const streams = reports.flatMap((report) => report.streams);
-  const lists = listsOf(result);
   const failures = Map.groupBy(
     partsOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
     ({ error }) => messageOf(error),
@@ -80,30 +80,19 @@ export function resultOf(result: SyncResult): Result {
   const checked = reconciled === undefined || "error" in reconciled ? undefined : reconciled;
   return {
     data: {
-      ...{ runId, outcome, ...countsOf(result) },
+      ...{ runId, outcome },
       rejected: "error" in rejected ? null : rejected,
       openBreaks: checked?.open ?? null,
       errors: [...failures.keys()],
     },
     parts: [
-      table("", streamColumns(streams), streams, streams.length > 1 ? sumOf(streams) : undefined),
-      table("", listColumns, lists.filter(isNews)),
-      table(
-        "",
-        loanColumns,
-        reports.flatMap((report) => report.loanToValue.filter(isNewLoan)),
-      ),
-      table(
-        "",
-        historyColumns,
-        reports.flatMap(({ history = [] }) => history.filter(isRecovery)),
-      ),
-      ...lists.flatMap(brokenLines),
+      ...tablesOf(result),
+      ...listsOf(result).flatMap(brokenLines),
       ...reports.flatMap(({ history = [] }) => history.flatMap(historyLines)),
       ...[...failures].map(
         ([message, those]) => `${those.map(({ name }) => name).join(", ")}: ${message}`,
       ),
-      ...streams.flatMap(streamRemarks),
+      ...reports.flatMap(({ streams }) => streams.flatMap(streamRemarks)),
       ...reports.flatMap(({ account, closed = [], notAvailable = [] }) => [
         ...closedLines(closed),
         ...notAvailableLines(account, notAvailable),

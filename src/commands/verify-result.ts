@@ -17,7 +17,6 @@ import {
   fields,
   ledgerColumns,
   type Result,
-  rowsJson,
   type Table,
   table,
 } from "../output/result.ts";
@@ -74,11 +73,11 @@ export function verificationOf(
   };
 }
 
-/**
- * What was compared, each difference, and whether all is equal.
- * @param shownMax how many findings of each kind and ledger are listed. All are counted.
- */
-export function resultOf(verification: Verification & RunExit, shownMax: number): Result {
+/** How many findings of each kind and ledger a person is shown. */
+const shownMax = 100;
+
+/** What was compared, each difference, and whether all is equal. */
+export function resultOf(verification: Verification & RunExit): Result {
   const { reports, span } = verification;
   const each = streamsOf(verification).flatMap(({ stream, findings }) =>
     kinds.map((kind) => ({ stream, kind, those: findings.filter((one) => one.kind === kind) })),
@@ -88,13 +87,14 @@ export function resultOf(verification: Verification & RunExit, shownMax: number)
       ...jsonInterval(span),
       wasCut: cutAt(verification) !== undefined,
       differences: remainingOf(verification),
-      accounts: rowsJson(accountColumns, reports),
     },
     parts: [
+      table("accounts", accountColumns, reports, []),
       streamsTable(verification),
       table(
         "findings",
         findingColumns,
+        each.flatMap(({ those }) => those),
         each.flatMap(({ those }) => those.slice(0, shownMax)),
       ),
       ...each

@@ -49,9 +49,6 @@ type VerifyWords = Which & {
   readonly repair: boolean;
 };
 
-/** How many findings of each kind a person is shown. JSON has all. */
-const shownMax = 100;
-
 /**
  * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
  * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
@@ -63,8 +60,7 @@ async function verifyCommand(program: Program, words: VerifyWords): Promise<Resu
   await using database = await openWritable(config, io);
   const notice = (message: string) => note(io, message);
   const deps = { database, notice, signal: io.signal, span, selection, repair: words.repair };
-  const verification = await runVerification(config, deps);
-  return resultOf(verification, io.isJson ? Number.POSITIVE_INFINITY : shownMax);
+  return resultOf(await runVerification(config, deps));
 }
 
 type VerificationDeps = Omit<CompareDeps, "db" | "counts"> & {

@@ -109,22 +109,26 @@ const rendered = <Row>(column: Column<Row>, row: Row, to: "text" | "json"): unkn
 const isShown = ({ kind, title }: { readonly kind: keyof Kinds; readonly title?: string }) =>
   kind !== "value" && title !== "";
 
+/** @param people the rows for people. Default the same; perhaps some of them, or with a sum below. */
 export function table<Row>(
   name: string,
   columns: Columns<Row>,
   rows: readonly Row[],
-  /** A last row for people: the sum of the others. */
-  sum?: Row,
+  people: readonly Row[] = rows,
 ): Table {
   const shown = Object.entries(columns).filter(([, column]) => isShown(column));
   return {
     name,
     titles: shown.map(([key, { title = inWords(key) }]) => title),
-    cells: (sum === undefined ? rows : [...rows, sum]).map((row) =>
-      shown.map(([, column]) => String(rendered(column, row, "text"))),
-    ),
+    cells: people.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
     isRight: shown.map(([, { kind }]) => kinds[kind].isRight === true),
-    json: rowsJson(columns, rows),
+    json: rows.map((row) =>
+      Object.fromEntries(
+        Object.entries(columns)
+          .filter(([, { isForPeople = false }]) => !isForPeople)
+          .map(([key, column]) => [key, rendered(column, row, "json")]),
+      ),
+    ),
   };
 }
 
@@ -137,16 +141,6 @@ export const record = <Row>(name: string, columns: Columns<Row>, row: Row | unde
 /** A table for people; empty where it has no rows. */
 export const tableText = ({ titles, cells, isRight }: Table): string =>
   cells.length === 0 || titles.length === 0 ? "" : formatTable(titles, cells, isRight);
-
-/** The rows for programs. */
-export const rowsJson = <Row>(columns: Columns<Row>, rows: readonly Row[]): readonly object[] =>
-  rows.map((row) =>
-    Object.fromEntries(
-      Object.entries(columns)
-        .filter(([, { isForPeople = false }]) => !isForPeople)
-        .map(([key, column]) => [key, rendered(column, row, "json")]),
-    ),
-  );
 
 /** "completeThrough": "complete through" */
 const inWords = (key: string): string =>
@@ -204,7 +198,7 @@ export const asText = ({ parts }: Pick<Result, "parts">): string =>
     })
     .join("\n");
 
-export const asJson = ({ data, parts }: Result): object => ({
+export const asJson = ({ data, parts }: Pick<Result, "data" | "parts">): object => ({
   ...data,
   ...Object.fromEntries(
     parts.flatMap((part) =>

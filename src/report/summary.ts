@@ -173,8 +173,11 @@ function summaryTables(report: MonthReport): readonly Table[] {
       columns,
       rows,
       prices === undefined || real.length === 0
-        ? undefined
-        : { name: "all", result: total(real, "result"), closing: total(real, "closing") },
+        ? rows
+        : [
+            ...rows,
+            { name: "all", result: total(real, "result"), closing: total(real, "closing") },
+          ],
     ),
     coins.length < real.length ? byCoin : forPrograms(byCoin),
   ];

@@ -13,7 +13,7 @@ const isForAll = (part: Section["parts"][number]): part is string | Table =>
 
 export function reportJson(report: MonthReport): object {
   const [head = {}, ...ledgers] = sectionsOf(report).map(({ data, parts }) =>
-    asJson({ data, parts: parts.filter(isForAll), exit: 0 }),
+    asJson({ data, parts: parts.filter(isForAll) }),
   );
   return { ...head, ledgers };
 }
