@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { planResult } from "../src/commands/sync-plan.ts";
+import { planResult } from "../src/commands/sync.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";

@@ -5,7 +5,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
-import { markRetired } from "../src/commands/break-rows.ts";
+import { markRetired } from "../src/commands/breaks.ts";
 import { resultOf } from "../src/commands/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";

@@ -1,19 +1,129 @@
-import { readBreaks } from "../audit/breaks.ts";
+import { type Break, type BreakKind, breakKinds, readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
-import type { Database } from "../db/connect.ts";
+import { epochMs } from "../contract/time.ts";
+import {
+  type AccountStates,
+  readAccountStates,
+  retiredSince,
+} from "../db/accounts/account-states.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, streamName } from "../output/format.ts";
-import { type Columns, done, type Result, table } from "../output/result.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatDuration,
+  jsonTime,
+  streamName,
+} from "../output/format.ts";
+import {
+  type Column,
+  type Columns,
+  done,
+  fields,
+  type Result,
+  type Table,
+  table,
+} from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
+import { everyLedger, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
-import { breaksTable, decidedTable, isFault, markRetired } from "./break-rows.ts";
 import type { Io } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { openWritable, readStored, withUnreachable } from "./stored.ts";
+
+/** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
+export type Marked = Break & { readonly isRetired: boolean };
+
+export const markRetired =
+  (states: AccountStates) =>
+  (entry: Break): Marked => ({
+    ...entry,
+    isRetired: retiredSince(states.of(entry.account), entry.productType) !== undefined,
+  });
+
+/** A restated bill is a notice, and no fault of the ledger. */
+export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "restatement";
+
+const epochOf = (time: string | null) => (time === null ? undefined : epochMs(Date.parse(time)));
+
+const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> => ({
+  kind: "time",
+  title: "",
+  of: (entry) => epochOf(entry[key]),
+});
+
+/** A break's amount, or how many bills or how much time it is of. */
+const sizeOf = (kind: BreakKind, size: string): string => {
+  if (kind === "deleted" || kind === "restatement") return formatCounted(Number(size), "bill");
+  return kind === "lost" ? formatDuration(Number(size)) : size;
+};
+
+const columns: Columns<Marked> = {
+  break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
+  ...fields<Marked>("text", ["kind"]),
+  ...fields<Marked>("value", ["breakId", "account", "productType"]),
+  wallet: {
+    kind: "text",
+    isForPeople: true,
+    of: ({ account, productType, isRetired }) =>
+      `${[account, productType].filter((part) => part !== "").join("/")}${isRetired ? " (retired)" : ""}`,
+  },
+  coin: { kind: "text", of: ({ coin }) => coin || null },
+  happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
+  happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
+  ...fields<Marked>("value", ["expected", "observed", "difference", "lastGoodBill"]),
+  offBy: {
+    kind: "amount",
+    isForPeople: true,
+    // How what was observed lies to what was expected.
+    of: ({ kind, difference }) =>
+      difference &&
+      (difference.startsWith("-")
+        ? `${sizeOf(kind, difference.slice(1))} too little`
+        : `${sizeOf(kind, difference)} too much`),
+  },
+  firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
+  because: {
+    kind: "text",
+    of: ({ kind, explanation }) => explanation || breakKinds[kind],
+  },
+  ...fields<Marked>("value", ["isRetired", "state", "note", "acceptedBy"]),
+  firstSeenAt: time("firstSeenAt"),
+  acceptedAt: time("acceptedAt"),
+  resolvedAt: time("resolvedAt"),
+  decisions: {
+    kind: "value",
+    of: ({ decisions }) =>
+      decisions.map((decision) => ({
+        ...decision,
+        decidedAt: jsonTime(epochMs(Date.parse(decision.decidedAt))),
+      })),
+  },
+};
+
+/** @param name empty where programs are not given them. */
+export const breaksTable = (name: string, breaks: readonly Marked[]): Table =>
+  table(name, columns, breaks);
+
+const decisionColumns: Columns<Marked> = {
+  break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
+  state: { kind: "text", of: ({ state }) => state },
+  at: {
+    kind: "time",
+    of: ({ decisions, resolvedAt }) => epochOf(resolvedAt ?? decisions.at(-1)?.decidedAt ?? null),
+  },
+  by: { kind: "text", of: ({ decisions }) => decisions.at(-1)?.decidedBy },
+  note: { kind: "text", of: ({ decisions }) => decisions.at(-1)?.note },
+};
+
+/** The states of breaks that are not simply open, and the last decision on each, for people. */
+const decidedTable = (breaks: readonly Marked[]): Table =>
+  table(
+    "",
+    decisionColumns,
+    breaks.filter(({ state, decisions }) => state !== "open" || decisions.length > 0),
+  );
 
 type ListWords = Which & { readonly all: boolean };
 
@@ -70,48 +180,35 @@ async function decideCommand(
   if (words.by !== undefined && by === undefined) throw new UsageError("--by needs a name");
   await using database = await openWritable(config, io);
   const { db } = database;
-  const [verb, from] = isAccept ? ["accepted", "open"] : ["reopened", "accepted"];
+  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
+  /** @param missing the names that nobody has: then nothing was changed. */
+  const refuse = (missing: readonly (number | string)[], what: string) => {
+    if (missing.length === 0) return;
+    const none = `${missing.join(",")}: no ${what} is named so`;
+    if (unreachable.length === 0)
+      throw new UsageError(`${none}; nothing was changed. bill-sync breaks list --all shows all`);
+    throw new DatabaseError(
+      `${none} in the accounts that can be read; nothing was changed; try it again once ` +
+        `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
+    );
+  };
+  const verb = isAccept ? "accepted" : "reopened";
   const end = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
   const parts: string[] = [];
   if (breakIds.length > 0) {
     const decision = { breakIds, isAccept, note: note ?? null, by: by ?? null };
-    await change(db, config, `${from} break`, ({ accounts }) =>
-      decideOnBreaks(db, decision, accounts),
-    );
+    const missing = await decideOnBreaks(db, decision, selection.accounts);
+    refuse(missing, `${isAccept ? "open" : "accepted"} break`);
     const names = breakIds.map((id) => `#${id}`).join(", ");
     parts.push(`${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);
   }
   if (digests.length > 0) {
     const decision = { digests, note: isAccept ? note : undefined };
-    const state = isAccept ? "unresolved" : "accepted";
-    await change(db, config, `${state} row of rejected_bills`, (among) =>
-      decideOnRejected(db, decision, among),
-    );
+    const missing = await decideOnRejected(db, decision, selection);
+    refuse(missing, `${isAccept ? "unresolved" : "accepted"} row of rejected_bills`);
     parts.push(`${verb} ${formatCounted(digests.length, "rejected row")}${end}`);
   }
   return done(...parts);
-}
-
-/**
- * @param make returns the names that nobody has; then nothing was changed.
- * @throws UsageError for such names; DatabaseError if they may be of accounts whose rows cannot be read.
- */
-async function change(
-  db: Database,
-  config: Config,
-  what: string,
-  make: (among: Selection) => Promise<readonly (number | string)[]>,
-): Promise<void> {
-  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
-  const missing = await make(selection);
-  if (missing.length === 0) return;
-  const none = `${missing.join(",")}: no ${what} is named so`;
-  if (unreachable.length === 0)
-    throw new UsageError(`${none}; nothing was changed. bill-sync breaks list --all shows all`);
-  throw new DatabaseError(
-    `${none} in the accounts that can be read; nothing was changed; try it again once ` +
-      `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
-  );
 }
 
 // A longer list is a typing error: no ledger was seen with a thousand breaks to accept.

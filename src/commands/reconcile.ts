@@ -21,7 +21,7 @@ import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { expectedRule } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { breaksTable, isFault, type Marked, markRetired } from "./break-rows.ts";
+import { breaksTable, isFault, type Marked, markRetired } from "./breaks.ts";
 import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";

@@ -1,4 +1,4 @@
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { QueueStatus } from "../fleet/queue-status.ts";
 import type { ToldBalance } from "../health/balances.ts";
 import type { FindingCount } from "../health/findings.ts";
@@ -7,6 +7,7 @@ import {
   type AccountStatus,
   coverageShare,
   type LastRun,
+  type Status,
   type StreamStatus,
 } from "../health/ledger-status.ts";
 import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
@@ -116,12 +117,6 @@ const accountColumns: Columns<AccountStatus> = {
   },
 };
 
-/** What programs are told of accounts, and people of what their keys may not read. */
-export const accountParts = (accounts: readonly AccountStatus[]): Parts => [
-  table("accounts", accountColumns, accounts),
-  ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
-];
-
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
   ...fields<Totals>("count", ["read", "paused", "closed", "retired"]),
@@ -191,10 +186,6 @@ const balanceColumns: Columns<ToldBalance> = {
   toldAt: { kind: "time", title: "at", of: ({ toldAt }) => toldAt },
 };
 
-/** What the exchange told of each wallet, beside what follows from the bills. */
-export const balancesTable = (balances: readonly ToldBalance[]): Table =>
-  table("balances", balanceColumns, balances);
-
 const queueColumns: Columns<QueueStatus> = {
   waiting: { kind: "count", title: "jobs waiting", of: ({ waiting }) => waiting },
   atWork: { kind: "count", of: ({ atWork }) => atWork },
@@ -207,8 +198,34 @@ const lastRunColumns: Columns<LastRun> = {
   ...fields<LastRun>("text", ["outcome", "error"]),
 };
 
-/** The workers' queue, if there ever was one, and the last run. */
-export const runParts = (queue: QueueStatus | undefined, lastRun: LastRun | undefined): Parts => [
+type Stored = Partial<Status> & {
+  /** What became of each ledger, by name. */
+  readonly roster?: ReadonlyMap<string, RosterLedger>;
+  readonly lists?: readonly ListStatus[];
+  readonly loans?: readonly LoanToValueStatus[];
+  /** What the exchange told of each wallet, beside what follows from the bills. */
+  readonly balances?: readonly ToldBalance[];
+  /** The workers' queue, if there ever was one. */
+  readonly queue?: QueueStatus | undefined;
+};
+
+/** What is stored, and the last run. Before the first sync, nothing is. */
+export const storedParts = ({
+  now = epochMs(0),
+  streams = [],
+  roster = new Map(),
+  accounts = [],
+  lists = [],
+  loans = [],
+  balances = [],
+  queue,
+  lastRun,
+}: Stored): Parts => [
+  ledgersTable(streams, roster, now),
+  table("accounts", accountColumns, accounts),
+  ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
+  recordsTable(lists, loans, now),
+  table("balances", balanceColumns, balances),
   record("queue", queueColumns, queue),
   record("lastRun", lastRunColumns, lastRun),
   ...(lastRun === undefined ? ["no run yet"] : []),

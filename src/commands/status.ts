@@ -25,17 +25,7 @@ import {
 import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, numberFrom, reporting, type Which } from "./options.ts";
-import {
-  accountParts,
-  balancesTable,
-  findingsMax,
-  ledgersTable,
-  recordsTable,
-  runParts,
-  shownMax,
-  totalsParts,
-  verdictParts,
-} from "./status-parts.ts";
+import { findingsMax, shownMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";
 import { nothingStored, openStored, withUnreachable } from "./stored.ts";
 
 /** No program reads more at once. */
@@ -104,17 +94,9 @@ type Whole = Pick<Result, "data" | "parts"> & {
 async function readNothing(configOf: ConfigOf, selection: Selection): Promise<Whole> {
   const config = configOf(selection.accounts);
   await readRoster(undefined, config, selection);
-  const now = epochMs(0);
   return {
-    ...{ now, findings: [neverSynced], accepted: undefined, data: { asOf: null } },
-    parts: [
-      ...accountParts([]),
-      ledgersTable([], new Map(), now),
-      recordsTable([], [], now),
-      balancesTable([]),
-      ...runParts(undefined, undefined),
-      nothingStored(config),
-    ],
+    ...{ now: epochMs(0), findings: [neverSynced], accepted: undefined, data: { asOf: null } },
+    parts: [...storedParts({}), nothingStored(config)],
   };
 }
 
@@ -136,7 +118,6 @@ async function readWhole(
   const ledgers = listed(roster);
   const isCut = Math.max(count, ledgers.length) > limit;
   const streams = isCut ? await worstLedgers(db, { ...selection, limit }) : ledgers;
-  const byName = new Map(ledgers.map((ledger) => [streamName(ledger), ledger]));
   const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
   const isShown = ({ account }: { readonly account: string }) =>
     !isCut || streams.some((stream) => stream.account === account);
@@ -151,11 +132,14 @@ async function readWhole(
       ...(isCut && count > 0
         ? ["", `the worst ${formatCount(streams.length)} of ${formatCounted(count, "ledger")}:`]
         : []),
-      ledgersTable(status.streams, byName, now),
-      ...accountParts(status.accounts),
-      recordsTable(await readLists(db), loans.filter(isShown), now),
-      balancesTable((await readToldBalances(db, selection.accounts)).filter(isShown)),
-      ...runParts(await readQueue(db), status.lastRun),
+      ...storedParts({
+        ...status,
+        roster: new Map(ledgers.map((ledger) => [streamName(ledger), ledger])),
+        lists: await readLists(db),
+        loans: loans.filter(isShown),
+        balances: (await readToldBalances(db, selection.accounts)).filter(isShown),
+        queue: await readQueue(db),
+      }),
     ],
   };
 }

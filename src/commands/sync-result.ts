@@ -4,7 +4,7 @@ import type { RejectedCount } from "../ledger/rejected-bills.ts";
 import { riskUnitName, streamName, streamNames } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
-import { isFault } from "./break-rows.ts";
+import { isFault } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 
 /** What the check of what changed found, with which a sync ends. */

@@ -31,7 +31,7 @@ import type { RecoverReport } from "../sync/recover.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { StreamReport } from "../sync/stream-run.ts";
 import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
-import { breaksTable } from "./break-rows.ts";
+import { breaksTable } from "./breaks.ts";
 import {
   type AccountsChecked,
   listsOf,

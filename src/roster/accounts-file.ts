@@ -74,30 +74,25 @@ const settings = {
 const credential = field(
   Reference,
   'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}',
-  `is missing; ${credentialOrigin}`,
-);
-const command = field(CommandSource, 'is not {"command": ["PROGRAM", …]}');
-const besideCommand = field(z.undefined(), "stands beside credentials; remove one of the two");
-const threeOf = <Field extends z.ZodType>(one: Field) => ({
-  apiKey: one,
-  apiSecret: one,
-  apiPassphrase: one,
-});
+).optional();
+const command = field(CommandSource, 'is not {"command": ["PROGRAM", …]}').optional();
 const noObject = { error: "is not an object in braces" };
 const AccountsFile = z.strictObject(
-  { accounts: z.unknown().optional(), credentials: command.optional() },
+  { accounts: z.unknown().optional(), credentials: command },
   noObject,
 );
-/** An account by what says its credentials: its three keys, its command, or that of all accounts. */
-const entries = {
-  keys: z.strictObject({ ...threeOf(credential), ...settings }, noObject),
-  command: z.strictObject(
-    { credentials: command, ...threeOf(besideCommand.optional()), ...settings },
-    noObject,
-  ),
-  commandOfAll: z.strictObject(settings, noObject),
-};
-const entryKeys = ["name", "credentials", ...credentialKeys, ...Object.keys(settings)];
+const NamedEntry = z.strictObject(
+  {
+    name,
+    ...{ apiKey: credential, apiSecret: credential, apiPassphrase: credential },
+    credentials: command,
+    ...settings,
+  },
+  noObject,
+);
+/** In a directory, the file has the name. */
+const Entry = NamedEntry.omit({ name: true });
+const entryKeys = Object.keys(NamedEntry.shape);
 
 /** Reads the file or directory. Never throws: faults go to `deps.fault`. */
 export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
@@ -193,26 +188,31 @@ type Place = {
 /** The account that a value describes; undefined where the value has a fault. */
 function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | undefined {
   const { at, commandOfAll } = place;
-  const hasKeys = credentialKeys.some((key) => Object(value)[key] !== undefined);
-  const by =
-    Object(value).credentials !== undefined
-      ? "command"
-      : hasKeys || commandOfAll === undefined
-        ? "keys"
-        : "commandOfAll";
-  const isNamed = place.account === undefined;
-  const schema: z.ZodObject = isNamed
-    ? z.strictObject({ name, ...entries[by].shape }, noObject)
-    : entries[by];
+  const schema: z.ZodObject = place.account === undefined ? NamedEntry : Entry;
+  const faultIn = (key: string, what: string) =>
+    deps.fault(`${[at, key].filter(Boolean).join(".")}: ${what}`);
   const entry = checked(schema, value, at, entryKeys, deps.fault);
+  const { isObject, has, lacks } = keysIn(value);
+  if (isObject && Object(value).credentials !== undefined) {
+    for (const key of has) faultIn(key, "stands beside credentials; remove one of the two");
+  } else if (isObject && (has.length > 0 || commandOfAll === undefined)) {
+    for (const key of lacks) faultIn(key, `is missing; ${credentialOrigin}`);
+  }
   if (entry === undefined) return undefined;
   const account = place.account ?? String(entry["name"]);
   const source = entry["credentials"] ?? ThreeKeys.safeParse(entry).data ?? commandOfAll;
   return {
-    ...accountOf(account, entry, at === "" ? "" : `${at}.`, deps),
+    ...accountOf(account, entry, faultIn, deps),
     lookUp: lookUpIn(account, source as Source, place, deps),
   };
 }
+
+/** Which of its three keys an entry has. */
+const keysIn = (value: unknown) => ({
+  isObject: typeof value === "object" && value !== null && !Array.isArray(value),
+  has: credentialKeys.filter((key) => Object(value)[key] !== undefined),
+  lacks: credentialKeys.filter((key) => Object(value)[key] === undefined),
+});
 
 const lookUpIn =
   (
@@ -224,25 +224,21 @@ const lookUpIn =
   (signal) =>
     lookUpCredentials(account, source, { folder, variable }, signal);
 
-type AccountFields = z.infer<typeof entries.commandOfAll>;
-
-/** @param at the place of the account in the file, with a dot at its end. */
 function accountOf(
   account: string,
-  fields: AccountFields,
-  at: string,
+  { productTypes: types, riskUnitIds, ltv, demo = false, uid }: z.infer<typeof Entry>,
+  faultIn: (key: string, what: string) => void,
   deps: AccountsDeps,
 ): Account {
-  const { productTypes: types, riskUnitIds, ltv, demo = false, uid } = fields;
-  const unreadable = demo ? (types ?? []).filter(isDemoProductType) : [];
-  for (const type of unreadable) {
-    deps.fault(
-      `${at}productTypes: "${type}" is read by live keys only; "demo": true says that this one is of demo ` +
-        `trading, which has ${demoKeyProductTypes.join(", ")}`,
+  for (const type of demo ? (types ?? []).filter(isDemoProductType) : []) {
+    faultIn(
+      "productTypes",
+      `"${type}" is read by live keys only; "demo": true says that this one is of demo trading, which has ` +
+        demoKeyProductTypes.join(", "),
     );
   }
   if (riskUnitIds !== undefined && ltv !== true)
-    deps.fault(`${at}riskUnitIds: has no use without "ltv": true`);
+    faultIn("riskUnitIds", 'has no use without "ltv": true');
   return {
     name: account,
     ...(types === undefined

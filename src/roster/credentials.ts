@@ -154,34 +154,25 @@ export async function outputOf(
     // A process that left the group may still hold the pipe.
     child.stdout.destroy();
   };
-  let end: "late" | "long" | "stopped" | undefined;
-  const stop = (why: NonNullable<typeof end>) => {
-    end ??= why;
-    kill();
-  };
-  const timer = setTimeout(stop, maxMs, "late");
-  const onAbort = () => stop("stopped");
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    child.stdout.on("data", (part: Buffer) => {
-      bytes += part.length;
-      if (bytes > outputMaxBytes) stop("long");
-      else parts.push(part);
-    });
-    const [code, killedBy] = await once(child, "close").catch((error: unknown) => {
-      throw notStarted(error);
-    });
-    if (end === "stopped") signal.throwIfAborted();
-    if (end === "late") throw failed(`did not end within ${maxMs / secondMs} s`);
-    if (end === "long") throw failed(`wrote more than ${outputMaxBytes} bytes`);
-    if (code !== 0) throw failed(`ended with ${killedBy ?? `code ${code}`}`);
-    return Buffer.concat(parts).toString("utf8");
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
+  const late = AbortSignal.timeout(maxMs);
+  const stop = AbortSignal.any([signal, late]);
+  stop.addEventListener("abort", kill);
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  child.stdout.on("data", (part: Buffer) => {
+    bytes += part.length;
+    if (bytes > outputMaxBytes) kill();
+    else parts.push(part);
+  });
+  const [code, killedBy] = await once(child, "close").catch((error: unknown) => {
+    throw notStarted(error);
+  });
+  stop.removeEventListener("abort", kill);
+  signal.throwIfAborted();
+  if (late.aborted) throw failed(`did not end within ${maxMs / secondMs} s`);
+  if (bytes > outputMaxBytes) throw failed(`wrote more than ${outputMaxBytes} bytes`);
+  if (code !== 0) throw failed(`ended with ${killedBy ?? `code ${code}`}`);
+  return Buffer.concat(parts).toString("utf8");
 }
 
 /** A warning about those of these files with credentials that other users may read or write. */
