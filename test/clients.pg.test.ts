@@ -57,7 +57,10 @@ beforeAll(async () => {
   await storeLedger(tables.db, classic, [...classicProductTypes, "SPOT"], span);
   await storeLedger(tables.db, unified, [...unifiedProductTypes, "UTA-FUNDING"], span);
   await storeLists(tables.db, sandbox.url, epochMs(storedTo));
-  const keys = { classic: aMirrorKey("classic", { gaps: "trim" }), unified: aMirrorKey("unified") };
+  const keys = {
+    classic: aMirrorKey("classic", { incomplete: "trim" }),
+    unified: aMirrorKey("unified"),
+  };
   const mirror = stack.use(
     openMirror(made.database.url, { keys: Object.values(keys), now: Date.now }),
   );

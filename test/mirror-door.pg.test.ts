@@ -21,8 +21,8 @@ import { coverStream } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
 const keys = {
-  ours: aMirrorKey("ours", { gaps: "allow" }),
-  theirs: aMirrorKey("theirs", { gaps: "allow" }),
+  ours: aMirrorKey("ours", { incomplete: "allow" }),
+  theirs: aMirrorKey("theirs", { incomplete: "allow" }),
   narrow: aMirrorKey("ours", { name: "narrow", productTypes: ["USDC-FUTURES"] }),
 };
 /** Texts that every bill of one account contains, and nothing else. */

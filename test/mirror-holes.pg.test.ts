@@ -23,8 +23,8 @@ const [now, readTo] = [at(100), at(99)];
 const account = "main";
 const keys = {
   refuse: aMirrorKey(account),
-  trim: aMirrorKey(account, { gaps: "trim" }),
-  allow: aMirrorKey(account, { gaps: "allow" }),
+  trim: aMirrorKey(account, { incomplete: "trim" }),
+  allow: aMirrorKey(account, { incomplete: "allow" }),
 };
 const stream = { account, productType: "USDT-FUTURES" } as const;
 
@@ -80,8 +80,8 @@ async function given(windows: readonly Window[]): Promise<void> {
   });
 }
 
-const ask = (gaps: keyof typeof keys, query: Readonly<Record<string, string>>) =>
-  mirror.ask(keys[gaps], accountBills.path, { productType: "USDT-FUTURES", ...query });
+const ask = (incomplete: keyof typeof keys, query: Readonly<Record<string, string>>) =>
+  mirror.ask(keys[incomplete], accountBills.path, { productType: "USDT-FUTURES", ...query });
 
 const idsOf = (data: unknown): readonly string[] =>
   (data as { bills: readonly { billId: string }[] }).bills.map(({ billId }) => billId);
@@ -113,8 +113,8 @@ describe("time that was not read", () => {
 
   test("that is lost is refused for good, also to a key that trims, and named in the headers", async () => {
     await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
-    for (const gaps of ["refuse", "trim"] as const) {
-      const refused = await ask(gaps, spanOf(45, 60));
+    for (const incomplete of ["refuse", "trim"] as const) {
+      const refused = await ask(incomplete, spanOf(45, 60));
       expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
       expect(refused.body.msg).toContain(`${isoTime(at(45))} to ${isoTime(at(50))} was lost`);
     }
@@ -123,7 +123,7 @@ describe("time that was not read", () => {
     expect(beside.headers).toMatchObject({
       "x-complete-from": isoTime(at(10)),
       "x-complete-through": isoTime(at(99)),
-      "x-gaps": `${isoTime(at(40))}/${isoTime(at(50))}`,
+      "x-incomplete": `${isoTime(at(40))}/${isoTime(at(50))}`,
     });
     expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
   });

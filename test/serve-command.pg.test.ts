@@ -67,7 +67,7 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   const listed = await keys("list", "--json");
   expect(JSON.parse(listed.stdout)).toMatchObject({
-    keys: [{ name: "bot", account: "main", productTypes: ["USDT-FUTURES"], gaps: "refuse" }],
+    keys: [{ name: "bot", account: "main", productTypes: ["USDT-FUTURES"], incomplete: "refuse" }],
   });
   const secrets = [credentials.apiSecret, credentials.apiPassphrase];
   for (const secret of secrets) expect(listed.stdout + listed.stderr).not.toContain(secret);
@@ -171,7 +171,7 @@ test("a key is of one account that is known, and its name is used once", async (
     [["a", "--account", "main", "other"], /^a key reads one account/],
     [["a", "--account", "mian"], /^there is no account mian, did you mean main\?/],
     [["a b"], /^"a b" is not a key's name: 1 to 64 letters/],
-    [["a", "--trim", "--allow-gaps"], /cannot be used with option/],
+    [["a", "--trim", "--allow-incomplete"], /cannot be used with option/],
     [["a", "--product", "USDT-FUTURE"], /did you mean USDT-FUTURES\?/],
   ];
   const ends = await Promise.all(wrong.map(([args]) => add(...args)));

@@ -15,7 +15,7 @@ import { readWhole } from "./support/read-whole.ts";
 import { coverStream } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
-const key = aMirrorKey("main", { gaps: "allow" });
+const key = aMirrorKey("main", { incomplete: "allow" });
 const { database, tables } = await fileDatabase();
 const path = "/api/v2/mix/account/bill";
 

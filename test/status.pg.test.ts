@@ -26,7 +26,7 @@ test.each([
     expect(synced).toMatchObject({ code: 0 });
     const told = await at.status();
     const [stream] = told.streams;
-    expect(stream).toMatchObject({ unread: [], lost: [], unproven: [], coverageShare: 1 });
+    expect(stream).toMatchObject({ unread: [], lost: [], unfinished: [], coverageShare: 1 });
     expect(stream.behindMs).toBeLessThan(minuteMs);
     expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
     const left = Date.parse(stream.expiresAt) - Date.parse(told.asOf);
@@ -79,7 +79,7 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   const share = Number(rows[0]?.share);
   expect(share).toBeGreaterThan(0.05);
   expect(stream.coverageShare).toBeCloseTo(share, 3);
-  expect(stream.unproven.length).toBeGreaterThan(1);
+  expect(stream.unfinished.length).toBeGreaterThan(1);
   // The oldest window may have been read to its end. A history that has just begun has two hours more.
   const [start, open] = [Number(rows[0]?.start), Number(rows[0]?.open)];
   const expiresAt = open + historyMs + (open === start ? 2 * hourMs : 0);

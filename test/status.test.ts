@@ -20,7 +20,7 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   rejected: 0,
   completeThrough: ago(11 * minuteMs),
   coverage: [between(historyMs, 11 * minuteMs)],
-  unproven: [],
+  unfinished: [],
   unread: [],
   lost: [],
   recovered: [],
@@ -135,12 +135,12 @@ test("the state of ledgers is shown where one of them is not read", () => {
 });
 
 test("coverage is 0 where nothing is known, and a share of what was planned", () => {
-  const nothing = { coverage: [], unproven: [], unread: [], lost: [] };
+  const nothing = { coverage: [], unfinished: [], unread: [], lost: [] };
   expect(coverageShare(nothing)).toBe(0);
   expect(
     coverageShare({
       coverage: [between(9, 8)],
-      unproven: [between(8, 5)],
+      unfinished: [between(8, 5)],
       unread: [between(5, 2)],
       lost: [between(2, 1)],
     }),

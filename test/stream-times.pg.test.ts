@@ -85,14 +85,14 @@ const settledTo = ({ covered, lost, open }: Expected): number | undefined => {
 async function expectSorted(stream: Stream, known: KnownTime): Promise<void> {
   const now = epochMs(origin + historyMs + 90 * minuteMs);
   const of = (await readLedgerTimes(db, [stream], now)).of(stream);
-  const lists = [of.coverage, of.unproven, of.unread, of.lost].flat();
+  const lists = [of.coverage, of.unfinished, of.unread, of.lost].flat();
   expect(lengthMs(union(lists))).toBe(lengthMs(lists));
   if (of.plannedTo === undefined) return expect(of.unread).toEqual(interval(horizonAt(now), now));
   expect(union(lists)).toHaveLength(1);
   expect([...union(lists)]).toMatchObject([{ to: of.plannedTo }]);
   const { walks, lost } = planStream(stream, known, { now, settleLagMs: 0 });
   const wanted = union([...walks.map(({ window }) => window), ...lost]);
-  const oldest = union([...of.unread, ...of.unproven, ...interval(of.plannedTo, now)]);
+  const oldest = union([...of.unread, ...of.unfinished, ...interval(of.plannedTo, now)]);
   expect(oldest[0]?.from).toBe(wanted[0]?.from);
 }
 

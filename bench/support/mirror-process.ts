@@ -29,7 +29,7 @@ export async function startServe({ url }: BenchDatabase): Promise<Serving> {
   const folder = await mkdtemp(join(tmpdir(), "bill-sync-bench-serve-"));
   const keys = Array.from({ length: keyCount }, (_, index) =>
     newKey(
-      { name: String(index), account: "main", productTypes: undefined, gaps: "refuse" },
+      { name: String(index), account: "main", productTypes: undefined, incomplete: "refuse" },
       new Date(),
     ),
   );

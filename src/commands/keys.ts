@@ -11,16 +11,16 @@ import { type Io, note } from "./io.ts";
 import { type Define, jsonOption, productOption, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
 
-type NewKeyWords = Which & { readonly allowGaps: boolean; readonly trim: boolean };
+type NewKeyWords = Which & { readonly allowIncomplete: boolean; readonly trim: boolean };
 
 /** `keys add`: creates a key for the server, and shows it only now. */
 async function addKey(config: Config, io: Io, name: string, words: NewKeyWords): Promise<Result> {
   if (!accountName.pattern.test(name))
     throw new UsageError(`"${name}" is not a key's name: ${accountName.form}`);
   const { productTypes } = selectionOf(words);
-  const gaps = words.allowGaps ? "allow" : words.trim ? "trim" : "refuse";
+  const incomplete = words.allowIncomplete ? "allow" : words.trim ? "trim" : "refuse";
   const account = await accountOf(config, io, words.account ?? []);
-  const key = newKey({ name, account, productTypes, gaps }, new Date());
+  const key = newKey({ name, account, productTypes, incomplete }, new Date());
   await changeKeys(config.keysFile, (keys) => {
     if (keys.some((one) => one.name === name))
       throw new UsageError(
@@ -93,7 +93,7 @@ const columns: Columns<MirrorKey> = {
     isForPeople: true,
     of: ({ productTypes }) => productTypes?.join(" ") ?? "all",
   },
-  gaps: { kind: "text", of: ({ gaps }) => gaps },
+  incomplete: { kind: "text", of: ({ incomplete }) => incomplete },
   made: { kind: "text", isForPeople: true, of: ({ createdAt }) => createdAt.slice(0, 10) },
 };
 
@@ -116,8 +116,10 @@ export const define: Define = (keys, { io, config, runs }) => {
     .description("make a key that reads one account; it is shown only once")
     .option("--account <name...>", "the account that it reads; optional if there is only one")
     .addOption(productOption())
-    .addOption(new Option("--trim", trimAbout).default(false, "refuse them").conflicts("allowGaps"))
-    .option("--allow-gaps", "answer even if time was lost or is not read yet", false)
+    .addOption(
+      new Option("--trim", trimAbout).default(false, "refuse them").conflicts("allowIncomplete"),
+    )
+    .option("--allow-incomplete", "answer even if time is lost or unread", false)
     .addOption(jsonOption())
     .action(runs((name: string, words: NewKeyWords) => addKey(config(), io, name, words)));
   keys

@@ -85,7 +85,7 @@ export function ledgersTable(
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
     coverageShare: { kind: "share", title: "read", of: coverageShare },
     ...fields<StreamStatus>("spans", ["coverage"], ""),
-    unproven: { kind: "spans", title: "", of: ({ unproven }) => unproven },
+    unfinished: { kind: "spans", title: "", of: ({ unfinished }) => unfinished },
     behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
     behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },
     ...fields<StreamStatus>("spans", ["unread", "lost"]),

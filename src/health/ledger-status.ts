@@ -34,12 +34,12 @@ export type LastRun = {
 
 /** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
 export type LedgerTimes = {
-  /** Up to when nothing but lost time is missing; undefined before the first complete window. */
+  /** Up to when all time but lost time is complete; undefined before the first complete window. */
   readonly completeThrough: EpochMs | undefined;
   /** Proven complete. */
   readonly coverage: readonly Interval[];
-  /** Read and stored, in windows that were not read to their end: not proven yet; of a closed ledger, unread. */
-  readonly unproven: readonly Interval[];
+  /** Read and stored, in windows that were not read to their end: not complete yet; of a closed ledger, unread. */
+  readonly unfinished: readonly Interval[];
   /** Time that was planned, or came before the ledger's closing, and was not read. Of a retired ledger, too. */
   readonly unread: readonly Interval[];
   /** Recovered from tax records. */
@@ -55,13 +55,13 @@ export type StreamStatus = LedgerTimes & {
   readonly rejected: number;
   /** Since when it is no longer synced. */
   readonly retiredAt: EpochMs | undefined;
-  /** Since when its account is paused: it is not synced, but its unread time expires as ever. */
+  /** Since when its account is paused: it is not synced, and its unread time is lost after 90 days. */
   readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly closedAt: EpochMs | undefined;
   /** The time after the newest that was read, of a ledger that is to be read. */
   readonly behind: readonly Interval[];
-  /** When the exchange begins to forget its unread time; undefined where nothing was read, or will be. */
+  /** When the exchange begins to delete its unread bills; undefined if nothing was read, or will be. */
   readonly expiresAt: EpochMs | undefined;
 };
 
@@ -137,7 +137,7 @@ export type StoredTimes = LedgerTimes &
     readonly state: "read" | "paused" | "retired" | "closed" | undefined;
   };
 
-type Row = Record<"coverage" | "unproven" | "unread" | "lost" | "recovered", IntervalsJson> &
+type Row = Record<"coverage" | "unfinished" | "unread" | "lost" | "recovered", IntervalsJson> &
   Record<"beginsAt" | "plannedTo" | "plannedAt" | "completeThrough" | "expiresAt", string | null> &
   Record<"bills" | "rejected", string | null> & {
     account: string;
@@ -174,8 +174,8 @@ export async function readLedgerTimes(
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as lost,
       ${intervalsOf(sql`recovered`)} as recovered,
-      ${intervalsOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unproven, '{}') end`)} as unread,
-      ${intervalsOf(sql`case when state <> 'closed' then unproven - covered end`)} as unproven
+      ${intervalsOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unfinished, '{}') end`)} as unread,
+      ${intervalsOf(sql`case when state <> 'closed' then unfinished - covered end`)} as unfinished
     from ${wantedStreams(streams)}
     left join (
       select account, product_type, bills, planned_at, not isempty(open) as is_open
@@ -195,7 +195,7 @@ export async function readLedgerTimes(
       group by account, product_type
     ) as rejects using (account, product_type)
     left join (
-      select account, product_type, range_agg(tstzrange(read_from, window_end)) as unproven
+      select account, product_type, range_agg(tstzrange(read_from, window_end)) as unfinished
       from (
         select
           account,
@@ -235,7 +235,7 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     coverage: intervalsFrom(row?.coverage),
     lost: intervalsFrom(row?.lost),
     recovered: intervalsFrom(row?.recovered),
-    unproven: intervalsFrom(row?.unproven),
+    unfinished: intervalsFrom(row?.unfinished),
     unread: isPlanned ? intervalsFrom(row.unread) : interval(horizonAt(now), now),
   };
 }
@@ -243,11 +243,11 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
 /** The share, from 0 to 1, of a ledger's wanted time that was read and stored. */
 export function coverageShare({
   coverage,
-  unproven,
+  unfinished,
   unread,
   lost,
-}: Pick<LedgerTimes, "coverage" | "unproven" | "unread" | "lost">): number {
-  const readMs = lengthMs([...coverage, ...unproven]);
+}: Pick<LedgerTimes, "coverage" | "unfinished" | "unread" | "lost">): number {
+  const readMs = lengthMs([...coverage, ...unfinished]);
   const wholeMs = readMs + lengthMs([...unread, ...lost]);
   return wholeMs === 0 ? 0 : readMs / wholeMs;
 }

@@ -96,11 +96,12 @@ const securitySchemes = Object.fromEntries(
 const completeness = {
   "X-Complete-From": { description: "When the coverage begins.", schema: { type: "string" } },
   "X-Complete-Through": {
-    description: "Up to when nothing is missing but the gaps.",
+    description: "Up to when the ledger is complete, except for X-Incomplete.",
     schema: { type: "string" },
   },
-  "X-Gaps": {
-    description: "What was lost or is not read, as from/to, separated by commas.",
+  "X-Incomplete": {
+    description:
+      "The time that is lost, unread, recovered or has rejected rows, as from/to, separated by commas.",
     schema: { type: "string" },
   },
 };

@@ -30,10 +30,10 @@ export type Mirror = AsyncDisposable & {
 
 export const aMirrorKey = (
   account: string,
-  but: Partial<Pick<MirrorKey, "name" | "gaps" | "productTypes">> = {},
+  but: Partial<Pick<MirrorKey, "name" | "incomplete" | "productTypes">> = {},
 ): MirrorKey =>
   newKey(
-    { name: `of ${account}`, account, productTypes: undefined, gaps: "refuse", ...but },
+    { name: `of ${account}`, account, productTypes: undefined, incomplete: "refuse", ...but },
     new Date(0),
   );
 

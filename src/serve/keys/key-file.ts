@@ -9,11 +9,11 @@ import type { Log } from "../../log.ts";
 import { makeWholeFile, type WholeFile } from "../../whole-file.ts";
 
 /**
- * What a key's answers do about unread time. `refuse` refuses them, `trim` leaves out the time
- * before the first coverage and refuses the rest, and `allow` lets answers have holes.
+ * How a key's answers treat incomplete time. `refuse` refuses them, `trim` leaves out the time before the first coverage
+ * and refuses the rest, and `allow` answers.
  */
-const gapRules = ["refuse", "trim", "allow"] as const;
-type GapRule = (typeof gapRules)[number];
+const incompleteRules = ["refuse", "trim", "allow"] as const;
+type IncompleteRule = (typeof incompleteRules)[number];
 
 const mirrorKey = z.strictObject({
   name: z.string(),
@@ -24,7 +24,7 @@ const mirrorKey = z.strictObject({
   account: z.string(),
   /** The product types that the key may read. Default all of the account. */
   productTypes: z.array(z.enum(productTypes)).optional(),
-  gaps: z.enum(gapRules),
+  incomplete: z.enum(incompleteRules),
   createdAt: z.string(),
 });
 
@@ -43,7 +43,7 @@ export function newKey(
     readonly name: string;
     readonly account: string;
     readonly productTypes: readonly ProductType[] | undefined;
-    readonly gaps: GapRule;
+    readonly incomplete: IncompleteRule;
   },
   now: Date,
 ): MirrorKey {

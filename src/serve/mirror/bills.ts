@@ -54,7 +54,7 @@ export async function serveBills(
   );
   const { count, oldest, below } = page;
   const begin = times.coverage.length === 0 ? undefined : times.beginsAt;
-  if (begin === undefined && key.gaps !== "allow")
+  if (begin === undefined && key.incomplete !== "allow")
     return { data: await deps.read((tx) => refuseUnread(tx, stream)) };
   if (cursor !== undefined && below === undefined) return { data: unknownCursor(productType) };
   const holes = holesOf(times, { now, maxAgeMs: deps.limits.maxAgeMs });
@@ -65,7 +65,8 @@ export async function serveBills(
     from: from ?? reached ?? epochMs(Number.NEGATIVE_INFINITY),
     to: epochMs(Math.min(to ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY) + 1),
   };
-  const refusal = key.gaps === "allow" ? undefined : refuseHoles(stream, holesWithin(holes, span));
+  const refusal =
+    key.incomplete === "allow" ? undefined : refuseHoles(stream, holesWithin(holes, span));
   if (refusal !== undefined) return { data: refusal, headers };
   const endId = oldest?.billId ?? "";
   const isForCcxt = limit > plainPageMax && path === accountBills.path;
@@ -112,9 +113,13 @@ async function readSeen(
  * The requested span. A client that loops over a year begins before the ledger does: a key with
  * `trim` gets empty pages there.
  */
-function spanOf({ startTime, endTime }: Question, { gaps }: MirrorKey, begin: EpochMs | undefined) {
+function spanOf(
+  { startTime, endTime }: Question,
+  { incomplete }: MirrorKey,
+  begin: EpochMs | undefined,
+) {
   const from = askedTime(startTime);
-  const isTrimmed = from !== undefined && gaps === "trim";
+  const isTrimmed = from !== undefined && incomplete === "trim";
   return {
     from: isTrimmed ? epochMs(Math.max(from, begin ?? from)) : from,
     to: askedTime(endTime),

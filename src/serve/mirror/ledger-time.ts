@@ -116,7 +116,7 @@ export const refusedMode = (mode: AccountMode): Refusal =>
  */
 type Reason = Exclude<HoleKind, "never-read" | "crowded"> | "before" | "recovered";
 
-const elsewhere = "ask for another time, or use a key that was made with --allow-gaps";
+const elsewhere = "ask for another time, or use a key that was made with --allow-incomplete";
 
 /** Why a span of time cannot be answered; `isPermanent` where no later run changes it. */
 const reasons: Readonly<
@@ -165,14 +165,14 @@ const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 /** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
-  { coverage, lost, recovered, unproven, unread, beginsAt, state, rejectedTimes }: LedgerTimes,
+  { coverage, lost, recovered, unfinished, unread, beginsAt, state, rejectedTimes }: LedgerTimes,
   { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
 ): readonly Hole[] {
   const holes = (kind: Hole["kind"], spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
   if (beginsAt === undefined) return holes("unread", interval(never, ever));
   // A walk goes from the newest bill down. Of what lies above its first page nothing is claimed, until it is old.
-  const readTo = union([...coverage, ...lost, ...recovered, ...unproven]).at(-1)?.to ?? beginsAt;
+  const readTo = union([...coverage, ...lost, ...recovered, ...unfinished]).at(-1)?.to ?? beginsAt;
   const isEnded = state === "retired" || state === "closed";
   const newest = interval(readTo, ever);
   return [
@@ -227,15 +227,17 @@ export function completenessHeaders(
   { coverage, completeThrough }: LedgerTimes,
   holes: readonly Hole[],
 ): Readonly<Record<string, string>> {
-  const gaps = holes.filter(({ kind }) => kind !== "before" && kind !== "behind");
+  const listable = holes.filter(({ kind }) => kind !== "before" && kind !== "behind");
   const [first] = coverage;
-  const more = gaps.length - listedMax;
-  const listed = gaps.slice(0, listedMax).map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
+  const more = listable.length - listedMax;
+  const listed = listable
+    .slice(0, listedMax)
+    .map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
   return {
     ...(first !== undefined && { "x-complete-from": isoTime(first.from) }),
-    // Up to this time, everything that is missing is among the gaps.
+    // Up to this time, all incomplete time is listed.
     ...(completeThrough !== undefined && { "x-complete-through": isoTime(completeThrough) }),
-    "x-gaps": [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join(", "),
+    "x-incomplete": [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join(", "),
   };
 }
 

@@ -40,7 +40,7 @@ export async function serveLoanToValue(
   { key, now }: Asked,
   { read, limits }: ServeDeps,
 ): Promise<Served> {
-  const { account, productTypes, gaps } = key;
+  const { account, productTypes, incomplete } = key;
   if (productTypes !== undefined)
     return { data: new Refusal(400, "40014", "Incorrect permissions: the key reads bills alone") };
   const last = await read((tx) => readLastSnapshot(tx, { account, unit: riskUnitId }));
@@ -49,7 +49,7 @@ export async function serveLoanToValue(
     "x-taken-at": last.takenAt,
     "x-held-until": isoTime(epochMs(last.heldUntilMs)),
   };
-  if (gaps !== "allow" && now - last.heldUntilMs > limits.maxAgeMs)
+  if (incomplete !== "allow" && now - last.heldUntilMs > limits.maxAgeMs)
     return { data: stale(headers["x-held-until"]), headers };
   return { data: wireRecord(last.record), headers };
 }
