@@ -246,9 +246,9 @@ export function keyCheck(account: string, tried: TriedKey): Check {
   const rights = keyRightsText(info);
   parts.push(rights.text);
   const remedies = rights.remedy === undefined ? [] : [rights.remedy];
-  const told = info instanceof Error ? null : info.userId;
-  if (uid !== undefined && told !== null && uid !== told) {
-    parts.push(`its uid is configured as ${uid}, and the exchange says ${printableLine(told)}`);
+  const userId = info instanceof Error ? null : info.userId;
+  if (uid !== undefined && userId !== null && uid !== userId) {
+    parts.push(`its uid is configured as ${uid}, and the exchange says ${printableLine(userId)}`);
     remedies.push("correct its uid: accounts of one user share its rate limit");
   }
   if (remedies.length === 0) return ok(name, parts.join("; "));

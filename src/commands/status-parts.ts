@@ -1,6 +1,6 @@
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { QueueStatus } from "../fleet/queue-status.ts";
-import type { ToldBalance } from "../health/balances.ts";
+import type { ComparedBalance } from "../health/balances.ts";
 import type { FindingCount } from "../health/findings.ts";
 import { type Finding, remedyOf, sentenceOf, severityOf } from "../health/kinds.ts";
 import {
@@ -143,7 +143,7 @@ export const totalsParts = (totals: Totals, counts: readonly FindingCount[]): Pa
 
 type StoredRecord = {
   readonly name: string;
-  readonly kept: string;
+  readonly content: string;
   readonly readAt: EpochMs;
   readonly takenAt?: EpochMs;
 };
@@ -157,16 +157,16 @@ export function recordsTable(
   const rows: readonly StoredRecord[] = [
     ...lists.map(({ list, entries, gone, readAt }) => ({
       name: list === "spot" ? "symbols" : `contracts of ${list}`,
-      kept: `${formatCounted(entries, list === "spot" ? "pair" : "contract")}, ${gone} gone`,
+      content: `${formatCounted(entries, list === "spot" ? "pair" : "contract")}, ${gone} gone`,
       readAt,
     })),
     ...loans.map(({ ltv, takenAt, heldUntil, ...unit }) => ({
-      ...{ name: riskUnitName(unit), kept: `ltv ${ltv ?? "-"}`, readAt: heldUntil, takenAt },
+      ...{ name: riskUnitName(unit), content: `ltv ${ltv ?? "-"}`, readAt: heldUntil, takenAt },
     })),
   ];
   const columns: Columns<StoredRecord> = {
     name: { kind: "text", title: "records", of: ({ name }) => name },
-    ...fields<StoredRecord>("text", ["kept"]),
+    ...fields<StoredRecord>("text", ["content"]),
     ...fields<StoredRecord>("time", ["takenAt"], ""),
     readAt: { kind: "time", title: "read", of: ({ readAt }) => readAt },
     age: { kind: "length", isForPeople: true, of: ({ readAt }) => Math.max(0, now - readAt) },
@@ -174,7 +174,7 @@ export function recordsTable(
   return table("records", columns, rows);
 }
 
-const balanceColumns: Columns<ToldBalance> = {
+const balanceColumns: Columns<ComparedBalance> = {
   wallet: { kind: "text", of: ({ account, ledger, coin }) => `${account}/${ledger} ${coin}` },
   balance: { kind: "amount", title: "the exchange says", of: ({ balance }) => balance },
   expected: {
@@ -183,7 +183,7 @@ const balanceColumns: Columns<ToldBalance> = {
     of: ({ expected }) => expected,
   },
   differs: { kind: "value", title: "", of: ({ differs }) => differs },
-  toldAt: { kind: "time", title: "at", of: ({ toldAt }) => toldAt },
+  asOf: { kind: "time", title: "at", of: ({ asOf }) => asOf },
 };
 
 const queueColumns: Columns<QueueStatus> = {
@@ -204,7 +204,7 @@ type Stored = Partial<Status> & {
   readonly lists?: readonly ListStatus[];
   readonly loans?: readonly LoanToValueStatus[];
   /** What the exchange told of each wallet, beside what follows from the bills. */
-  readonly balances?: readonly ToldBalance[];
+  readonly balances?: readonly ComparedBalance[];
   /** The workers' queue, if there ever was one. */
   readonly queue?: QueueStatus | undefined;
 };

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readQueue } from "../fleet/queue-status.ts";
-import { readToldBalances } from "../health/balances.ts";
+import { readComparedBalances } from "../health/balances.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import { alarms, type Finding } from "../health/kinds.ts";
 import { readStatus } from "../health/ledger-status.ts";
@@ -137,7 +137,7 @@ async function readWhole(
         roster: new Map(ledgers.map((ledger) => [streamName(ledger), ledger])),
         lists: await readLists(db),
         loans: loans.filter(isShown),
-        balances: (await readToldBalances(db, selection.accounts)).filter(isShown),
+        balances: (await readComparedBalances(db, selection.accounts)).filter(isShown),
         queue: await readQueue(db),
       }),
     ],

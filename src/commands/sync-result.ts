@@ -37,15 +37,15 @@ export type SyncRun = {
 export type SyncResult = SyncRun & RunFacts & RunExit;
 
 /** Computes the outcome. Rejected rows of streams that this run did not sync are left out. */
-export function syncResult(given: SyncRun): SyncResult {
+export function syncResult(syncRun: SyncRun): SyncResult {
   const synced = new Set(
-    given.reports.flatMap(({ streams }) => streams.map(({ stream }) => streamName(stream))),
+    syncRun.reports.flatMap(({ streams }) => streams.map(({ stream }) => streamName(stream))),
   );
   const rejected =
-    "error" in given.rejected
-      ? given.rejected
-      : given.rejected.filter((count) => synced.has(streamName(count)));
-  const run = { ...given, rejected };
+    "error" in syncRun.rejected
+      ? syncRun.rejected
+      : syncRun.rejected.filter((count) => synced.has(streamName(count)));
+  const run = { ...syncRun, rejected };
   const facts = factsOf(run);
   return { ...run, ...facts, ...exitOf(facts) };
 }

@@ -77,8 +77,8 @@ export type SyncSession = AsyncDisposable & {
   ban(): ExchangeError | undefined;
 };
 
-export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSession> {
-  const { database, notice, egress = {} } = given;
+export async function openSyncSession(sessionDeps: SyncSessionDeps): Promise<SyncSession> {
+  const { database, notice, egress = {} } = sessionDeps;
   const { db } = database;
   const migrated = migratedText(await migrate(database.url.reveal()));
   if (migrated !== undefined) notice(migrated);
@@ -86,7 +86,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
   const access = stack.use(openExchangeAccess(egress));
   stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
   const leases = new Leases(db, { holder: holderName(process.pid, egress) });
-  const kept = stack.move();
+  const resources = stack.move();
   return {
     async run(config, deps) {
       const read = await accountsToRead(db, config, deps.selection);
@@ -102,7 +102,7 @@ export async function openSyncSession(given: SyncSessionDeps): Promise<SyncSessi
       );
     },
     ban: () => access.addressLimits.ban(),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }
 

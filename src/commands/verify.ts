@@ -70,14 +70,14 @@ type VerificationDeps = Omit<CompareDeps, "db" | "counts"> & {
 /** A whole verification. */
 export async function runVerification(
   config: Config,
-  given: VerificationDeps,
+  deps: VerificationDeps,
 ): Promise<Verification & RunExit> {
-  const { database, notice } = given;
+  const { database, notice } = deps;
   for (const warning of config.warnings) notice(warning);
   const { db } = database;
   await migrate(database.url.reveal());
   return loggedRun({ db, notice }, "verify", async () => {
-    const verification = await compareAccounts(config, { ...given, db, counts: true });
+    const verification = await compareAccounts(config, { ...deps, db, counts: true });
     return { ...verification, counts: { streams: streamsTable(verification).json } };
   });
 }
@@ -106,15 +106,18 @@ type CompareDeps = {
 };
 
 /** Reads a span of the configured accounts again, and compares it with what is stored. */
-export async function compareAccounts(config: Config, given: CompareDeps): Promise<Verification> {
-  const { db, span, selection } = given;
+export async function compareAccounts(
+  config: Config,
+  compareDeps: CompareDeps,
+): Promise<Verification> {
+  const { db, span, selection } = compareDeps;
   const { selected, unreachable } = await accountsToRead(db, config, selection);
   const names = selected.map(({ name }) => name);
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const users = await readUsers(db, names);
-  const deps = { ...given, leases: new Leases(db), config, access, users };
+  const deps = { ...compareDeps, leases: new Leases(db), config, access, users };
   const read = await readSideBySide(selected, (account) => verifyOne(deps, account));
   return verificationOf(span, [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))]);
 }
@@ -168,16 +171,16 @@ async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVeri
       },
     };
     const state = (await readAccountStates(db, name)).of(name);
-    const met = await meetAccount(asking, account, state, openStreams(verifying, name));
-    if (met.streams.length === 0) refuseNothing(account, met.mode);
-    const unserved = notCompared(state.stored, account, met.mode);
+    const meeting = await meetAccount(asking, account, state, openStreams(verifying, name));
+    if (meeting.streams.length === 0) refuseNothing(account, meeting.mode);
+    const unserved = notCompared(state.stored, account, meeting.mode);
     if (unserved !== undefined) notice(unserved);
     // A product type that was refused to the key before is no failure where none is named.
     const refused = account.readsAll ? state.notAvailable : [];
-    const wanted = met.streams.filter(({ stream }) =>
+    const wanted = meeting.streams.filter(({ stream }) =>
       refused.every(({ productType }) => productType !== stream.productType),
     );
-    const answer = { ...met, productTypes: wanted.map(({ stream }) => stream.productType) };
+    const answer = { ...meeting, productTypes: wanted.map(({ stream }) => stream.productType) };
     await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
     streams = await verifyBills(verifying, wanted);
     const recounted = deps.counts ? await recount(db, name) : [];

@@ -60,16 +60,16 @@ async function workerCommand(
   await using session = await openSyncSession({ database, notice, egress });
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
   await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });
-  using told = openWorkerLog(log, systemClock);
+  using workerLog = openWorkerLog(log, systemClock);
   const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
-    using reporter = told.reporter();
+    using reporter = workerLog.reporter();
     const end = await runTask({ session, configs, reporter, signal }, task);
     if (session.ban() !== undefined) {
       // The exchange would refuse the next account as well. Workers at other addresses go on.
       stop.abort(new StoppedError("this address is banned"));
       return { is: "given back" };
     }
-    told.count(task, end);
+    workerLog.count(task, end);
     return end;
   };
   log.info(

@@ -148,8 +148,8 @@ export function namesBy(
   const spelled = new Map<string, string>();
   const taken = new Map<string, string>();
   return (name) => {
-    const known = spelled.get(name);
-    if (known !== undefined) return known;
+    const spelling = spelled.get(name);
+    if (spelling !== undefined) return spelling;
     const made = spell(name);
     const other = taken.get(made);
     if (other !== undefined) {

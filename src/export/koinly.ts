@@ -14,14 +14,14 @@ type Trade = { readonly sent: ExportedBill; readonly received: ExportedBill };
  * were booked, so bills of other times may stand between a trade's two.
  */
 export async function* wholeTrades(pages: BillPages): BillPages {
-  let kept: readonly ExportedBill[] = [];
+  let openBills: readonly ExportedBill[] = [];
   for await (const page of pages) {
-    const bills = [...kept, ...page];
+    const bills = [...openBills, ...page];
     const start = startOfOpen(bills);
-    kept = bills.slice(start);
+    openBills = bills.slice(start);
     yield bills.slice(0, start);
   }
-  yield kept;
+  yield openBills;
 }
 
 /** The place from which on bills are kept back, so that no trade has one of its bills before and one after it. */

@@ -70,14 +70,14 @@ function walletFrom(
 ): ReportedWallet {
   const productType = walletOf(first);
   const productTypes = streams.map((stream) => stream.productType);
-  const known = [...productTypes, ...notAvailable.map((refused) => refused.productType)];
+  const typesWithState = [...productTypes, ...notAvailable.map((refused) => refused.productType)];
   const all = productType === unifiedWallet ? unifiedProductTypes : productTypes;
   const closings = closed.flatMap((one) =>
     walletOf(one.productType) === productType ? one.closedAt : [],
   );
   return {
     ...{ account, productType, isDemo, productTypes },
-    unread: all.filter((name) => !known.includes(name)),
+    unread: all.filter((name) => !typesWithState.includes(name)),
     closedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),
   };
 }

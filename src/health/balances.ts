@@ -8,7 +8,7 @@ import { formatMinute } from "../output/format.ts";
 import { type Scope, select, withFlags } from "./select.ts";
 
 /** A balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
-export type ToldBalance = {
+export type ComparedBalance = {
   readonly account: string;
   /** The wallet; "UTA" in a unified account. */
   readonly ledger: string;
@@ -18,18 +18,18 @@ export type ToldBalance = {
   readonly expected: string;
   readonly differs: boolean;
   /** The exchange's time when it was told last, or the time that was asked about, if it was held then. */
-  readonly toldAt: EpochMs;
+  readonly asOf: EpochMs;
 };
 
 /** The newest ones. @param since instead the first ones that were held at that time or later. */
-export function readToldBalances(
+export function readComparedBalances(
   db: Queryable,
   accounts: readonly string[] | undefined,
   since?: EpochMs,
-): Promise<readonly ToldBalance[]> {
+): Promise<readonly ComparedBalance[]> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<
-      Omit<ToldBalance, "toldAt"> & Record<"taken_at" | "held_until", string>
+      Omit<ComparedBalance, "asOf"> & Record<"taken_at" | "held_until", string>
     >(sql`
       select
         account,
@@ -44,17 +44,17 @@ export function readToldBalances(
       order by account, ledger, coin`);
     return rows.map(({ taken_at, held_until, ...row }) => ({
       ...row,
-      toldAt:
+      asOf:
         since === undefined ? timeFrom(held_until) : epochMs(Math.max(timeFrom(taken_at), since)),
     }));
   });
 }
 
 /** What the exchange told, in a sentence. */
-export const toldText = ({ coin, balance, expected, differs, toldAt }: ToldBalance): string =>
+export const balanceText = ({ coin, balance, expected, differs, asOf }: ComparedBalance): string =>
   differs
-    ? `the exchange says ${balance} ${coin} at ${formatMinute(toldAt)}, and the bills ${expected}`
-    : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(toldAt)}`;
+    ? `the exchange says ${balance} ${coin} at ${formatMinute(asOf)}, and the bills ${expected}`
+    : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(asOf)}`;
 
 /** The balances that differ from their bills' where both may be right: see kinds.ts. */
 export const balanceFinding = ({ accounts }: Scope): SQL =>

@@ -1,6 +1,6 @@
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { readToldBalances, type ToldBalance, toldText } from "../health/balances.ts";
+import { balanceText, type ComparedBalance, readComparedBalances } from "../health/balances.ts";
 import { formatCount } from "../output/format.ts";
 import { union } from "../sync/intervals.ts";
 import { chart } from "./chart.ts";
@@ -53,7 +53,7 @@ export async function statement(
   const { account, view } = selection;
   const last = lastOf(selection, today);
   const unread = unreadDays(days, last, today);
-  const balances = await readToldBalances(
+  const balances = await readComparedBalances(
     tx,
     [account],
     selection.to >= today ? undefined : timesOf(selection).to,
@@ -117,10 +117,10 @@ function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
 }
 
 /** The exchange's own balance of the wallet at the end of the shown days or later. */
-const balancesNote = (balances: readonly ToldBalance[], { product, coin }: Selection): Html =>
+const balancesNote = (balances: readonly ComparedBalance[], { product, coin }: Selection): Html =>
   html`${balances
     .filter((one) => one.ledger === product && one.coin === coin)
-    .map((one) => html`<p class="${one.differs ? "warn" : "quiet"}">${toldText(one)}</p>`)}`;
+    .map((one) => html`<p class="${one.differs ? "warn" : "quiet"}">${balanceText(one)}</p>`)}`;
 
 /** Days to come are drawn no more than once they have come. */
 const lastOf = ({ from, to }: Selection, today: string): string =>

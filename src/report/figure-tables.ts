@@ -57,15 +57,15 @@ function linesOf(figures: CoinFigures): readonly Line[] {
     name,
     shown: line(name, title, sumOf(moved, [name])),
   }));
-  const known = opening && plus(opening, [...moved.values()].reduce(plus));
+  const computed = opening && plus(opening, [...moved.values()].reduce(plus));
   const change =
-    known?.value &&
+    computed?.value &&
     closing?.value &&
     plus(
       { ...closing, amount: zero },
       {
         amount: zero,
-        value: negate(known.value),
+        value: negate(computed.value),
       },
     ).value;
   return [
@@ -125,17 +125,17 @@ export function rollforwardTables(
 ): readonly Table[] {
   const all = coins.map((figures) => ({ coin: figures.coin, lines: linesOf(figures) }));
   const rows = (all[0]?.lines ?? []).map(({ line, title }, place) => {
-    const own = all.map(({ lines }) => lines[place]);
-    const values = own.map((one) => one?.value);
+    const cells = all.map(({ lines }) => lines[place]);
+    const values = cells.map((one) => one?.value);
     return {
-      ...{ line, title, own },
+      ...{ line, title, cells },
       value: values.reduce((sum, value) => sum && value && add(sum, value), zero),
     };
   });
   type Row = (typeof rows)[number];
-  const isKept = ({ line, own }: Row) =>
+  const hasFigures = ({ line, cells }: Row) =>
     ["opening", "result", "closing"].includes(line) ||
-    own.some((one) => [one?.amount, one?.value].some((sum) => sum && !isZero(sum)));
+    cells.some((one) => [one?.amount, one?.value].some((sum) => sum && !isZero(sum)));
   return Array.from({ length: Math.ceil(all.length / coinsMax) }, (_, chunk) => {
     const first = chunk * coinsMax;
     const shown = all.slice(first, first + coinsMax);
@@ -147,7 +147,7 @@ export function rollforwardTables(
           `coin ${coin}`,
           {
             ...{ kind: "money" as const, title: coin },
-            of: ({ own }: Row) => money(own[first + place]?.amount, coin, allDigits),
+            of: ({ cells }: Row) => money(cells[first + place]?.amount, coin, allDigits),
           },
         ]),
       ),
@@ -160,29 +160,29 @@ export function rollforwardTables(
           }
         : {}),
     };
-    return table("", columns, rows.filter(isKept));
+    return table("", columns, rows.filter(hasFigures));
   });
 }
 
 type ConfirmedRow = Confirmation & { readonly byBills: Decimal | undefined };
 
 const confirmedRows = ({ confirmations, figures }: LedgerMonth): readonly ConfirmedRow[] =>
-  confirmations.flatMap((told) => {
-    const coin = figures.find((one) => one.coin === told.coin);
+  confirmations.flatMap((confirmation) => {
+    const coin = figures.find((one) => one.coin === confirmation.coin);
     return coin === undefined || !isShown(coin)
       ? []
-      : [{ ...told, byBills: coin[told.of]?.amount }];
+      : [{ ...confirmation, byBills: coin[confirmation.of]?.amount }];
   });
 
 const confirmedColumns = ({ allDigits }: ReportOptions): Columns<ConfirmedRow> => ({
-  balance: { kind: "text", title: "exchange's own balance", of: (told) => told.of },
+  balance: { kind: "text", title: "exchange's own balance", of: (confirmation) => confirmation.of },
   coin: { kind: "text", of: ({ coin }) => coin },
   byBills: {
     kind: "money",
     title: "by the bills",
     of: (row) => money(row.byBills, row.coin, allDigits),
   },
-  readAt: { kind: "time", title: "read", of: ({ toldAt }) => toldAt },
+  readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
   exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
   expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
   differs: { kind: "value", title: "", of: ({ differs }) => differs },
@@ -197,9 +197,9 @@ export function confirmedParts(
   const confirmed = rows.filter(({ differs }) => !differs);
   const columns = confirmedColumns(options);
   return [
-    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${formatMinute(row.toldAt)}`)].map(
-      ([what, own]) =>
-        `the exchange confirms the ${what}: ${own.map(({ coin }) => coin).join(", ")}`,
+    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${formatMinute(row.asOf)}`)].map(
+      ([what, group]) =>
+        `the exchange confirms the ${what}: ${group.map(({ coin }) => coin).join(", ")}`,
     ),
     table(
       "",

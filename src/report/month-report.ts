@@ -4,7 +4,7 @@ import type { EpochMs } from "../contract/time.ts";
 import type { Decimal } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
-import type { ToldBalance } from "../health/balances.ts";
+import type { ComparedBalance } from "../health/balances.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Digest } from "./digest.ts";
@@ -83,7 +83,7 @@ export type Liquidation = {
 };
 
 /** A balance that the exchange told, beside the one that follows from the bills at the period's start or end. */
-export type Confirmation = ToldBalance & { readonly of: "opening" | "closing" };
+export type Confirmation = ComparedBalance & { readonly of: "opening" | "closing" };
 
 /** Open ones come first, so that the first of a long list may hide how many are open. */
 export type ListedBreaks = Listed<Break> & { readonly open: number };

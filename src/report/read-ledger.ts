@@ -76,11 +76,11 @@ async function readCoverage(
   let recovered: readonly Interval[] = [];
   let historyFrom: number = span.from;
   for (const productType of productTypes) {
-    const known = await readKnownTime(tx, { account, productType });
-    read = intersect(read, known.coverage);
-    lostTimes.push(...known.lost);
-    recovered = union([...recovered, ...(known.recovered ?? [])]);
-    historyFrom = Math.max(historyFrom, historyStart(known, span.to));
+    const times = await readKnownTime(tx, { account, productType });
+    read = intersect(read, times.coverage);
+    lostTimes.push(...times.lost);
+    recovered = union([...recovered, ...(times.recovered ?? [])]);
+    historyFrom = Math.max(historyFrom, historyStart(times, span.to));
   }
   const complete = intersect([span], read);
   const lost = subtract(intersect([span], lostTimes), complete);

@@ -6,7 +6,7 @@ import { decimalText, zero } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
 import { dayIn, periodIn } from "../export/time-zone.ts";
-import { readToldBalances } from "../health/balances.ts";
+import { readComparedBalances } from "../health/balances.ts";
 import { readAccepted, readFindings } from "../health/findings.ts";
 import { type Finding, isOfBills } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
@@ -57,10 +57,10 @@ export async function readMonthReport(
     ledgers.push({
       ...ledger,
       confirmations: confirmations.filter(
-        (told) =>
-          told.account === wallet.account &&
-          told.ledger === wallet.productType &&
-          isReadUpTo(told, span, ledger.coverage.read),
+        (confirmation) =>
+          confirmation.account === wallet.account &&
+          confirmation.ledger === wallet.productType &&
+          isReadUpTo(confirmation, span, ledger.coverage.read),
       ),
       transfers: transfers.filter(
         ({ account, productType }) =>
@@ -125,22 +125,22 @@ async function readConfirmations(
   accounts: readonly string[] | undefined,
   span: Interval,
 ): Promise<readonly Confirmation[]> {
-  const opening = await readToldBalances(tx, accounts, span.from);
-  const closing = await readToldBalances(tx, accounts, span.to);
+  const opening = await readComparedBalances(tx, accounts, span.from);
+  const closing = await readComparedBalances(tx, accounts, span.to);
   return [
     ...opening
-      .filter(({ toldAt }) => toldAt < span.to)
-      .map((told) => ({ ...told, of: "opening" as const })),
-    ...closing.map((told) => ({ ...told, of: "closing" as const })),
+      .filter(({ asOf }) => asOf < span.to)
+      .map((balance) => ({ ...balance, of: "opening" as const })),
+    ...closing.map((balance) => ({ ...balance, of: "closing" as const })),
   ];
 }
 
 /** Whether bills lead from the period's start or end to the balance: else it confirms neither. */
 const isReadUpTo = (
-  { of, toldAt }: Confirmation,
+  { of, asOf }: Confirmation,
   span: Interval,
   read: readonly Interval[],
-): boolean => subtract(interval(of === "opening" ? span.from : span.to, toldAt), read).length === 0;
+): boolean => subtract(interval(of === "opening" ? span.from : span.to, asOf), read).length === 0;
 
 async function readVersions(tx: Transaction) {
   const { rows } = await tx.execute<{ now: string; postgres: string; schema: string }>(sql`

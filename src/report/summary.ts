@@ -97,7 +97,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
     readonly coin?: string;
     readonly isApart?: boolean;
     readonly isDemo?: boolean;
-    readonly told?: Confirmation | undefined;
+    readonly confirmation?: Confirmation | undefined;
   };
   const others = movements.flatMap(([name]) =>
     isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
@@ -111,8 +111,8 @@ function summaryTables(report: MonthReport): readonly Table[] {
       result: resultOf(figures),
       transfers: sumOf(figures.moved, pieces.transfers.columns),
       other: sumOf(figures.moved, others),
-      told: ledger.confirmations.find(
-        (told) => told.of === "closing" && told.coin === figures.coin,
+      confirmation: ledger.confirmations.find(
+        (confirmation) => confirmation.of === "closing" && confirmation.coin === figures.coin,
       ),
     }),
   );
@@ -146,7 +146,8 @@ function summaryTables(report: MonthReport): readonly Table[] {
     confirmed: {
       kind: "text",
       title: "confirmed by the exchange",
-      of: ({ told, coin, isApart }) => coin && (isApart ? "not asked" : confirmedText(told)),
+      of: ({ confirmation, coin, isApart }) =>
+        coin && (isApart ? "not asked" : confirmedText(confirmation)),
     },
     ...values,
   };
@@ -183,12 +184,12 @@ function summaryTables(report: MonthReport): readonly Table[] {
   ];
 }
 
-const confirmedText = (told: Confirmation | undefined): string =>
-  told === undefined
+const confirmedText = (confirmation: Confirmation | undefined): string =>
+  confirmation === undefined
     ? "not read"
-    : told.differs
-      ? `NO: ${told.balance}, not ${told.expected}`
-      : formatMinute(told.toldAt).slice(0, 10);
+    : confirmation.differs
+      ? `NO: ${confirmation.balance}, not ${confirmation.expected}`
+      : formatMinute(confirmation.asOf).slice(0, 10);
 
 const changeColumns: Columns<Of<Change>> = {
   ledger: ledgerColumn,

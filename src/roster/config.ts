@@ -135,7 +135,7 @@ const slipMax = 2;
 function misspelled(values: Environment): readonly string[] {
   const unset = variableNames.filter((name) => values[name] === undefined);
   return Object.keys(values).flatMap((name) => {
-    if (!prefix.test(name) || variableNames.some((known) => known === name)) return [];
+    if (!prefix.test(name) || variableNames.some((variable) => variable === name)) return [];
     const meant = nearest(name, unset, slipMax);
     return meant === undefined
       ? []

@@ -91,12 +91,12 @@ export async function readRoster(
   const accounts = accountsOf(config, rows, among);
   const states = db ? await readAccountStates(db, among) : noStates;
   const typed = selection.accounts?.filter((name) => among?.includes(name) ?? true);
-  const known = new Set([
+  const names = new Set([
     ...config.accountNames,
     ...accounts.map(({ name }) => name),
     ...states.accounts,
   ]);
-  const unknown = typed?.find((name) => !known.has(name));
+  const unknown = typed?.find((name) => !names.has(name));
   if (unknown !== undefined) {
     const stored = db ? (await readAccountStates(db)).accounts : [];
     throw unknownAccount(unknown, [...new Set([...config.accountNames, ...stored])]);
