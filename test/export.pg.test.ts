@@ -3,7 +3,7 @@
 // The journals' accounts are the table's sums.
 // Ccxt's before, direction, amount and fee lead to after; Koinly's rows add up to what the wallets moved, and
 // no page's edge parts a trade.
-// A ledger that reconciles has nothing unexplained in a journal, ccxt's entries and Koinly's rows move as its
+// A ledger that reconciles has no discrepancy in a journal, ccxt's entries and Koinly's rows move as its
 // balance does (six kinds of exchange).
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -255,11 +255,11 @@ describe.each(["hledger", "beancount"] as const)("the journal for %s", (tool) =>
       count(`${root}:Exchange:${owner}:${leaf} ${row.coin}`, -exactUnits(row.sum));
     }
     const isCategory = ([key]: readonly [string, bigint]) =>
-      !/^Assets:|:(?:Opening|Rounding|Unexplained) /.test(key);
+      !/^Assets:|:(?:Opening|Rounding|Discrepancy) /.test(key);
     expect(new Map([...sums].filter(isCategory).filter(([, units]) => units !== 0n))).toEqual(
       expected,
     );
-    expect([...sums.keys()].filter((key) => key.includes("Unexplained"))).toHaveLength(1);
+    expect([...sums.keys()].filter((key) => key.includes("Discrepancy"))).toHaveLength(1);
   });
 
   test("ends each wallet on its last balance, and owns up to what the real bills lack", async () => {
@@ -271,7 +271,7 @@ describe.each(["hledger", "beancount"] as const)("the journal for %s", (tool) =>
     expect(of("Assets:Exchange:NAME:USDT")).toBe(exactUnits("1069.68573498"));
     expect(of("Equity:Exchange:NAME:Opening")).toBe(-exactUnits("777.88473768"));
     // The listing of the real ledger leaves days out between 22 and 27 February.
-    expect(text.match(/unexplained/g)).toHaveLength(2);
+    expect(text.match(/discrepancy/g)).toHaveLength(2);
     expect(text.match(/category:? ?"?rounding/g)).toHaveLength(15);
   });
 });
@@ -287,7 +287,7 @@ describe("a ledger that reconciles", () => {
   };
 
   test.each(["hledger", "beancount"] as const)(
-    "is one without a word of what is unexplained in a journal for %s, by the rules and the order that were learned",
+    "is one without a discrepancy in a journal for %s, by the rules and the order that were learned",
     async (tool) => {
       await storeHabits();
       const tables = await learned();
@@ -297,7 +297,7 @@ describe("a ledger that reconciles", () => {
       expect(tables.rules).toBeGreaterThan(1);
       for (const account of Object.keys(habits)) {
         const text = String(await exported(db, tool, { accounts: [account] }));
-        expect([account, text.match(/unexplained.*/g)]).toEqual([account, null]);
+        expect([account, text.match(/discrepancy.*/g)]).toEqual([account, null]);
         expect(refusalOf(tool, text)).toBe("");
         const sums = verifiedSums(tool, text);
         const [wallet] = [...sums].filter(([name]) => name.startsWith("Assets:"));

@@ -115,7 +115,7 @@ describe.each([
     // Every wallet is opened once. The wallet of August is opened with the balance before that bill; BTC
     // began at 0.
     expect(together.match(/category:? ?"?opening/g)).toHaveLength(2);
-    expect(together.match(/category:? ?"?unexplained/g)).toHaveLength(1);
+    expect(together.match(/category:? ?"?discrepancy/g)).toHaveLength(1);
     const directives = together.match(/^(?:\S+ open |account |(?:\S+ )?commodity ).*$/gm) ?? [];
     expect(new Set(directives).size).toBe(directives.length);
     // Each transaction is only in the file of its month.

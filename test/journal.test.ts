@@ -52,7 +52,7 @@ describe.each(tools)("a journal for %s", (tool) => {
   const account = (root: string, leaf: string) =>
     `${root}:Exchange:${name}:USDT-FUTURES:${leaf} USDT`;
 
-  test("books a step that is off by one unit in the last place as rounding, any other as unexplained", async () => {
+  test("books a step that is off by one unit in the last place as rounding, any other as a discrepancy", async () => {
     const bills = ledger([{}, {}, {}, {}, {}]);
     const damaged = bills.map((bill, index) => ({
       ...bill,
@@ -69,8 +69,8 @@ describe.each(tools)("a journal for %s", (tool) => {
     // fifth.
     expect(sumOf(sums, account("Equity", "Rounding"))).toBe(0n);
     expect(text.match(/rounding/g)).toHaveLength(4);
-    expect(sumOf(sums, account("Equity", "Unexplained"))).toBe(exactUnits("-3.00000002"));
-    expect(text).toMatch(/unexplained.*10002/);
+    expect(sumOf(sums, account("Equity", "Discrepancy"))).toBe(exactUnits("-3.00000002"));
+    expect(text).toMatch(/discrepancy.*10002/);
     expect(refusalOf(tool, text)).toBe("");
   });
 
@@ -211,7 +211,7 @@ describe.each(tools)("a journal for %s", (tool) => {
           expect(booked).toBe(fees);
           const kinds = new Set(damages.map(({ kind }) => kind));
           const isWhole = kinds.isSubsetOf(new Set(["silent", "same time"]));
-          if (isWhole) expect([...sums.keys()].join()).not.toContain("Unexplained");
+          if (isWhole) expect([...sums.keys()].join()).not.toContain("Discrepancy");
         },
       ),
       { numRuns: 300 },

@@ -72,12 +72,12 @@ function bookedOf(name: string, bills: readonly UnifiedBill[], coins: (coin: str
 
 describe.each(tools)("a unified account's journal for %s", (tool) => {
   test.each(Object.keys(accounts))(
-    "checks, has one wallet a coin and nothing unexplained: %s",
+    "checks, has one wallet a coin and no discrepancy: %s",
     async (account) => {
       const bills = accounts[account] ?? [];
       const text = String(await exported(db, tool, { accounts: [account] }));
       expect(refusalOf(tool, text)).toBe("");
-      expect(text.match(/unexplained.*/g)).toBeNull();
+      expect(text.match(/discrepancy.*/g)).toBeNull();
       const sums = verifiedSums(tool, text);
       const name = nameOf(tool, account);
       const coinOf = (coin: string) => (tool === "beancount" && /[a-z]/.test(coin) ? "COIN" : coin);
@@ -307,7 +307,7 @@ describe("an account that became unified", () => {
       expect(text).toMatch(
         /2026-10-31 \* .*closing: the account is of the other kind from here on/,
       );
-      expect(text).not.toMatch(/unexplained/i);
+      expect(text).not.toMatch(/discrepancy/i);
     },
   );
 

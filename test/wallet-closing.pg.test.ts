@@ -237,7 +237,7 @@ test.each(["hledger", "beancount"] as const)(
     expect(sums.get(`Equity:Exchange:${name}:UTA:Opening USDT`)).toBe(
       -unified.started * 10n ** 22n,
     );
-    expect(stdout).not.toMatch(/unexplained/i);
+    expect(stdout).not.toMatch(/discrepancy/i);
   },
 );
 

@@ -93,4 +93,4 @@ const ofWallet = (name: string): Booking => ({ root: "Equity", name, owner: "wal
 export const openingBooking = ofWallet("Opening");
 export const closingBooking = ofWallet("Closing");
 export const roundingBooking = ofWallet("Rounding");
-export const unexplainedBooking = ofWallet("Unexplained");
+export const discrepancyBooking = ofWallet("Discrepancy");

@@ -4,10 +4,10 @@ import {
   type Booking,
   bookings,
   closingBooking,
+  discrepancyBooking,
   feeBooking,
   openingBooking,
   roundingBooking,
-  unexplainedBooking,
 } from "./bookings.ts";
 import {
   add,
@@ -35,7 +35,7 @@ export type Posting = {
 };
 
 /** What an entry is about that stands for no bill. */
-export type Adjustment = "opening" | "rounding" | "unexplained";
+export type Adjustment = "opening" | "rounding" | "discrepancy";
 
 /** Each with its day: 2026-11-21. */
 export type JournalEntry = { readonly day: string } & (
@@ -91,7 +91,7 @@ const closingText =
  * The bills as balanced entries, one each, with a balance assertion at the end of every day on
  * which the exchange reported one: the last it reported, and what was moved after it that day.
  *
- * The journal always checks. A difference is booked to Equity:Rounding or Equity:Unexplained, at the bill whose
+ * The journal always checks. A difference is booked to Equity:Rounding or Equity:Discrepancy, at the bill whose
  * balance shows it. The balance before the first one that is known is booked to Equity:Opening.
  */
 export class Journal {
@@ -225,13 +225,13 @@ function bookBill(
 
 function differenceKind(difference: Decimal, steps: bigint): Adjustment {
   const most = { ...roundingMax, units: roundingMax.units * steps };
-  return isAtMost(magnitude(difference), most) ? "rounding" : "unexplained";
+  return isAtMost(magnitude(difference), most) ? "rounding" : "discrepancy";
 }
 
 const adjustmentBookings: Readonly<Record<Adjustment, Booking>> = {
   opening: openingBooking,
   rounding: roundingBooking,
-  unexplained: unexplainedBooking,
+  discrepancy: discrepancyBooking,
 };
 
 function adjustment(

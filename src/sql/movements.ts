@@ -40,7 +40,7 @@ export const movements = [
   ...ofBills.map(([column, title]) => [column, title] as const),
   ["closed_out", "closed, left behind"],
   ["rounding", "rounding"],
-  ["difference", "unexplained"],
+  ["difference", "discrepancy"],
   ["unsettled", "not judged yet"],
 ] as const;
 
