@@ -168,7 +168,7 @@ describe("what cannot be meant ends with code 2 and one message, before anything
     ["status", /DATABASE_URL is not .*\n {2}LOG_LEVEL/, { LOG_LEVEL: "loud", DATABASE_URL: "x" }],
     ["breaks list --product USDT-FUTURE", /did you mean USDT-FUTURES\?$/],
     ["breaks list --repair", /unknown option '--repair'/],
-    ["doctor --account other", /--account other/, credentials],
+    ["doctor --account other", /there is no account other/, credentials],
     ["verify --from 2026-11-01", /required option '--to <time>' not specified/],
     [`${ofVerify} 2026-11-02`, /EXCHANGE_API_KEY is missing/],
     [`${ofVerify} tomorrow`, /^--to "tomorrow" is not a time: write 2/, credentials],

@@ -1,7 +1,7 @@
 // A journal with a start opens there with what the close opens with, and hledger's income statement is its net
 // result in the currency, by days of any zone (hledger; bean-check).
 // A close in any zone, of a month or a year, with prices: amounts, worths, contracts, confirmed balances, lots
-// first in first out; what changed after a sign-off, with the digest of then; a wrong file of prices is refused
+// first in first out; what changed after a signature, with the digest of then; a wrong file of prices is refused
 // by line (integers over the exported CSV); each transfer names its other side.
 
 import { execFileSync } from "node:child_process";
@@ -446,7 +446,7 @@ test("the exchange's own balances stand beside opening and closing", async () =>
   expect(unread.ledgers.find(of).confirmed).toMatchObject([{ balance: "opening" }]);
 });
 
-test("what changed after the sign-off is named by kind, amount and time, and the digest of then is kept", async () => {
+test("what changed after the signature is named by kind, amount and time, and the digest of then is kept", async () => {
   const signed = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
   const [account, productType, own] = ledgers[0];
   const stream = streamOf(account, productType);
@@ -466,7 +466,7 @@ test("what changed after the sign-off is named by kind, amount and time, and the
   await storeBills(db, stream, [
     bill(3, "5", { source: "tax", businessType: "trans_from_exchange" }),
   ]);
-  const since = ["--month", "2026-02", "--known-on", signed.knownOn];
+  const since = ["--month", "2026-02", "--signed-at", signed.asOf];
   const report = JSON.parse(await run("report", ...since, "--format", "json"));
   const fee = textOf(exactUnits("-4.5") - exactUnits(trade.fee));
   expect(report.changes).toMatchObject([
@@ -479,7 +479,7 @@ test("what changed after the sign-off is named by kind, amount and time, and the
       difference: expect.stringMatching(new RegExp(`^${fee}0*$`)),
     },
   ]);
-  for (const { since: changedAt } of report.changes) expect(changedAt > signed.knownOn).toBe(true);
+  for (const { since: changedAt } of report.changes) expect(changedAt > signed.asOf).toBe(true);
   const then = report.ledgers.map(({ digestThen }: { digestThen: object }) => digestThen);
   expect(then).toEqual(
     report.ledgers.map((ledger: { productType: string }) => {
@@ -489,9 +489,9 @@ test("what changed after the sign-off is named by kind, amount and time, and the
       return { bills: count, sha256 };
     }),
   );
-  expect(await run("report", ...since)).toContain(`CHANGED AFTER ${signed.knownOn}`);
-  const now = JSON.parse(await run("report", "--month", "2026-02", "--format", "json")).knownOn;
-  expect(await run("report", "--month", "2026-02", "--known-on", now)).toContain(
+  expect(await run("report", ...since)).toContain(`CHANGED AFTER ${signed.asOf}`);
+  const now = JSON.parse(await run("report", "--month", "2026-02", "--format", "json")).asOf;
+  expect(await run("report", "--month", "2026-02", "--signed-at", now)).toContain(
     "no bill was stored or restated after",
   );
 });
@@ -532,12 +532,12 @@ test.each([
 test("a coin without a price is named with the line to add, and no sum pretends", async () => {
   const path = join(folder.path, "one.csv");
   await writeFile(path, "\uFEFFcurrency,date,coin,price\r\nEUR,2026-01-31,USDT,0.9\r\n");
-  const { lacking, prices: said } = JSON.parse(
+  const { incomplete, prices: said } = JSON.parse(
     await run("report", "--month", "2026-02", "--prices", path, "--format", "json"),
   );
   const sha256 = execFileSync("sha256sum", [path], { encoding: "utf8" }).split(" ")[0];
   expect(said).toEqual({ file: path, sha256 });
-  expect(lacking).toContain(
+  expect(incomplete).toContain(
     "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,PRICE,EUR",
   );
   expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);

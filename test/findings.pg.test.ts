@@ -86,7 +86,7 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
             zone: "UTC",
             selection: everyLedger,
           })
-        ).lacking;
+        ).incomplete;
       }),
     exportName: (product: string, days: { readonly from: string; readonly to: string }) =>
       inTransaction(db, async (tx) => {

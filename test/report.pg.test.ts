@@ -115,7 +115,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     )
     values ('main', 'COIN-FUTURES', 'abc', '{}', ${hostile}, 'is odd', now())`);
   const unchecked = await reported("--product", "COIN-FUTURES");
-  expect(unchecked.lacking).toContainEqual(
+  expect(unchecked.incomplete).toContainEqual(
     expect.stringMatching(/^main\/COIN-FUTURES (was never reconciled|not reconciled since .*)$/),
   );
   const { breaks } = await reconcile(db, everything, { isFull: true });
@@ -123,7 +123,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   const breakIds = [signed?.breakId ?? 0];
   const decision = { breakIds, isAccept: true, note: `note: ${hostile}`, by: "Ada" };
   expect(await decideOnBreaks(db, decision)).toEqual([]);
-  const { isComplete, lacking, ledgers } = await reported("--product", "COIN-FUTURES");
+  const { isComplete, incomplete, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(isComplete).toBe(false);
   const [ledger] = ledgers;
   expect(ledger.coverage).toContainEqual({
@@ -136,7 +136,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   expect(["opening", "closing", "difference"].map((name) => amountOf(name))).toEqual(
     ["100", "109.75", "7"].map(exactUnits),
   );
-  expect(lacking).toEqual([
+  expect(incomplete).toEqual([
     expect.stringMatching(
       /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, \+7 .*\) since 2026-03-05 01:00Z$/,
     ),
@@ -189,7 +189,7 @@ test("the page is one file: no script, nothing to load, and every text is escape
 test("a month of which nothing was read, or that is not over, is told as that", async () => {
   const before = JSON.parse(await run("report", "--month", "2025-12", "--format", "json"));
   expect(before.isComplete).toBe(false);
-  expect(before.lacking).toContain(
+  expect(before.incomplete).toContain(
     "main/USDT-FUTURES not read 2025-12-01 00:00:00Z to 2026-01-01 00:00:00Z, before its history begins",
   );
   for (const ledger of before.ledgers)
@@ -208,10 +208,10 @@ test("all open breaks are counted, though no more than a hundred are listed", as
       'main', 1000 + n, 'chain', 'COIN-FUTURES', '', 'day ' || n, timestamptz '2026-03-04Z', '', 'open',
       now(), now()
     from generate_series(1, 120) as n`);
-  const { lacking, ledgers } = await reported("--product", "COIN-FUTURES");
+  const { incomplete, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(ledgers[0].breaks).toHaveLength(100);
   expect(ledgers[0].counts.openBreaks).toBeGreaterThanOrEqual(120);
-  expect(lacking.join("\n")).toContain("main/COIN-FUTURES does not add up: 120 breaks (chain");
+  expect(incomplete.join("\n")).toContain("main/COIN-FUTURES does not add up: 120 breaks (chain");
 });
 
 test.each([

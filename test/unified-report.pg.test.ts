@@ -61,11 +61,11 @@ const report = async (...args: readonly string[]) => {
 
 describe("the month of an account that became unified", () => {
   test("has one ledger for all categories, whichever of them is asked for", async () => {
-    const { ledgers, isComplete, lacking } = JSON.parse(await report("--format", "json"));
+    const { ledgers, isComplete, incomplete } = JSON.parse(await report("--format", "json"));
     // The exchange serves a type that nobody has heard of, and that moves money.
-    expect({ isComplete, lacking }).toEqual({
+    expect({ isComplete, incomplete }).toEqual({
       isComplete: false,
-      lacking: ["BGB has 2 bills", "rTOWN has 1 bill", "BTC has 2 bills"].map(
+      incomplete: ["BGB has 2 bills", "rTOWN has 1 bill", "BTC has 2 bills"].map(
         (bills) => `fund/UTA-OTHER/${bills} of type VAULT_ADJUST, without a category`,
       ),
     });
@@ -140,15 +140,15 @@ describe("the month of an account that became unified", () => {
   test("is not complete where a category was never read, unless the key may not read it", async () => {
     const account = "partial";
     await storeUnified(db, account, [], { uncovered: ["UTA-MARGIN"] });
-    const lacking = async () =>
-      JSON.parse(await report("--format", "json", "--account", account)).lacking;
+    const incomplete = async () =>
+      JSON.parse(await report("--format", "json", "--account", account)).incomplete;
     // As a sync learns it.
     await db.execute(sql`
       insert into streams (account, product_type, mode, mode_since)
       values (${account}, '', 'unified', now())
       on conflict (account, product_type)
       do update set mode = excluded.mode, mode_since = excluded.mode_since`);
-    expect(await lacking()).toEqual(["partial/UTA-MARGIN was never read"]);
+    expect(await incomplete()).toEqual(["partial/UTA-MARGIN was never read"]);
     await db.execute(sql`
       insert into streams (account, product_type, not_available_since, not_available_asked_at)
       values (${account}, 'UTA-MARGIN', now(), now())
@@ -156,6 +156,6 @@ describe("the month of an account that became unified", () => {
       do update set
         not_available_since = excluded.not_available_since,
         not_available_asked_at = excluded.not_available_asked_at`);
-    expect(await lacking()).toEqual([]);
+    expect(await incomplete()).toEqual([]);
   });
 });

@@ -31,7 +31,7 @@ type ReportWords = Which &
   PeriodWords &
   PricesWords & {
     readonly timeZone?: string;
-    readonly knownOn?: string;
+    readonly signedAt?: string;
     readonly allDigits?: boolean;
     readonly allRows?: boolean;
     readonly lots?: boolean;
@@ -50,8 +50,8 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const zone = zoneOf(words.timeZone ?? "UTC");
   const prices = await pricesOf(words);
   if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
-  const knownOn =
-    words.knownOn === undefined ? undefined : typedTime("--known-on", words.knownOn, zone);
+  const signedAt =
+    words.signedAt === undefined ? undefined : typedTime("--signed-at", words.signedAt, zone);
   const selection = selectionOf(words);
   await using stored = await openStored(config, io);
   const { db } = stored;
@@ -60,7 +60,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const report = await withDatabaseErrors(() =>
     inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      const options = { period, zone, prices, knownOn, allDigits, allRows, lots };
+      const options = { period, zone, prices, signedAt, allDigits, allRows, lots };
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
@@ -71,14 +71,14 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
 
 const help = `
 What was read and what proves it, opening, movements and closing of each coin,
-the balances that the exchange itself told, contracts, restatements, breaks and
-who accepted them, and a SHA-256 over the bills with the shell command that
-computes it. What is missing stands at the top. html is one file without scripts
+the exchange's own balances, contracts, restatements, breaks and who accepted
+them, and a SHA-256 over the bills with the shell command that computes it. What
+is unread or does not add up stands at the top. html is one file without scripts
 and prints on A4; csv has the lines of the rollforwards.
 
 --prices FILE is CSV with the header date,coin,price,currency. Bills are valued
-by the newest price of their day or before. --known-on TIME lists what changed
-after the close was signed off; the close says the time to keep.`;
+by the newest price of their day or before. --signed-at TIME lists what changed
+after the close was signed; the close says the time to keep.`;
 
 export const define: Define = (report, program) => {
   const { io, config, runs } = program;
@@ -90,7 +90,7 @@ export const define: Define = (report, program) => {
     .addOption(productOption())
     .addOption(pricesOption(program))
     .addOption(currencyOption())
-    .option("--known-on <time>", "list what changed since it was signed off then")
+    .option("--signed-at <time>", "list what changed since the close was signed then")
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")
     .option("--all-rows", "show all rows of long tables")

@@ -40,7 +40,7 @@ export type BillSelection = {
   /** Only bills whose content was stored at or after this time of the database's clock. */
   readonly changedSince?: EpochMs | undefined;
   /** The bills as they were stored at this time of the database's clock. */
-  readonly knownOn?: EpochMs | undefined;
+  readonly asOf?: EpochMs | undefined;
 };
 
 // So many bills are 2 MB of text.
@@ -103,7 +103,7 @@ const declareCursor = (selection: BillSelection, account: string | undefined): S
     business_types.category,
     ${moves.amount}::text as "walletAmount",
     ${moves.fee}::text as "walletFee"
-  from ${selection.knownOn === undefined ? sql`bills` : storedAt(selection.knownOn)}
+  from ${selection.asOf === undefined ? sql`bills` : storedAt(selection.asOf)}
   ${joinRules("bills", account)}
   ${joinOrder("bills", account)}
   where ${isSelected(selection)}

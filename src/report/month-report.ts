@@ -99,7 +99,7 @@ export type LedgerMonth = {
   readonly liquidations: readonly Liquidation[];
   readonly costBasis: readonly CostBasis[];
   readonly digest: Digest;
-  /** What changed after the period was signed off, and the digest of what was stored then. */
+  /** The changes after the close was signed, and the digest of what was stored then. */
   readonly changes: readonly Change[];
   readonly digestThen: Digest | undefined;
   readonly rejected: Listed<Rejected>;
@@ -113,8 +113,8 @@ export type ReportOptions = {
   readonly period: string;
   readonly zone: string;
   readonly prices?: Prices | undefined;
-  /** When the period was signed off: what changed since is listed. */
-  readonly knownOn?: EpochMs | undefined;
+  /** When the close was signed: what changed since is listed. */
+  readonly signedAt?: EpochMs | undefined;
   readonly allDigits?: boolean;
   /** Whether people see all rows of long tables, and not the first ones. */
   readonly allRows?: boolean;
@@ -134,7 +134,7 @@ export type MonthReport = ReportOptions & {
   /**
    * A sentence for each thing that the figures lack or that is not settled. Empty if there is none.
    */
-  readonly lacking: readonly string[];
+  readonly incomplete: readonly string[];
   /** What of the period was accepted and is settled, in words: differences by coin, lost time. */
   readonly accepted: readonly string[];
   /** Real money before demo, the largest first. */

@@ -31,7 +31,7 @@ type Reading = {
   readonly span: Interval;
   readonly zone: string;
   readonly valuation: Valuation | undefined;
-  readonly knownOn: EpochMs | undefined;
+  readonly signedAt: EpochMs | undefined;
   readonly hasLots: boolean;
 };
 
@@ -39,7 +39,7 @@ type Reading = {
 export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
-  { span, zone, valuation, knownOn, hasLots }: Reading,
+  { span, zone, valuation, signedAt, hasLots }: Reading,
 ): Promise<Omit<LedgerMonth, "confirmations" | "transfers">> {
   const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
@@ -57,9 +57,11 @@ export async function readLedgerMonth(
     figures: await readFigures(tx, wallet, span, { zone, valuation: worth }),
     costBasis: worth === undefined || !hasLots ? [] : await readCostBasis(tx, wallet, span, worth),
     liquidations: await readLiquidations(tx, wallet, span, worth),
-    changes: knownOn === undefined ? [] : await readChanges(tx, wallet, span, knownOn),
+    changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, signedAt),
     digestThen:
-      knownOn === undefined ? undefined : await digestOf(readBills(tx, { ...selection, knownOn })),
+      signedAt === undefined
+        ? undefined
+        : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
     rejected: await readRejected(tx, wallet),
     breaks: await readMonthBreaks(tx, wallet, span, restatements.total > 0),
   };
@@ -225,9 +227,9 @@ async function readChanges(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
-  knownOn: EpochMs,
+  signedAt: EpochMs,
 ): Promise<readonly Change[]> {
-  const at = sql`${isoTime(knownOn)}::timestamptz`;
+  const at = sql`${isoTime(signedAt)}::timestamptz`;
   const columns = sql.raw(
     "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
   );

@@ -30,7 +30,7 @@ export async function readMonthReport(
   roster: readonly RosterLedger[],
   { selection, ...options }: ReportOptions & { readonly selection: Selection },
 ): Promise<MonthReport> {
-  const { period, zone, prices, knownOn, lots = false } = options;
+  const { period, zone, prices, signedAt, lots = false } = options;
   const scope = { ...selection, roster };
   const wallets = await readReportedWallets(
     tx,
@@ -51,7 +51,7 @@ export async function readMonthReport(
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets) {
     const ledger = await readLedgerMonth(tx, wallet, {
-      ...{ span, zone, valuation, knownOn },
+      ...{ span, zone, valuation, signedAt },
       hasLots: lots,
     });
     ledgers.push({
@@ -78,7 +78,7 @@ export async function readMonthReport(
   return {
     ...options,
     ...{ span, generatedAt, versions },
-    lacking: [
+    incomplete: [
       ...(isOver ? [] : [`${period} is not over yet: it ends ${isoTime(span.to)}`]),
       ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),
       ...ledgers.flatMap(({ wallet, coverage }) =>

@@ -18,7 +18,7 @@ import {
 import { plus, type Sum, sumOf } from "./figures.ts";
 import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
 
-// The head of the report: what is lacking, all coins in a line each, what changed and what was accepted.
+// The head of the report: what is incomplete, all coins in a line each, what changed and what was accepted.
 
 /** A part of the report with a title. */
 export type Section = {
@@ -39,14 +39,15 @@ export const ofAll = <Row>(
   ledgers.flatMap((ledger) => rowsOf(ledger).map((row) => ({ ...row, ledger })));
 
 export function headOf(report: MonthReport): Section {
-  const { period, span, zone, generatedAt, versions, lacking, accepted, knownOn, prices } = report;
+  const { period, span, zone, generatedAt, versions, incomplete, accepted, signedAt, prices } =
+    report;
   const { program, node, postgres, schema } = versions;
   const whole =
     accepted.length === 0
       ? "complete: all of it was read, it adds up, and nothing is open"
       : `complete, with ${accepted.join(" and ")}`;
   const changes = ofAll(report, (ledger) => ledger.changes);
-  const signed = ofAll(report, ({ breaks }) =>
+  const acceptedBreaks = ofAll(report, ({ breaks }) =>
     breaks.shown.filter(({ state }) => state === "accepted"),
   );
   const isAllClassified = report.ledgers.every(({ figures }) =>
@@ -58,32 +59,32 @@ export function headOf(report: MonthReport): Section {
       period,
       zone,
       ...jsonInterval(span),
-      knownOn: generatedAt,
+      asOf: generatedAt,
       currency: prices?.currency ?? null,
       prices: prices === undefined ? null : { file: prices.file, sha256: prices.sha256 },
       versions,
-      isComplete: lacking.length === 0,
-      lacking,
+      isComplete: incomplete.length === 0,
+      incomplete,
     },
     parts: [
-      `${zone}, as known on ${generatedAt} (--known-on with this time lists what changes after it)`,
+      `${zone}, as of ${generatedAt} (--signed-at with this time lists what changes after it)`,
       `bill-sync ${program}, Node ${node}, Postgres ${postgres}, ${schema}`,
       ...(prices === undefined
         ? []
         : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
-      ...(lacking.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...lacking]),
+      ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...incomplete]),
       ...summaryTables(report),
-      ...(knownOn === undefined
+      ...(signedAt === undefined
         ? []
         : [
             changes.length === 0
-              ? `no bill was stored or restated after ${isoTime(knownOn)}`
-              : `CHANGED AFTER ${isoTime(knownOn)}:`,
+              ? `no bill was stored or restated after ${isoTime(signedAt)}`
+              : `CHANGED AFTER ${isoTime(signedAt)}:`,
           ]),
       table("changes", changeColumns, changes),
       ...(isAllClassified ? ["no money is unclassified"] : []),
-      signed.length === 0 ? "no difference was accepted" : "accepted differences:",
-      table("accepted", acceptedColumns, signed),
+      acceptedBreaks.length === 0 ? "no difference was accepted" : "accepted differences:",
+      table("accepted", acceptedColumns, acceptedBreaks),
     ],
   };
 }
