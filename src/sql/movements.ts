@@ -69,6 +69,6 @@ export const movementWords = {
   movement_month_sums: list(([column]) => `sum(${column}) as ${column}`),
   movement_total: list(([column]) => column, " + "),
   movements_of_first_day: list(
-    ([column]) => `case when day_offset = 0 then (own).${column} else 0 end as ${column}`,
+    ([column]) => `case when day_offset = 0 then (day_sums).${column} else 0 end as ${column}`,
   ),
 };

@@ -140,16 +140,16 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
 
 const classic: Words = {
   name: sql`classic_activity`,
-  product_type: sql`known.wallet`,
-  product_types: sql`known.wallet`,
-  of_wallet: sql`known.wallet <> 'UTA'`,
+  product_type: sql`chained_days.wallet`,
+  product_types: sql`chained_days.wallet`,
+  of_wallet: sql`chained_days.wallet <> 'UTA'`,
 };
 
 const unified: Words = {
   name: sql`unified_activity`,
   product_type: sql`bills.product_type`,
   product_types: sql`any(${unifiedArray})`,
-  of_wallet: sql`known.wallet = 'UTA'`,
+  of_wallet: sql`chained_days.wallet = 'UTA'`,
 };
 
 /**

@@ -11,7 +11,7 @@ select
   based.coin,
   based.day,
   next_day,
-  own,
+  day_sums,
   bills_before,
   shown_before,
   carried,
@@ -50,7 +50,7 @@ from (
         bills,
         unshown,
         net,
-        days as own,
+        days as day_sums,
         last.booked_at as shown_at,
         last.place,
         last.product_type,
@@ -153,7 +153,7 @@ cross join lateral (
     coalesce(last_base[2], first_base) + net_before as carried,
     coalesce(last_base[1], first_place) as shown_before,
     coalesce(broken.difference, 0) as judged
-) as known
+) as bases
 cross join lateral (
   select
     -- How far the day's last balance is off its bills.

@@ -3,14 +3,14 @@
 -- wallet they are its name, so that a query for a product type reads only that wallet.
 create or replace view public.$name as
 select
-  known.account,
+  chained_days.account,
   $product_type as product_type,
-  known.coin,
+  chained_days.coin,
   bills.is_demo,
   (bills_before + bills.position)::bigint as position,
   bills.bill_id,
   bills.c_time,
-  known.day,
+  chained_days.day,
   bills.symbol,
   bills.business_type,
   bills.category,
@@ -26,9 +26,9 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
-  known.wallet,
+  chained_days.wallet,
   bills.source
-from chained_days as known
+from chained_days
 cross join lateral (
   select
     based.*,
@@ -62,11 +62,11 @@ cross join lateral (
         count(balance) over chain as period
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where entries.account = known.account
-        and entries.coin = known.coin
+      where entries.account = chained_days.account
+        and entries.coin = chained_days.coin
         and entries.product_type = $product_types
-        and entries.c_time >= known.day::timestamp at time zone 'UTC'
-        and entries.c_time < (known.day + 1)::timestamp at time zone 'UTC'
+        and entries.c_time >= chained_days.day::timestamp at time zone 'UTC'
+        and entries.c_time < (chained_days.day + 1)::timestamp at time zone 'UTC'
       window chain as (order by $chain_order rows unbounded preceding)
     ) as chained
   ) as based
@@ -93,7 +93,7 @@ cross join lateral (
     end as difference
 ) as off
 left join reconciled_chains
-  on reconciled_chains.account = known.account
-  and reconciled_chains.wallet = known.wallet
-  and reconciled_chains.coin = known.coin
+  on reconciled_chains.account = chained_days.account
+  and reconciled_chains.wallet = chained_days.wallet
+  and reconciled_chains.coin = chained_days.coin
 where $of_wallet;

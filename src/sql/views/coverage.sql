@@ -1,6 +1,6 @@
 create or replace view analytics.coverage as
 -- Not materialized, so that a query for one account reads the rows of no other.
-with known as not materialized (
+with times as not materialized (
   select account, product_type, covered, lost, recovered, open, covered + lost + recovered as settled
   from streams
 )
@@ -13,16 +13,16 @@ select
   upper(span) - lower(span) as length
 from (
   select account, product_type, 'complete' as state, unnest(covered) as span
-  from known
+  from times
   union all
   select account, product_type, 'lost', unnest(lost)
-  from known
+  from times
   union all
   select account, product_type, 'recovered', unnest(recovered)
-  from known
+  from times
   union all
   select account, product_type, 'unread', unnest(tstzmultirange(range_merge(settled)) + open - settled)
-  from known
+  from times
 ) as spans;
 
 comment on view analytics.coverage is

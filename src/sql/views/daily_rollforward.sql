@@ -68,7 +68,7 @@ days as (
     case when day_offset = 0 then dated.rounding else 0 end as rounding,
     case when day_offset = 0 then dated.difference else 0 end as difference,
     case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
-    case when day_offset = 0 then (own).bills else 0 end as bills,
+    case when day_offset = 0 then (day_sums).bills else 0 end as bills,
     -- A balance that no bill shows stays unknown.
     is_last_of_closed and day_offset = dated.until - dated.day and reported_closing is not null as is_closing
   from dated
