@@ -16,6 +16,7 @@ import type { Bill } from "../src/contract/bill.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
+import { integer, seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
@@ -560,7 +561,19 @@ test("the lots of the page's example are its own figures", async () => {
   });
   const pencil = streamOf("pencil", "COIN-FUTURES");
   await storeBills(db, pencil, own);
-  await storeTime(db, pencil, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
+  const spot = streamOf("pencil", "SPOT");
+  const cTime = epochMs(Date.parse("2026-01-31") + 900);
+  const received = {
+    amount: "0.5",
+    fee: "0",
+    balance: "0.5",
+    businessType: "transfer/transfer_in",
+  };
+  await storeBills(db, spot, [
+    aBill({ billId: snowflake(cTime, 9), cTime, coin: "BTC", ...received }),
+  ]);
+  for (const stream of [pencil, spot])
+    await storeTime(db, stream, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
   const path = join(folder.path, "pencil.csv");
   const lines = ["05,BTC,50000", "12,BTC,60000", "20,BTC,55000", "31,BTC,65000"];
   await writeFile(
@@ -569,7 +582,15 @@ test("the lots of the page's example are its own figures", async () => {
   );
   const args = ["--month", "2026-01", "--account", "pencil", "--prices", path, "--lots"];
   const report = JSON.parse(await run("report", ...args, "--format", "json"));
-  const basis: Record<string, string> = report.ledgers[0].costBasis[0];
+  const ledgerOf = (type: string) =>
+    report.ledgers.find(({ productType }: { productType: string }) => productType === type);
+  const basis: Record<string, string> = ledgerOf("COIN-FUTURES").costBasis[0];
+  const [, ...carried] =
+    /then has ([\d.]+) at ([\d,]+) since.*?\nand ([\d.]+) at ([\d,]+) since/.exec(page) ?? [];
+  const lots: { amount: string; price: string }[] = ledgerOf("SPOT").lots;
+  expect(lots.flatMap(({ amount, price }) => [Number(amount), Number(price)])).toEqual(
+    carried.map((text) => Number(text.replaceAll(",", ""))),
+  );
   const names = ["opening", "acquired", "cost", "movedOut", "closing", "proceeds", "gain", "worth"];
   const [, sentence = ""] = /The close says: (.*?)\n\n/s.exec(page) ?? [];
   const told = [...sentence.matchAll(/[\d,]*\d(?:\.\d\d)?/g)].map(([text]) =>
@@ -646,4 +667,129 @@ test("each transfer names its other side, in the account, in another one, or by 
     { otherAccount: null },
     { otherAccount: null },
   ]);
+});
+
+/**
+ * First in, first out of two wallets, a satoshi's lots at a time: what is sent keeps its day, and what is not there is owed.
+ * @param moves of satoshis, at a price; a transfer has its other leg later.
+ */
+function carriedByHand(moves: readonly Move[], from: number) {
+  const wallets = new Map<string, { day: number; units: bigint }[]>();
+  const road = new Map<number, { day: number; units: bigint }[]>();
+  const sums = new Map<string, Record<"cost" | "proceeds" | "movedOut" | "acquired", bigint>>();
+  for (const { wallet, day, units, transfer, isSpent } of moves) {
+    const before = day < from ? undefined : sums.get(wallet);
+    const sum = before ?? { cost: 0n, proceeds: 0n, movedOut: 0n, acquired: 0n };
+    if (day >= from) sums.set(wallet, sum);
+    const held = wallets.get(wallet) ?? [];
+    const arriving = transfer === undefined ? undefined : road.get(transfer);
+    if (units > 0n) {
+      for (const lot of arriving ?? [{ day, units }]) {
+        held.push({ ...lot });
+        sum.acquired += lot.units * priceOfDay(lot.day);
+      }
+      held.sort((a, b) => a.day - b.day);
+    }
+    const sent: { day: number; units: bigint }[] = [];
+    for (let left = -units; left > 0n; ) {
+      const [first] = held;
+      if (first === undefined) throw new Error("the test sends what is not there");
+      const taken = first.units < left ? first.units : left;
+      sent.push({ day: first.day, units: taken });
+      sum[isSpent ? "cost" : "movedOut"] += taken * priceOfDay(first.day);
+      if (isSpent) sum.proceeds += taken * priceOfDay(day);
+      first.units -= taken;
+      left -= taken;
+      if (first.units === 0n) held.shift();
+    }
+    if (transfer !== undefined && units < 0n) road.set(transfer, sent);
+    wallets.set(wallet, held);
+  }
+  const closing = (wallet: string) =>
+    (wallets.get(wallet) ?? []).reduce((sum, lot) => sum + lot.units * priceOfDay(lot.day), 0n);
+  return (wallet: string) => ({ ...sums.get(wallet), closing: closing(wallet) });
+}
+
+type Move = {
+  readonly wallet: string;
+  /** Of 2026, from 0. */
+  readonly day: number;
+  readonly units: bigint;
+  readonly isSpent: boolean;
+  readonly transfer: number | undefined;
+};
+
+const priceOfDay = (day: number): bigint => 50_000n + BigInt((day * 7919) % 20_000);
+
+test("a transfer takes the lots along, with their days, to the other wallet and back", async () => {
+  const random = seededRandom("lots");
+  const moves: Move[] = [];
+  const balance = new Map([
+    ["COIN-FUTURES", 0n],
+    ["SPOT", 0n],
+  ]);
+  const move = (
+    wallet: string,
+    day: number,
+    units: bigint,
+    isSpent: boolean,
+    transfer?: number,
+  ) => {
+    moves.push({ wallet, day, units, isSpent, transfer });
+    balance.set(wallet, (balance.get(wallet) ?? 0n) + units);
+  };
+  for (let day = 0; day < 59; day++) {
+    const [wallet, other] = random() < 0.5 ? ["COIN-FUTURES", "SPOT"] : ["SPOT", "COIN-FUTURES"];
+    const part = BigInt(integer(random, 1, 90));
+    const held = balance.get(wallet) ?? 0n;
+    if (held < 1_000n) move(wallet, day, BigInt(integer(random, 1e6, 1e8)), false);
+    else if (random() < 0.4) move(wallet, day, (-held * part) / 100n, true);
+    else {
+      move(wallet, day, (-held * part) / 100n, false, day);
+      move(other, day, (held * part) / 100n, false, day);
+    }
+  }
+  const sofar = new Map<string, bigint>();
+  for (const [place, { wallet, day, units, isSpent, transfer }] of moves.entries()) {
+    const cTime = epochMs(Date.UTC(2026, 0, 1 + day, 12) + place * 10);
+    sofar.set(wallet, (sofar.get(wallet) ?? 0n) + units);
+    const kind = `${transfer !== undefined ? "transfer" : isSpent ? "sell" : "buy"} ${wallet}`;
+    const businessType =
+      {
+        "transfer COIN-FUTURES": units < 0n ? "trans_to_exchange" : "trans_from_exchange",
+        "transfer SPOT": units < 0n ? "transfer/transfer_out" : "transfer/transfer_in",
+      }[kind] ?? (wallet === "SPOT" ? "trade/" : "") + (isSpent ? "sell" : "buy");
+    const text = { amount: textOf(units * (scale / 100_000_000n)), fee: "0" };
+    await storeBills(db, streamOf("carrier", wallet as ProductType), [
+      aBill({
+        ...{ billId: snowflake(cTime, place), cTime, coin: "BTC", businessType, ...text },
+        balance: textOf((sofar.get(wallet) ?? 0n) * (scale / 100_000_000n)),
+      }),
+    ]);
+  }
+  for (const wallet of ["COIN-FUTURES", "SPOT"] as const)
+    await storeTime(db, streamOf("carrier", wallet), {
+      covered: [{ from: "2026-01-01Z", to: "2026-03-01Z" }],
+    });
+  const path = join(folder.path, "carrier.csv");
+  const dates = Array.from({ length: 59 }, (_, day) =>
+    isoTime(epochMs(Date.UTC(2026, 0, 1 + day))).slice(0, 10),
+  );
+  const lines = dates.map((date, day) => `${date},BTC,${priceOfDay(day)},EUR\n`);
+  await writeFile(path, `date,coin,price,currency\n${lines.join("")}`);
+  const args = ["--month", "2026-02", "--account", "carrier", "--prices", path, "--lots"];
+  const report = JSON.parse(await run("report", ...args, "--format", "json"));
+  const byHand = carriedByHand(moves, 31);
+  for (const wallet of ["COIN-FUTURES", "SPOT"]) {
+    const hand = byHand(wallet);
+    const { costBasis } = report.ledgers.find(
+      ({ productType }: { productType: string }) => productType === wallet,
+    );
+    for (const name of ["acquired", "cost", "proceeds", "movedOut", "closing"] as const)
+      expect([wallet, name, inUnits(costBasis[0][name])]).toEqual([
+        wallet,
+        name,
+        (hand[name] ?? 0n) * (scale / 100_000_000n),
+      ]);
+  }
 });

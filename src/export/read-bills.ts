@@ -66,12 +66,17 @@ export async function* readBills(tx: Transaction, selection: BillSelection): Bil
     yield* readThrough(tx, { ...selection, accounts: [account] }, account);
 }
 
+/** The same in the order of time over all accounts and wallets; those of one wallet in the order of the export. */
+export const readBillsByTime = (tx: Transaction, selection: BillSelection): BillPages =>
+  readThrough(tx, selection, undefined, sql``);
+
 async function* readThrough(
   tx: Transaction,
   selection: BillSelection,
   account?: string,
+  byWallet = sql`bills.account, ${walletOf("bills.product_type")},`,
 ): BillPages {
-  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account)));
+  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account, byWallet)));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
     const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
@@ -93,7 +98,11 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 const moves = walletMoves("bills");
 
 /** @param account to which all selected bills belong. */
-const declareCursor = (selection: BillSelection, account: string | undefined): SQL => sql`
+const declareCursor = (
+  selection: BillSelection,
+  account: string | undefined,
+  byWallet: SQL,
+): SQL => sql`
   declare exported no scroll cursor for
   select
     bills.account,
@@ -107,10 +116,7 @@ const declareCursor = (selection: BillSelection, account: string | undefined): S
   ${joinRules("bills", account)}
   ${joinOrder("bills", account)}
   where ${isSelected(selection)}
-  order by
-    bills.account,
-    ${walletOf("bills.product_type")},
-    ${chainOrder("bills")}`;
+  order by ${byWallet} ${chainOrder("bills")}`;
 
 function storedAt(time: EpochMs): SQL {
   const columns = sql`account, product_type, bill_id, ${contentList}, ingested_at`;

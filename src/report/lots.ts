@@ -1,4 +1,5 @@
-import { epochMs } from "../contract/time.ts";
+import { type ProductType, walletOf } from "../contract/product-types.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { readChains } from "../export/chains.ts";
 import {
@@ -13,23 +14,24 @@ import {
   zero,
 } from "../export/decimal.ts";
 import { balanceChange, type ExportedBill } from "../export/exported-bill.ts";
-import { readBills } from "../export/read-bills.ts";
+import { readBillsByTime } from "../export/read-bills.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { isDollarCoin } from "../page/format.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Valuation } from "./figures.ts";
+import { readTransfers } from "./transfers.ts";
 
 // Cost basis by first in, first out. Not a view: prices are a file, and what a coin cost depends on every movement
-// since its first bill.
+// since its first bill, also in the wallets that it came from.
 
-/** Coins that came in on a day; below zero where a wallet owes them. */
+/** Coins that were acquired on a day; below zero where a wallet owes them. */
 export type Lot = { readonly day: string; readonly amount: Decimal; readonly price: Decimal };
 
 /** What lots cost and brought in a period, in the currency. */
 export type CostBasis = {
   readonly coin: string;
   readonly opening: Decimal;
-  /** What came in, at the price of its day. */
+  /** What came in: at the price of its day, or from another wallet with its cost. */
   readonly acquired: Decimal;
   /** What went out and was spent: what it had cost, and what it was worth. */
   readonly cost: Decimal;
@@ -42,9 +44,9 @@ export type CostBasis = {
   readonly lots: readonly Lot[];
 };
 
-/** The lots of one coin of one wallet, in the order of its movements. */
+/** The lots of one coin of one wallet, the oldest first. */
 export class Lots {
-  #lots: Lot[] = [];
+  #lots: readonly Lot[] = [];
   acquired = zero;
   cost = zero;
   proceeds = zero;
@@ -56,7 +58,7 @@ export class Lots {
 
   /** What all lots cost. */
   get held(): Decimal {
-    return this.#lots.reduce((sum, { amount, price }) => add(sum, multiply(amount, price)), zero);
+    return costOf(this.#lots);
   }
 
   /** Forgets what was acquired and spent before the period. */
@@ -64,101 +66,220 @@ export class Lots {
     this.acquired = this.cost = this.proceeds = this.movedOut = zero;
   }
 
-  /** @param isSpent whether what goes out is spent: else it is held elsewhere, and takes its cost along. */
-  move(day: string, amount: Decimal, price: Decimal, isSpent: boolean): void {
-    let left = amount;
-    while (!isZero(left)) {
-      const [first] = this.#lots;
-      if (first === undefined || first.amount.units > 0n === left.units > 0n) {
-        this.#acquire({ day, amount: left, price });
-        return;
-      }
-      const isWhole = subtract(magnitude(left), magnitude(first.amount)).units >= 0n;
-      const taken = isWhole ? first.amount : negate(left);
-      const rest = { ...first, amount: subtract(first.amount, taken) };
-      this.#lots = [...(isWhole ? [] : [rest]), ...this.#lots.slice(1)];
-      const cost = multiply(taken, first.price);
-      if (isSpent) {
-        this.cost = add(this.cost, cost);
-        this.proceeds = add(this.proceeds, multiply(taken, price));
-      } else this.movedOut = add(this.movedOut, cost);
-      left = add(left, taken);
+  /** Lots come in, or close what the wallet owes. */
+  put(lots: readonly Lot[]): void {
+    for (const lot of lots) {
+      const { closed, left } = this.#close(lot.amount);
+      this.movedOut = add(this.movedOut, costOf(closed));
+      if (!isZero(left)) this.#acquire({ ...lot, amount: left });
     }
   }
 
+  /** Coins go out at a price, and are spent. What was not there is owed from that day on. */
+  spend({ amount, ...at }: Lot): void {
+    const { closed, left } = this.#close(negate(amount));
+    this.cost = add(this.cost, costOf(closed));
+    this.proceeds = add(this.proceeds, costOf(closed.map((lot) => ({ ...lot, price: at.price }))));
+    if (!isZero(left)) this.#acquire({ ...at, amount: left });
+  }
+
+  /** Coins go elsewhere. @returns their lots; what was not there is owed, and costs the price of that day. */
+  take({ amount, ...at }: Lot): readonly Lot[] {
+    const { closed, left } = this.#close(negate(amount));
+    this.movedOut = add(this.movedOut, costOf(closed));
+    if (isZero(left)) return closed;
+    this.#acquire({ ...at, amount: left });
+    return [...closed, { ...at, amount: negate(left) }];
+  }
+
+  /** Closes the oldest lots of the other sign. @returns them, and what is left of the amount. */
+  #close(amount: Decimal): { readonly closed: readonly Lot[]; readonly left: Decimal } {
+    const closed: Lot[] = [];
+    let left = amount;
+    while (!isZero(left)) {
+      const [first, ...others] = this.#lots;
+      if (first === undefined || first.amount.units > 0n === left.units > 0n) break;
+      const isWhole = subtract(magnitude(left), magnitude(first.amount)).units >= 0n;
+      const taken = isWhole ? first.amount : negate(left);
+      closed.push({ ...first, amount: taken });
+      this.#lots = isWhole
+        ? others
+        : [{ ...first, amount: subtract(first.amount, taken) }, ...others];
+      left = add(left, taken);
+    }
+    return { closed, left };
+  }
+
+  /** A coin has one price a day: what was acquired on one day is one lot. */
   #acquire(lot: Lot): void {
     this.acquired = add(this.acquired, multiply(lot.amount, lot.price));
-    const last = this.#lots.at(-1);
-    // What came in on one day has one price: it is one lot.
-    if (last?.day === lot.day)
-      this.#lots[this.#lots.length - 1] = { ...last, amount: add(last.amount, lot.amount) };
-    else this.#lots.push(lot);
+    const place = this.#lots.findLastIndex(({ day }) => day <= lot.day);
+    const before = this.#lots[place];
+    const isSameDay = before?.day === lot.day;
+    const amount = isSameDay ? add(before.amount, lot.amount) : lot.amount;
+    this.#lots = this.#lots.toSpliced(isSameDay ? place : place + 1, isSameDay ? 1 : 0, {
+      ...lot,
+      amount,
+    });
   }
 }
 
-/**
- * What goes to another wallet, is lent back or is margin is not spent. What comes from one is worth the price of its day:
- * with both legs of a transfer at hand, it could keep its cost.
- */
+const costOf = (lots: readonly Lot[]): Decimal =>
+  lots.reduce((sum, { amount, price }) => add(sum, multiply(amount, price)), zero);
+
+/** What goes elsewhere, is lent back or is margin is not spent. */
 const elsewhere: readonly ExportedBill["category"][] = [
   ...["transfer", "deposit", "withdrawal", "margin", "loan"],
 ] as const;
 
-/** The cost basis of each coin that has a price and is no dollar, from the wallet's first bill to the period's end. */
+type Book = {
+  readonly wallet: ReportedWallet;
+  readonly coin: string;
+  readonly lots: Lots;
+  balance: Decimal;
+  /** What the lots cost at the period's start; undefined before it. */
+  opening: Decimal | undefined;
+};
+
+/** A transfer between two wallets of the report. Its lots leave with its first leg, and arrive with the one that receives. */
+type Transit = {
+  readonly sender: string;
+  readonly amount: Decimal;
+  lots: readonly Lot[] | undefined;
+};
+
+const keyOf = (...names: readonly string[]): string => JSON.stringify(names);
+const walletKey = (account: string, productType: string): string =>
+  keyOf(account, walletOf(productType as ProductType));
+
+/**
+ * The cost basis of each coin that has a price and is no dollar, from the first bill to the period's end.
+ * @returns what there is of a wallet.
+ */
 export async function readCostBasis(
   tx: Transaction,
-  wallet: ReportedWallet,
+  wallets: readonly ReportedWallet[],
   span: Interval,
   valuation: Valuation,
-): Promise<readonly CostBasis[]> {
-  const chains = await readChains(tx, wallet, { from: epochMs(0), to: span.to });
-  const { currency } = valuation.prices;
-  const openings = new Map(
-    chains
-      .filter(({ coin }) => !isDollarCoin(coin) && coin !== currency)
-      .flatMap(({ coin, opening }) => (opening === null ? [] : [[coin, decimalOf(opening)]])),
-  );
-  const books = new Map<string, { lots: Lots; balance: Decimal; opening: Decimal | undefined }>();
-  const { account, productTypes } = wallet;
-  const selection = { accounts: [account], productTypes, coins: [...openings.keys()], to: span.to };
-  const pages = openings.size === 0 ? [] : readBills(tx, selection);
+): Promise<(wallet: ReportedWallet) => readonly CostBasis[]> {
+  const holdings = await readHoldings(tx, wallets, span, valuation.prices.currency);
+  const transits = await readTransits(tx, wallets, span);
+  const books = new Map<string, Book>();
+  const unpriced = new Set<string>();
+  const begin = (book: Book): void => {
+    if (book.opening !== undefined) return;
+    book.opening = book.lots.held;
+    book.lots.begin();
+  };
+  /** Opened with the first bill that moves it: what was there before costs the price of that day. */
+  const bookAt = (wallet: string, coin: string, time: EpochMs, price: Decimal) => {
+    const key = keyOf(wallet, coin);
+    const holding = holdings.get(key);
+    if (holding === undefined) return undefined;
+    let book = books.get(key);
+    if (book === undefined) {
+      const { amount, ...of } = holding;
+      book = { ...of, lots: new Lots(), balance: zero, opening: undefined };
+      books.set(key, book);
+      moveElsewhere(book, { day: valuation.dayOf(time), amount, price });
+    }
+    if (time >= span.from) begin(book);
+    return book;
+  };
+  const coins = [...new Set([...holdings.values()].map(({ coin }) => coin))];
+  const selection = {
+    accounts: wallets.map(({ account }) => account),
+    productTypes: wallets.flatMap(({ productTypes }) => productTypes),
+    ...{ coins, to: span.to },
+  };
+  const pages = coins.length === 0 ? [] : readBillsByTime(tx, selection);
   for await (const bills of pages)
     for (const bill of bills) {
-      const { coin, cTime, category } = bill;
+      const { account, productType, billId, coin, cTime, category } = bill;
       const price = valuation.priceAt(coin, cTime);
-      if (price === undefined) {
-        openings.delete(coin);
-        books.delete(coin);
-      }
-      const start = openings.get(coin);
-      if (start === undefined || price === undefined) continue;
-      const day = valuation.dayOf(cTime);
-      const book = books.get(coin) ?? { lots: new Lots(), balance: zero, opening: undefined };
-      const move = (amount: Decimal, isSpent: boolean) => {
-        book.lots.move(day, amount, price, isSpent);
+      if (price === undefined) unpriced.add(coin);
+      if (price === undefined || unpriced.has(coin)) continue;
+      const book = bookAt(walletKey(account, productType), coin, cTime, price);
+      if (book === undefined) continue;
+      const move = (amount: Decimal) => ({ day: valuation.dayOf(cTime), amount, price });
+      const amount = balanceChange(bill);
+      const transit = transits.get(keyOf(account, productType, billId));
+      if (transit !== undefined) {
+        const sender = bookAt(transit.sender, coin, cTime, price);
+        transit.lots ??= sender?.lots.take(move(transit.amount));
+        if (amount.units > 0n) book.lots.put(transit.lots ?? []);
         book.balance = add(book.balance, amount);
-      };
-      if (!books.has(coin)) move(start, false);
-      books.set(coin, book);
-      if (cTime >= span.from && book.opening === undefined) open(book);
-      move(balanceChange(bill), !elsewhere.includes(category));
+      } else if (amount.units < 0n && !elsewhere.includes(category)) {
+        book.lots.spend(move(negate(amount)));
+        book.balance = add(book.balance, amount);
+      } else moveElsewhere(book, move(amount));
       // What no bill explains is neither earned nor spent.
-      if (bill.balance !== null) move(subtract(decimalOf(bill.balance), book.balance), false);
+      if (bill.balance !== null)
+        moveElsewhere(book, move(subtract(decimalOf(bill.balance), book.balance)));
     }
-  return [...books].flatMap(([coin, book]) => {
-    const price = valuation.priceAt(coin, epochMs(span.to - 1));
-    if (price === undefined) return [];
-    const { lots } = book;
-    if (book.opening === undefined) open(book);
-    const { acquired, cost, proceeds, movedOut, held, all } = lots;
-    return {
-      ...{ coin, opening: book.opening ?? zero, acquired, cost, proceeds, movedOut },
-      ...{ closing: held, worth: multiply(book.balance, price), lots: all },
-    };
-  });
+  return ({ account, productType }) =>
+    [...books.values()].flatMap((book) => {
+      const { wallet, coin, lots, balance } = book;
+      const price = valuation.priceAt(coin, epochMs(span.to - 1));
+      const isOther = wallet.account !== account || wallet.productType !== productType;
+      if (isOther || price === undefined || unpriced.has(coin)) return [];
+      begin(book);
+      const { acquired, cost, proceeds, movedOut, held, all } = lots;
+      return {
+        ...{ coin, opening: book.opening ?? zero, acquired, cost, proceeds, movedOut },
+        ...{ closing: held, worth: multiply(balance, price), lots: all },
+      };
+    });
 }
 
-function open(book: { readonly lots: Lots; opening: Decimal | undefined }): void {
-  book.opening = book.lots.held;
-  book.lots.begin();
+/** What comes in costs the price of its day; what goes out takes its cost along. */
+function moveElsewhere(book: Book, { amount, ...at }: Lot): void {
+  if (amount.units > 0n) book.lots.put([{ ...at, amount }]);
+  else book.lots.take({ ...at, amount: negate(amount) });
+  book.balance = add(book.balance, amount);
+}
+
+type Holding = Pick<Book, "wallet" | "coin"> & { readonly amount: Decimal };
+
+/** What each wallet held of each coin before its first bill. Coins of which no bill shows a balance are left out. */
+async function readHoldings(
+  tx: Transaction,
+  wallets: readonly ReportedWallet[],
+  { to }: Interval,
+  currency: string,
+): Promise<ReadonlyMap<string, Holding>> {
+  const holdings = new Map<string, Holding>();
+  for (const wallet of wallets)
+    for (const { coin, opening } of await readChains(tx, wallet, { from: epochMs(0), to }))
+      if (opening !== null && !isDollarCoin(coin) && coin !== currency)
+        holdings.set(keyOf(walletKey(wallet.account, wallet.productType), coin), {
+          ...{ wallet, coin, amount: decimalOf(opening) },
+        });
+  return holdings;
+}
+
+/** The transfers between the wallets, by each of their legs. */
+async function readTransits(
+  tx: Transaction,
+  wallets: readonly ReportedWallet[],
+  { to }: Interval,
+): Promise<ReadonlyMap<string, Transit>> {
+  const accounts = [...new Set(wallets.map(({ account }) => account))];
+  const names = new Set(wallets.map(({ account, productType }) => walletKey(account, productType)));
+  const transits = new Map<string, Transit>();
+  for (const leg of await readTransfers(tx, accounts, { from: epochMs(0), to })) {
+    const { account, productType, billId, otherAccount, otherProductType, otherBillId } = leg;
+    if (otherAccount === null || otherProductType === null || otherBillId === null) continue;
+    const here = walletKey(account, productType);
+    const there = walletKey(otherAccount, otherProductType);
+    if (!names.has(here) || !names.has(there)) continue;
+    const amount = decimalOf(leg.amount);
+    const sender = amount.units < 0n ? here : there;
+    const transit = transits.get(keyOf(otherAccount, otherProductType, otherBillId));
+    transits.set(
+      keyOf(account, productType, billId),
+      transit ?? { sender, amount: magnitude(amount), lots: undefined },
+    );
+  }
+  return transits;
 }

@@ -13,7 +13,6 @@ import { historyStart } from "../sync/plan.ts";
 import { digestOf } from "./digest.ts";
 import { readFigures, type Valuation } from "./figures.ts";
 import { readLiquidations } from "./liquidations.ts";
-import { readCostBasis } from "./lots.ts";
 import type {
   Change,
   Coverage,
@@ -32,15 +31,14 @@ type Reading = {
   readonly zone: string;
   readonly valuation: Valuation | undefined;
   readonly signedAt: EpochMs | undefined;
-  readonly hasLots: boolean;
 };
 
 /** A ledger's period, in one snapshot. */
 export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
-  { span, zone, valuation, signedAt, hasLots }: Reading,
-): Promise<Omit<LedgerMonth, "confirmations" | "transfers">> {
+  { span, zone, valuation, signedAt }: Reading,
+): Promise<Omit<LedgerMonth, "confirmations" | "transfers" | "costBasis">> {
   const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;
@@ -55,7 +53,6 @@ export async function readLedgerMonth(
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
     figures: await readFigures(tx, wallet, span, { zone, valuation: worth }),
-    costBasis: worth === undefined || !hasLots ? [] : await readCostBasis(tx, wallet, span, worth),
     liquidations: await readLiquidations(tx, wallet, span, worth),
     changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, signedAt),
     digestThen:

@@ -17,6 +17,7 @@ import { isSelected, type RosterLedger, type Selection } from "../roster/roster.
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
 import { Valuation } from "./figures.ts";
+import { readCostBasis } from "./lots.ts";
 import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 import { readTransfers } from "./transfers.ts";
@@ -48,14 +49,14 @@ export async function readMonthReport(
   const confirmations = await readConfirmations(tx, scope.accounts, span);
   const accounts = [...new Set(wallets.map(({ account }) => account))];
   const transfers = await readTransfers(tx, accounts, span);
+  const priced = wallets.filter(({ isDemo }) => lots && !isDemo);
+  const costBasisOf = valuation && (await readCostBasis(tx, priced, span, valuation));
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets) {
-    const ledger = await readLedgerMonth(tx, wallet, {
-      ...{ span, zone, valuation, signedAt },
-      hasLots: lots,
-    });
+    const ledger = await readLedgerMonth(tx, wallet, { span, zone, valuation, signedAt });
     ledgers.push({
       ...ledger,
+      costBasis: costBasisOf?.(wallet) ?? [],
       confirmations: confirmations.filter(
         (confirmation) =>
           confirmation.account === wallet.account &&
