@@ -1,8 +1,7 @@
 import { type Decimal, decimalText, multiply, subtract } from "../export/decimal.ts";
 import { type Table, table } from "../output/result.ts";
 import { inCents, limited, money } from "./figure-tables.ts";
-import type { CostBasis, Lot } from "./lots.ts";
-import type { LedgerMonth, ReportOptions } from "./month-report.ts";
+import type { CostBasis, LedgerMonth, Lot, ReportOptions } from "./month-report.ts";
 
 /** What the coins had cost, first in, first out; and the lots that are left. */
 export function costTables({ costBasis }: LedgerMonth, options: ReportOptions): readonly Table[] {

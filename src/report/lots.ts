@@ -19,30 +19,11 @@ import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { isDollarCoin } from "../page/format.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Valuation } from "./figures.ts";
+import type { CostBasis, Lot } from "./month-report.ts";
 import { readTransfers } from "./transfers.ts";
 
 // Cost basis by first in, first out. Not a view: prices are a file, and what a coin cost depends on every movement
 // since its first bill, also in the wallets that it came from.
-
-/** Coins that were acquired on a day; below zero where a wallet owes them. */
-export type Lot = { readonly day: string; readonly amount: Decimal; readonly price: Decimal };
-
-/** What lots cost and brought in a period, in the currency. */
-export type CostBasis = {
-  readonly coin: string;
-  readonly opening: Decimal;
-  /** What came in: at the price of its day, or from another wallet with its cost. */
-  readonly acquired: Decimal;
-  /** What went out and was spent: what it had cost, and what it was worth. */
-  readonly cost: Decimal;
-  readonly proceeds: Decimal;
-  /** What went elsewhere, with its cost. */
-  readonly movedOut: Decimal;
-  readonly closing: Decimal;
-  /** What the last lots are worth at the period's end. */
-  readonly worth: Decimal;
-  readonly lots: readonly Lot[];
-};
 
 /** The lots of one coin of one wallet, the oldest first. */
 export class Lots {

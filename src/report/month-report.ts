@@ -9,7 +9,6 @@ import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import type { Digest } from "./digest.ts";
 import type { CoinFigures } from "./figures.ts";
-import type { CostBasis } from "./lots.ts";
 
 /** The first items of a list, and the length of the whole list. */
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
@@ -80,6 +79,26 @@ export type Liquidation = {
   readonly bills: number;
   readonly amount: Decimal;
   readonly value: Decimal | undefined;
+};
+
+/** Coins that were acquired on a day; below zero where a wallet owes them. */
+export type Lot = { readonly day: string; readonly amount: Decimal; readonly price: Decimal };
+
+/** What lots cost and brought in a period, in the currency. */
+export type CostBasis = {
+  readonly coin: string;
+  readonly opening: Decimal;
+  /** What came in: at the price of its day, or from another wallet with its cost. */
+  readonly acquired: Decimal;
+  /** What went out and was spent: what it had cost, and what it was worth. */
+  readonly cost: Decimal;
+  readonly proceeds: Decimal;
+  /** What went elsewhere, with its cost. */
+  readonly movedOut: Decimal;
+  readonly closing: Decimal;
+  /** What the last lots are worth at the period's end. */
+  readonly worth: Decimal;
+  readonly lots: readonly Lot[];
 };
 
 /** A balance that the exchange told, beside the one that follows from the bills at the period's start or end. */
