@@ -142,7 +142,7 @@ type At = {
 
 async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
-  const { newKey = false, reconcile: isChecked = true } = options;
+  const { newKey, reconcile } = options;
   const targets = targetsOf(options.only);
   const config = readConfig(at.settings, { credentials: isOfAccounts(targets) });
   const reporter = {
@@ -154,7 +154,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   };
   using stop = stopOn(options.signal);
   const shared = { database, reporter, targets, newKey, selection: selectionOf(options) };
-  return await runSync(config, { ...shared, signal: stop.signal, reconcile: isChecked });
+  return await runSync(config, { ...shared, signal: stop.signal, reconcile });
 }
 
 async function verify(at: At, options: VerifyOptions) {
@@ -165,9 +165,8 @@ async function verify(at: At, options: VerifyOptions) {
   const { repair = false } = options;
   const config = readConfig(at.settings, { credentials: true });
   const selection = selectionOf(options);
-  return await runVerification(config, {
-    ...{ database, notice, signal: stop.signal, span, selection, repair },
-  });
+  const deps = { notice, signal: stop.signal, span, selection, repair };
+  return await runVerification(config, database, deps);
 }
 
 /** An invalid date is passed on as text, so that `readSpan` can quote it in its error. */

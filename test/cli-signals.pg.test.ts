@@ -153,5 +153,5 @@ test("after a killed first sync, status has a line for what all ledgers lack", a
   expect(lines.length, stdout).toBeGreaterThan(0);
   // What is lost soon, what is unread, and that nothing was reconciled; those of demo products apart.
   expect(lines.length, stdout).toBeLessThan(7);
-  expect(lines[0]).toMatch(/ main \(4 ledgers\) loses unread bills /);
+  expect(lines[0]).toMatch(/ main \(4 ledgers\) lose unread bills /);
 });

@@ -54,16 +54,13 @@ const listAccounts = (config: Config, io: Io): Promise<Result> =>
       const { state, account, productType } = ledger;
       const stored = roster.states.of(account);
       const since = {
-        retired: () => retiredSince(stored, productType),
-        closed: () => closedSince(stored, productType),
-        paused: () => stored.pausedAt,
-      }[state as "paused"];
-      return { ...ledger, since: since?.() };
+        retired: retiredSince(stored, productType),
+        closed: closedSince(stored, productType),
+        paused: stored.pausedAt,
+      };
+      return { ...ledger, since: since[state as "paused"] };
     });
-    return withUnreachable(
-      { data: {}, parts: [table("streams", columns, ledgers)], exit: 0 },
-      unreachable,
-    );
+    return withUnreachable(done(table("streams", columns, ledgers)), unreachable);
   });
 
 /** The options of `accounts add`. */

@@ -10,7 +10,6 @@ import { formatCount } from "../output/format.ts";
 import { done, type Result } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
-import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
@@ -75,8 +74,7 @@ async function demoCommand(
   print(io, "\n$ bill-sync status");
   answer(io, await statusCommand(() => config, io, {}));
   print(io, "\n$ bill-sync reconcile --full");
-  const whole = { full: true, repair: false, selection: everyLedger };
-  const reconciled = answer(io, await reconcileCommand(config, io, whole));
+  const reconciled = answer(io, await reconcileCommand(config, io, { full: true, repair: false }));
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
   const exit = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
   if (!open || io.signal.aborted) return { ...done(), exit };

@@ -76,11 +76,7 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
 function listKeys({ keysFile }: Config): Result {
   const keys = readKeys(keysFile);
   const hint = "there is no key yet; keys add makes one";
-  return {
-    data: {},
-    parts: [table("keys", columns, keys), ...(keys.length === 0 ? [hint] : [])],
-    exit: 0,
-  };
+  return done(table("keys", columns, keys), ...(keys.length === 0 ? [hint] : []));
 }
 
 const columns: Columns<MirrorKey> = {

@@ -6,17 +6,10 @@ import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.
 import type { Environment } from "../roster/settings.ts";
 import type { Io } from "./io.ts";
 
-export type ProgramDeps = {
-  readonly io: Io;
-  /**
-   * Called only by a command that needs the environment: help is shown even if the environment is
-   * invalid.
-   */
-  readonly readEnvironment: () => Environment;
-};
-
 /** What the definition of a command has of the program. */
-export type Program = ProgramDeps & {
+export type Program = {
+  readonly io: Io;
+  readonly readEnvironment: () => Environment;
   /** The configuration, without credentials unless they are asked for. */
   readonly config: (asked?: {
     readonly credentials?: boolean;

@@ -16,7 +16,7 @@ import {
   printErrorJson,
   stopped,
 } from "./io.ts";
-import { type Define, type Program, type ProgramDeps, pathTyped } from "./options.ts";
+import { type Define, type Program, pathTyped } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
 
@@ -40,13 +40,25 @@ const entries: Readonly<Record<string, Entry>> = {
   sandbox: ["run a sandbox exchange until Ctrl-C", () => import("./sandbox.ts")],
 };
 
-/** Runs the typed command. What it throws becomes a message and an exit code. */
-export async function runProgram(args: readonly string[], deps: ProgramDeps): Promise<ExitCode> {
+/**
+ * Runs a command line to its end: what is thrown becomes one message and an exit code.
+ * @param environment of the process; it wins over the .env of the current folder.
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  io: Io,
+  environment: Environment,
+): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
-  const { io, readEnvironment } = deps;
+  const path = (typed: string) => pathTyped(io.npm, typed);
+  // Called only by a command that needs it: help is shown even if the environment is invalid.
+  const readEnvironment = () => ({
+    ...readEnvFile(),
+    ...environment,
+    ...pathsIn(environment, path),
+  });
   const has: Program = {
-    ...deps,
-    path: (typed) => pathTyped(io.npm, typed),
+    ...{ io, path, readEnvironment },
     config: (asked) => readConfig(readEnvironment(), { credentials: false, ...asked }),
     runs:
       (command) =>
@@ -69,6 +81,23 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
     return 2;
   }
   return exitCode;
+}
+
+/** The variables that name paths, which npm would read in another folder. */
+const pathsIn = (environment: Environment, path: (typed: string) => string): Environment =>
+  Object.fromEntries(
+    ["DATA_DIR", "ACCOUNTS_FILE"].flatMap((name) => {
+      const typed = environment[name]?.trim();
+      return typed ? [[name, path(typed)]] : [];
+    }),
+  );
+
+function readEnvFile(): Environment {
+  try {
+    return existsSync(".env") ? parseEnv(readFileSync(".env", "utf8")) : {};
+  } catch (error) {
+    throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);
+  }
 }
 
 /**
@@ -134,32 +163,3 @@ Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,
 }
 
 const npmHint = "; options come after two dashes: npm run verify -- --help";
-
-/**
- * Runs a command line to its end: what is thrown becomes one message and an exit code.
- * @param environment of the process; it wins over the .env of the current folder.
- */
-export async function runCommandLine(
-  args: readonly string[],
-  io: Io,
-  environment: Environment,
-): Promise<ExitCode> {
-  const paths = ["DATA_DIR", "ACCOUNTS_FILE"].flatMap((name) => {
-    const path = environment[name]?.trim();
-    return path ? [[name, pathTyped(io.npm, path)]] : [];
-  });
-  const readEnvironment = () => ({
-    ...(existsSync(".env") ? parseEnv(readEnvFile()) : {}),
-    ...environment,
-    ...Object.fromEntries(paths),
-  });
-  return await runProgram(args, { io, readEnvironment });
-}
-
-function readEnvFile(): string {
-  try {
-    return readFileSync(".env", "utf8");
-  } catch (error) {
-    throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);
-  }
-}

@@ -30,7 +30,6 @@ import { compareAccounts } from "./verify.ts";
 import { leftLines, recountText, remarksOf, repairedOf } from "./verify-result.ts";
 
 type ReconcileOptions = {
-  readonly selection: Selection;
   /** Checks all bills again, not only changed ones. */
   readonly full: boolean;
   /** Reads the time around each break again, writes what differs, and checks once more. */
@@ -45,19 +44,17 @@ const nothing: Checked = {
 export async function reconcileCommand(
   config: Config,
   io: Io,
-  options: ReconcileOptions,
+  options: Which & ReconcileOptions,
 ): Promise<Result> {
   await using stored = await openStored(config, io, { statementMaxMs });
   const { db } = stored;
   if (db === undefined) return noResult(config, { ...nothing, unreachable: [] });
-  const { selection, unreachable } = await reachableSelection(db, config, options.selection);
+  const { selection, unreachable } = await reachableSelection(db, config, selectionOf(options));
   const notice = (message: string) => note(io, message);
   const run = async () => {
-    const repairSpans = (spans: readonly BrokenSpan[]) => repair({ config, io, db }, spans);
-    const checked = await check(
-      ...([db, selection, options.full] as const),
-      options.repair ? repairSpans : undefined,
-    );
+    const repairSpans = (spans: readonly BrokenSpan[]) => repair(config, io, db, spans);
+    const repairs = options.repair ? repairSpans : undefined;
+    const checked = await check(db, selection, options.full, repairs);
     const { isWhole, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);
     const errors = [
@@ -179,29 +176,20 @@ export function resultOf(
   };
 }
 
-type ReconcileWords = Which & Pick<ReconcileOptions, "full" | "repair">;
-
 export const define: Define = (command, { io, config, runs }) => {
-  const reconcile = ({ full, repair, ...which }: ReconcileWords) =>
-    reconcileCommand(config({ credentials: repair }), io, {
-      ...{ full, repair },
-      selection: selectionOf(which),
-    });
+  const reconcile = (words: Which & ReconcileOptions) =>
+    reconcileCommand(config({ credentials: words.repair }), io, words);
   reporting(command)
     .option("--full", "check and count all bills again, not only what changed", false)
     .option("--repair", "read the time around each break again, and write what differs", false)
     .action(runs(reconcile));
 };
 
-type RepairDeps = {
-  readonly config: Config;
-  readonly io: Io;
-  readonly db: Database;
-};
-
 /** Reads the spans again, and writes what differs. Says on standard error what it wrote. */
-export async function repair(
-  { db, config, io }: RepairDeps,
+async function repair(
+  config: Config,
+  io: Io,
+  db: Database,
   spans: readonly BrokenSpan[],
 ): Promise<void> {
   const now = await readExchangeTime(db);
@@ -224,8 +212,8 @@ export async function repair(
     }
     const span = { from, to: epochMs(Math.min(to, now)) };
     const selection = { accounts: [account], productTypes: [productType] };
-    const again = { db, notice, signal: io.signal, span, selection, repair: true, counts: false };
-    const result = await compareAccounts(config, again);
+    const again = { notice, signal: io.signal, span, selection, repair: true, counts: false };
+    const result = await compareAccounts(config, db, again);
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);
     if (repaired === 0 && remarks.length === 0) await noteUnrepaired(db, { ...one, ...span });

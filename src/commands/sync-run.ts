@@ -7,6 +7,7 @@ import {
 } from "../contract/product-types.ts";
 import { taxReadingMs } from "../contract/tax-records.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
+import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
 import { type Egress, holderName, Leases, shareAddress } from "../db/lease/leases.ts";
@@ -40,7 +41,7 @@ import { loggedRun } from "./exit-code.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
 import type { Reporter } from "./sync-reporter.ts";
-import { type AccountsChecked, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
+import { type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
 
 /** The parts of a sync, as `--only` names them. */
@@ -54,33 +55,24 @@ export type RunDeps = {
   readonly reporter: Reporter;
   readonly selection: Selection;
   readonly targets: Targets;
-  /** Whether to take keys of which nothing says that they are the accounts'. */
-  readonly newKey: boolean;
-  /** Whether to end with a check of what changed. */
-  readonly reconcile: boolean;
+  /** Whether to take keys of which nothing says that they are the accounts'. Default not. */
+  readonly newKey?: boolean | undefined;
+  /** Whether to end with a check of what changed. Default true. */
+  readonly reconcile?: boolean | undefined;
 };
 
-type SyncSessionDeps = {
-  readonly database: CommandDatabase;
-  readonly notice: (message: string) => void;
-  /** How requests leave this machine. Default as the system chooses. */
-  readonly egress?: Egress;
-};
+export type SyncSession = Awaited<ReturnType<typeof openSyncSession>>;
 
-/** What the syncs of one process share: a migrated database, and access to the exchange. */
-export type SyncSession = AsyncDisposable & {
-  /** Syncs accounts of a configuration, as one row in the run log. */
-  run(config: Config, deps: RunDeps): Promise<SyncResult>;
-  /**
-   * The error after which no more requests are sent: the exchange banned this machine's address.
-   */
-  ban(): ExchangeError | undefined;
-};
-
-export async function openSyncSession(sessionDeps: SyncSessionDeps): Promise<SyncSession> {
-  const { database, notice, egress = {} } = sessionDeps;
-  const { db } = database;
-  const migrated = migratedText(await migrate(database.url.reveal()));
+/**
+ * What the syncs of one process share: a migrated database, and access to the exchange.
+ * @param egress how requests leave this machine. Default as the system chooses.
+ */
+export async function openSyncSession(
+  { db, url }: CommandDatabase,
+  notice: (message: string) => void,
+  egress: Egress = {},
+) {
+  const migrated = migratedText(await migrate(url.reveal()));
   if (migrated !== undefined) notice(migrated);
   await using stack = new AsyncDisposableStack();
   const access = stack.use(openExchangeAccess(egress));
@@ -88,19 +80,23 @@ export async function openSyncSession(sessionDeps: SyncSessionDeps): Promise<Syn
   const leases = new Leases(db, { holder: holderName(process.pid, egress) });
   const resources = stack.move();
   return {
-    async run(config, deps) {
+    /** Syncs accounts of a configuration, as one row in the run log. */
+    async run(config: Config, deps: RunDeps): Promise<SyncResult> {
+      const { targets, reporter, reconcile = true } = deps;
       const read = await accountsToRead(db, config, deps.selection);
-      const contractTypes = contractTypesOf(read.selected);
-      const accounts = forTargets(read.accounts, deps.targets);
-      if (isOfAccounts(deps.targets)) for (const line of read.notices) deps.reporter.warn(line);
-      const unreachable = isOfAccounts(deps.targets) ? read.unreachable : [];
-      // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
-      const reconcile = deps.reconcile && read.unreachable.length === 0;
-      const shared = { db, access, leases, config, accounts, contractTypes, reconcile };
-      return await loggedRun({ db, notice: deps.reporter.warn }, "sync", (runId) =>
-        sync({ ...deps, ...shared, runId }, unreachable),
+      const areAccounts = isOfAccounts(targets);
+      if (areAccounts) for (const line of read.notices) reporter.warn(line);
+      const shared = {
+        ...{ db, access, leases, config, accounts: forTargets(read.accounts, targets) },
+        contractTypes: contractTypesOf(read.selected),
+        // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
+        reconcile: reconcile && read.unreachable.length === 0,
+      };
+      return await loggedRun({ db, notice: reporter.warn }, "sync", (runId) =>
+        sync({ ...deps, ...shared, runId }, areAccounts ? read.unreachable : []),
       );
     },
+    /** The error after which no more requests are sent: the exchange banned this machine's address. */
     ban: () => access.addressLimits.ban(),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
@@ -121,12 +117,12 @@ export const forTargets = (accounts: readonly Account[], targets: Targets): read
     .filter(({ productTypes, ltv }) => productTypes.length > 0 || ltv);
 
 /** The product types whose contracts a sync of these accounts reads. */
-export const contractTypesOf = (accounts: readonly Account[]): readonly ContractProductType[] =>
-  contractProductTypes.filter((type) =>
-    accounts.some(({ productTypes }) =>
-      productTypes.some((wanted) => contractTypeOf(wanted) === type),
-    ),
+function contractTypesOf(accounts: readonly Account[]): readonly ContractProductType[] {
+  const wanted = new Set(
+    accounts.flatMap(({ productTypes }) => productTypes).map((type) => contractTypeOf(type)),
   );
+  return contractProductTypes.filter((type) => wanted.has(type));
+}
 
 type SyncDeps = RunDeps & {
   readonly config: Config;
@@ -144,14 +140,12 @@ type SyncDeps = RunDeps & {
  */
 async function sync(
   deps: SyncDeps,
-  unreachable: readonly { readonly account: string; readonly error: unknown }[],
+  unreachable: readonly Unreachable[],
 ): Promise<SyncResult & { readonly counts: object }> {
   const { accounts, reporter, db, runId, targets } = deps;
   const startedAt = performance.now();
-  const users = await readUsers(
-    db,
-    accounts.map(({ name }) => name),
-  );
+  const names = accounts.map(({ name }) => name);
+  const users = await readUsers(db, names);
   // Symbols and contracts begin first. If they fail, nothing waits for them.
   const [symbols, contracts, read] = await Promise.all([
     targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
@@ -194,23 +188,24 @@ export async function checkAccounts(
   if (!isChecked || signal.aborted || accounts.length === 0) return undefined;
   const opened: Break[] = [];
   const counts = { isWhole: false, chains: 0, breaks: 0 };
-  const check = async () => {
-    await analyzeGrown(db);
-    for (const account of accounts) {
-      signal.throwIfAborted();
-      const before = await readBreaks(db, { accounts: [account], productTypes: undefined });
-      const idsBefore = new Set(before.map(({ breakId }) => breakId));
-      const { breaks, chains } = await reconcileAccount(db, account, { isFull: false });
-      opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
-      counts.breaks += breaks.length;
-      counts.chains += chains.length;
-    }
-    return { counts, errors: [], isOpen: counts.breaks > 0, isAnythingDone: true };
-  };
-  return loggedRun({ db, notice: reporter.warn }, "reconcile", check).then(
-    (): AccountsChecked => ({ open: counts.breaks, opened }),
-    (error: unknown) => ({ error }),
-  );
+  try {
+    await loggedRun({ db, notice: reporter.warn }, "reconcile", async () => {
+      await analyzeGrown(db);
+      for (const account of accounts) {
+        signal.throwIfAborted();
+        const before = await readBreaks(db, { accounts: [account], productTypes: undefined });
+        const idsBefore = new Set(before.map(({ breakId }) => breakId));
+        const { breaks, chains } = await reconcileAccount(db, account, { isFull: false });
+        opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
+        counts.breaks += breaks.length;
+        counts.chains += chains.length;
+      }
+      return { counts, errors: [], isOpen: counts.breaks > 0, isAnythingDone: true };
+    });
+    return { open: counts.breaks, opened };
+  } catch (error) {
+    return { error };
+  }
 }
 
 /** The lists are public: this client has no key that it could send. */
@@ -273,7 +268,7 @@ export const historyFromOf = (
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, targets, newKey: isVouched } = deps;
+  const { db, signal, reporter, targets, newKey: isVouched = false } = deps;
   const { name } = account;
   const opening = { ...deps, isVouched, onWait: reporter.notice };
   const opened = await openAccount(opening, account, exchange);

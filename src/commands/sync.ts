@@ -48,9 +48,8 @@ export async function syncCommand(
 ): Promise<Result> {
   using reporter = openReporter(config.logLevel, io);
   await using database = await openCommandDatabase(config.database, reporter.notice);
-  const usual = { selection: everyLedger, targets: targetsOf(), newKey: false, reconcile: true };
-  const { signal } = io;
-  return resultOf(await runSync(config, { ...usual, ...options, signal, database, reporter }));
+  const usual = { selection: everyLedger, targets: targetsOf(), signal: io.signal };
+  return resultOf(await runSync(config, { ...usual, ...options, database, reporter }));
 }
 
 /** A whole sync. */
@@ -66,7 +65,7 @@ export async function runSync(
     );
   signal.addEventListener("abort", sayStopping);
   try {
-    await using session = await openSyncSession({ database, notice: reporter.notice });
+    await using session = await openSyncSession(database, reporter.notice);
     return await session.run(config, deps);
   } finally {
     signal.removeEventListener("abort", sayStopping);

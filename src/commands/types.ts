@@ -31,11 +31,7 @@ const typesCommand = (config: Config, io: Io): Promise<Result> =>
     const rows = await readMappedTypes(db);
     const isUnknown = rows.some(({ category }) => category === "unknown");
     const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
-    return {
-      data: {},
-      parts: [table("types", columns, rows), ...(isUnknown ? [hint] : [])],
-      exit: 0,
-    };
+    return done(table("types", columns, rows), ...(isUnknown ? [hint] : []));
   });
 
 /**

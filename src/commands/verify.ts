@@ -59,25 +59,28 @@ async function verifyCommand(program: Program, words: VerifyWords): Promise<Resu
   const span = readSpan(words);
   await using database = await openWritable(config, io);
   const notice = (message: string) => note(io, message);
-  const deps = { database, notice, signal: io.signal, span, selection, repair: words.repair };
-  return resultOf(await runVerification(config, deps));
+  const deps = { notice, signal: io.signal, span, selection, repair: words.repair };
+  return resultOf(await runVerification(config, database, deps));
 }
 
-type VerificationDeps = Omit<CompareDeps, "db" | "counts"> & {
-  readonly database: CommandDatabase;
+type SpanDeps = {
+  readonly signal: AbortSignal;
+  readonly notice: (message: string) => void;
+  readonly span: Interval;
+  readonly selection: Selection;
+  readonly repair: boolean;
 };
 
 /** A whole verification. */
 export async function runVerification(
   config: Config,
-  deps: VerificationDeps,
+  { db, url }: CommandDatabase,
+  deps: SpanDeps,
 ): Promise<Verification & RunExit> {
-  const { database, notice } = deps;
-  for (const warning of config.warnings) notice(warning);
-  const { db } = database;
-  await migrate(database.url.reveal());
-  return loggedRun({ db, notice }, "verify", async () => {
-    const verification = await compareAccounts(config, { ...deps, db, counts: true });
+  for (const warning of config.warnings) deps.notice(warning);
+  await migrate(url.reveal());
+  return loggedRun({ db, notice: deps.notice }, "verify", async () => {
+    const verification = await compareAccounts(config, db, { ...deps, counts: true });
     return { ...verification, counts: { streams: streamsTable(verification).json } };
   });
 }
@@ -94,31 +97,21 @@ export function readSpan(typed: { readonly from: string; readonly to: string }):
   return { from, to };
 }
 
-type CompareDeps = {
-  readonly signal: AbortSignal;
-  readonly notice: (message: string) => void;
-  readonly db: Database;
-  readonly span: Interval;
-  readonly selection: Selection;
-  readonly repair: boolean;
-  /** Whether to count the bills of the streams that were read. */
-  readonly counts: boolean;
-};
-
 /** Reads a span of the configured accounts again, and compares it with what is stored. */
 export async function compareAccounts(
   config: Config,
-  compareDeps: CompareDeps,
+  db: Database,
+  deps: SpanDeps & Pick<AccountDeps, "counts">,
 ): Promise<Verification> {
-  const { db, span, selection } = compareDeps;
+  const { span, selection } = deps;
   const { selected, unreachable } = await accountsToRead(db, config, selection);
   const names = selected.map(({ name }) => name);
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const users = await readUsers(db, names);
-  const deps = { ...compareDeps, leases: new Leases(db), config, access, users };
-  const read = await readSideBySide(selected, (account) => verifyOne(deps, account));
+  const accountDeps = { ...deps, db, leases: new Leases(db), config, access, users };
+  const read = await readSideBySide(selected, (account) => verifyOne(accountDeps, account));
   return verificationOf(span, [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))]);
 }
 
@@ -140,7 +133,10 @@ function refuseUnserved({ to }: Interval, now: EpochMs): void {
 
 const nothingRead = { streams: [], recounted: [] };
 
-type AccountDeps = CompareDeps & {
+type AccountDeps = SpanDeps & {
+  readonly db: Database;
+  /** Whether to count the bills of the streams that were read. */
+  readonly counts: boolean;
   readonly config: Config;
   readonly access: ExchangeAccess;
   readonly leases: Leases;

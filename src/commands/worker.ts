@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { InvalidArgumentError } from "commander";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
-import { dayMs, hourMs, minuteMs } from "../contract/time.ts";
+import { minuteMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers } from "../db/lease/lease.ts";
 import type { Egress } from "../db/lease/leases.ts";
@@ -24,10 +24,10 @@ import { formatCount, formatCounted } from "../output/format.ts";
 import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger } from "../roster/roster.ts";
+import { duration } from "../roster/settings.ts";
 import { accountsToRead } from "../roster/to-read.ts";
 import { errorText } from "./exit-code.ts";
-import type { Io } from "./io.ts";
-import { askedOf, type Define, numberFrom } from "./options.ts";
+import { askedOf, type Define, numberFrom, type Program } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
 import { openSyncSession, type SyncSession } from "./sync-run.ts";
 
@@ -41,8 +41,7 @@ type WorkerOptions = {
 
 /** `worker`: works off the queued syncs and checks of accounts, until Ctrl-C. */
 async function workerCommand(
-  configs: ReadConfigs,
-  io: Io,
+  program: Program,
   { concurrency, address, egress: name, every: everyMs }: WorkerOptions,
 ): Promise<Result> {
   if (address !== undefined) await refuseForeign(address);
@@ -50,20 +49,21 @@ async function workerCommand(
     ...(address !== undefined && { localAddress: address }),
     ...(name !== undefined && { name }),
   };
-  const config = configs.all();
+  const { io, config: readConfig } = program;
+  const config = readConfig();
   const log = openLog(config.logLevel, io);
   for (const warning of config.warnings) log.warn(warning);
   const notice = (message: string) => log.info(message);
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
   await using database = await openCommandDatabase(config.database, notice);
-  await using session = await openSyncSession({ database, notice, egress });
+  await using session = await openSyncSession(database, notice, egress);
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
   await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });
   using workerLog = openWorkerLog(log, systemClock);
   const work = async ({ task }: { readonly task: Task }): Promise<JobEnd> => {
     using reporter = workerLog.reporter();
-    const end = await runTask({ session, configs, reporter, signal }, task);
+    const end = await runTask({ session, program, reporter, signal }, task);
     if (session.ban() !== undefined) {
       // The exchange would refuse the next account as well. Workers at other addresses go on.
       stop.abort(new StoppedError("this address is banned"));
@@ -84,8 +84,7 @@ async function workerCommand(
   };
   const { db } = database;
   const rounds =
-    everyMs &&
-    queueRounds({ db, queue, readConfig: configs.all, everyMs, notice, signal }).catch(beRefused);
+    everyMs && queueRounds({ db, queue, readConfig, everyMs, notice, signal }).catch(beRefused);
   await workOff({ queue, concurrency, work, clock: systemClock, signal, onTrouble });
   await rounds;
   if (failure !== undefined) throw failure;
@@ -135,17 +134,9 @@ function openWorkerLog(log: Log, clock: Clock) {
   };
 }
 
-/** Reads the configuration at each call, so that added accounts are found. */
-type ReadConfigs = {
-  /** All accounts, without credentials. */
-  readonly all: () => Config;
-  /** @throws UsageError if the account is not configured, or lacks a credential. */
-  readonly of: (account: string) => ReturnType<typeof askedOf>;
-};
-
 type TaskDeps = {
   readonly session: SyncSession;
-  readonly configs: ReadConfigs;
+  readonly program: Program;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
 };
@@ -154,17 +145,18 @@ const targetsOf = { account: ["bills", "ltv"], lists: ["symbols", "contracts"] }
 
 /** Does one task as the command `sync` would. Never throws. */
 async function runTask(
-  { session, configs, reporter, signal }: TaskDeps,
+  { session, program, reporter, signal }: TaskDeps,
   task: Task,
 ): Promise<JobEnd> {
   try {
     const isAccount = "account" in task;
+    // The configuration is read anew, so that added accounts are found.
     const { config, selection } = isAccount
-      ? configs.of(task.account)
-      : { config: configs.all(), selection: everyLedger };
+      ? askedOf(program, true, { account: [task.account] })
+      : { config: program.config(), selection: everyLedger };
     const targets = new Set(isAccount ? targetsOf.account : targetsOf.lists);
-    const run = { newKey: false, reconcile: true, targets, selection };
-    return jobEndOf((await session.run(config, { ...run, reporter, signal })).errors);
+    const { errors } = await session.run(config, { targets, selection, reporter, signal });
+    return jobEndOf(errors);
   } catch (error) {
     return jobEndOf([error]);
   }
@@ -200,11 +192,6 @@ is given the same --egress.`;
 const concurrencyUsual = 18;
 
 export const define: Define = (worker, program) => {
-  const { io, config, runs } = program;
-  const configs: ReadConfigs = {
-    all: () => config(),
-    of: (account) => askedOf(program, true, { account: [account] }),
-  };
   worker
     .option(
       "--concurrency <number>",
@@ -216,16 +203,14 @@ export const define: Define = (worker, program) => {
     .option("--address <local-ip>", "send from this address of this machine")
     .option("--egress <name>", "share one rate limit with all workers of this name", egressOf)
     .addHelpText("after", help)
-    .action(runs((options: WorkerOptions) => workerCommand(configs, io, options)));
+    .action(program.runs((options: WorkerOptions) => workerCommand(program, options)));
 };
-
-const unitsMs = { m: minuteMs, h: hourMs, d: dayMs };
 
 /** @returns milliseconds. */
 function periodOf(text: string): number {
-  const [, count = "", unit = ""] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
-  if (Number(count) > 0) return Number(count) * unitsMs[unit as keyof typeof unitsMs];
-  throw new InvalidArgumentError("It is not a duration such as 90m, 3h or 2d.");
+  const ms = duration.pattern.test(text) ? duration.msOf(text) : 0;
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError(`It is not ${duration.form}.`);
 }
 
 function egressOf(text: string): string {

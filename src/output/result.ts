@@ -1,5 +1,6 @@
 import type { EpochMs } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
+import { printableLine } from "../printable.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Stream } from "../sync/store.ts";
 import {
@@ -10,7 +11,7 @@ import {
   formatTable,
   jsonInterval,
   jsonTime,
-  streamColumn,
+  streamName,
 } from "./format.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
@@ -146,20 +147,26 @@ export const tableText = ({ titles, cells, isRight }: Table): string =>
 const inWords = (key: string): string =>
   key.replaceAll(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);
 
-/** A row's ledger: its account and product type for programs, its name for people. */
+/**
+ * A row's ledger: its account and product type for programs, its name for people. Where all rows have the same
+ * account, it is named in the title only.
+ */
 export function ledgerColumns<Row>(
   rows: readonly Row[],
   streamOf: (row: Row) => Stream,
   /** The account of a row that is the sum of all. */
   sumName?: string,
 ): Columns<Row> {
-  const { title, nameOf } = streamColumn(rows.map(streamOf));
+  const [account, ...others] = new Set(rows.map((row) => streamOf(row).account));
+  const isOne = account !== undefined && others.length === 0;
+  const nameOf = (stream: Stream) =>
+    isOne ? printableLine(stream.productType) : streamName(stream);
   return {
     account: { kind: "text", title: "", of: (row) => streamOf(row).account },
     productType: { kind: "text", title: "", of: (row) => streamOf(row).productType },
     ledger: {
       kind: "text",
-      title,
+      title: isOne ? printableLine(account) : "account/product type",
       isForPeople: true,
       of: (row) => (streamOf(row).account === sumName ? sumName : nameOf(streamOf(row))),
     },
@@ -182,8 +189,8 @@ export type Result = {
   readonly running?: AsyncDisposable;
 };
 
-/** The result of a command that says in a line, or in none, what it has done. */
-export const done = (...parts: readonly string[]): Result => ({ data: {}, parts, exit: 0 });
+/** The result of a command that has done what it was asked for. */
+export const done = (...parts: Result["parts"]): Result => ({ data: {}, parts, exit: 0 });
 
 /** Tables stand apart from lines. Those without rows are left out. */
 export const asText = ({ parts }: Pick<Result, "parts">): string =>

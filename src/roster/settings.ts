@@ -60,8 +60,11 @@ const commaList = <Item extends z.ZodType<string, string>>(item: Item) =>
     .pipe(z.array(item));
 const settleMinutesMax = 24 * 60;
 const unitMs: Readonly<Record<string, number>> = { m: minuteMs, h: hourMs, d: dayMs };
-const durationMs = (text: string): number =>
-  Number(text.slice(0, -1)) * (unitMs[text.slice(-1)] ?? 0);
+export const duration = {
+  pattern: /^\d{1,4}[mhd]$/,
+  form: "a duration such as 90m, 3h or 2d",
+  msOf: (text: string): number => Number(text.slice(0, -1)) * (unitMs[text.slice(-1)] ?? 0),
+};
 
 /**
  * Every variable of the program: its form, its default and its meaning. docs/reference.md lists
@@ -131,8 +134,8 @@ export const variables = z.object({
       "how far back history is recovered from tax records, once the last 90 days are read: a day, or `none`. " +
         "Without it: two years",
     ),
-  HEALTH_MAX_AGE: matching(/^\d{1,4}[mhd]$/, "a duration such as 90m, 3h or 2d")
-    .transform(durationMs)
+  HEALTH_MAX_AGE: matching(duration.pattern, duration.form)
+    .transform(duration.msOf)
     .prefault("3h")
     .describe(
       "how far behind a ledger may be before `status`, the page and the metrics say so: a daily sync needs `26h`",
