@@ -87,7 +87,7 @@ export type BillsOptions = Which &
 
 /** The stored ledgers, and the exchange that they are read from. */
 export type Ledger = AsyncDisposable & {
-  /** Brings everything up to now. What failed is in the result: `outcome` is not "complete" then. */
+  /** Brings everything up to now. Failures are in the result, whose `outcome` is not "complete" then. */
   sync(options?: SyncOptions): Promise<SyncResult>;
   /** Each ledger's bills and its complete, unread and lost time. Asks the exchange nothing. */
   status(which?: Which): Promise<Status>;

@@ -21,7 +21,7 @@ import { isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
 import type { Stream } from "../sync/store.ts";
 import type { ExportOptions } from "./export-options.ts";
 
-/** What an export reads, and the lines that are printed beside it. */
+/** The selection of an export, and the lines that are printed beside it. */
 export type ExportPlan = {
   readonly selection: BillSelection;
   /** For a journal that continues earlier files: the bills in those files. */

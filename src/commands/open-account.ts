@@ -15,7 +15,7 @@ type OpenDeps = {
   readonly users: Users;
   readonly signal: AbortSignal;
   readonly onWait?: (message: string) => void;
-  /** Whether to take a key of which nothing says that it is the account's. Default not. */
+  /** Takes a key without a proof that it is the account's. Default false. */
   readonly isVouched?: boolean;
 };
 

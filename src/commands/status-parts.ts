@@ -203,7 +203,7 @@ type Stored = Partial<Status> & {
   readonly roster?: ReadonlyMap<string, RosterLedger>;
   readonly lists?: readonly ListStatus[];
   readonly loans?: readonly LoanToValueStatus[];
-  /** What the exchange told of each wallet, beside what follows from the bills. */
+  /** Each wallet's balance by the exchange, beside that of its bills. */
   readonly balances?: readonly ComparedBalance[];
   /** The workers' queue, if there ever was one. */
   readonly queue?: QueueStatus | undefined;

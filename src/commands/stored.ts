@@ -74,7 +74,7 @@ export const noResult = (config: Where, data: object): Result => ({
   exit: 0,
 });
 
-/** What a command says if nothing is stored: which database it looked at, and what to do. */
+/** The message if nothing is stored: the database, and the remedy. */
 export const nothingStored = ({ database: where }: Where): string =>
   `nothing is stored yet in ${
     "url" in where ? placeOf(where.url.reveal()) : join(where.dataDir, "postgres")

@@ -223,7 +223,7 @@ type Entry = {
   readonly also?: readonly ProductType[] | undefined;
 };
 
-/** What is said of an event; undefined where nothing is. People at a terminal are told of failures alone. */
+/** The log's text for an event; undefined if it has none. People at a terminal see failures only. */
 function entryOf(progress: BillsProgress): Entry | undefined {
   switch (progress.event) {
     case "planned":

@@ -49,13 +49,13 @@ export const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
 export type Target = (typeof targetNames)[number];
 export type Targets = ReadonlySet<Target>;
 
-/** What a caller decides of a run. */
+/** The caller's choices for a run. */
 export type RunDeps = {
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
   readonly selection: Selection;
   readonly targets: Targets;
-  /** Whether to take keys of which nothing says that they are the accounts'. Default not. */
+  /** Takes keys without a proof that they are the accounts'. Default not. */
   readonly newKey?: boolean | undefined;
   /** Whether to end with a check of what changed. Default true. */
   readonly reconcile?: boolean | undefined;

@@ -56,7 +56,7 @@ const lacksRight = permission(
 );
 
 /**
- * What a caller should do for each of the exchange's codes. The API's documentation lists none of them.
+ * The caller's next step for each of the exchange's codes. The API's documentation lists none of them.
  * They were gathered from its public clients and their issue threads.
  */
 const refusals: Readonly<Record<string, Refusal>> = {
@@ -130,7 +130,7 @@ const unknownCode = unknown("this code is not known; see its message");
 /** The statuses with which a firewall refuses. Its answers carry no code, while the exchange's own do. */
 const bans: readonly number[] = [403, 451];
 
-/** What a refusal with this code and HTTP status means. Without a known code, the status decides. */
+/** The meaning of a refusal with this code and HTTP status. Without a known code, the status decides. */
 export function refusalOf(code: string | undefined, status: number): Refusal {
   const refusal = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
   if (refusal !== undefined) return refusal;

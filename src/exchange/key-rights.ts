@@ -4,7 +4,7 @@ import { printableLine } from "../printable.ts";
 
 export type KeyRights = { readonly text: string; readonly remedy: string | undefined };
 
-/** What the exchange says that a key may do, and what to do about it. */
+/** A key's rights as the exchange describes them, and the remedy if there are too many. */
 export function keyRightsText(info: KeyInfo | ExchangeError): KeyRights {
   if (info instanceof ExchangeError) {
     const text =

@@ -8,7 +8,7 @@ import { createExchangeClock, type ExchangeClock } from "./exchange-clock.ts";
 import { createRateLimiter, type RateLimiter } from "./rate-limiter.ts";
 import { openTransport, type Transport, transportLimits } from "./transport.ts";
 
-/** What all accounts of a process share for reaching the exchange. */
+/** The access to the exchange that all accounts of a process share. */
 export type ExchangeAccess = {
   readonly transport: Transport;
   readonly clock: Clock;

@@ -14,9 +14,9 @@ export type Booking = {
 };
 
 export type KoinlyLabel = {
-  /** Of what comes in. */
+  /** Of an amount that comes in. */
   readonly received: string;
-  /** Of what goes out. */
+  /** Of an amount that goes out. */
   readonly sent: string;
 };
 

@@ -6,7 +6,7 @@ import type { Interval } from "../sync/intervals.ts";
 import type { Opening } from "./exported-bill.ts";
 import { isBillOf, type ReportedWallet } from "./reported-wallets.ts";
 
-/** What balances differ by from their bills. */
+/** The discrepancies of balances from their bills. */
 export const chainParts = ["rounding", "difference", "unsettled", "closed_out"] as const;
 
 /** One coin of a wallet over a span of time; decimals as text. */
@@ -16,7 +16,7 @@ export type Chain = Readonly<Record<(typeof chainParts)[number], string>> & {
   readonly opening: string | null;
 };
 
-/** What the wallets held at the span's start. A coin of which no bill shows a balance is left out. */
+/** The wallets' balances at the span's start. A coin of which no bill shows a balance is left out. */
 export async function readOpenings(
   tx: Transaction,
   wallets: readonly Wallet[],

@@ -32,7 +32,7 @@ export type ExportedBill = Omit<Bill, "extra"> & {
  */
 export type BillPages = AsyncIterable<readonly ExportedBill[]>;
 
-/** What an export is made of, in the order in which it is written. */
+/** The content of an export, in the order in which it is written. */
 export type Chunks = AsyncIterable<string | Uint8Array>;
 
 /** A wallet whose account has changed its mode, so that the exchange no longer serves the wallet. */
@@ -43,7 +43,7 @@ export type Closing = {
   readonly at: EpochMs;
 };
 
-/** What a wallet held of a coin when a journal begins. */
+/** A wallet's balance of a coin when a journal begins. */
 export type Opening = {
   readonly account: string;
   readonly wallet: string;

@@ -4,7 +4,7 @@ import type { Format } from "./exported-bill.ts";
 export type FormatEntry = {
   /** Loads its writer, when it is asked for. */
   readonly load: () => Promise<Format>;
-  /** What `export --help` says of it. */
+  /** Its line in `export --help`. */
   readonly about: string;
   /** Whether no terminal can show it. Default false. */
   readonly isBinary?: true;

@@ -14,7 +14,7 @@ export type Dialect = {
   /** How an account, whose parts are joined, and a coin are spelled. */
   readonly spellAccount: (name: string) => string;
   readonly spellCoin: (coin: string) => string;
-  /** What declares a commodity, and an account. */
+  /** The declarations of a commodity, and of an account. */
   readonly declareCoin: (spelled: string, coin: string) => string;
   readonly declareAccount: (spelled: string) => string;
   readonly indent: string;
@@ -27,7 +27,7 @@ export type Dialect = {
   readonly refuseInexact: (entry: string, posting: Posting) => void;
 };
 
-/** What an entry is about: a bill, or the kind of what stands for none, and why. */
+/** The subject of an entry: a bill, or the kind of an adjustment and its reason. */
 export type Title = ExportedBill | { readonly kind: string; readonly why: string };
 
 /** Writes a journal in a dialect. Every account and commodity is declared before its first use. */

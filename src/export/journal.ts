@@ -34,7 +34,7 @@ export type Posting = {
   readonly amount: Decimal;
 };
 
-/** What an entry is about that stands for no bill. */
+/** The subject of an entry that stands for no bill. */
 export type Adjustment = "opening" | "rounding" | "discrepancy";
 
 /** Each with its day: 2026-11-21. */
@@ -47,7 +47,7 @@ export type JournalEntry = { readonly day: string } & (
   | {
       readonly kind: Adjustment | "closing";
       readonly at: EpochMs;
-      /** What shows it. */
+      /** The reason, in words. */
       readonly why: string;
       readonly postings: readonly Posting[];
     }
@@ -74,7 +74,7 @@ type Owner = Pick<ExportedBill, "account" | "productType" | "coin">;
 type CoinBalance = {
   readonly account: AccountName;
   readonly owner: Owner;
-  /** What was moved before the first balance that is known. */
+  /** The sum of the bills before the first known balance. */
   moved: Decimal;
   balance: Decimal | undefined;
   /** Bills since the last balance that the exchange reported: each may have been rounded. */
@@ -83,7 +83,7 @@ type CoinBalance = {
   reportedOn: string | undefined;
 };
 
-/** What a closing is about. */
+/** The text of a closing's entry. */
 const closingText =
   "closing: the account is of the other kind from here on, and the exchange no longer serves this wallet";
 

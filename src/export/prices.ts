@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { UsageError } from "../errors.ts";
 
-/** What one coin was worth on a day. */
+/** A coin's price on a day. */
 export type Price = {
   /** 2026-10-31 */
   readonly day: string;

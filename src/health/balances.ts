@@ -7,17 +7,17 @@ import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
 import { type Scope, select, withFlags } from "./select.ts";
 
-/** A balance of a wallet that the exchange told and that was compared with the bills. Decimals are text. */
+/** A wallet's balance by the exchange, compared with that of its bills. Decimals are text. */
 export type ComparedBalance = {
   readonly account: string;
   /** The wallet; "UTA" in a unified account. */
   readonly ledger: string;
   readonly coin: string;
   readonly balance: string;
-  /** What follows from the bills. */
+  /** The balance that follows from the bills. */
   readonly expected: string;
   readonly differs: boolean;
-  /** The exchange's time when it was told last, or the time that was asked about, if it was held then. */
+  /** The exchange's time when it said so last, or the time that the caller asked about, if the balance held then. */
   readonly asOf: EpochMs;
 };
 
@@ -50,7 +50,7 @@ export function readComparedBalances(
   });
 }
 
-/** What the exchange told, in a sentence. */
+/** The balance in a sentence. */
 export const balanceText = ({ coin, balance, expected, differs, asOf }: ComparedBalance): string =>
   differs
     ? `the exchange says ${balance} ${coin} at ${formatMinute(asOf)}, and the bills ${expected}`

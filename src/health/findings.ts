@@ -59,7 +59,7 @@ export function readFindings(
   });
 }
 
-/** What the configuration does not name of a finding's ledger. A configuration that names no account says nothing. */
+/** The part of a finding's ledger that is not configured. Undefined if the configuration names no account at all. */
 function unconfiguredIn(roster: readonly RosterLedger[] = []) {
   const configured = new Set(
     roster.filter(({ isConfigured }) => isConfigured).map(({ account }) => account),

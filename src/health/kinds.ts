@@ -16,16 +16,16 @@ export type Finding = {
   readonly until: EpochMs | undefined;
   /** How many breaks, rows or bills; 1 for a span of time. */
   readonly count: number;
-  /** What the kind says more: the breaks' kinds, a business type, a ratio. */
+  /** More about it, by kind: the breaks' kinds, a business type, a ratio. */
   readonly detail: string;
-  /** Of breaks, the first ten numbers. */
+  /** The first ten numbers of breaks. */
   readonly breakIds: readonly number[];
   /** Whether the exchange still serves bills of the breaks, so that they can be read again. */
   readonly isRepairable: boolean;
   /** Demo trading is no money: its findings are shown, and alarm nobody. */
   readonly isDemo: boolean;
   readonly isPaused: boolean;
-  /** What the configuration no longer names, so that no sync reads it: the account, or one of its product types. */
+  /** The account, or one of its product types, that is no longer configured, so that no sync reads it. */
   readonly unconfigured?: "account" | "product type" | undefined;
 };
 
@@ -40,11 +40,11 @@ export type Severity = "critical" | "warning" | "notice";
 
 type KindOf = {
   readonly severity: Severity;
-  /** What it is, for the documentation. */
+  /** The finding in words, for the documentation. */
   readonly meaning: string;
   /** The headline where nothing worse is found. */
   readonly title: string;
-  /** What is so, with the ledger's name before it; {has|have} is the verb of one ledger, and of several. */
+  /** The sentence after the ledger's name; {has|have} is the verb of one ledger, and of several. */
   readonly what: (finding: FindingGroup, now: EpochMs) => string;
   /** The command that closes it; empty where none does. */
   readonly remedy: (finding: Finding) => string;
@@ -253,7 +253,7 @@ export const severityOf = ({ kind, isDemo }: Pick<Finding, "kind" | "isDemo">): 
 export const alarms = (finding: Pick<Finding, "kind" | "isDemo">): boolean =>
   severityOf(finding) !== "notice";
 
-/** What a finding is of: `main/USDT-FUTURES/USDT`. Empty for the whole database. */
+/** A finding's subject: `main/USDT-FUTURES/USDT`. Empty for the whole database. */
 export const subjectOf = ({ account, ledger, coin }: Finding): string =>
   printableLine([account, ledger, coin].filter((part) => part !== "").join("/"));
 

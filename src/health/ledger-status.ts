@@ -65,7 +65,7 @@ export type StreamStatus = LedgerTimes & {
   readonly expiresAt: EpochMs | undefined;
 };
 
-/** What the exchange told past runs about an account. */
+/** An account as the exchange described it to past runs. */
 export type AccountStatus = AccountState & { readonly account: string };
 
 export type Status = {

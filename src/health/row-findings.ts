@@ -8,7 +8,7 @@ import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts"
 
 const expirySoonMs = 7 * dayMs;
 
-/** What the ledgers' times say. */
+/** Findings of the ledgers' times. */
 export function timeFindings(scope: Scope): readonly SQL[] {
   const { now, limits = usualLimits } = scope;
   const maxAge = timeOf(now - limits.maxAgeMs);
@@ -253,7 +253,7 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
 // An older record says nothing of the present.
 const ltvKeptMs = 7 * dayMs;
 
-/** What is found of whole accounts. */
+/** Findings of whole accounts. */
 export function accountFindings({ accounts, now, limits = usualLimits }: Scope): readonly SQL[] {
   const columns = { ledger: sql`risk_unit_id`, since: sql`held_until` };
   const records = sql`(

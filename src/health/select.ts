@@ -16,7 +16,7 @@ export type Scope = {
   /** Only these; default all. */
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;
-  /** Of these, the ledgers that wait for their first run are findings. */
+  /** The ledgers of the accounts. One that waits for its first run is a finding. */
   readonly roster?: readonly RosterLedger[];
   /** The exchange's time. */
   readonly now: EpochMs;

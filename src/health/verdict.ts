@@ -14,7 +14,7 @@ import {
   subjectOf,
 } from "./kinds.ts";
 
-/** What was accepted of real money: what is wrong, and is settled. */
+/** Accepted discrepancies and losses of real money. */
 export type Accepted = {
   /** The sums of accepted differences; decimals as text. */
   readonly differences: readonly { readonly coin: string; readonly difference: string }[];
@@ -26,11 +26,11 @@ export type Verdict = {
   readonly kind: Kind | undefined;
   readonly severity: Severity | "good";
   readonly title: string;
-  /** What to type, worst first, each once. */
+  /** The commands to type, worst first, each once. */
   readonly next: readonly string[];
 };
 
-/** What a person reads of one finding, or of several that are alike. */
+/** A line for one finding, or for several that are alike. */
 export type HeadLine = {
   readonly severity: Severity;
   readonly text: string;
@@ -39,7 +39,7 @@ export type HeadLine = {
   readonly count: number;
 };
 
-/** Of more accounts than this, one line tells of all. */
+/** More accounts than this share one line. */
 const accountsNamedMax = 4;
 
 /** Ledgers of one run are read a second apart. */
@@ -95,7 +95,7 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
   };
 }
 
-/** Of more ledgers than this, a line has their number. */
+/** A line names the number of more ledgers than this. */
 const ledgersNamedMax = 3;
 
 /**
@@ -138,7 +138,7 @@ const goodTitle = (accepted?: Accepted): string => {
   return parts.length === 0 ? "Complete, and it adds up" : `Complete, with ${parts.join(" and ")}`;
 };
 
-/** What was accepted, in words; empty if nothing was. */
+/** The accepted discrepancies and losses in words; empty if there are none. */
 export function acceptedParts({ differences = [], lostMs = 0 }: Partial<Accepted> = {}) {
   const sums = differences.map(({ coin, difference }) => `${difference} ${printableLine(coin)}`);
   return [

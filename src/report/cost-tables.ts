@@ -3,7 +3,7 @@ import { type Table, table } from "../output/result.ts";
 import { inCents, limited, money } from "./figure-tables.ts";
 import type { CostBasis, LedgerMonth, Lot, ReportOptions } from "./month-report.ts";
 
-/** What the coins had cost, first in, first out; and the lots that are left. */
+/** The coins' cost, first in, first out, and the lots that are left. */
 export function costTables({ costBasis }: LedgerMonth, options: ReportOptions): readonly Table[] {
   const { allDigits, prices } = options;
   const inCurrency = (of: (row: CostBasis) => Decimal, title: string) =>

@@ -218,7 +218,7 @@ type Contract = Pick<CoinFigures, "bills" | "moved"> & {
   readonly coin: string;
 };
 
-/** What each contract brought, the largest first. */
+/** Each contract's result, the largest first. */
 export function contractsTable({ figures }: LedgerMonth, options: ReportOptions): Table {
   const { allDigits } = options;
   const rows = figures.flatMap(({ coin, contracts }) =>
@@ -256,7 +256,7 @@ export function contractsTable({ figures }: LedgerMonth, options: ReportOptions)
   return limited(table("contracts", columns, sorted), options);
 }
 
-/** What a row is worth in the chosen currency; no column without prices. */
+/** A row's worth in the chosen currency; no column without prices. */
 export const valueColumn = <Row>(
   { allDigits, prices }: ReportOptions,
   of: (row: Row) => Decimal | undefined,

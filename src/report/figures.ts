@@ -19,7 +19,7 @@ import type { Interval } from "../sync/intervals.ts";
 export type Sum = { readonly amount: Decimal; readonly value: Decimal | undefined };
 export type Moved = ReadonlyMap<Movement, Sum>;
 
-/** What bills of one coin, or of one of its contracts, moved. */
+/** The sums of the bills of one coin, or of one of its contracts. */
 export type Tally = { readonly bills: number; readonly moved: Moved };
 
 /** One coin of a wallet, from the period's start to its end. The opening is null where no bill shows a balance. */

@@ -37,7 +37,7 @@ export class Lots {
     return this.#lots;
   }
 
-  /** What all lots cost. */
+  /** The cost of all lots. */
   get held(): Decimal {
     return costOf(this.#lots);
   }

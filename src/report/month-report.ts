@@ -14,7 +14,7 @@ import type { CoinFigures } from "./figures.ts";
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
 
 export type Coverage = {
-  /** What was read to its end, also before and after the period. */
+  /** The complete time, also before and after the period. */
   readonly read: readonly Interval[];
   /** The month's time that was read to its end, that was not, and that is lost. */
   readonly complete: readonly Interval[];
@@ -64,7 +64,7 @@ export type Leg = Stream & {
   readonly time: EpochMs;
   readonly coin: string;
   readonly amount: string;
-  /** What its type says. */
+  /** The meaning of its type. */
   readonly meaning: string;
   readonly otherAccount: string | null;
   readonly otherProductType: ProductType | null;
@@ -101,7 +101,7 @@ export type CostBasis = {
   readonly lots: readonly Lot[];
 };
 
-/** A balance that the exchange told, beside the one that follows from the bills at the period's start or end. */
+/** The exchange's balance, beside that of the bills at the period's start or end. */
 export type Confirmation = ComparedBalance & { readonly of: "opening" | "closing" };
 
 /** Open ones come first, so that the first of a long list may hide how many are open. */
@@ -126,7 +126,7 @@ export type LedgerMonth = {
   readonly breaks: ListedBreaks;
 };
 
-/** What is reported, and how. */
+/** The selection of a report, and its form. */
 export type ReportOptions = {
   /** A month or a year: 2026-10 or 2026. */
   readonly period: string;
@@ -154,7 +154,7 @@ export type MonthReport = ReportOptions & {
    * A sentence for each thing that the figures lack or that is not settled. Empty if there is none.
    */
   readonly incomplete: readonly string[];
-  /** What of the period was accepted and is settled, in words: differences by coin, lost time. */
+  /** The accepted differences by coin and the accepted lost time, in words. */
   readonly accepted: readonly string[];
   /** Real money before demo, the largest first. */
   readonly ledgers: readonly LedgerMonth[];

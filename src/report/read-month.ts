@@ -111,7 +111,7 @@ export async function readMonthReport(
   };
 }
 
-/** What a ledger holds in the chosen currency. For an order, floats will do. */
+/** A ledger's worth in the chosen currency. For an order, floats will do. */
 const worthOf = ({ figures }: LedgerMonth): number =>
   figures.reduce((sum, { closing }) => sum + Number(decimalText(closing?.value ?? zero)), 0);
 

@@ -91,7 +91,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
 
 type Time = { readonly state: string; readonly time: Interval };
 
-/** What was read of the period; for people, where that is not all. */
+/** The complete part of the period; for people only if it is not all. */
 function coverageTable({ coverage }: LedgerMonth, span: Interval): Table {
   const rows = (["complete", "unread", "lost", "recovered", "older"] as const).flatMap((state) =>
     coverage[state].map((time): Time => ({ state: state === "complete" ? "read" : state, time })),

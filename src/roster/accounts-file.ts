@@ -38,7 +38,7 @@ export type AccountsSource = {
 type Fault = (text: string) => void;
 
 export type AccountsDeps = {
-  /** Of accounts that name none themselves; undefined for all that their keys can read. */
+  /** The default of accounts that name none; undefined for all that their keys can read. */
   readonly productTypes: readonly ProductType[] | undefined;
   readonly isSelected: (account: string) => boolean;
   readonly variable: (name: string) => string | undefined;
@@ -181,7 +181,7 @@ type Place = {
   readonly at: string;
   /** The account's name where the file itself has it. */
   readonly account?: string;
-  /** What says the credentials of accounts that do not say it themselves. */
+  /** The credential source of accounts without their own. */
   readonly commandOfAll?: Source | undefined;
 };
 
@@ -207,7 +207,7 @@ function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | 
   };
 }
 
-/** Which of its three keys an entry has. */
+/** The credential keys that an entry has. */
 const keysIn = (value: unknown) => ({
   isObject: typeof value === "object" && value !== null && !Array.isArray(value),
   has: credentialKeys.filter((key) => Object(value)[key] !== undefined),

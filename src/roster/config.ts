@@ -43,20 +43,20 @@ export type Config = {
   /** How far behind a ledger may be, and how high a loan to value. */
   readonly healthLimits: { readonly maxAgeMs: number; readonly ltvMax: number };
   readonly logLevel: LogLevel;
-  /** What the user should know of, and what stops nothing. */
+  /** Messages for the user that stop nothing. */
   readonly warnings: readonly string[];
 };
 
-/** What the table says of an account. */
+/** An account as the table `accounts` has it. */
 export type AccountSettings = Pick<Account, "name" | "demo" | "ltv" | "riskUnitIds"> & {
   /** Undefined for those that are wanted of all accounts. */
   readonly productTypes: readonly ProductType[] | undefined;
 };
 
-/** What a command needs of the accounts. */
+/** The parts of the accounts that a command needs. */
 export type ConfigNeeds = {
   readonly credentials: boolean;
-  /** Of these accounts only; undefined for all. */
+  /** Limits them to these accounts; undefined for all. */
   readonly accounts?: readonly string[] | undefined;
 };
 

@@ -20,7 +20,7 @@ export const fitsHeader = (credential: string): boolean => /^[\x20-\x7e]+$/.test
 export const CommandSource = z.strictObject({
   command: z.tuple([z.string().min(1)], z.string()).readonly(),
 });
-/** What may stand for one credential. */
+/** The forms of one credential. */
 export const Reference = z.union([
   z.string(),
   z.strictObject({ env: z.string() }),

@@ -44,7 +44,7 @@ export const isSelected = (
 ): boolean =>
   (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
 
-/** What a configuration says of accounts. */
+/** The accounts of a configuration. */
 export type Configured = Pick<
   Config,
   "accounts" | "accountNames" | "namesAccounts" | "addedAccount"

@@ -9,7 +9,7 @@ import { fitsHeader, headerFault } from "./credentials.ts";
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What an account may be called: neither an option nor a folder to the program that prints its credentials. */
+/** The form of an account's name: it is neither an option nor a folder to the program that prints its credentials. */
 export const accountName = {
   pattern: /^\w[\w.-]{0,63}$/,
   form: "1 to 64 letters, digits, dots, hyphens or underscores that begin with no dot or hyphen",
@@ -173,7 +173,7 @@ export const variables = z.object({
 const isDay = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 
-/** What can be set, by the names of the variables. */
+/** The settings, by the names of the variables. */
 export type Settings = { readonly [name in keyof typeof variables.shape]?: string | undefined };
 
 export const variableNames = variables.keyof().options;
