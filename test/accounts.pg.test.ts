@@ -36,7 +36,7 @@ async function house() {
 
 const syncBills = ["sync", "--only", "bills"];
 
-test("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
+test.concurrent("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
   await using at = await house();
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   // A gap, a rejected row, and a year without a sync.
@@ -92,7 +92,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ rejected: 1 });
 });
 
-test("an account is retired whole, and what is not known is refused", async () => {
+test.concurrent("an account is retired whole, and what is not known is refused", async () => {
   await using at = await house();
   expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
   const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
@@ -120,7 +120,7 @@ test("an account is retired whole, and what is not known is refused", async () =
   expect((await at.run(["status"])).stdout).not.toContain("retired");
 });
 
-test("an account is renamed in all tables at once; two ledgers are never put into one", async () => {
+test.concurrent("an account is renamed in all tables at once; two ledgers are never put into one", async () => {
   await using at = await house();
   expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
   const rename = (...names: readonly string[]) => at.run(["accounts", "rename", ...names]);
@@ -163,7 +163,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   expect(rows).toEqual([{ account: "main" }]);
 });
 
-test("an account that is added is read with credentials that a command tells, and left out while it is paused", async () => {
+test.concurrent("an account that is added is read with credentials that a command tells, and left out while it is paused", async () => {
   await using folder = await temporaryFolder();
   await using sandbox = await openSandbox({
     seed: "added",

@@ -95,7 +95,7 @@ const readable = (account: SandboxAccount): readonly LedgerBill[] =>
     ({ cTime, visibleAt }) => cTime > Date.now() - 80 * dayMs && visibleAt < Date.now() - dayMs,
   );
 
-test("an unknown key under a known name writes nothing where the exchange does not tell its user, and doctor says so", async () => {
+test.concurrent("an unknown key under a known name writes nothing where the exchange does not tell its user, and doctor says so", async () => {
   await using at = await house();
   expect((await at.run(at.main, sync)).code).toBe(0);
   const before = await at.stored();
@@ -117,7 +117,7 @@ test("an unknown key under a known name writes nothing where the exchange does n
   expect((await at.run(at.main, sync)).code).toBe(0);
 });
 
-test.each([
+test.concurrent.each([
   ["whose user the exchange does not tell", {}],
   ["of another user", { alterCredential: (credential) => credential }],
 ] satisfies [string, Partial<SandboxOptions>][])(
@@ -154,7 +154,7 @@ const [old, reach, yesterday] = [200, 90, 1].map((days) => now - days * dayMs) a
   number,
 ];
 
-test.each([
+test.concurrent.each([
   ["that nobody is told of", [undefined, undefined], 1, [old, reach + hourMs]],
   ["that nobody is told of, where no bill is stored,", [undefined, undefined], 0, [null, null]],
   ["of the same user", ["1", "1"], 1, [old, yesterday]],
@@ -183,7 +183,7 @@ test.each([
   },
 );
 
-test.each([
+test.concurrent.each([
   ["is settled", "settled_to", "now()"],
   ["is stored of it, and none is settled yet", "bills", "1"],
 ])("a key with which nothing was read is refused once time %s", async (_, column, value) => {
@@ -217,7 +217,7 @@ const ofOneUser: Partial<SandboxOptions> = {
   alterCredential: (credential) => ({ ...credential, info: { userId: "77" } }),
 };
 
-test("another user's key under a known name writes nothing, whatever bills both accounts share, and doctor says so", async () => {
+test.concurrent("another user's key under a known name writes nothing, whatever bills both accounts share, and doctor says so", async () => {
   await using at = await house(telling);
   const bills = readable(at.main);
   for (const account of [at.main, at.other]) serveOnly(account, bills);
@@ -248,7 +248,7 @@ test("another user's key under a known name writes nothing, whatever bills both 
   expect(again.stderr).not.toContain("its key is new");
 });
 
-test("two names for one user are one account said twice: the second stores nothing, even while the account is quiet", async () => {
+test.concurrent("two names for one user are one account said twice: the second stores nothing, even while the account is quiet", async () => {
   await using at = await house(ofOneUser);
   for (const account of [at.main, at.other]) serveOnly(account, []);
   expect((await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
@@ -266,7 +266,7 @@ test("two names for one user are one account said twice: the second stores nothi
   ]);
 });
 
-test("two names for one user in one run: one of them is refused", async () => {
+test.concurrent("two names for one user in one run: one of them is refused", async () => {
   await using at = await house(ofOneUser);
   await using folder = await temporaryFolder();
   const accounts = {
@@ -281,7 +281,7 @@ test("two names for one user in one run: one of them is refused", async () => {
   }
 });
 
-test("a demo key of the same user is another ledger", async () => {
+test.concurrent("a demo key of the same user is another ledger", async () => {
   await using at = await house({ ...ofOneUser, isDemoKey: (name) => name === "other" });
   await using folder = await temporaryFolder();
   const [main, other] = at.sandbox.accounts.map(entryOf);
@@ -294,7 +294,7 @@ test("a demo key of the same user is another ledger", async () => {
   expect(end.code, end.stdout).toBe(0);
 });
 
-test("where the exchange no longer tells whose key it is, the key that it told of goes on, and no new one does", async () => {
+test.concurrent("where the exchange no longer tells whose key it is, the key that it told of goes on, and no new one does", async () => {
   const told = { value: true };
   await using at = await house({
     wrapAnswer: (answer) => async (request) =>
@@ -311,7 +311,7 @@ test("where the exchange no longer tells whose key it is, the key that it told o
   expect(refused.stdout).toMatch(/^main: this API key was not used for account main before, /m);
 });
 
-test("a new key waits for the next run where the exchange fails to tell whose it is", async () => {
+test.concurrent("a new key waits for the next run where the exchange fails to tell whose it is", async () => {
   await using at = await house({
     ...telling,
     wrapAnswer: (answer) => async (request) =>

@@ -78,7 +78,7 @@ async function house({ density }: { readonly density: number }) {
   };
 }
 
-test("the user of unified accounts is learned, and they share its limit from then on", async () => {
+test.concurrent("the user of unified accounts is learned, and they share its limit from then on", async () => {
   await using at = await house({ density: 0.05 });
   const { env, askers } = at;
   const first = await runCli(["sync", "--only", "bills"], { env });
@@ -119,7 +119,7 @@ test("the user of unified accounts is learned, and they share its limit from the
   ]);
 }, 120_000);
 
-test("while a process reads one account of a user, another one is refused the others with code 3", async () => {
+test.concurrent("while a process reads one account of a user, another one is refused the others with code 3", async () => {
   await using at = await house({ density: 0.05 });
   const { env, askers } = at;
   const sync = ["sync", "--only", "bills"];

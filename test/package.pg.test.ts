@@ -74,11 +74,14 @@ async function house({ isEmpty = false } = {}) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "package", density: 0.1 }));
   const database = stack.use(await testDatabase({ isEmpty }));
-  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: productType });
+  const env = environmentFor(sandbox, database, {
+    PRODUCT_TYPES: productType,
+    HISTORY_FROM: "none",
+  });
   return { env, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-test("the installed program makes its tables, syncs and tells its status", async () => {
+test.concurrent("the installed program makes its tables, syncs and tells its status", async () => {
   await using at = await house({ isEmpty: true });
   const bin = join("node_modules", "bill-sync", "src", "bin.js");
   const env = { PATH: process.env["PATH"], ...at.env };
@@ -88,7 +91,7 @@ test("the installed program makes its tables, syncs and tells its status", async
   expect(JSON.parse(stdout).streams).toMatchObject([{ productType, coverageShare: 1 }]);
 });
 
-test("a program in JavaScript syncs, verifies, reconciles and reads every bill", async () => {
+test.concurrent("a program in JavaScript syncs, verifies, reconciles and reads every bill", async () => {
   await using at = await house();
   const source = stripTypeScriptTypes(await readFile(consumer, "utf8"));
   await writeFile(join(folder.path, "consumer.js"), source);
@@ -111,7 +114,7 @@ test("a program in JavaScript syncs, verifies, reconciles and reads every bill",
   expect(told.compared).toBeGreaterThan(0);
 });
 
-test("a program in TypeScript is checked against the package's own types", async () => {
+test.concurrent("a program in TypeScript is checked against the package's own types", async () => {
   await copyFile(consumer, join(folder.path, "consumer.ts"));
   await writeFile(
     join(folder.path, "wrong.ts"),
