@@ -1,6 +1,6 @@
 // A journal with a start opens there with what the close opens with, and hledger's income statement is its net
 // result in the currency, by days of any zone (hledger; bean-check).
-// A close in any zone, of a month or a year, with prices: amounts, worths, contracts, confirmed balances, lots
+// A close in any zone, of a month, a year or other days, with prices: amounts, worths, contracts, confirmed balances, lots
 // first in first out; what changed after a signature, with the digest of then; a wrong file of prices is refused
 // by line (integers over the exported CSV); each transfer names its other side.
 
@@ -195,6 +195,7 @@ describe.each([
   ["Europe/Berlin", ["--month", "2026-03"]],
   ["America/New_York", ["--month", "2026-01"]],
   ["Europe/Berlin", ["--year", "2026"]],
+  ["America/New_York", ["--from", "2026-01-15", "--to", "2026-03-20"]],
 ] as const)("the close by the clock of %s, %j", (zone, period) => {
   const when = [...period, "--time-zone", zone];
   const reported = async () =>

@@ -10,6 +10,7 @@ import { status } from "../src/commands/status.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { periodIn } from "../src/export/time-zone.ts";
 import { countFindings, readAccepted, readFindings } from "../src/health/findings.ts";
 import {
   alarms,
@@ -82,8 +83,7 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
         const month = day.slice(0, 7);
         return (
           await readMonthReport(tx, await roster(tx), {
-            period: month,
-            zone: "UTC",
+            ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
             selection: everyLedger,
           })
         ).incomplete;

@@ -216,6 +216,12 @@ test("all open breaks are counted, though no more than a hundred are listed", as
 
 test.each([
   [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
+  [["--month", "2026-03", "--to", "2026-04-01"], "--month and --year set the start and the end"],
+  [["--from", "2026-03-01"], "which time? --month 2026-10, --year 2026, or whole days: --from "],
+  [
+    ["--from", "2026-03-01", "--to", "2026-03-10T09:00Z"],
+    "--to is not the start of a day in UTC: a close is of whole days",
+  ],
   [["--month", "2026-03", "--format", "htm"], "argument 'htm' is invalid."],
   [["--month", "2026-03", "--account", "mian"], "there is no account mian, did you mean main?"],
 ])("report %j ends with code 2 and what is meant", async (args, message) => {

@@ -29,21 +29,41 @@ export function typedTime(option: string, text: string, zone: string): EpochMs {
   );
 }
 
-/** What was typed of a whole month or year. */
-export type PeriodWords = { readonly month?: string; readonly year?: string };
+/** What was typed of a time: a whole month or year, or its start and its end. */
+export type PeriodWords = {
+  readonly month?: string;
+  readonly year?: string;
+  readonly from?: string;
+  readonly to?: string;
+};
 
-/**
- * The month or year that was typed, 2026-10 or 2026; undefined if none was.
- * @throws UsageError for a text that is none, and for both.
- */
-export function periodOf({ month, year }: PeriodWords): string | undefined {
+export type Period = {
+  readonly from: EpochMs | undefined;
+  /** Exclusive. */
+  readonly to: EpochMs | undefined;
+  /** 2026-10 or 2026; undefined if no month or year was typed. */
+  readonly name: string | undefined;
+};
+
+/** @throws UsageError for a text that is no time, for words that do not go together, and for an empty span. */
+export function periodOf({ month, year, ...typed }: PeriodWords, zone: string): Period {
   if (month !== undefined && year !== undefined)
     throw new UsageError("--month and --year do not go together: leave one out");
   if (month !== undefined && !/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month))
     throw new UsageError(`--month "${month}" is not a month: write 2026-10`);
   if (year !== undefined && !/^\d{4}$/.test(year))
     throw new UsageError(`--year "${year}" is not a year: write 2026`);
-  return month ?? year;
+  const name = month ?? year;
+  if (name !== undefined && (typed.from ?? typed.to) !== undefined)
+    throw new UsageError("--month and --year set the start and the end: leave out --from and --to");
+  if (name !== undefined) return { name, ...periodIn(name, zone) };
+  const from = typed.from === undefined ? undefined : typedTime("--from", typed.from, zone);
+  const to = typed.to === undefined ? undefined : typedTime("--to", typed.to, zone);
+  if (from !== undefined && to !== undefined && from >= to)
+    throw new UsageError(
+      `--from ${typed.from} --to ${typed.to} is an empty span: --to is exclusive and must be later than --from`,
+    );
+  return { name, from, to };
 }
 
 /** @throws UsageError for a text that is no time zone. */
@@ -80,8 +100,6 @@ export type ExportWords = Which &
   PeriodWords &
   PricesWords & {
     readonly format: FormatName;
-    readonly from?: string;
-    readonly to?: string;
     readonly timeZone?: string;
     readonly changedSince?: string;
     /** True if the option was typed without a time. */
@@ -115,20 +133,11 @@ export type ExportOptions = Selection &
 export function exportOptions(words: ExportWords): ExportOptions {
   const { format, output, force = false, spreadsheet = false } = words;
   const zone = zoneOf(words.timeZone ?? "UTC");
-  const timeOf = (option: string, text: string | undefined) =>
-    text === undefined ? undefined : typedTime(option, text, zone);
-  const period = periodOf(words);
-  const { from, to } =
-    period === undefined
-      ? { from: timeOf("--from", words.from), to: timeOf("--to", words.to) }
-      : periodIn(period, zone);
-  if (period !== undefined && (words.from ?? words.to) !== undefined)
-    throw new UsageError("--month sets the start and the end; leave out --from and --to");
-  if (from !== undefined && to !== undefined && from >= to)
-    throw new UsageError(
-      `--from ${words.from} --to ${words.to} is an empty span: --to is exclusive and must be later than --from`,
-    );
-  const changedSince = timeOf("--changed-since", words.changedSince);
+  const { from, to } = periodOf(words, zone);
+  const changedSince =
+    words.changedSince === undefined
+      ? undefined
+      : typedTime("--changed-since", words.changedSince, zone);
   if (changedSince !== undefined && formatOf(format).isJournal)
     throw new UsageError(
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,

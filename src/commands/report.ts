@@ -1,7 +1,10 @@
+import { epochMs } from "../contract/time.ts";
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
+import { dayIn } from "../export/time-zone.ts";
 import { done, type Result } from "../output/result.ts";
+import type { ReportOptions } from "../report/month-report.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-report.ts";
 import type { Config } from "../roster/config.ts";
@@ -45,9 +48,8 @@ const writers = { text: reportText, html: reportHtml, csv: reportCsv };
  */
 async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<Result> {
   const { format, allDigits = false, allRows = false, lots = false } = words;
-  const period = periodOf(words);
-  if (period === undefined) throw new UsageError("which time? --month 2026-10, or --year 2026");
   const zone = zoneOf(words.timeZone ?? "UTC");
+  const time = closedTime(words, zone);
   const prices = await pricesOf(words);
   if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
   const signedAt =
@@ -60,13 +62,33 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const report = await withDatabaseErrors(() =>
     inSnapshot(db, async (tx) => {
       const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      const options = { period, zone, prices, signedAt, allDigits, allRows, lots };
+      const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
   return format === "json"
     ? { data: reportJson(report), parts: [], exit: 0, isJson: true }
     : done(writers[format](report));
+}
+
+/** The whole days of a close, and their name. */
+function closedTime(words: PeriodWords, zone: string): Pick<ReportOptions, "period" | "span"> {
+  const { from, to, name } = periodOf(words, zone);
+  if (from === undefined || to === undefined)
+    throw new UsageError(
+      "which time? --month 2026-10, --year 2026, or whole days: --from 2026-01-01 --to 2026-10-01",
+    );
+  const dayOf = dayIn(zone);
+  const lastDay = dayOf(epochMs(to - 1));
+  for (const [option, time] of [
+    ["--from", from],
+    ["--to", to],
+  ] as const)
+    if (dayOf(time) === dayOf(epochMs(time - 1)))
+      throw new UsageError(
+        `${option} is not the start of a day in ${zone}: a close is of whole days`,
+      );
+  return { period: name ?? `${dayOf(from)} to ${lastDay}`, span: { from, to } };
 }
 
 const help = `
@@ -85,6 +107,8 @@ export const define: Define = (report, program) => {
   report
     .option("--month <month>", "the month: 2026-10")
     .option("--year <year>", "or the year: 2026")
+    .option("--from <day>", "or its first day: 2026-01-01")
+    .option("--to <day>", "and the day after its last: 2026-10-01")
     .option("--time-zone <zone>", "the zone of its days: Europe/Berlin; default: UTC")
     .addOption(accountOption())
     .addOption(productOption())

@@ -128,8 +128,9 @@ export type LedgerMonth = {
 
 /** The selection of a report, and its form. */
 export type ReportOptions = {
-  /** A month or a year: 2026-10 or 2026. */
+  /** A month, a year, or the first and the last day: 2026-10, 2026, 2026-01-01 to 2026-09-30. */
   readonly period: string;
+  readonly span: Interval;
   readonly zone: string;
   readonly prices?: Prices | undefined;
   /** When the close was signed: what changed since is listed. */
@@ -142,7 +143,6 @@ export type ReportOptions = {
 };
 
 export type MonthReport = ReportOptions & {
-  readonly span: Interval;
   readonly generatedAt: string;
   readonly versions: {
     readonly program: string;

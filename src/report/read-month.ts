@@ -5,7 +5,7 @@ import { onlyRow, timeText } from "../db/values.ts";
 import { decimalText, zero } from "../export/decimal.ts";
 import type { Prices } from "../export/prices.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
-import { dayIn, periodIn } from "../export/time-zone.ts";
+import { dayIn } from "../export/time-zone.ts";
 import { readComparedBalances } from "../health/balances.ts";
 import { readAccepted, readFindings } from "../health/findings.ts";
 import { type Finding, isOfBills } from "../health/kinds.ts";
@@ -23,7 +23,7 @@ import { readLedgerMonth } from "./read-ledger.ts";
 import { readTransfers } from "./transfers.ts";
 
 /**
- * The month or year of the selected ledgers, as stored at one moment.
+ * The period of the selected ledgers, as stored at one moment.
  * @param roster all ledgers of the selected accounts.
  */
 export async function readMonthReport(
@@ -31,14 +31,13 @@ export async function readMonthReport(
   roster: readonly RosterLedger[],
   { selection, ...options }: ReportOptions & { readonly selection: Selection },
 ): Promise<MonthReport> {
-  const { period, zone, prices, signedAt, lots = false } = options;
+  const { period, span, zone, prices, signedAt, lots = false } = options;
   const scope = { ...selection, roster };
   const wallets = await readReportedWallets(
     tx,
     roster.filter(({ isStored }) => isStored),
     (stream) => isSelected(selection, stream),
   );
-  const span = periodIn(period, zone);
   const { generatedAt, ...versions } = await readVersions(tx);
   const isOver = generatedAt >= isoTime(span.to);
   const now = await readExchangeTime(tx, scope.accounts);
@@ -78,7 +77,7 @@ export async function readMonthReport(
     isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
   return {
     ...options,
-    ...{ span, generatedAt, versions },
+    ...{ generatedAt, versions },
     incomplete: [
       ...(isOver ? [] : [`${period} is not over yet: it ends ${isoTime(span.to)}`]),
       ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),

@@ -1,6 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import { isoTime } from "../contract/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
+import { type DayOf, dayIn } from "../export/time-zone.ts";
 import { formatCount, jsonTimeOrNull } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
@@ -154,15 +155,19 @@ const breakColumns: Columns<Break> = {
   acceptedAt: { kind: "text", title: "", of: ({ acceptedAt }) => acceptedAt },
 };
 
+const periodOptions = (period: string, { from, to }: Interval, dayOf: DayOf): string =>
+  ({ 4: `--year ${period}`, 7: `--month ${period}` })[period.length] ??
+  `--from ${dayOf(from)} --to ${dayOf(to)}`;
+
 /** The command that exports the bills of the digest, for a POSIX shell. */
 const exportOf = (
   { account, productTypes }: ReportedWallet,
-  { period, zone }: ReportOptions,
+  { period, span, zone }: ReportOptions,
 ): string =>
   [
     `npm run --silent export -- --format csv --account ${shellWord(account)}`,
     ...productTypes.map((productType) => `--product ${shellWord(productType)}`),
-    `--${period.length === 4 ? "year" : "month"} ${period}`,
+    periodOptions(period, span, dayIn(zone)),
     ...(zone === "UTC" ? [] : [`--time-zone ${zone}`]),
   ].join(" ");
 

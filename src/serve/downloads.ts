@@ -6,6 +6,7 @@ import { type EpochMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { explained } from "../db/database-errors.ts";
 import { firstThrown, messageOf } from "../errors.ts";
+import { periodIn } from "../export/time-zone.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { type DownloadFormat, exportFile, fileName, isDownloadFormat } from "../page/download.ts";
 import { html } from "../page/html.ts";
@@ -65,7 +66,8 @@ async function sendClose(
     const month = to.slice(0, 7);
     const productTypes = productTypesOf(selection) as readonly ProductType[];
     const report = await readMonthReport(tx, await readRoster(tx, [account]), {
-      ...{ period: month, zone: "UTC", selection: { accounts: [account], productTypes } },
+      ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
+      selection: { accounts: [account], productTypes },
     });
     return { name: fileName([account, product, month], "html"), text: reportHtml(report) };
   });
