@@ -133,10 +133,10 @@ test("the key of a retired account is not tried, nor is one of a retired product
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
-    /^ok {4}not read .*b: every product type configured but retired, so not read/m,
+    /^ok {4}accounts .*b: every product type configured but retired, so not read/m,
   );
   expect(end.stdout).toMatch(
-    /^ok {4}not read .*a: COIN-FUTURES configured but retired, so not read/m,
+    /^ok {4}accounts .*a: COIN-FUTURES configured but retired, so not read/m,
   );
   expect(end.stdout).not.toMatch(/^ok {4}(?:account|ltv) b/m);
   expect(at.sandbox.statistics().arrivals).toMatchObject({

@@ -1,6 +1,5 @@
 import type { KeyInfo } from "../contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
-import type { Operation, Query } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { symbols } from "../contract/symbols.ts";
 import { secondMs } from "../contract/time.ts";
@@ -11,7 +10,6 @@ import { readUsers, type Users } from "../db/lease/lease.ts";
 import { Leases } from "../db/lease/leases.ts";
 import { AccountHeldError, ExchangeError, firstThrown, messageOf } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
-import type { Client } from "../exchange/client.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { readWithheld } from "../ledger/history.ts";
@@ -62,7 +60,7 @@ export async function checkExchange(
   await using access = openExchangeAccess();
   const { client, clock: exchangeClock } = exchangeOf(config, {}, access);
   try {
-    await askOnce(client, signal)(symbols, { symbol: "BTCUSDT" });
+    await client.ask(symbols, { symbol: "BTCUSDT" }, { signal, onAttempt: throwIfAway });
   } catch (error) {
     // Every account's check would fail with the same error.
     report(failed("exchange", error));
@@ -177,23 +175,19 @@ function throwIfAway(failure: ExchangeError | undefined): void {
   if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
 }
 
-const askOnce =
-  (client: Client, signal: AbortSignal) =>
-  <Op extends Operation>(operation: Op, query: Query) =>
-    client.ask(operation, query, { signal, onAttempt: throwIfAway });
-
 async function withLoanToValue(
   { exchange, signal }: AccountDeps,
   { name, ltv = false, riskUnitIds = [] }: Account,
   key: Check,
 ): Promise<readonly Check[]> {
   if (key.status !== "ok" || !ltv) return [key];
-  const ask = askOnce(exchange.client, signal);
+  const asking = { signal, onAttempt: throwIfAway };
   const tried = await checked(`ltv ${name}`, async () => {
-    for (const query of riskUnitIds.length === 0 ? [{}] : riskUnitIds.map(unitQuery)) {
-      await ask(loanToValue, query).catch((error: unknown) => {
+    const queries = riskUnitIds.length === 0 ? [{}] : riskUnitIds.map((id) => ({ riskUnitId: id }));
+    for (const query of queries) {
+      await exchange.client.ask(loanToValue, query, asking).catch((error: unknown) => {
         if (error instanceof ExchangeError && error.kind === "other-mode")
-          return ask(unifiedLoanToValue, query);
+          return exchange.client.ask(unifiedLoanToValue, query, asking);
         throw error;
       });
     }
@@ -214,8 +208,6 @@ async function historyChecks(db: Database, account: string): Promise<readonly Ch
     result: `no older bills of ${listed(ledgers.map(({ productType }) => productType))}: ${why}`,
   }));
 }
-
-const unitQuery = (riskUnitId: string): Query => ({ riskUnitId });
 
 /** The result of trying an account's key. */
 export type TriedKey = {

@@ -227,7 +227,7 @@ async function accountsToTry(
     const remedy = "see to that node; until then nothing below speaks of these accounts";
     for (const result of unreachableLines(unreachable))
       report({ status: "FAIL", name: "rows", result, remedy });
-    for (const result of notices) report(ok("not read", result));
+    for (const result of notices) report(ok("accounts", result));
     return accounts;
   } catch (error) {
     if (error instanceof UsageError) throw error;

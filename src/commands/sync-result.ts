@@ -67,23 +67,14 @@ export const partsOf = ({ reports, rejected, reconciled, ...lists }: SyncRun) =>
     ...listsOf(lists),
     ...reports.flatMap(({ account, error, loanToValue, streams, history = [] }) => [
       { name: account, error },
-      ...history.map((one) => ({
-        name: `${streamName(one.stream)} tax records`,
-        error: one.error,
-      })),
-      ...loanToValue.map((unit) => ({ name: riskUnitName(unit), error: unit.error })),
+      ...history.map((one) => ({ ...one, name: `${streamName(one.stream)} tax records` })),
+      ...loanToValue.map((unit) => ({ ...unit, name: riskUnitName(unit) })),
       ...[...Map.groupBy(streams, (one) => one.error && messageOf(one.error)).values()].map(
-        (alike) => ({
-          name: streamNames(alike.map(({ stream }) => stream)),
-          error: alike[0]?.error,
-        }),
+        (alike) => ({ ...alike[0], name: streamNames(alike.map(({ stream }) => stream)) }),
       ),
     ]),
     { name: "rejected_bills", error: "error" in rejected ? rejected.error : undefined },
-    {
-      name: "reconcile",
-      error: reconciled && "error" in reconciled ? reconciled.error : undefined,
-    },
+    { error: undefined, ...reconciled, name: "reconcile" },
   ].filter(({ error }) => error !== undefined);
 
 /** The breaks that no earlier check has found. */

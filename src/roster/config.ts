@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { ZodError } from "zod";
+import type { ZodError, z } from "zod";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
@@ -70,13 +70,18 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   const values = valuesOf(environment);
   const { data: settings, error } = variables.safeParse(values);
   faults.push(...faultsIn(error), ...misspelled(values));
-  const accounts = readConfiguredAccounts(values, needs, (fault) => faults.push(fault));
-  if (settings === undefined || faults.length > 0) throw faulty(faults, values["ACCOUNTS_FILE"]);
+  const fault = (text: string) => faults.push(text);
+  const path = values["ACCOUNTS_FILE"];
+  const several = path && readSeveral(path, values, settings?.PRODUCT_TYPES, needs, fault);
+  if (path === undefined && needs.credentials)
+    for (const name of credentialVariables)
+      if (values[name] === undefined) fault(`${name} is missing; ${credentialOrigin}`);
+  if (settings === undefined || faults.length > 0) throw faulty(faults, path);
   return Object.freeze({
     database: databaseOf(settings, values),
     baseUrl: settings.EXCHANGE_BASE_URL,
     locale: settings.EXCHANGE_LOCALE,
-    ...accounts,
+    ...(several || oneAccount(settings, values, needs)),
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
     settleLagMs: settings.SYNC_SETTLE_MINUTES,
     historyFrom: settings.HISTORY_FROM,
@@ -148,29 +153,25 @@ type ConfiguredAccounts = Pick<
   "accounts" | "accountNames" | "namesAccounts" | "addedAccount" | "warnings"
 >;
 
-const accountVariables = variables.pick({
-  EXCHANGE_ACCOUNT: true,
-  EXCHANGE_API_KEY: true,
-  EXCHANGE_API_SECRET: true,
-  EXCHANGE_API_PASSPHRASE: true,
-  PRODUCT_TYPES: true,
-  SYNC_LTV: true,
-  RISK_UNIT_IDS: true,
-});
-const ofOneAccount = accountVariables.omit({ PRODUCT_TYPES: true }).keyof().options;
 const credentialVariables = [
   "EXCHANGE_API_KEY",
   "EXCHANGE_API_SECRET",
   "EXCHANGE_API_PASSPHRASE",
 ] as const;
 
-function readConfiguredAccounts(
+const ofOneAccount = [
+  ...credentialVariables,
+  ...(["EXCHANGE_ACCOUNT", "SYNC_LTV", "RISK_UNIT_IDS"] as const),
+];
+
+/** The accounts of ACCOUNTS_FILE. */
+function readSeveral(
+  path: string,
   values: Environment,
+  productTypes: readonly ProductType[] | undefined,
   needs: ConfigNeeds,
   fault: (text: string) => void,
 ): ConfiguredAccounts {
-  const path = values["ACCOUNTS_FILE"];
-  if (path === undefined) return oneAccount(values, needs, fault);
   const set = ofOneAccount.filter((name) => values[name] !== undefined);
   if (set.length > 0) {
     fault(
@@ -178,7 +179,6 @@ function readConfiguredAccounts(
         "remove one or the other",
     );
   }
-  const productTypes = variables.shape.PRODUCT_TYPES.safeParse(values["PRODUCT_TYPES"]).data;
   const { lookUpOf, ...source } = readAccounts(path, {
     productTypes,
     isSelected: (account) => needs.accounts?.includes(account) ?? true,
@@ -203,16 +203,12 @@ const unusableName = (name: string): UsageError =>
       `run bill-sync accounts rename -- ${shellWord(name)} NAME`,
   );
 
-/** The one account of the variables. Where they are wrong, it has the defaults. */
+/** The one account of the variables. */
 function oneAccount(
+  settings: z.output<typeof variables>,
   values: Environment,
-  needs: ConfigNeeds,
-  fault: (text: string) => void,
+  { credentials: areNeeded }: ConfigNeeds,
 ): ConfiguredAccounts {
-  const settings = accountVariables.safeParse(values).data ?? accountVariables.parse({});
-  const missing = credentialVariables.filter((name) => values[name] === undefined);
-  if (needs.credentials)
-    for (const name of missing) fault(`${name} is missing; ${credentialOrigin}`);
   const name = settings.EXCHANGE_ACCOUNT;
   const [key, secret, passphrase] = credentialVariables.map((variable) => settings[variable]);
   const account: Account = {
@@ -220,10 +216,7 @@ function oneAccount(
     ...wantedTypes(settings.PRODUCT_TYPES, false),
     ltv: settings.SYNC_LTV,
     riskUnitIds: settings.RISK_UNIT_IDS,
-    ...(needs.credentials &&
-      key &&
-      secret &&
-      passphrase && { credentials: { key, secret, passphrase } }),
+    ...(areNeeded && key && secret && passphrase && { credentials: { key, secret, passphrase } }),
   };
   const namesAccounts =
     values["EXCHANGE_ACCOUNT"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;
