@@ -26,7 +26,7 @@ import {
   rowFaults,
 } from "./row-checks.ts";
 import type { Run } from "./run-record.ts";
-import { isOldestFirst } from "./step.ts";
+import { hasFewRows, isOldestFirst } from "./step.ts";
 import { settleLagMs } from "./sync-process.ts";
 import { readSpans, type Span, type StreamTables, type Tables } from "./tables.ts";
 import {
@@ -166,7 +166,9 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
       );
     const bills = ledger.bills(productType);
     const isBehind = isBehindCursor(spans, now, tolerance);
-    if (!isOldestFirst(world.history))
+    // Where ids do not follow times, a cursor of a page of two rows leaves bills to the questions by time.
+    const isScattered = world.history.ledger.idJitterMs > 0 && hasFewRows(world.history);
+    if (!isOldestFirst(world.history) && !isScattered)
       checkStored("atomic pages", bills.filter(isBehind), "lies behind a cursor");
     const claimed = isClaimed(stream, spans, settleLagMs, tolerance);
     const covered = bills.filter((bill) => claimed(bill) && isKnowable(world, productType, bill));

@@ -59,7 +59,10 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
     verifications.push(verification);
     pending.push(ended);
   };
+  let isOver = false;
   const onFault: OnFault = (fault, struck) => {
+    // The answer to a question of a run that has failed meanwhile.
+    if (isOver) return;
     world.strike(`process: ${fault.kind}`);
     if (fault.kind === "second") later(0, () => start([], []));
     if (fault.kind === "verify") later(0, () => verify(fault));
@@ -74,6 +77,7 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
   };
   start(step.process, step.database);
   await time.run(Promise.race([allOf(pending), giveUp]));
+  isOver = true;
   // Of these pages, a run reads all, or says why it does not.
   const isUnreadable = isOldestFirst(world.history) || hasFewRows(world.history);
   for (const run of runs) {
