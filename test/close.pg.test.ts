@@ -397,6 +397,58 @@ test("lots are first in, first out over all bills, and have what the wallet has"
   expect(lots.reduce((sum, { amount }) => sum + exact(amount), 0n)).toBe(hand.balance);
 });
 
+test("each table of JSON is a file of CSV that a spreadsheet reads, with the ledger of each row", async () => {
+  const args = ["--month", "2026-03", ...inEuros, "--lots", "--format"];
+  const report = JSON.parse(await run("report", ...args, "json"));
+  type Row = Record<string, unknown>;
+  const listsOf = (data: Row) => Object.entries(data).filter(([, value]) => Array.isArray(value));
+  const ofLedgers = Map.groupBy(
+    report.ledgers.flatMap((ledger: Row) =>
+      listsOf(ledger)
+        .filter(([name]) => name !== "productTypes")
+        .map(([name, rows]) => ({ name, rows: rows as Row[], ledger })),
+    ) as readonly { name: string; rows: Row[]; ledger: Row }[],
+    ({ name }) => name,
+  );
+  const tables = new Map<string, readonly Row[]>([
+    ...listsOf(report)
+      .filter(([name]) => !["ledgers", "incomplete"].includes(name))
+      .map(([name, rows]) => [name, rows as Row[]] as const),
+    ...[...ofLedgers].map(
+      ([name, all]) =>
+        [
+          name,
+          all.flatMap(({ rows, ledger: { account, productType } }) =>
+            rows.map((row) => ({ account, productType, ...row })),
+          ),
+        ] as const,
+    ),
+  ]);
+  const { stdout } = await runCli(["report", "--help"], { env });
+  const [, choices = ""] = /--table <name>[^:]*:([^()]*)/.exec(stdout) ?? [];
+  expect(choices.trim().split(/,\s+/).toSorted()).toEqual([...tables.keys()].toSorted());
+  for (const name of ["transfers", "contracts", "lots", "summary", "coverage", "accepted"]) {
+    const rows: Record<string, string>[] = parse(
+      await run("report", ...args, "csv", "--table", name),
+      {
+        columns: true,
+      },
+    );
+    const textOfCell = (value: unknown) =>
+      value === null ? "" : /^\d{16,}$/.test(`${value}`) ? `'${value}` : `${value}`;
+    expect(rows).toEqual(
+      (tables.get(name) ?? []).map((row) =>
+        Object.fromEntries(Object.entries(row).map(([key, value]) => [key, textOfCell(value)])),
+      ),
+    );
+    expect([name, rows.length > 0]).toEqual([name, name !== "accepted"]);
+  }
+  // Also a table without rows has its header.
+  expect(await run("report", ...args, "csv", "--table", "accepted")).toMatch(
+    /^ledger,number,kind,/,
+  );
+});
+
 test("amounts are in cents and thousands, and zero lines hidden; all digits on request", async () => {
   const text = await run("report", "--month", "2026-03", "--product", "USDT-FUTURES");
   expect(text).toMatch(/^net result +-?[\d,]+\.\d\d$/m);

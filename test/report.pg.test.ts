@@ -222,6 +222,8 @@ test.each([
     ["--from", "2026-03-01", "--to", "2026-03-10T09:00Z"],
     "--to is not the start of a day in UTC: a close is of whole days",
   ],
+  [["--month", "2026-03", "--table", "lots"], "--table is for csv only: text has all tables"],
+  [["--month", "2026-03", "--format", "csv", "--table", "lots"], "--table lots needs --lots"],
   [["--month", "2026-03", "--format", "htm"], "argument 'htm' is invalid."],
   [["--month", "2026-03", "--account", "mian"], "there is no account mian, did you mean main?"],
 ])("report %j ends with code 2 and what is meant", async (args, message) => {

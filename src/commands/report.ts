@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import { epochMs } from "../contract/time.ts";
 import { inSnapshot } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
@@ -6,7 +7,13 @@ import { dayIn } from "../export/time-zone.ts";
 import { done, type Result } from "../output/result.ts";
 import type { ReportOptions } from "../report/month-report.ts";
 import { readMonthReport } from "../report/read-month.ts";
-import { reportCsv, reportHtml, reportJson, reportText } from "../report/write-report.ts";
+import {
+  reportCsv,
+  reportHtml,
+  reportJson,
+  reportText,
+  tableNames,
+} from "../report/write-report.ts";
 import type { Config } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { refuseUnreachable } from "../roster/to-read.ts";
@@ -38,16 +45,21 @@ type ReportWords = Which &
     readonly allDigits?: boolean;
     readonly allRows?: boolean;
     readonly lots?: boolean;
-    readonly format: keyof typeof writers | "json";
+    readonly format: keyof typeof writers | "csv" | "json";
+    readonly table?: string;
   };
 
-const writers = { text: reportText, html: reportHtml, csv: reportCsv };
+const writers = { text: reportText, html: reportHtml };
 
 /**
  * `report`: a close. The exit code is 0 once the report is written, and the report says what it lacks.
  */
 async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<Result> {
-  const { format, allDigits = false, allRows = false, lots = false } = words;
+  const { format, table = "rollforward", allDigits = false, allRows = false, lots = false } = words;
+  if (words.table !== undefined && format !== "csv")
+    throw new UsageError(`--table is for csv only: ${format} has all tables`);
+  if (!lots && ["lots", "costBasis"].includes(table))
+    throw new UsageError(`--table ${table} needs --lots`);
   const zone = zoneOf(words.timeZone ?? "UTC");
   const time = closedTime(words, zone);
   const prices = await pricesOf(words);
@@ -66,9 +78,8 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
       return readMonthReport(tx, roster, { ...options, selection });
     }),
   );
-  return format === "json"
-    ? { data: reportJson(report), parts: [], exit: 0, isJson: true }
-    : done(writers[format](report));
+  if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };
+  return done(format === "csv" ? reportCsv(report, table) : writers[format](report));
 }
 
 /** The whole days of a close, and their name. */
@@ -96,7 +107,7 @@ What was read and what proves it, opening, movements and closing of each coin,
 the exchange's own balances, contracts, restatements, breaks and who accepted
 them, and a SHA-256 over the bills with the shell command that computes it. What
 is unread or does not add up stands at the top. html is one file without scripts
-and prints on A4; csv has the lines of the rollforwards.
+and prints on A4; csv has the lines of the rollforwards, or another table.
 
 --prices FILE is CSV with the header date,coin,price,currency. Bills are valued
 by the newest price of their day or before. --signed-at TIME lists what changed
@@ -118,7 +129,12 @@ export const define: Define = (report, program) => {
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")
     .option("--all-rows", "show all rows of long tables")
-    .addOption(formatOption("how it is written", [...Object.keys(writers), "json"]).default("text"))
+    .addOption(formatOption("how it is written", ["text", "html", "csv", "json"]).default("text"))
+    .addOption(
+      new Option("--table <name>", `with csv, its table: ${tableNames.join(", ")}`).choices(
+        tableNames,
+      ),
+    )
     .addHelpText("after", help)
     .action(runs((words: ReportWords) => reportCommand(config(), io, words)));
 };

@@ -96,6 +96,8 @@ export type Table = {
   readonly cells: readonly (readonly string[])[];
   /** Which columns are flush right: figures. */
   readonly isRight: readonly boolean[];
+  /** The keys of each of `json`. */
+  readonly keys: readonly string[];
   readonly json: readonly object[];
   /** Whether it is one thing, which is an object or null for programs, and no list. */
   readonly isRecord?: true;
@@ -118,17 +120,15 @@ export function table<Row>(
   people: readonly Row[] = rows,
 ): Table {
   const shown = Object.entries(columns).filter(([, column]) => isShown(column));
+  const forPrograms = Object.entries(columns).filter(([, { isForPeople }]) => !isForPeople);
   return {
     name,
     titles: shown.map(([key, { title = inWords(key) }]) => title),
     cells: people.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
     isRight: shown.map(([, { kind }]) => kinds[kind].isRight === true),
+    keys: forPrograms.map(([key]) => key),
     json: rows.map((row) =>
-      Object.fromEntries(
-        Object.entries(columns)
-          .filter(([, { isForPeople = false }]) => !isForPeople)
-          .map(([key, column]) => [key, rendered(column, row, "json")]),
-      ),
+      Object.fromEntries(forPrograms.map(([key, column]) => [key, rendered(column, row, "json")])),
     ),
   };
 }

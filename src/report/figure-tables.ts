@@ -88,15 +88,13 @@ type LineRow = Line & {
 };
 
 export const lineRows = (
-  ledgers: readonly LedgerMonth[],
+  { wallet, figures }: LedgerMonth,
   { prices }: MonthReport,
 ): readonly LineRow[] =>
-  ledgers.flatMap(({ wallet, figures }) =>
-    figures.filter(isShown).flatMap((coin) =>
-      linesOf(coin)
-        .filter(({ line }) => line !== "price_change" || prices !== undefined)
-        .map((line) => ({ ...line, coin: coin.coin, wallet, currency: prices?.currency })),
-    ),
+  figures.filter(isShown).flatMap((coin) =>
+    linesOf(coin)
+      .filter(({ line }) => line !== "price_change" || prices !== undefined)
+      .map((line) => ({ ...line, coin: coin.coin, wallet, currency: prices?.currency })),
   );
 
 /** A line a row: of the CSV, and of JSON. */

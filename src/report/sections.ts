@@ -70,7 +70,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
         ? []
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
       ...rollforwardTables(ledger.figures.filter(isShown), report),
-      forPrograms(table("rollforward", lineColumns, lineRows([ledger], report))),
+      forPrograms(table("rollforward", lineColumns, lineRows(ledger, report))),
       contractsTable(ledger, report),
       ...transferTables(ledger, report),
       liquidationTable(ledger, report),

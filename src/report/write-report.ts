@@ -1,7 +1,6 @@
 import { csvLines, harmless } from "../export/csv.ts";
-import { asJson, asText, type Table, table } from "../output/result.ts";
+import { asJson, asText, type Table } from "../output/result.ts";
 import { Html, type HtmlPart, html, joined } from "../page/html.ts";
-import { lineColumns, lineRows } from "./figure-tables.ts";
 import type { MonthReport } from "./month-report.ts";
 import { sectionsOf } from "./sections.ts";
 import type { Section } from "./summary.ts";
@@ -18,17 +17,41 @@ export function reportJson(report: MonthReport): object {
   return { ...head, ledgers };
 }
 
-/** The lines of all rollforwards. */
-export function reportCsv(report: MonthReport): string {
-  const { json } = table("", lineColumns, lineRows(report.ledgers, report));
-  const isFigure = (text: string) => /^-?\d[\d.]*$/.test(text);
-  const cellOf = (value: unknown) =>
-    value === null ? null : isFigure(`${value}`) ? `${value}` : harmless(`${value}`);
-  const rows = json.map((row) => Object.values(row).map(cellOf));
+/** The tables of JSON, each of which is a file of CSV. */
+export const tableNames = [
+  ...["rollforward", "summary", "coins", "contracts", "transfers", "liquidations"],
+  ...["costBasis", "lots", "confirmed", "coverage", "changes", "accepted"],
+  ...["breaks", "restatements", "rejected"],
+] as const;
+
+/** A table with the rows of all ledgers. */
+export function reportCsv(report: MonthReport, name: string): string {
+  const tables = sectionsOf(report).flatMap(({ parts }, place) =>
+    parts.filter(isForAll).flatMap((part) => {
+      if (typeof part === "string" || part.name !== name) return [];
+      const wallet = report.ledgers[place - 1]?.wallet;
+      const names = wallet && { account: wallet.account, productType: wallet.productType };
+      return { keys: [...Object.keys(names ?? {}), ...part.keys], names, json: part.json };
+    }),
+  );
+  const keys = [...new Set(tables.flatMap((one) => one.keys))];
+  const rows = tables.flatMap(({ names, json }) =>
+    json.map((row) => {
+      const cells = new Map<string, unknown>(Object.entries({ ...names, ...row }));
+      return keys.map((key) => cellOf(cells.get(key)));
+    }),
+  );
   // As printed: a terminal's lines end without a carriage return.
-  return csvLines([Object.keys(lineColumns), ...rows])
+  return csvLines([keys, ...rows])
     .replaceAll("\r\n", "\n")
     .trimEnd();
+}
+
+function cellOf(value: unknown): string | null {
+  const text = typeof value === "object" ? value && JSON.stringify(value) : String(value);
+  // A spreadsheet rounds an id of so many digits.
+  if (text !== null && /^\d{16,}$/.test(text)) return `'${text}`;
+  return text && (/^-?\d[\d.]*$/.test(text) ? text : harmless(text));
 }
 
 export const reportText = (report: MonthReport): string =>
