@@ -4,7 +4,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getTableName, sql } from "drizzle-orm";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
@@ -36,8 +36,79 @@ async function house() {
 
 const syncBills = ["sync", "--only", "bills"];
 
-test.concurrent("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
-  await using at = await house();
+// The tests follow one account from its first name to its last.
+const at = await house();
+afterAll(() => at[Symbol.asyncDispose]());
+
+test("an account is retired whole, and what is not known is refused", async () => {
+  expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
+  const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
+  expect((await at.run(["status"])).stdout).toMatch(/^old\/COIN-FUTURES .* not configured$/m);
+  expect(await retire("retire", "od")).toMatchObject({
+    code: 2,
+    stderr: "there is no account od, did you mean old? (known: main, old)\n",
+  });
+  expect(await retire("retire", "old")).toMatchObject({ code: 0 });
+  expect(await retire("unretire", "old", "--product", "USDT-FUTURES")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("the whole account old is retired"),
+  });
+  const { streams } = JSON.parse((await at.run(["accounts", "list", "--json"])).stdout);
+  const ledgers = streams.filter(({ account }: { account: string }) => account === "old");
+  expect(ledgers).toHaveLength(2);
+  for (const stream of ledgers) {
+    expect(stream).toMatchObject({
+      configured: false,
+      state: "retired",
+      since: expect.any(String),
+    });
+  }
+  expect(await retire("unretire", "old")).toMatchObject({ code: 0 });
+  expect((await at.run(["status"])).stdout).not.toContain("retired");
+});
+
+test("an account is renamed in all tables at once; two ledgers are never put into one", async () => {
+  const rename = (...names: readonly string[]) => at.run(["accounts", "rename", ...names]);
+  expect(await rename("od", "new")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("nothing is stored under the name od"),
+  });
+  expect(await rename("old", "a name")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^"a name" is not a name: 1 to 64 letters/),
+  });
+  for (const name of ["--help", "-rf", ".."]) {
+    expect(await rename("--", "old", name)).toMatchObject({ code: 2, stdout: "" });
+    expect(await at.run(["accounts", "add", "--", name])).toMatchObject({ code: 2, stdout: "" });
+  }
+  // One that was stored before such names were refused.
+  await at.db.execute(sql`
+    insert into streams (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
+  expect(await rename("--", "-rf", "renamed")).toMatchObject({ code: 0 });
+  await using elsewhere = await new Leases(at.db).take("old", {
+    signal: AbortSignal.timeout(50_000),
+  });
+  expect(await rename("old", "main")).toMatchObject({ code: 3 });
+  await elsewhere[Symbol.asyncDispose]();
+  expect(await rename("old", "main")).toMatchObject({
+    code: 0,
+    stdout: "account old is now stored as main\n",
+  });
+  // The sync continues the same ledger: it reads only the newest time, with the same key.
+  const before = at.requests();
+  expect(await at.run(syncBills)).toMatchObject({ code: 0 });
+  expect(at.requests() - before).toBeLessThan(8);
+  await at.db.execute(sql`
+    insert into streams (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
+  expect(await rename("main", "third")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("account third has rows of its own already (streams)"),
+  });
+  const { rows } = await at.db.execute(sql`select distinct account from bills`);
+  expect(rows).toEqual([{ account: "main" }]);
+});
+
+test("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   // A gap, a rejected row, and a year without a sync.
   await at.db.execute(sql`
@@ -90,77 +161,6 @@ test.concurrent("a product type that is retired is read no more, fails no run an
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ retiredAt: null });
   expect(await at.run(syncBills)).toMatchObject({ code: 1 });
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ rejected: 1 });
-});
-
-test.concurrent("an account is retired whole, and what is not known is refused", async () => {
-  await using at = await house();
-  expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
-  const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
-  expect((await at.run(["status"])).stdout).toMatch(/^old\/COIN-FUTURES .* not configured$/m);
-  expect(await retire("retire", "od")).toMatchObject({
-    code: 2,
-    stderr: "there is no account od, did you mean old? (known: main, old)\n",
-  });
-  expect(await retire("retire", "old")).toMatchObject({ code: 0 });
-  expect(await retire("unretire", "old", "--product", "USDT-FUTURES")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("the whole account old is retired"),
-  });
-  const { streams } = JSON.parse((await at.run(["accounts", "list", "--json"])).stdout);
-  const own = streams.filter(({ account }: { account: string }) => account === "old");
-  expect(own).toHaveLength(2);
-  for (const stream of own) {
-    expect(stream).toMatchObject({
-      configured: false,
-      state: "retired",
-      since: expect.any(String),
-    });
-  }
-  expect(await retire("unretire", "old")).toMatchObject({ code: 0 });
-  expect((await at.run(["status"])).stdout).not.toContain("retired");
-});
-
-test.concurrent("an account is renamed in all tables at once; two ledgers are never put into one", async () => {
-  await using at = await house();
-  expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
-  const rename = (...names: readonly string[]) => at.run(["accounts", "rename", ...names]);
-  expect(await rename("od", "new")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("nothing is stored under the name od"),
-  });
-  expect(await rename("old", "a name")).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^"a name" is not a name: 1 to 64 letters/),
-  });
-  for (const name of ["--help", "-rf", ".."]) {
-    expect(await rename("--", "old", name)).toMatchObject({ code: 2, stdout: "" });
-    expect(await at.run(["accounts", "add", "--", name])).toMatchObject({ code: 2, stdout: "" });
-  }
-  // One that was stored before such names were refused.
-  await at.db.execute(sql`
-    insert into streams (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
-  expect(await rename("--", "-rf", "renamed")).toMatchObject({ code: 0 });
-  await using elsewhere = await new Leases(at.db).take("old", {
-    signal: AbortSignal.timeout(50_000),
-  });
-  expect(await rename("old", "main")).toMatchObject({ code: 3 });
-  await elsewhere[Symbol.asyncDispose]();
-  expect(await rename("old", "main")).toMatchObject({
-    code: 0,
-    stdout: "account old is now stored as main\n",
-  });
-  // The sync continues the same ledger: it reads only the newest time, with the same key.
-  const before = at.requests();
-  expect(await at.run(syncBills)).toMatchObject({ code: 0 });
-  expect(at.requests() - before).toBeLessThan(8);
-  await at.db.execute(sql`
-    insert into streams (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
-  expect(await rename("main", "third")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("account third has rows of its own already (streams)"),
-  });
-  const { rows } = await at.db.execute(sql`select distinct account from bills`);
-  expect(rows).toEqual([{ account: "main" }]);
 });
 
 test.concurrent("an account that is added is read with credentials that a command tells, and left out while it is paused", async () => {

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime, secondMs } from "../src/contract/time.ts";
 import { countNeighbours, holderName } from "../src/db/lease/leases.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
@@ -46,7 +46,7 @@ test("processes share an address where all of them named it, and where one of a 
   await tables.db.execute(sql`delete from leases`);
 });
 
-test("a sync beside others of its machine, each with accounts of its own, keeps to its share of the address", async () => {
+test("a run beside others of its machine, each with accounts of its own, keeps to its share of the address", async () => {
   const [elsewhere, prefixed] = [`not-${hostname()}`, `${hostname()}2`];
   await holdLeases([
     ...processes(1_000_001, 18),
@@ -63,17 +63,23 @@ test("a sync beside others of its machine, each with accounts of its own, keeps 
 
   await tables.db.execute(sql`delete from leases where holder = ${holderName()}`);
   const arrivals = rollingWindow(secondMs);
+  let requests = 0;
   await using sandbox = await openSandbox({
     seed: "neighbours",
     density: 0,
     wrapAnswer: (answer) => (request) => {
       // Only the exchange's time is requested without a key. It counts as every other request does.
       arrivals.arrive(performance.now());
+      requests += 1;
       return answer(request);
     },
   });
   const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
-  expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
+  const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
+  const span = ["--from", daysAgo(40), "--to", daysAgo(1)];
+  const { code, stdout, stderr } = await runCli(["verify", ...span], { env });
+  expect(code, stdout + stderr).toBe(0);
+  expect(requests).toBeGreaterThan(10);
   // Twenty processes share eighty requests a second. A request may take a moment longer than the one before
   // it.
   expect(arrivals.peak()).toBeLessThanOrEqual(5);

@@ -151,21 +151,4 @@ describe("docs/reference.md and ops/", () => {
     const named = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
     expect(named).toEqual(rules);
   });
-
-  test("the dashboard's panels lie beside each other, each with a question", () => {
-    const { panels } = JSON.parse(readFileSync("ops/dashboard.json", "utf8")) as {
-      panels: readonly {
-        id: number;
-        title: string;
-        gridPos: { x: number; y: number; w: number; h: number };
-        targets: readonly { expr: string }[];
-      }[];
-    };
-    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
-    );
-    expect(new Set(cells).size).toBe(cells.length);
-    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-    for (const { targets } of panels) expect(targets.length).toBeGreaterThan(0);
-  });
 });

@@ -67,7 +67,7 @@ test("the count is that of the rows after any number of writers and recounts at 
   expect(await shownOf(stream)).toEqual([560]);
 });
 
-test("verify, and a reconcile that sees a break, count anew what status shows", async () => {
+test.concurrent("verify, and a reconcile that sees a break, count anew what status shows", async () => {
   await using sandbox = await openSandbox({ seed: "counts", density: 0.1 });
   await using own = await testDatabase();
   await using at = openDatabase(own.url);
@@ -102,7 +102,7 @@ test("verify, and a reconcile that sees a break, count anew what status shows", 
   expect(await status()).toBe(whole);
 });
 
-test("rows that disappeared are a break with its days, which stays until somebody accepts it", async () => {
+test.concurrent("rows that disappeared are a break with its days, which stays until somebody accepts it", async () => {
   await using sandbox = await openSandbox({ seed: "deleted", density: 0.1 });
   await using own = await testDatabase();
   await using at = openDatabase(own.url);

@@ -5,7 +5,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 
-test("db prints the address of a configured database without its password, and leaves it to its own server", async () => {
+test.concurrent("db prints the address of a configured database without its password, and leaves it to its own server", async () => {
   await using database = await testDatabase();
   const end = await runCli(["db", "url"], { env: { DATABASE_URL: database.url } });
   const shown = Object.assign(new URL(database.url), {
@@ -21,7 +21,7 @@ test("db prints the address of a configured database without its password, and l
   });
 });
 
-test("db keeps the embedded server up until Ctrl-C; sync and status then find the same data", async () => {
+test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status then find the same data", async () => {
   await using folder = await temporaryFolder();
   const cwd = folder.path;
   await using sandbox = await openSandbox({ seed: "db", density: 0.1 });

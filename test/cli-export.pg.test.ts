@@ -182,23 +182,6 @@ describe("standard error says what may be missing, and the exit code stays 0:", 
   });
 });
 
-test.each([
-  [
-    ["--format", "cvs"],
-    /argument 'cvs' is invalid. Allowed choices are csv, parquet, xlsx, hledger, /,
-  ],
-  [[], /^error: required option '--format <format>' not specified\n/],
-  [
-    ["--format", "csv", "--account", "wid"],
-    /^there is no account wid, did you mean wide\? \(known: main, wide\)\n$/,
-  ],
-  [["--format", "csv", "--from", "yesterday"], /^--from "yesterday" is not a time: /],
-])("export %j ends with code 2 and what is meant", async (args, message) => {
-  const end = await runCli(["export", ...args], { env });
-  expect(end).toMatchObject({ code: 2, stdout: "" });
-  expect(end.stderr).toMatch(message);
-});
-
 test("an empty database is told to be one, and to be synced", async () => {
   await using empty = await testDatabase({ isEmpty: true });
   const end = await runCli(["export", "--format", "csv"], { env: { DATABASE_URL: empty.url } });

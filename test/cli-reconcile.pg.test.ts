@@ -6,7 +6,7 @@ import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-test("reconcile finds what was damaged, --repair reads it again, and what stays is accepted", async () => {
+test.concurrent("reconcile finds what was damaged, --repair reads it again, and what stays is accepted", async () => {
   await using sandbox = await openSandbox({ seed: "reconcile", density: 0.3 });
   await using database = await testDatabase();
   await using tables = openDatabase(database.url);
@@ -102,7 +102,7 @@ test("reconcile finds what was damaged, --repair reads it again, and what stays 
   expect(await heldAgainstLedger(db, sandbox, "USDC-FUTURES", syncedAt)).toMatchObject(exactly);
 });
 
-test("--repair leaves out what no clock has reached yet, and says so", async () => {
+test.concurrent("--repair leaves out what no clock has reached yet, and says so", async () => {
   await using sandbox = await openSandbox({ seed: "ahead", density: 0.05 });
   await using database = await testDatabase();
   const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDC-FUTURES" });

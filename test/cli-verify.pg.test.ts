@@ -13,7 +13,7 @@ const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 const house = (options: Partial<SandboxOptions> = {}) =>
   openHouse({ seed: "verify", density: 0.2, ...options }, { PRODUCT_TYPES: "", LOG_LEVEL: "warn" });
 
-test("a sync, and a verification, of an account that another process holds is refused with code 3, and asks for no bill", async () => {
+test.concurrent("a sync, and a verification, of an account that another process holds is refused with code 3, and asks for no bill", async () => {
   await using at = await house();
   const lease = await new Leases(at.db).take("main", { signal: AbortSignal.timeout(60_000) });
   const verify = ["verify", "--from", daysAgo(15), "--to", daysAgo(2), "--product", "USDT-FUTURES"];
@@ -29,7 +29,7 @@ test("a sync, and a verification, of an account that another process holds is re
   expect((await at.run(...verify)).code).toBe(1);
 });
 
-test("names what differs with code 1, repairs it with code 0, and says then that all is equal", async () => {
+test.concurrent("names what differs with code 1, repairs it with code 0, and says then that all is equal", async () => {
   await using at = await house();
   const narrow = ["--product", "USDT-FUTURES"];
   expect((await at.run("sync", "--only", "bills", ...narrow)).code).toBe(0);
@@ -83,7 +83,7 @@ test("names what differs with code 1, repairs it with code 0, and says then that
   ]);
 });
 
-test("refuses a span that ends in the future or before the 90 days, by the exchange's clock where it is known", async () => {
+test.concurrent("refuses a span that ends in the future or before the 90 days, by the exchange's clock where it is known", async () => {
   await using at = await house();
   const verify = (from: string, to: string) =>
     at.run("verify", "--from", from, "--to", to, "--product", "SUSDT-FUTURES");
@@ -103,7 +103,7 @@ test("refuses a span that ends in the future or before the 90 days, by the excha
   expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ stderr: "" });
 });
 
-test("cuts off what lies behind the 90 days, and says so", async () => {
+test.concurrent("cuts off what lies behind the 90 days, and says so", async () => {
   await using at = await house();
   const span = ["--from", "2020-01-01", "--to", daysAgo(89)];
   const end = await at.run("verify", ...span, "--product", "SUSDT-FUTURES", "--repair");

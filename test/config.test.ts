@@ -139,13 +139,11 @@ const bad: readonly [Environment, RegExp][] = [
   [{ DATABASE_URL: "/var/run/postgresql" }, /^DATABASE_URL is not an address/],
   [{ DATABASE_URL: "postgres://u:p#1@h/n" }, /a # or \/ in the password as %23 or %2F/],
   [{ EXCHANGE_BASE_URL: "api.bitget.com" }, /^EXCHANGE_BASE_URL is not a URL such as https:/],
-  [{ EXCHANGE_BASE_URL: "localhost:8080" }, /is not a URL such as/],
   [{ EXCHANGE_BASE_URL: "ftp://127.0.0.1" }, /is not a URL such as/],
   [{ EXCHANGE_BASE_URL: "https://proxy.example/bitget" }, /write https:\/\/proxy\.example$/],
   [{ EXCHANGE_BASE_URL: "https://h/?a=b" }, /more than a scheme, a host and a port/],
   [{ EXCHANGE_BASE_URL: "http://api.bitget.com" }, /in the clear to api\.bitget\.com; use https/],
   [{ EXCHANGE_BASE_URL: "http://127.0.0.1.evil.example" }, /in the clear/],
-  [{ EXCHANGE_BASE_URL: "http://localhost.evil.example" }, /in the clear/],
   [{ EXCHANGE_BASE_URL: "http://0.0.0.0" }, /in the clear/],
   [{ EXCHANGE_LOCALE: "english" }, /^EXCHANGE_LOCALE "english" is not a tag such as en-US$/],
   [{ EXCHANGE_ACCOUNT: "desk one" }, /^EXCHANGE_ACCOUNT "desk one" is not 1 to 64 letters/],
@@ -155,14 +153,11 @@ const bad: readonly [Environment, RegExp][] = [
     /^EXCHANGE_ACCOUNT "--help" is not .* begin with no dot or hyphen/,
   ],
   [{ PRODUCT_TYPES: "USDT-FUTURE" }, /^PRODUCT_TYPES .*, did you mean USDT-FUTURES\?$/],
-  [{ PRODUCT_TYPES: "usdt-futures" }, /did you mean USDT-FUTURES\?$/],
   [
     { PRODUCT_TYPES: "umcbl" },
     /^PRODUCT_TYPES "umcbl" is not a product type \(there are USDT-FUTURES, COIN/,
   ],
   [{ SYNC_SETTLE_MINUTES: "1441" }, /"1441" is not a whole number of minutes from 0 to 1440$/],
-  [{ SYNC_SETTLE_MINUTES: "-1" }, /^SYNC_SETTLE_MINUTES/],
-  [{ SYNC_SETTLE_MINUTES: "1.5" }, /^SYNC_SETTLE_MINUTES/],
   [{ SYNC_SETTLE_MINUTES: "10m" }, /^SYNC_SETTLE_MINUTES/],
   [{ HEALTH_MAX_AGE: "soon" }, /"soon" is not a duration such as 90m, 3h or 2d$/],
   [{ HEALTH_MAX_LTV: "80%" }, /"80%" is not a ratio such as 0.8$/],
@@ -219,11 +214,7 @@ describe("a misspelled variable", () => {
 
   const slips: readonly [string, string][] = [
     ["EXCHANGE_BASEURL", "EXCHANGE_BASE_URL"],
-    ["EXCHANGE_ACOUNT", "EXCHANGE_ACCOUNT"],
-    ["SYNC_SETTLE_MINUTE", "SYNC_SETTLE_MINUTES"],
     ["PRODUCT_TYPE", "PRODUCT_TYPES"],
-    ["ACCOUNT_FILE", "ACCOUNTS_FILE"],
-    ["RISK_UNIT_ID", "RISK_UNIT_IDS"],
   ];
   test.each(slips)("%s does not leave the default of %s at work", (slip, meant) => {
     expect(faultsBeside({ [slip]: "x" })).toEqual([
@@ -289,12 +280,9 @@ describe("TLS is verified where the database is on another machine and nothing i
   test.each([
     ["postgres://u:p@db.example.com/n", "?sslmode=verify-full"],
     ["postgresql://10.0.0.7:5433", "?sslmode=verify-full"],
-    ["postgres://u@[2001:db8::1]:5433/n", "?sslmode=verify-full"],
     ["postgres://127.0.0.1.example.com/n", "?sslmode=verify-full"],
-    ["postgres://localhost.example.com/n", "?sslmode=verify-full"],
     ["postgres://u:p@localhost,db.example.com/n", "?sslmode=verify-full"],
     ["postgres://h/n?", "&sslmode=verify-full"],
-    ["postgres://h/n?connect_timeout=5", "&sslmode=verify-full"],
     ["postgres://h/n?sslmode=", "&sslmode=verify-full"],
     ["postgres://h/n?uselibpqcompat=false", "&sslmode=verify-full"],
     ["postgres://localhost/n?host=db.example.com", "&sslmode=verify-full"],
@@ -314,7 +302,6 @@ describe("TLS is verified where the database is on another machine and nothing i
     ),
     "postgres://h/n?uselibpqcompat=true",
     "postgres://h/n?ssl=true",
-    "postgres://h/n?ssl=0",
     "postgres://h/n?sslrootcert=ca.pem",
   ])("and not by %s", (url) => {
     expect(urlOf(url)).toBe(url);

@@ -8,7 +8,7 @@ import { startCli, temporaryFolder } from "./support/cli.ts";
 const isServing = (dataDir: string): boolean =>
   existsSync(join(dataDir, "demo/postgres/data/postmaster.pid"));
 
-test("demo of a unified account reads all of it, each bill is the sandbox's own, and its page stays up until the terminal is closed", async () => {
+test.concurrent("demo of a unified account reads all of it, each bill is the sandbox's own, and its page stays up until the terminal is closed", async () => {
   await using folder = await temporaryFolder();
   const env = { DATA_DIR: join(folder.path, "data") };
   await using demo = await startCli(["demo", "--mode", "unified", "--open"], { env });
@@ -35,7 +35,7 @@ test("demo of a unified account reads all of it, each bill is the sandbox's own,
   expect(stdout).toMatch(/\n0 stored bills are not in it\n$/);
 }, 240_000);
 
-test("Ctrl-C ends the demo's Postgres in the middle of its sync", async () => {
+test.concurrent("Ctrl-C ends the demo's Postgres in the middle of its sync", async () => {
   await using folder = await temporaryFolder();
   const env = { DATA_DIR: join(folder.path, "data") };
   await using demo = await startCli(["demo"], { env });

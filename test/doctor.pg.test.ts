@@ -83,7 +83,7 @@ const linesOf = (stdout: string) => stdout.trimEnd().split("\n");
 
 const withLtv = (entries: readonly object[]) => entries.map((entry) => ({ ...entry, ltv: true }));
 
-test("a healthy set-up is one line a check, all ok, with a request for each key and record", async () => {
+test.concurrent("a healthy set-up is one line a check, all ok, with a request for each key and record", async () => {
   await using at = await house({ alter: withLtv });
   const end = await at.doctor();
   expect(end).toMatchObject({ code: 0, stderr: "" });
@@ -111,22 +111,7 @@ test("a healthy set-up is one line a check, all ok, with a request for each key 
   expect(refusals).toEqual({});
 });
 
-test("a key that may trade is told so, and that one that only reads is enough", async () => {
-  const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) => async (request) =>
-    request.path === keyInfo.classic.path
-      ? { status: 200, headers: {}, body: JSON.stringify({ code: "00000", data: rightsOfTrader }) }
-      : answer(request);
-  await using at = await house({ sandbox: { wrapAnswer } });
-  const end = await at.doctor("--account", "a");
-  expect(end.code).toBe(0);
-  expect(end.stdout).toMatch(
-    /^warn {2}account a .*a classic account; .*; user 1's; it may do more than read, in trade; .*; it is bound to 1 IP address; make a key that may only read/m,
-  );
-});
-
-const rightsOfTrader = { userId: "1", authorities: ["coor", "trade"], ips: "192.0.2.1" };
-
-test("the key of a retired account is not tried, nor is one of a retired product type", async () => {
+test.concurrent("the key of a retired account is not tried, nor is one of a retired product type", async () => {
   await using at = await house({ alter: withLtv });
   await retire(at.db, "b", undefined);
   await retire(at.db, "a", "COIN-FUTURES");
@@ -172,7 +157,7 @@ test("without a .env, a configuration with faults says where one is looked for",
   expect(second).toMatch(/^FAIL {2}config +EXCHANGE_API_KEY is missing/);
 });
 
-test("doctor writes nothing to the database but leases", async () => {
+test.concurrent("doctor writes nothing to the database but leases", async () => {
   await using at = await house();
   const written = async () => {
     const { rows } = await at.db.execute(sql`
@@ -192,7 +177,7 @@ test("doctor writes nothing to the database but leases", async () => {
   expect(rows).toEqual(Array(2).fill({ holder: "", is_over: true }));
 });
 
-test("doctor tries no key where the database does not let it take the lease", async () => {
+test.concurrent("doctor tries no key where the database does not let it take the lease", async () => {
   await using at = await house({
     alterUrl: ({ searchParams }) =>
       searchParams.set("options", "-cdefault_transaction_read_only=on"),
@@ -205,7 +190,7 @@ test("doctor tries no key where the database does not let it take the lease", as
   expect(at.sandbox.statistics().arrivals[accountBills.name]).toBeUndefined();
 });
 
-test("doctor leaves the exchange to a run that holds the account, and says so", async () => {
+test.concurrent("doctor leaves the exchange to a run that holds the account, and says so", async () => {
   await using at = await house({ alter: withLtv });
   const { signal } = new AbortController();
   await using lease = await new Leases(at.db).take("a", { signal });
@@ -222,7 +207,7 @@ test("doctor leaves the exchange to a run that holds the account, and says so", 
   lease.assertHeld();
 });
 
-test("why no older bills of an account are recovered is said, as the last sync found it", async () => {
+test.concurrent("why no older bills of an account are recovered is said, as the last sync found it", async () => {
   const sandbox = revoked("a", { permissions: ["bills", "spot", "loan-to-value"] });
   await using at = await house({
     sandbox: { ...sandbox, density: 0.01, productTypes: ["USDT-FUTURES"], days: 120 },
@@ -380,20 +365,9 @@ describe.concurrent("what is wrong is named with the remedy, and the rest is loo
     expect(end.stdout).toMatch(/^ok {4}account b/m);
     expect(at.sandbox.statistics().arrivals[accountBills.name]).toBe(6);
   });
-
-  test("the time zone is shown as it is", async () => {
-    await using at = await house();
-    const { rows } = await at.db.execute<{ name: string }>(sql`select current_database() as name`);
-    await at.db.execute(
-      sql`alter database ${sql.identifier(rows[0]?.name ?? "")} set timezone = 'Asia/Tokyo'`,
-    );
-    expect((await at.doctor()).stdout).toMatch(
-      /^ok {4}database .* shown in time zone Asia\/Tokyo$/m,
-    );
-  });
 });
 
-test("doctor ends at the first signal, whatever it waits for", async () => {
+test.concurrent("doctor ends at the first signal, whatever it waits for", async () => {
   await using at = await house();
   const blocker = await at.db.$client.connect();
   await blocker.query("begin");

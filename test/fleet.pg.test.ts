@@ -21,7 +21,7 @@ import { throwawayServer } from "./support/throwaway-server.ts";
 const productType = "USDT-FUTURES";
 /** FLEET_ACCOUNTS=1000 for more: minutes of CPU. */
 const accountNames = Array.from(
-  { length: Number(process.env["FLEET_ACCOUNTS"] ?? 48) },
+  { length: Number(process.env["FLEET_ACCOUNTS"] ?? 24) },
   (_, index) => `fund-${index}`,
 );
 /** The public lists are one more job. */
@@ -134,7 +134,7 @@ test(
   2 * drainedMaxMs,
 );
 
-test("a worker alone queues a round and does it, and one that is asked to stop gives back what it did not finish", async () => {
+test.concurrent("a worker alone queues a round and does it, and one that is asked to stop gives back what it did not finish", async () => {
   await using folder = await temporaryFolder();
   await using database = await testDatabase();
   await using sandbox = await openSandbox({
