@@ -4,13 +4,21 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { bookedMaxMs, epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
+import type { ExportedBill } from "../src/export/exported-bill.ts";
+import { readBills } from "../src/export/read-bills.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
+import { snowflake } from "../src/sandbox/entry.ts";
+import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
-import { exact, exportedOf, none, offsOf } from "./support/booked-bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
+import { coverStream } from "./support/small-ledger.ts";
+import {
+  storeUnified,
+  type UnifiedBill,
+  unifiedLedger,
+  unifiedStart,
+} from "./support/unified-ledger.ts";
 
 // A unified account's rows may be dated seconds before they are booked, with others of the same coin in
 // between. The balances show the order, and all that shows bills follows it.
@@ -23,7 +31,81 @@ const check = (account: string, isFull = false) =>
 const ledgerOf = (account: string, areIdsReused = false) =>
   unifiedLedger(seededRandom(account), { areSomeLate: true, areIdsReused });
 const uncovered = { uncovered: [...unifiedProductTypes] };
-const offs = (account: string) => offsOf(db, account);
+
+const exact = (text: string) => units(text, unifiedPlaces);
+
+/** How often a served balance is not the one before plus what the bills moved. */
+function breaksOf(
+  bills: readonly { coin: string; moved: bigint; balance: string | null }[],
+): number {
+  const balances = new Map<string, bigint>();
+  let breaks = 0;
+  for (const { coin, moved, balance } of bills) {
+    const before = balances.get(coin);
+    const shown = balance === null ? undefined : exact(balance);
+    if (before !== undefined && shown !== undefined && shown !== before + moved) breaks += 1;
+    const after = shown ?? (before === undefined ? undefined : before + moved);
+    if (after !== undefined) balances.set(coin, after);
+  }
+  return breaks;
+}
+
+async function exportedOf(account: string) {
+  const found: ExportedBill[] = [];
+  await inTransaction(db, async (tx) => {
+    for await (const page of readBills(tx, { accounts: [account] })) found.push(...page);
+  });
+  return found;
+}
+
+/** How often an account's balances do not follow in views and in exports. */
+async function offs(account: string) {
+  const { rows } = await db.execute<{ activity: number; days: number }>(sql`
+    select
+      (
+        select count(*)::int
+        from analytics.activity
+        where account = ${account} and difference <> 0
+      ) as activity,
+      (
+        select count(*)::int
+        from analytics.daily_rollforward
+        where account = ${account} and difference <> 0
+      ) as days`);
+  const bills = await exportedOf(account);
+  const exported = bills.map(({ coin, balance, walletAmount, walletFee }) => ({
+    coin,
+    balance,
+    moved: exact(walletAmount) + exact(walletFee),
+  }));
+  const { activity, days } = rows[0] ?? { activity: -1, days: -1 };
+  return { activity, days, exported: breaksOf(exported) };
+}
+
+const none = { activity: 0, days: 0, exported: 0 };
+
+/** Rows of USDT in the order in which they were booked: what each moves, and its time. */
+const rowsOf = (rows: readonly (readonly [moved: number, atMs: number])[]): UnifiedBill[] => {
+  const row = unifiedLedger(seededRandom("a row")).find(
+    ({ productType, coin }) => productType === "UTA-OTHER" && coin === "USDT",
+  );
+  if (row === undefined) throw new Error("no row");
+  let balance = 1_000;
+  let latest = 0;
+  return rows.map(([moved, atMs], place) => {
+    balance += moved;
+    latest = Math.max(latest, unifiedStart + hourMs + atMs);
+    return {
+      ...row,
+      billId: snowflake(latest, place),
+      businessType: "TRANSFER_IN",
+      amount: String(moved),
+      balance: String(balance),
+      cTime: epochMs(unifiedStart + hourMs + atMs),
+    };
+  });
+};
+
 const keyOf = ({
   productType,
   billId,
@@ -56,7 +138,7 @@ describe("bills that are booked after their times", () => {
       // The order is not just any one that chains: except for bills that move nothing, it is the order in
       // which they were booked.
       const order = new Map(bills.map((bill, place) => [keyOf(bill), place]));
-      const moving = (await exportedOf(db, name)).filter(
+      const moving = (await exportedOf(name)).filter(
         ({ walletAmount, walletFee }) => exact(walletAmount) + exact(walletFee) !== 0n,
       );
       for (const coin of new Set(bills.map((bill) => bill.coin))) {
@@ -136,5 +218,89 @@ describe("bills that are booked after their times", () => {
     expect(await restate(-30 * hourMs)).toBeGreaterThan(0);
     expect(await restate(0)).toBe(0);
     expect(await offs(account)).toEqual(none);
+  });
+});
+
+// Each of these few rows is a case of its own.
+describe("rows that are dated before they are booked", () => {
+  test("are not judged where they lie in the last seconds of what was read: what was booked before them may be dated behind it", async () => {
+    const account = "the end";
+    const readTo = unifiedStart + hourMs + 10_000;
+    // By its time, the last bill is before the second. It was booked after it.
+    const bills = rowsOf([
+      [1, 0],
+      [2, 10_500],
+      [3, 9_000],
+      [4, hourMs],
+    ]);
+    const stored = bills.filter(({ cTime }) => cTime < readTo);
+    expect(stored).toHaveLength(2);
+    await storeUnified(db, account, stored, uncovered);
+    const cover = async (from: number, to: number) =>
+      inTransaction(db, async (tx) => {
+        for (const productType of unifiedProductTypes) {
+          await coverStream(tx, { account, productType }, from, to);
+        }
+      });
+    await cover(unifiedStart, readTo);
+    expect((await check(account)).breaks).toEqual([]);
+    await storeUnified(db, account, bills.slice(1), uncovered);
+    await cover(readTo, unifiedStart + 3 * hourMs);
+    expect((await check(account)).breaks).toEqual([]);
+    expect(await offs(account)).toEqual(none);
+  });
+
+  test("and are due at midnight are of the day that begins, as those are that were booked before them", async () => {
+    const account = "midnight";
+    const midnight = 23 * hourMs;
+    const bills = rowsOf([
+      [1, 0],
+      [2, midnight - 300],
+      [3, midnight + 700],
+      [4, midnight],
+      [5, midnight + 1_600],
+      [6, midnight + hourMs],
+    ]);
+    await storeUnified(db, account, bills);
+    expect(await offs(account)).not.toEqual(none);
+    expect((await check(account)).breaks).toEqual([]);
+    expect(await offs(account)).toEqual(none);
+    expect(await findDifferingDays(db, account)).toEqual([]);
+    const { rows } = await db.execute(sql`
+      select day::text, opening::int, transfers_in::int as moved, reported_closing::int as closing
+      from analytics.daily_rollforward
+      where account = ${account} and bills > 0
+      order by day`);
+    expect(rows).toEqual([
+      { day: "2026-10-01", opening: 1_000, moved: 3, closing: 1_003 },
+      { day: "2026-10-02", opening: 1_003, moved: 18, closing: 1_021 },
+    ]);
+  });
+
+  test("on another day show three breaks around midnight, which add up to nothing", async () => {
+    const account = "another day";
+    const midnight = 23 * hourMs;
+    const bills = rowsOf([
+      [1, 0],
+      [3, midnight + 200],
+      [4, midnight - 1_000],
+      [5, midnight + hourMs],
+    ]);
+    await storeUnified(db, account, bills);
+    const { breaks } = await check(account);
+    expect(breaks).toMatchObject([
+      { kind: "chain", happenedAt: "2026-10-01T23:59:59.000Z", difference: "3" },
+      { kind: "chain", happenedAt: "2026-10-02T00:00:00.200Z", difference: "-7" },
+      { kind: "chain", happenedAt: "2026-10-02T01:00:00.000Z", difference: "4" },
+    ]);
+    const { rows } = await db.execute(sql`
+      select day::text, difference::int, reported_closing::int as closing
+      from analytics.daily_rollforward
+      where account = ${account} and bills > 0
+      order by day`);
+    expect(rows).toEqual([
+      { day: "2026-10-01", difference: 3, closing: 1_008 },
+      { day: "2026-10-02", difference: -3, closing: 1_013 },
+    ]);
   });
 });

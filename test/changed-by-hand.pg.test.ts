@@ -3,7 +3,6 @@
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { checkAccounts } from "../src/commands/sync-run.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
@@ -81,20 +80,4 @@ test("days are what the bills say wherever a break shows what was done by hand, 
   for (const { account, bills, damaged } of cases) await changeByHand(account, damaged, bills);
   expect(await brokenAccounts()).toEqual([]);
   expect(await wrongDaysOf(broken)).toEqual([]);
-});
-
-test("a worker's check that looks at all bills counts them anew", async () => {
-  const account = "checked by a worker";
-  const bills = smallLedger(seededRandom(account), {});
-  await storeLedgers(db, new Map([[account, bills]]));
-  const [first] = bills;
-  await db.execute(
-    sql`delete from bills where account = ${account} and bill_id = ${first?.billId}`,
-  );
-  const { signal } = new AbortController();
-  await checkAccounts({ db, signal, reconcile: true, reporter: { warn: () => undefined } }, [
-    account,
-  ]);
-  const { rows } = await db.execute(sql`select bills from streams where account = ${account}`);
-  expect(rows).toEqual([{ bills: String(bills.length - 1) }]);
 });

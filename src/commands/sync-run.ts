@@ -178,7 +178,7 @@ async function sync(
  * Checks what changed in these accounts, one after the other, as `reconcile` does. A sync that was stopped leaves it
  * to the next one.
  */
-export async function checkAccounts(
+async function checkAccounts(
   deps: Pick<SyncDeps, "db" | "reconcile" | "signal"> & {
     readonly reporter: Pick<Reporter, "warn">;
   },
