@@ -61,8 +61,8 @@ export async function playStep(world: World, step: Step, runsBefore: number): Pr
   };
   let isOver = false;
   const onFault: OnFault = (fault, struck) => {
-    // The answer to a question of a run that has failed meanwhile.
-    if (isOver) return;
+    // By the answer to a question of a run that has failed meanwhile.
+    if (isOver) return later(0, () => struck().process.thaw());
     world.strike(`process: ${fault.kind}`);
     if (fault.kind === "second") later(0, () => start([], []));
     if (fault.kind === "verify") later(0, () => verify(fault));
