@@ -132,6 +132,20 @@ test("a ledger that the configuration no longer names is to be retired, and no s
   ]);
 });
 
+test("an account that may be a stored one under a new name is shown to doctor first, since a sync would be refused", async () => {
+  await using at = await house();
+  await at.store("former", hourly(12), allMs, 5 * hourMs);
+  const remedies = async () => {
+    const { findings } = JSON.parse((await at.run("status", "--json")).stdout);
+    return findings.flatMap(({ kind, remedy }: { kind: string; remedy: string }) =>
+      kind === "never-read" ? [remedy] : [],
+    );
+  };
+  expect(await remedies()).toEqual(["bill-sync doctor"]);
+  expect(await at.run("accounts", "retire", "former")).toMatchObject({ code: 0 });
+  expect(await remedies()).toEqual(["bill-sync sync"]);
+});
+
 test("lost time is accepted as it is, and no more than that", async () => {
   await using at = await house();
   await at.store("main", hourly(12), allMs, 0);

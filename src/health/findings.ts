@@ -64,13 +64,19 @@ function unconfiguredIn(roster: readonly RosterLedger[] = []) {
   const configured = new Set(
     roster.filter(({ isConfigured }) => isConfigured).map(({ account }) => account),
   );
-  return ({ account, ledger }: Pick<Finding, "account" | "ledger">): Finding["unconfigured"] => {
-    const isOutside = roster.some(
-      (one) =>
-        one.account === account && one.productType === ledger && one.state === "not configured",
+  const stored = new Set(roster.filter(({ isStored }) => isStored).map(({ account }) => account));
+  const outside = roster.filter(({ state, isStored }) => isStored && state === "not configured");
+  return (one: Pick<Finding, "kind" | "account" | "ledger">): Finding["unconfigured"] => {
+    if (configured.size === 0) return undefined;
+    if (one.kind === "never-read") {
+      const isAnother = outside.some(({ account }) => !configured.has(account));
+      return isAnother && !stored.has(one.account) ? "another account" : undefined;
+    }
+    const isOutside = outside.some(
+      ({ account, productType }) => account === one.account && productType === one.ledger,
     );
-    if (!isOutside || configured.size === 0) return undefined;
-    return configured.has(account) ? "product type" : "account";
+    if (!isOutside) return undefined;
+    return configured.has(one.account) ? "product type" : "account";
   };
 }
 

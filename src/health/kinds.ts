@@ -25,8 +25,11 @@ export type Finding = {
   /** Demo trading is no money: its findings are shown, and alarm nobody. */
   readonly isDemo: boolean;
   readonly isPaused: boolean;
-  /** The account, or one of its product types, that is no longer configured, so that no sync reads it. */
-  readonly unconfigured?: "account" | "product type" | undefined;
+  /**
+   * The account, or one of its product types, that is no longer configured, so that no sync reads it. Of an
+   * account that was never read: another account, which may be the same one under its former name.
+   */
+  readonly unconfigured?: "account" | "product type" | "another account" | undefined;
 };
 
 /** A finding, or several on one line: from the first's start to the last's end. */
@@ -146,7 +149,8 @@ export const kinds = {
     meaning: "a configured ledger that no run has begun to read",
     title: "Not complete",
     what: () => "{was|were} never read",
-    remedy: sync,
+    // It says whether the key's account is stored under another name, where a sync would be refused.
+    remedy: (finding) => (finding.unconfigured === undefined ? sync(finding) : "bill-sync doctor"),
     isHole: true,
   },
   unreadable: {
