@@ -198,6 +198,30 @@ test("a month of which nothing was read, or that is not over, is told as that", 
   expect(later).toContain("2999-01 is not over yet: it ends 2999-02-01T00:00:00.000Z");
 });
 
+test("an opening is marked where the period's start was not read, in each format, and not where it was", async () => {
+  const openingOf = (report: { ledgers: { rollforward: { line: string; title: string }[] }[] }) =>
+    report.ledgers.flatMap(({ rollforward }) =>
+      rollforward.filter(({ line }) => line === "opening").map(({ title }) => title),
+    );
+  for (const [from, isRead] of [
+    ["2026-03-20", false],
+    ["2026-03-21", true],
+  ] as const) {
+    const args = ["--from", from, "--to", "2026-04-05", "--product", "COIN-FUTURES", "--format"];
+    const title = isRead ? "opening" : "opening (not read)";
+    const report = JSON.parse(await run("report", ...args, "json"));
+    expect(openingOf(report)).toEqual([title]);
+    expect(report.ledgers[0].isOpeningRead).toBe(isRead);
+    expect(report.summary).toMatchObject([{ opening: "109.75", isOpeningRead: isRead }]);
+    expect(await run("report", ...args, "csv")).toContain(`,opening,${title},109.75,`);
+    for (const format of ["text", "html"]) {
+      const shown = await run("report", ...args, format);
+      expect([format, /109\.750* \(not read\)/.test(shown)]).toEqual([format, !isRead]);
+      expect([format, shown.includes("opening (not read)")]).toEqual([format, !isRead]);
+    }
+  }
+});
+
 test("all open breaks are counted, though no more than a hundred are listed", async () => {
   await db.execute(sql`
     insert into ledger_breaks (

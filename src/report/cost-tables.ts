@@ -1,11 +1,12 @@
 import { type Decimal, decimalText, multiply, subtract } from "../export/decimal.ts";
 import { type Table, table } from "../output/result.ts";
-import { inCents, limited, money } from "./figure-tables.ts";
+import { inCents, limited, money, openingTitle } from "./figure-tables.ts";
 import type { CostBasis, LedgerMonth, Lot, ReportOptions } from "./month-report.ts";
 
 /** The coins' cost, first in, first out, and the lots that are left. */
-export function costTables({ costBasis }: LedgerMonth, options: ReportOptions): readonly Table[] {
+export function costTables(ledger: LedgerMonth, options: ReportOptions): readonly Table[] {
   const { allDigits, prices } = options;
+  const { costBasis } = ledger;
   const inCurrency = (of: (row: CostBasis) => Decimal, title: string) =>
     ({ kind: "money", title, of: (row: CostBasis) => inCents(of(row), allDigits) }) as const;
   type Row = Lot & { readonly coin: string };
@@ -17,7 +18,7 @@ export function costTables({ costBasis }: LedgerMonth, options: ReportOptions): 
           ...{ kind: "text", title: `cost, first in, first out, ${prices?.currency}` },
           of: ({ coin }: CostBasis) => coin,
         },
-        opening: inCurrency(({ opening }) => opening, "opening"),
+        opening: inCurrency(({ opening }) => opening, openingTitle(ledger)),
         acquired: inCurrency(({ acquired }) => acquired, "acquired"),
         cost: inCurrency(({ cost }) => cost, "spent, at cost"),
         movedOut: inCurrency(({ movedOut }) => movedOut, "moved out, at cost"),

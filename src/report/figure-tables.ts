@@ -47,7 +47,11 @@ export const isResult = (name: string): boolean =>
 export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
   sumOf(moved, pieces.result.columns);
 
-function linesOf(figures: CoinFigures): readonly Line[] {
+/** What an opening is called: where the period's start was not read, it is a guess by what was read. */
+export const openingTitle = ({ coverage }: LedgerMonth): string =>
+  coverage.isStartRead ? "opening" : "opening (not read)";
+
+function linesOf(figures: CoinFigures, ledger: LedgerMonth): readonly Line[] {
   const { opening, moved, closing } = figures;
   const line = (name: string, title: string, sum: Sum | null): Line => ({
     ...{ line: name, title },
@@ -69,7 +73,7 @@ function linesOf(figures: CoinFigures): readonly Line[] {
       },
     ).value;
   return [
-    line("opening", "opening", opening),
+    line("opening", openingTitle(ledger), opening),
     ...moves.filter(({ name }) => isResult(name)).map(({ shown }) => shown),
     line("result", "net result", resultOf(figures)),
     ...moves.filter(({ name }) => !isResult(name)).map(({ shown }) => shown),
@@ -87,14 +91,14 @@ type LineRow = Line & {
   readonly currency: string | undefined;
 };
 
-export const lineRows = (
-  { wallet, figures }: LedgerMonth,
-  { prices }: MonthReport,
-): readonly LineRow[] =>
-  figures.filter(isShown).flatMap((coin) =>
-    linesOf(coin)
+export const lineRows = (ledger: LedgerMonth, { prices }: MonthReport): readonly LineRow[] =>
+  ledger.figures.filter(isShown).flatMap((figures) =>
+    linesOf(figures, ledger)
       .filter(({ line }) => line !== "price_change" || prices !== undefined)
-      .map((line) => ({ ...line, coin: coin.coin, wallet, currency: prices?.currency })),
+      .map((line) => ({
+        ...line,
+        ...{ coin: figures.coin, wallet: ledger.wallet, currency: prices?.currency },
+      })),
   );
 
 /** A line a row: of the CSV, and of JSON. */
@@ -118,10 +122,12 @@ const coinsMax = 7;
  * left out.
  */
 export function rollforwardTables(
-  coins: readonly CoinFigures[],
+  ledger: LedgerMonth,
   { allDigits, prices }: ReportOptions,
 ): readonly Table[] {
-  const all = coins.map((figures) => ({ coin: figures.coin, lines: linesOf(figures) }));
+  const all = ledger.figures
+    .filter(isShown)
+    .map((figures) => ({ coin: figures.coin, lines: linesOf(figures, ledger) }));
   const rows = (all[0]?.lines ?? []).map(({ line, title }, place) => {
     const cells = all.map(({ lines }) => lines[place]);
     const values = cells.map((one) => one?.value);

@@ -24,6 +24,8 @@ export type Coverage = {
   readonly recovered: readonly Interval[];
   /** The unread time that is older than what was ever to be read. */
   readonly older: readonly Interval[];
+  /** Whether the period's first moment was read, or recovered: else nothing shows what was held then. */
+  readonly isStartRead: boolean;
 };
 
 export type Rejected = {

@@ -92,6 +92,7 @@ async function readCoverage(
     recovered,
     older: subtract(interval(span.from, Math.min(historyFrom, span.to)), recovered),
     unread: subtract(wanted, [...complete, ...lost, ...recovered]),
+    isStartRead: [...complete, ...recovered].some(({ from }) => from === span.from),
   };
 }
 

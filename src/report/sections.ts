@@ -57,6 +57,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
         command: digestCommand("bills.csv"),
       },
       digestThen: digestThen ?? null,
+      isOpeningRead: ledger.coverage.isStartRead,
     },
     parts: [
       ...(wallet.closedAt === undefined
@@ -69,7 +70,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       ...(ledger.figures.some(isShown)
         ? []
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
-      ...rollforwardTables(ledger.figures.filter(isShown), report),
+      ...rollforwardTables(ledger, report),
       forPrograms(table("rollforward", lineColumns, lineRows(ledger, report))),
       contractsTable(ledger, report),
       ...transferTables(ledger, report),

@@ -98,6 +98,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
     readonly coin?: string;
     readonly isApart?: boolean;
     readonly isDemo?: boolean;
+    readonly isOpeningRead?: boolean;
     readonly confirmation?: Confirmation | undefined;
   };
   const others = movements.flatMap(([name]) =>
@@ -109,6 +110,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
       name: nameOf(ledger),
       isApart: isApartWallet(ledger.wallet.productType),
       isDemo: ledger.wallet.isDemo,
+      isOpeningRead: ledger.coverage.isStartRead,
       result: resultOf(figures),
       transfers: sumOf(figures.moved, pieces.transfers.columns),
       other: sumOf(figures.moved, others),
@@ -131,7 +133,16 @@ function summaryTables(report: MonthReport): readonly Table[] {
     }) as const;
   const amounts: Columns<Row> = {
     coin: { kind: "text", of: ({ coin }) => coin },
-    opening: amountOf("opening"),
+    opening: {
+      kind: "money",
+      of: (row) => {
+        const opening = amountOf("opening").of(row);
+        return opening && row.isOpeningRead === false
+          ? { ...opening, shown: `${opening.shown} (not read)` }
+          : opening;
+      },
+    },
+    isOpeningRead: { kind: "value", of: ({ isOpeningRead }) => isOpeningRead },
     result: amountOf("result"),
     transfers: amountOf("transfers"),
     other: amountOf("other"),
@@ -162,6 +173,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
     ([coin = "", of]): Row => ({
       coin,
       opening: total(of, "opening"),
+      isOpeningRead: of.every(({ isOpeningRead }) => isOpeningRead),
       result: total(of, "result"),
       transfers: total(of, "transfers"),
       other: total(of, "other"),
