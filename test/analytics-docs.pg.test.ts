@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { sql } from "drizzle-orm";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
@@ -43,6 +44,8 @@ beforeAll(async () => {
   await run.sync();
   await storeRecords();
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+  // As a run does: without it, each of seven queries took 2.4 s.
+  await db.execute(sql`analyze`);
 });
 
 /** A loan's record on two days, and two lists of pairs and of contracts that differ in some entries. */
