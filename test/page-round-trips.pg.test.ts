@@ -3,7 +3,6 @@
 
 import { expect, test } from "vitest";
 import { type Database, openDatabase } from "../src/db/connect.ts";
-import { inTwoRoundTrips } from "../src/db/two-round-trips.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { bills } from "./support/bills.ts";
 import { testDatabase } from "./support/database.ts";
@@ -61,21 +60,4 @@ test("a page is stored in two round trips, as is the end of windows; the days of
   );
   expect(await taken(() => Promise.all(ended.map((one) => store.commitPage(one))))).toBe(2);
   expect(await timesOf(tables.db, stream)).toEqual([expect.stringMatching(/^0-30 covered$/)]);
-});
-
-test("a statement that comes after COMMIT fails, and does not run outside of the transaction", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
-  await tables.db.execute("create table late (place int)");
-  const writing = inTwoRoundTrips(tables.db, {
-    read: () => Promise.resolve(),
-    write: async (tx) => {
-      await tx.execute("insert into late values (1)");
-      await tx.execute("insert into late values (2)");
-    },
-  });
-  await expect(writing).rejects.toMatchObject({
-    cause: { message: "defect: a statement came after COMMIT" },
-  });
-  expect((await tables.db.execute("select place from late")).rows).toEqual([{ place: 1 }]);
 });

@@ -242,41 +242,6 @@ describe("a limit that is resized", () => {
     );
   });
 
-  test("and another that uses the slots given up never pass the limit together", async () => {
-    const given = fc.record({ at: fc.nat(4_000), forMs: fc.nat(4_000) });
-    await fc.assert(
-      fc.asyncProperty(
-        given,
-        fc.array(fate, { minLength: 20, maxLength: 60 }),
-        fc.array(fate, { minLength: 5, maxLength: 20 }),
-        async ({ at, forMs }, fates, verifyFates) => {
-          const { time, limiter, askAll, ask, arrived } = world(limit);
-          const verify = createRateLimiter({ ...limit, requests: 2 }, time.clock);
-          const visit = async () => {
-            await time.clock.sleep(at);
-            await limiter.resize(8);
-            const asked = verifyFates.map(async ({ there, back }) =>
-              verify.run(async () => {
-                await time.clock.sleep(there);
-                arrived.push(time.now());
-                await time.clock.sleep(back);
-              }),
-            );
-            await Promise.all(asked);
-            await time.clock.sleep(limit.perMs + forMs);
-            void limiter.resize(10);
-          };
-          const visited = visit();
-          await askAll(fates);
-          await time.run(visited);
-          await time.run(Promise.all(Array.from({ length: 10 }, () => ask(plain))));
-          expect(tightestMs(arrived, limit)).toBeGreaterThanOrEqual(limit.perMs);
-        },
-      ),
-      { numRuns: 200 },
-    );
-  });
-
   test("gives up slots that are not in use at once, and those in use a period after their answer", async () => {
     const { time, limiter, ask } = world(limit);
     await time.run(limiter.resize(8));

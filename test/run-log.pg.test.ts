@@ -11,12 +11,11 @@ import { withLatency } from "./faults/network.ts";
 import { testDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
 
-/** A house with a slow exchange. */
-async function house(options: Partial<SandboxOptions> = {}) {
+async function house(options: Partial<SandboxOptions> = {}, delayMs = 0) {
   let arrivals = 0;
   const there = () => {
     arrivals += 1;
-    return 100;
+    return delayMs;
   };
   const wrapAnswer: SandboxOptions["wrapAnswer"] = (answer) =>
     withLatency(answer, { there, back: () => 0 });
@@ -40,7 +39,7 @@ const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 const repair = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--repair"];
 
 test("a verification that repairs and is stopped is logged as stopped", async () => {
-  await using at = await house();
+  await using at = await house({}, 100);
   await using verify = await at.start(...repair);
   await at.untilArrivals(3);
   verify.kill("SIGINT");

@@ -4,14 +4,13 @@ import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { businessTypes, nonFinancialTypes } from "../src/contract/business-types.ts";
+import { businessTypes } from "../src/contract/business-types.ts";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson } from "../src/contract/json.ts";
 import { keyInfo } from "../src/contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../src/contract/loan-to-value.ts";
 import type { Query } from "../src/contract/operation.ts";
 import {
-  categoryOf,
   classicProductTypes,
   type ProductType,
   unifiedProductTypes,
@@ -27,7 +26,6 @@ import {
   unifiedIntervalMaxMs,
 } from "../src/contract/time.ts";
 import { accountSettings } from "../src/contract/unified-account.ts";
-import { unifiedRows } from "../src/contract/unified-bill.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { serveApi } from "../src/exchange-server/http.ts";
 import { type Credential, Refusal } from "../src/exchange-server/source.ts";
@@ -42,7 +40,6 @@ import {
   type SandboxOptions,
 } from "../src/sandbox/sandbox.ts";
 import { unheardOfTypes } from "../src/sandbox/schedule.ts";
-import { quirky } from "./faults/quirks.ts";
 
 // What the exchange is known to do. That a sandbox with any quirk of test/faults serves each bill
 // once is seen by the simulation, which compares what was stored with the sandbox's ledger.
@@ -102,23 +99,6 @@ const askBills = (simulated: Simulated, query: Query = {}, changes: Changes = {}
   ask(simulated, accountBills.path, { productType: "USDT-FUTURES", ...query }, changes);
 const askRecords = (simulated: Simulated, query: Query = {}, changes: Changes = {}) =>
   ask(simulated, financialRecords.path, { category: "SPOT", ...query }, changes);
-
-type Row = { billId: string; businessType: string; coin: string; cTime: string };
-
-/** Reads a span until an empty page, as a client would. */
-async function walk(simulated: Simulated, query: Query): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < 500; page++) {
-    simulated.clock.now += 101;
-    const next = cursor === undefined ? query : { ...query, idLessThan: cursor };
-    const read = accountBills.data.parse((await askBills(simulated, next)).data);
-    rows.push(...(read.rows as Row[]));
-    if (read.rows.length === 0 || read.endId === undefined) return rows;
-    cursor = read.endId;
-  }
-  throw new Error("the walk does not end");
-}
 
 /** As sent by a client that writes the path to the wire without encoding it. */
 async function getAsIs(url: string, path: string, headers: Record<string, string>) {
@@ -195,14 +175,6 @@ describe("a signed request", () => {
       );
     },
   );
-
-  test("sees its own account's ledger only", async () => {
-    const { sandbox, clock } = simulation({ accountNames: ["left", "right"] });
-    const answers = await Promise.all(
-      sandbox.accounts.map((account) => askBills({ clock, sandbox: { ...sandbox, account } })),
-    );
-    expect(new Set(answers.map(({ data }) => JSON.stringify(data))).size).toBe(2);
-  });
 });
 
 describe("a query", () => {
@@ -243,49 +215,6 @@ describe("a query", () => {
     ] as const) {
       const { data } = await askBills(simulation(), query);
       expect((data as { bills: unknown[] }).bills).toHaveLength(count);
-    }
-  });
-
-  test("gets no bill older than 90 days, or is refused where the exchange refuses it", async () => {
-    const simulated = simulation();
-    const startTime = String(start - historyMs - 3 * dayMs);
-    const rows = await walk(simulated, { startTime, endTime: String(start - historyMs + dayMs) });
-    expect(rows.length).toBeGreaterThan(0);
-    const horizon = simulated.clock.now - historyMs;
-    expect(rows.filter(({ cTime }) => Number(cTime) < horizon - 60_000)).toEqual([]);
-
-    const options = { wrapSource: quirky({ pastHorizon: "refuse" }) };
-    const old = { startTime: String(start - historyMs - dayMs), endTime: startTime };
-    expect((await askBills(simulation(options), old)).code).toBe("43111");
-    expect((await askRecords(unified(options), old)).code).toBe("43111");
-  });
-
-  test("filters by businessType, coin and onlyFunding", async () => {
-    const simulated = simulation({ density: 1 });
-    const all = await walk(simulated, { limit: "100" });
-    const count = (predicate: (row: Row) => boolean) => all.filter(predicate).length;
-    const isMargin = ({ businessType }: Row) =>
-      nonFinancialTypes.some((code) => code === businessType);
-    const businessType = "trans_from_exchange";
-    expect(await walk(simulated, { businessType, coin: "USDT" })).toHaveLength(
-      count((row) => row.businessType === businessType && row.coin === "USDT"),
-    );
-    expect(count(isMargin)).toBeGreaterThan(3);
-    expect(await walk(simulated, { onlyFunding: "yes", limit: "100" })).toHaveLength(
-      all.length - count(isMargin),
-    );
-    expect(await walk(simulated, { businessType: "no_such_type" })).toEqual([]);
-  });
-
-  test("for records is answered with bills of the category alone, in any case", async () => {
-    for (const productType of unifiedProductTypes) {
-      const category = categoryOf(productType).toLowerCase();
-      const { rows, endId } = financialRecords.data.parse(
-        (await askRecords(unified(), { category })).data,
-      );
-      expect(rows.length).toBeGreaterThan(0);
-      expect(rows.filter((row) => "fault" in unifiedRows(productType).read(row))).toEqual([]);
-      expect(endId).toBe((rows.at(-1) as { id: string }).id);
     }
   });
 });

@@ -1,14 +1,12 @@
-// Npm run simulate: what is typed, histories from files, shrinking, a stop that leaves nothing behind.
+// Npm run simulate: what is typed, histories from files, mutants that still fit the source.
 
 import { readFileSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
 import { wantedBy } from "./simulation/command-line.ts";
 import { drawHistory, exchangeKinds } from "./simulation/draw.ts";
-import type { History } from "./simulation/history.ts";
 import { mutants, mutated } from "./simulation/mutants.ts";
-import { shrink } from "./simulation/shrink.ts";
-import { readable, saveShrunk } from "./simulation/trace.ts";
+import { saveShrunk } from "./simulation/trace.ts";
 
 test("2,160 seeds in a row play every kind of exchange that the documentation allows", () => {
   const kinds = Array.from({ length: 2_160 }, (_, seed) => {
@@ -36,53 +34,6 @@ test("a mutant whose text is gone, or is there twice, is an error that names it"
   const mutant = { name: "stale", file: "src/x.ts", changes: [["once", ""]] } as const;
   expect(() => mutated("never", mutant)).toThrow('mutant "stale": src/x.ts holds its text 0 times');
   expect(() => mutated("once, once", mutant)).toThrow("2 times");
-});
-
-test("shrinking leaves what the failure needs, and nothing else", async () => {
-  const needsKill = (candidate: History) =>
-    Promise.resolve(
-      candidate.steps.some(({ process }) => process.some(({ kind }) => kind === "kill")),
-    );
-  const seed = Array.from({ length: 100 }, (_, index) => index).find((index) =>
-    drawHistory(index).steps.some(({ process }) => process.some(({ kind }) => kind === "kill")),
-  );
-  const smallest = await shrink(drawHistory(seed ?? 0), needsKill);
-  expect(smallest.steps.length).toBe(1);
-  expect(smallest.steps[0]).toMatchObject({ recent: [], exchange: [], database: [], aheadMs: 0 });
-  expect(smallest.steps[0]?.process.length).toBe(1);
-  expect(smallest.ledger.productTypes.length).toBe(1);
-  expect(smallest.exchange).toMatchObject({ quirks: {}, pastHorizon: "trim", jitterMs: 0 });
-});
-
-test("shrinking takes away bursts, broken rows, a ledger's future, and faults within a verification", async () => {
-  const base = drawHistory(0);
-  const verify = { kind: "verify", at: 9, days: 1 } as const;
-  const [kill, stop] = [{ kind: "kill", at: 3 } as const, { kind: "stop", at: 4 } as const];
-  const [step] = base.steps;
-  if (step === undefined) throw new Error("seed 0 has no step");
-  const grown: History = {
-    ...base,
-    ledger: {
-      ...base.ledger,
-      bursts: [10, 20, 30].map((bills) => ({ atMs: 0, bills })),
-      brokenRows: 4,
-    },
-    steps: [...base.steps, { ...step, process: [kill, { ...verify, process: [kill, stop] }] }],
-  };
-  const smallest = await shrink(grown, async ({ steps, ledger }) => {
-    const faults = steps.flatMap(({ process }) => process);
-    const within = faults.flatMap((fault) => (fault.kind === "verify" ? fault.process : []));
-    return (
-      within.some(({ kind }) => kind === "stop") && ledger.bursts.some(({ bills }) => bills === 20)
-    );
-  });
-  expect(smallest.steps.map(({ process }) => process)).toEqual([[{ ...verify, process: [stop] }]]);
-  const { bursts, brokenRows, futureDays } = smallest.ledger;
-  expect({ bursts, brokenRows, futureDays }).toEqual({
-    bursts: [{ atMs: 0, bills: 20 }],
-    brokenRows: 0,
-    futureDays: 0,
-  });
 });
 
 describe("what is typed", () => {
@@ -125,12 +76,4 @@ test("what a history shrinks to is read from its file again", () => {
   } finally {
     for (const path of Object.values(saved)) rmSync(path);
   }
-});
-
-test("a trace has its times as ISO 8601, and its numbers as they are", () => {
-  expect(
-    readable('1777593598765.25 asks ?endTime=1775001601348 {"billId":"1433895711384010752"}'),
-  ).toBe(
-    '2026-04-30T23:59:58.765Z asks ?endTime=2026-04-01T00:00:01.348Z {"billId":"1433895711384010752"}',
-  );
 });

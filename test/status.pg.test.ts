@@ -15,24 +15,19 @@ async function house(options: Partial<SandboxOptions> = {}) {
   return { ...at, status };
 }
 
-test.each([
-  ["behind", -40 * dayMs],
-  ["ahead of", 40 * dayMs],
-])(
-  "an exchange's clock 40 days %s the machine's makes nothing lost, missing or late",
-  async (_is, offsetMs) => {
-    await using at = await house({ now: () => Date.now() + offsetMs });
-    const synced = await at.run("sync", "--only", "bills");
-    expect(synced).toMatchObject({ code: 0 });
-    const told = await at.status();
-    const [stream] = told.streams;
-    expect(stream).toMatchObject({ unread: [], lost: [], unfinished: [], coverageShare: 1 });
-    expect(stream.behindMs).toBeLessThan(minuteMs);
-    expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
-    const left = Date.parse(stream.expiresAt) - Date.parse(told.asOf);
-    expect(left).toBeGreaterThan(89 * dayMs);
-  },
-);
+test("an exchange's clock 40 days ahead of the machine's makes nothing lost, missing or late", async () => {
+  const offsetMs = 40 * dayMs;
+  await using at = await house({ now: () => Date.now() + offsetMs });
+  const synced = await at.run("sync", "--only", "bills");
+  expect(synced).toMatchObject({ code: 0 });
+  const told = await at.status();
+  const [stream] = told.streams;
+  expect(stream).toMatchObject({ unread: [], lost: [], unfinished: [], coverageShare: 1 });
+  expect(stream.behindMs).toBeLessThan(minuteMs);
+  expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
+  const left = Date.parse(stream.expiresAt) - Date.parse(told.asOf);
+  expect(left).toBeGreaterThan(89 * dayMs);
+});
 
 test("a stream that was not read yet has no time that expires, and says so", async () => {
   await using at = await house();

@@ -7,7 +7,6 @@ import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { CommitsLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import type { Interval } from "../src/sync/intervals.ts";
 import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -235,25 +234,6 @@ test("a page without a cursor to go on by leaves its bills, and a window to be w
   expect(await rows()).toEqual(["0-10 open", "10-20 open c2"]);
   expect((await store.knownTime(stream)).open[0]).not.toHaveProperty("cursor");
   expect(await readStoredBills(tables.db, stream)).toHaveLength(1);
-});
-
-describe("the time that is known", () => {
-  test("is merged where windows touch or overlap, and apart by state", async () => {
-    await planned();
-    const end = async (proven: readonly Interval[], lost: readonly Interval[]) => {
-      await plan(held, [minutes(-20, 60)]);
-      await commit(-20, 60, { end: { proven, lost } });
-    };
-    await end([minutes(0, 10), minutes(15, 30), minutes(40, 50)], [minutes(-20, -10)]);
-    await end([minutes(10, 20), minutes(16, 17)], [minutes(-10, 0)]);
-    await plan(held, [minutes(30, 40)]);
-    expect(await held.store.knownTime(stream)).toEqual({
-      coverage: [minutes(0, 30), minutes(40, 50)],
-      lost: [minutes(-20, 0)],
-      recovered: [],
-      open: [{ window: minutes(30, 40) }],
-    });
-  });
 });
 
 test("odd settings of the server's sessions change no time and no lock", async () => {

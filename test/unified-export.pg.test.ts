@@ -293,24 +293,6 @@ describe("an account that became unified", () => {
     return stdout;
   };
 
-  test.each(tools)(
-    "has its classic wallet closed and its unified one opened, in a journal for %s",
-    async (tool) => {
-      const text = await journal(tool);
-      expect(refusalOf(tool, text)).toBe("");
-      const sums = verifiedSums(tool, text);
-      const name = nameOf(tool, "seam");
-      const of = (account: string) => sums.get(`${account.replace("NAME", name)} USDT`);
-      expect(of("Assets:Exchange:NAME:USDT-FUTURES:USDT")).toBe(0n);
-      expect(of("Equity:Exchange:NAME:USDT-FUTURES:Closing")).toBe(exactUnits("125"));
-      expect(of("Assets:Exchange:NAME:UTA:USDT")).toBe(exactUnits("70"));
-      expect(text).toMatch(
-        /2026-10-31 \* .*closing: the account is of the other kind from here on/,
-      );
-      expect(text).not.toMatch(/discrepancy/i);
-    },
-  );
-
   test("has its closing once in files of months that continue each other", async () => {
     const october = await journal("hledger", "--month", "2026-10");
     const november = await journal("hledger", "--month", "2026-11", "--continue");

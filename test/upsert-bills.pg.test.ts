@@ -54,13 +54,6 @@ describe("a page of bills", () => {
     expect(await store(stream, page as Bill[])).toEqual({ new: 1, unchanged: 1, restated: 1 });
   });
 
-  test("may hold a thousand bills", async () => {
-    const stream = aStream();
-    expect(await store(stream, bills(1_000))).toMatchObject({ new: 1_000 });
-    const ids = (await stored(stream)).map(({ billId }) => billId);
-    expect(ids).toEqual(bills(1_000).map(({ billId }) => billId));
-  });
-
   test("keeps apart what other accounts and product types call by the same id", async () => {
     const usdt = aStream();
     const coin = { ...usdt, productType: "COIN-FUTURES" } as const;
@@ -314,13 +307,6 @@ describe("two writers at once", () => {
       order by code`);
     expect(rows).toEqual(types.map((code) => ({ code, category: "unknown", documented: false })));
   });
-});
-
-test("a business type that the program knows keeps its category when it is met", async () => {
-  await store(aStream(), [aBill({ businessType: "contract_settle_fee" })]);
-  const { rows } = await tables.db.execute(sql`
-    select category, documented from business_types where code = 'contract_settle_fee'`);
-  expect(rows).toEqual([{ category: "funding", documented: true }]);
 });
 
 test("a bill of an account that the statistics do not know is looked up by its key, not among all of the account's", async () => {

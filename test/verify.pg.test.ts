@@ -328,19 +328,3 @@ describe("a repair", () => {
     expect(await storedOf(account)).toHaveLength(1);
   });
 });
-
-test("repairs a whole ledger that nobody ever synced, at the whole rate limit", async () => {
-  const name = randomUUID();
-  await using simulation = simulate(database.url, { seed: "new", name, density: 0.2 });
-  const now = simulation.time.clock.now();
-  const span = { from: epochMs(now - historyMs), to: now };
-  const { findings, streams } = await verifyIn(db, simulation, { span, repair: true });
-  expect(streams.map(({ error }) => error)).toEqual(streams.map(() => undefined));
-  expect(findings.every((one) => one.kind === "missing" && one.isRepaired)).toBe(true);
-  for (const comparison of await simulation.compare()) {
-    expect(comparison).toMatchObject({ missing: [], different: [], extra: [] });
-  }
-  const { peaks, refusals } = simulation.sandbox.statistics();
-  expect(peaks.map(({ requests }) => requests)).toEqual([10]);
-  expect(refusals).toEqual({});
-});

@@ -1,11 +1,10 @@
 // Bills that were booked days after their times are stored and named, and fail no window.
 
 import { describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
-import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
+import { IdOrder, type PageHabits } from "../src/sync/walk/answers.ts";
 import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
 import { walkWindow } from "../src/sync/walk/walk.ts";
 
@@ -253,29 +252,6 @@ test("a window of which nothing was served is asked about again after a pause, a
   expect(full.pauses).toEqual([]);
 });
 
-test.each(["[]", "null"])(
-  "a window goes on below the id that an empty page names, with its bills as %s",
-  async (none) => {
-    for (const [hiddenFrom, hiddenTo] of [
-      [101, 200],
-      [151, 300],
-      [1, 250],
-    ] as const) {
-      const isShown = ({ billId = "" }) => Number(billId) < hiddenFrom || Number(billId) > hiddenTo;
-      const { walking, stored } = walkPages((request) => {
-        const page = served(billsOf(300), request);
-        const shown = page.rows.filter(isShown);
-        const bills = shown.length === 0 ? none : JSON.stringify(shown);
-        return accountBills.data.parse(
-          JSON.parse(`{"bills":${bills},"endId":"${page.endId ?? ""}"}`),
-        );
-      });
-      await walking;
-      expect(new Set(stored()).size).toBe(billsOf(300).filter(isShown).length);
-    }
-  },
-);
-
 test.each([8, 99])(
   "no question goes past a window's end, where its first bill is of that millisecond and pages have %i rows",
   async (limit) => {
@@ -291,57 +267,6 @@ test.each([8, 99])(
     }
   },
 );
-
-/** Short pages of this many rows. A cursor may include its own bill. */
-const shortPages =
-  (rows: Parameters<typeof served>[0], limit: number, isCursorIncluded: boolean) =>
-  ({ idLessThan, ...request }: PageRequest) => {
-    const above = isCursorIncluded && idLessThan ? String(BigInt(idLessThan) + 1n) : idLessThan;
-    return served(rows, { ...request, idLessThan: above, limit });
-  };
-
-describe.each([false, true])(
-  "of pages of less than eight rows (their cursor's is one: %s)",
-  (isIncluded) => {
-    test.each([1, 2, 3, 7])(
-      "a window of more than %i bills is refused, and says why",
-      async (limit) => {
-        for (const habits of [undefined, new PageHabits()]) {
-          habits?.look(100);
-          for (const more of [1, 2, 9]) {
-            const rows = billsOf(limit + more).map((bill, hour) => ({
-              ...bill,
-              cTime: String(noon - (20 - hour) * hourMs),
-            }));
-            const { walking, commits } = walkPages(shortPages(rows, limit, isIncluded), {}, habits);
-            await expect(walking).rejects.toThrow(
-              /bill \d+ was left out of a page of .* fewer than 8 rows cannot be read.* 5 times; the window stays unread/,
-            );
-            expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
-          }
-        }
-      },
-    );
-
-    test.each([1, 2, 3, 7])("a window of as many as %i bills is read", async (limit) => {
-      const { walking, stored } = walkPages(shortPages(billsOf(limit), limit, isIncluded));
-      await walking;
-      expect(new Set(stored()).size).toBe(limit);
-    });
-  },
-);
-
-test("a window goes on beneath a row without an id that alone fills a page", async () => {
-  const { billId: _, ...withoutId } = billOf(98);
-  const { walking, stored } = walkPages(({ idLessThan = "99", ...request }) => {
-    const first = 98 - Math.min(98, Number(idLessThan));
-    const below = [withoutId, billOf(97)].slice(first);
-    const page = served(below, { ...request, idLessThan: undefined, limit: 1 });
-    return { ...page, endId: page.endId ?? "98" };
-  });
-  await walking;
-  expect(stored()).toContain("97");
-});
 
 test("a bill that is shown late, between two questions, leaves the window right", async () => {
   let answers = 0;
@@ -401,20 +326,6 @@ test.each([
   },
 );
 
-test("each page that stores something leaves another place than it found, and the last finds it there", async () => {
-  for (const count of [0, 1, 99, 250]) {
-    const { walking, commits } = walkPages((request) => served(billsOf(count), request));
-    await walking;
-    const places = commits.map(({ next }) => ("cursor" in next ? next.cursor : "end"));
-    expect(commits.map(({ after }) => after)).toEqual([undefined, ...places.slice(0, -1)]);
-    for (const { bills, after, next } of commits) {
-      if (bills.length > 0 && "cursor" in next) expect(next.cursor).not.toBe(after);
-    }
-    const ids = places.filter((place) => place !== undefined && !isAnew(place) && place !== "end");
-    for (const id of ids) expect(Number(id)).toBeGreaterThan(1);
-  }
-});
-
 test("a window whose ids do not follow the times is to be walked anew by the next run", async () => {
   const rows = billsOf(256);
   const swapped = rows.map((bill, place) => ({
@@ -427,44 +338,6 @@ test("a window whose ids do not follow the times is to be walked anew by the nex
   const places = commits.flatMap(({ next }) => ("cursor" in next ? [next.cursor ?? ""] : []));
   expect(places.some(isAnew)).toBe(true);
 });
-
-test("an exchange that takes the cursor for below itself ends its windows", async () => {
-  const rows = billsOf(250);
-  const { walking, stored, doubts } = walkPages(({ idLessThan, ...request }) => {
-    const inclusive = idLessThan === undefined ? undefined : String(BigInt(idLessThan) + 1n);
-    return served(rows, { ...request, idLessThan: inclusive });
-  });
-  await walking;
-  expect([stored().length, doubts]).toEqual([250, []]);
-});
-
-/** An exchange whose pages begin with the oldest bills where no cursor is sent. */
-const oldestFirst = (rows: Parameters<typeof served>[0]) => (request: PageRequest) => {
-  if (request.idLessThan !== undefined) return served(rows, request);
-  const all = served(rows.toReversed(), { ...request, limit: rows.length }).rows.toReversed();
-  return { ...nothing, rows: all.slice(0, request.limit) };
-};
-
-const atOnce = billsOf(400).map((bill, place) =>
-  place < 200 ? { ...bill, cTime: row.cTime } : bill,
-);
-
-test.each([
-  ["has 99, and other pages have 100", billsOf(250), 1],
-  ["has bills of one millisecond alone", atOnce, 0],
-])(
-  "a window is not called read where pages begin with the oldest bills, and the first one %s",
-  async (_, rows, empty) => {
-    const pages = oldestFirst(rows);
-    let answers = 0;
-    const { walking, commits } = walkPages((request) => {
-      answers += 1;
-      return answers <= empty ? nothing : pages(request);
-    });
-    await expect(walking).rejects.toThrow(ContradictionError);
-    expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
-  },
-);
 
 describe("an answer that contradicts another", () => {
   test("is asked for again, told, and read on where it is right then", async () => {
@@ -492,12 +365,5 @@ describe("an answer that contradicts another", () => {
     expect(asked).toHaveLength(6);
     const [last] = commits.slice(-1).map(({ next }) => ("cursor" in next ? next.cursor : "end"));
     expect(last).toSatisfy(isAnew);
-  });
-
-  test("in serving what is above the cursor is an error too: the exchange does not heed it", async () => {
-    const { walking } = walkPages((request) =>
-      served(billsOf(250), { ...request, idLessThan: undefined }),
-    );
-    await expect(walking).rejects.toThrow(/bill \d+ came where ids below \d+ were asked for/);
   });
 });

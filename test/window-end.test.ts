@@ -10,7 +10,6 @@ import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.
 import { sandboxSource } from "../src/sandbox/source.ts";
 import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
 import { type Question, WindowQuestions } from "../src/sync/walk/questions.ts";
-import { TimeWalk } from "../src/sync/walk/time-walk.ts";
 import { type Quirks, quirky } from "./faults/quirks.ts";
 
 const productType = "USDT-FUTURES";
@@ -182,55 +181,6 @@ describe("a window is read whole", () => {
     }
   });
 
-  test.each([undefined, 10, 8])(
-    "where one answer says falsely that nothing is left, and ids do not follow the times around a crowd: pages of %s",
-    async (pageRows) => {
-      const random = seededRandom("false end in a crowd");
-      const crowd = Array.from({ length: 250 }, () => from + dayMs);
-      const times = [...drawTimes(random, 60), ...crowd.slice(0, 2.5 * (pageRows ?? 100))];
-      const ledger = ledgerOf(random, times, dayMs);
-      const quirks: Quirks = { sortedBy: "time", ...(pageRows !== undefined && { pageRows }) };
-      const sound = await walked(ledger, quirks);
-      for (let lie = 1; lie <= sound.asked.length; lie++) {
-        const lies: Lie = (page, asked) => (asked === lie ? { bills: [], endId: "" } : page);
-        const { missing } = await walked(ledger, quirks, { lie: lies });
-        expect([lie, missing]).toEqual([lie, 0]);
-      }
-    },
-  );
-
-  test("where some servers do not include the end time, and bills of one millisecond fill pages", async () => {
-    for (let seed = 0; seed < 20; seed++) {
-      const random = seededRandom(`crowd ${seed}`);
-      const crowd = Array.from({ length: 250 }, () => from + dayMs);
-      const others = Array.from({ length: 60 }, (_, hour) => from + hour * hourMs);
-      const ledger = ledgerOf(random, [...others, ...crowd], dayMs);
-      const lie: Lie = (page, _, { endTime }) => {
-        const rows = (page.bills ?? []) as { cTime: string }[];
-        const isBefore = ({ cTime }: { cTime: string }) => Number(cTime) < Number(endTime);
-        return random() < 0.5 ? page : { ...page, bills: rows.filter(isBefore) };
-      };
-      const { missing } = await walked(ledger, { sortedBy: "time" }, { lie });
-      expect([seed, missing]).toEqual([seed, 0]);
-    }
-  });
-
-  test.each([8, 9, 12])(
-    "where pages shrink to %i rows within a crowded millisecond",
-    async (rowsMax) => {
-      const times = [from + 2 * hourMs, ...Array.from({ length: 120 }, () => from + hourMs)];
-      const ledger = ledgerOf(seededRandom("shrunk"), times);
-      const lie: Lie = ({ bills }, asked) => {
-        const rows = (bills ?? []).slice(0, asked === 1 ? 50 : rowsMax);
-        return {
-          bills: rows,
-          endId: (rows.at(-1) as { billId: string } | undefined)?.billId ?? null,
-        };
-      };
-      expect(await walked(ledger, {}, { lie })).toMatchObject({ missing: 0, doubts: [] });
-    },
-  );
-
   test("where a page in the middle is left out", async () => {
     const random = seededRandom("skipped");
     const ledger = ledgerOf(random, drawTimes(random, 700));
@@ -250,14 +200,6 @@ describe("a window is read whole", () => {
     expect(doubts).toEqual([expect.stringMatching(/^bill \d+ was served before and is missing/)]);
   });
 
-  test("where no page names what lies behind it, or names what does not", async () => {
-    const ledger = ledgerOf(seededRandom("no endId"), drawTimes(seededRandom("no endId"), 700));
-    for (const endId of [null, "", "1", "9".repeat(30)]) {
-      const lie: Lie = (page) => ({ ...page, endId });
-      expect(await walked(ledger, {}, { lie })).toMatchObject({ missing: 0, doubts: [] });
-    }
-  });
-
   test("from a cursor that was stored; from its newest page where nothing is served below that", async () => {
     const ledger = ledgerOf(seededRandom("resumed"), drawTimes(seededRandom("resumed"), 700));
     const ids = ledger.bills[productType].map(({ billId }) => billId);
@@ -269,57 +211,6 @@ describe("a window is read whole", () => {
     expect(anew.asked.slice(0, 2).map(({ idLessThan }) => idLessThan)).toEqual([ids[0], undefined]);
     expect(anew.missing).toBe(0);
   });
-});
-
-test("a walk by times goes back for bills of a millisecond that it left to a walk by ids", () => {
-  const habits = new PageHabits();
-  habits.look(100);
-  const rows = ["7", "8"].map((billId) => ({ billId, cTime: from }));
-  const walk = new TimeWalk(to, habits);
-  walk.begin(rows);
-  walk.see([{ billId: "3", cTime: from }]);
-  const answer = { rows, endId: undefined, limit: 99, servedFrom: from };
-  walk.take(answer, { doIdsFollow: true, isRepeating: false });
-  expect(walk.idLessThan).toBe("3");
-  walk.skipNothing();
-  walk.take(answer, { doIdsFollow: false, isRepeating: false });
-  expect(walk.idLessThan).toBe("7");
-});
-
-test("behind a crowd, each question without witnesses is asked again after an empty answer", () => {
-  const habits = new PageHabits();
-  habits.look(8);
-  const rows = Array.from({ length: 8 }, (_, id) => ({ billId: String(id + 1), cTime: from }));
-  const walk = new TimeWalk(to, habits);
-  walk.begin(rows);
-  const asked: number[] = [];
-  for (const some of [rows, [], [], [], []]) {
-    const answer = { rows: some, endId: undefined, limit: 99, servedFrom: from };
-    expect(walk.hasEnded).toBe(false);
-    expect(walk.take(answer, { doIdsFollow: false, isRepeating: false })).toBe(undefined);
-    asked.push(walk.endTime - from);
-  }
-  expect([asked, walk.hasEnded]).toEqual([[1, 1, -1, -1, -1], true]);
-});
-
-test("an exchange that rounds times up is not believed where a crowd hides what is older", async () => {
-  // Newer bills have lower ids, so that the walk by ids finds nothing below the first page.
-  const crowd = Array.from({ length: 250 }, () => from + dayMs + 500);
-  const others = Array.from({ length: 60 }, (_, hour) => from + hour * hourMs);
-  const rows = [...crowd, ...others]
-    .toSorted((a, b) => a - b)
-    .map((time, place) => ({ billId: String(9_000 - place), cTime: String(time) }));
-  const lie: Lie = (_, __, { idLessThan, endTime = to, limit }) => {
-    const end = Math.ceil(endTime / secondMs) * secondMs;
-    const below = Number(idLessThan ?? Number.POSITIVE_INFINITY);
-    const bills = rows
-      .filter(({ billId, cTime }) => Number(cTime) <= end && Number(billId) < below)
-      .toSorted((a, b) => Number(b.cTime) - Number(a.cTime) || Number(b.billId) - Number(a.billId))
-      .slice(0, limit);
-    return { bills, endId: bills.at(-1)?.billId ?? null };
-  };
-  const ledger = ledgerOf(seededRandom("rounded"), []);
-  await expect(walked(ledger, {}, { lie })).rejects.toThrow("no end");
 });
 
 describe("of questions a window takes", () => {
@@ -352,27 +243,6 @@ describe("of questions a window takes", () => {
 });
 
 describe("an answer is not believed", () => {
-  const ledger = ledgerOf(seededRandom("liar"), drawTimes(seededRandom("liar"), 300));
-
-  test("that lacks all that was served before of what it is asked for, but for what the horizon took", () => {
-    const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
-    const rows = ledger.bills[productType].slice(-100);
-    expect(questions.take({ rows, endId: undefined, servedFrom: from })).toBe(undefined);
-    const empty = { rows: [], endId: undefined };
-    expect(questions.take({ ...empty, servedFrom: from })).toMatch(/was served before/);
-    expect(questions.take({ ...empty, servedFrom: to })).toBe(undefined);
-  });
-
-  test("that has ids above the cursor", () => {
-    const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
-    const rows = ledger.bills[productType].slice(-100);
-    const answer = { rows, endId: undefined, servedFrom: from };
-    expect(questions.take(answer)).toBe(undefined);
-    const { next } = questions;
-    expect(questions.take(answer)).toMatch(/^bill \d+ came where ids below \d+ were asked for/);
-    expect(questions.next).toEqual(next);
-  });
-
   test("whose rows have no id to go on by, and fill a page", () => {
     const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
     const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));

@@ -26,7 +26,6 @@ const longest: readonly string[] = [
   "one-account.pg.test.ts",
   "serve-command.pg.test.ts",
   "lost-commits.pg.test.ts",
-  "upgrade-midway.pg.test.ts",
 ];
 
 const placeOf = ({ moduleId }: TestSpecification): number => {
