@@ -464,13 +464,20 @@ test("amounts are in cents and thousands, and zero lines hidden; all digits on r
   expect(before).toBeLessThan(text.indexOf("\nnet result"));
 });
 
-test("a month of three ledgers prints on two A4 pages", async () => {
+test("a month of three ledgers with lots prints on two A4 pages, and no day or amount breaks", async () => {
   await using browser = await openBrowser();
   const page = await browser.newPage();
-  const shown = await run("report", "--month", "2026-02", ...inEuros, "--format", "html");
+  const args = ["--month", "2026-02", ...inEuros, "--lots", "--format", "html"];
   // The fund has two ledgers: the first one is printed twice.
-  const [top = "", head = "", ledger = "", ...others] = shown.split("<h2>");
+  const [top = "", head = "", ledger = "", ...others] = (await run("report", ...args)).split(
+    "<h2>",
+  );
   await page.setContent([top, head, ledger, ledger, ...others].join("<h2>"));
+  await page.setViewportSize({ width: 600, height: 800 });
+  const broken = "td => td.className !== 'long' && td.clientHeight > 30";
+  expect(await page.evaluate(`[...document.querySelectorAll("td")].filter(${broken}).length`)).toBe(
+    0,
+  );
   const pdf = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
   expect(pdf).toMatch(/\/MediaBox \[0 0 59[45](\.\d+)? 84[12]/);
   expect((pdf.match(/\/Type \/Page\b/g) ?? []).length).toBeLessThanOrEqual(2);

@@ -65,21 +65,21 @@ export const reportText = (report: MonthReport): string =>
     .join("\n\n");
 
 const style = `
-  @page { size: A4; margin: 12mm; }
+  @page { size: A4; margin: 10mm; }
   body { font: 9pt/1.3 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
   h2 { border-top: 2px solid #111; padding-top: .3rem; margin: 1.2rem 0 .3rem; font-size: 12pt; }
-  p { margin: .2rem 0; } h2, p, pre { clear: both; }
-  table { border-collapse: collapse; margin: .3rem 1rem .3rem 0; float: left; max-width: 100%; }
+  p { margin: .2rem 0; }
+  table { border-collapse: collapse; margin: .3rem 1rem .3rem 0; display: inline-table; vertical-align: top; max-width: 100%; }
   th, td { border-bottom: 1px solid #ccc; padding: .1rem .4rem .1rem 0; text-align: left; vertical-align: top; }
-  td:first-child { white-space: nowrap; } td:last-child:not(.figure) { overflow-wrap: anywhere; }
+  td { white-space: nowrap; } .long { white-space: normal; overflow-wrap: anywhere; }
   .figure { text-align: right; font-variant-numeric: tabular-nums; }
   th:first-child, td:first-child { text-align: left; }
   pre { background: #f3f3f3; padding: .2rem; margin: .2rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7pt; }
   @media print {
-    body { margin: 0; padding: 0; max-width: none; font-size: 7pt; line-height: 1.15; }
-    table { margin-right: .6rem; } th, td { padding-right: .3rem; }
-    h2 { break-after: avoid; font-size: 9.5pt; margin: .6rem 0 .2rem; } tr { break-inside: avoid; }
-    pre { border: 1px solid #ccc; font-size: 5.5pt; }
+    body { margin: 0; padding: 0; max-width: none; font-size: 6.5pt; line-height: 1.1; orphans: 1; widows: 1; }
+    p { margin: .1rem 0; } table { margin: .2rem .6rem .2rem 0; } th, td { padding: .05rem .3rem .05rem 0; }
+    h2 { break-after: avoid; font-size: 8.5pt; margin: .4rem 0 .2rem; } tr { break-inside: avoid; }
+    pre { border: 1px solid #ccc; font-size: 5pt; padding: .1rem; margin: .1rem 0; }
   }
 `;
 
@@ -104,6 +104,9 @@ ${joined(
 </body>
 </html>`.text;
 
+// A longer text than this may break, such as a note; a day, an id or a name may not.
+const shortMax = 30;
+
 function partHtml(part: Section["parts"][number]): HtmlPart {
   if (typeof part === "string") return html`<p>${part}</p>`;
   if ("code" in part) return html`<pre>${part.code.join("\n")}</pre>`;
@@ -111,11 +114,10 @@ function partHtml(part: Section["parts"][number]): HtmlPart {
   if (cells.length === 0) return undefined;
   const row = (values: readonly string[], tag: "th" | "td"): Html => {
     const [open, close] = [new Html(`<${tag}`), new Html(`</${tag}>`)];
-    const shown = values.map((value, place) =>
-      isRight[place] === true
-        ? html`${open} class="figure">${value}${close}`
-        : html`${open}>${value}${close}`,
-    );
+    const shown = values.map((value, place) => {
+      const name = isRight[place] === true ? "figure" : value.length > shortMax ? "long" : "";
+      return html`${open} class="${name}">${value}${close}`;
+    });
     return html`<tr>${shown}</tr>`;
   };
   return html`<table><thead>${row(titles, "th")}</thead>
