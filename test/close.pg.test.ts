@@ -740,7 +740,12 @@ function carriedByHand(moves: readonly Move[], from: number) {
   const wallets = new Map<string, { day: number; units: bigint }[]>();
   const road = new Map<number, { day: number; units: bigint }[]>();
   const sums = new Map<string, Record<"cost" | "proceeds" | "movedOut" | "acquired", bigint>>();
-  for (const { wallet, day, units, transfer, isSpent } of moves) {
+  const all = moves.flatMap(({ fee, ...move }) => [
+    move,
+    // A transfer's fee is spent.
+    ...(fee === 0n ? [] : [{ ...move, units: -fee, isSpent: true, transfer: undefined }]),
+  ]);
+  for (const { wallet, day, units, transfer, isSpent } of all) {
     const before = day < from ? undefined : sums.get(wallet);
     const sum = before ?? { cost: 0n, proceeds: 0n, movedOut: 0n, acquired: 0n };
     if (day >= from) sums.set(wallet, sum);
@@ -778,6 +783,7 @@ type Move = {
   /** Of 2026, from 0. */
   readonly day: number;
   readonly units: bigint;
+  readonly fee: bigint;
   readonly isSpent: boolean;
   readonly transfer: number | undefined;
 };
@@ -798,8 +804,9 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
     isSpent: boolean,
     transfer?: number,
   ) => {
-    moves.push({ wallet, day, units, isSpent, transfer });
-    balance.set(wallet, (balance.get(wallet) ?? 0n) + units);
+    const fee = transfer !== undefined && units < 0n ? 100n : 0n;
+    moves.push({ wallet, day, units, fee, isSpent, transfer });
+    balance.set(wallet, (balance.get(wallet) ?? 0n) + units - fee);
   };
   for (let day = 0; day < 59; day++) {
     const [wallet, other] = random() < 0.5 ? ["COIN-FUTURES", "SPOT"] : ["SPOT", "COIN-FUTURES"];
@@ -813,20 +820,21 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
     }
   }
   const sofar = new Map<string, bigint>();
-  for (const [place, { wallet, day, units, isSpent, transfer }] of moves.entries()) {
+  for (const [place, { wallet, day, units, fee, isSpent, transfer }] of moves.entries()) {
     const cTime = epochMs(Date.UTC(2026, 0, 1 + day, 12) + place * 10);
-    sofar.set(wallet, (sofar.get(wallet) ?? 0n) + units);
+    sofar.set(wallet, (sofar.get(wallet) ?? 0n) + units - fee);
     const kind = `${transfer !== undefined ? "transfer" : isSpent ? "sell" : "buy"} ${wallet}`;
     const businessType =
       {
         "transfer COIN-FUTURES": units < 0n ? "trans_to_exchange" : "trans_from_exchange",
         "transfer SPOT": units < 0n ? "transfer/transfer_out" : "transfer/transfer_in",
       }[kind] ?? (wallet === "SPOT" ? "trade/" : "") + (isSpent ? "sell" : "buy");
-    const text = { amount: textOf(units * (scale / 100_000_000n)), fee: "0" };
+    const inBitcoin = (satoshis: bigint) => textOf(satoshis * (scale / 100_000_000n));
+    const text = { amount: inBitcoin(units), fee: inBitcoin(-fee) };
     await storeBills(db, streamOf("carrier", wallet as ProductType), [
       aBill({
         ...{ billId: snowflake(cTime, place), cTime, coin: "BTC", businessType, ...text },
-        balance: textOf((sofar.get(wallet) ?? 0n) * (scale / 100_000_000n)),
+        balance: inBitcoin(sofar.get(wallet) ?? 0n),
       }),
     ]);
   }

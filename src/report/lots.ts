@@ -189,6 +189,8 @@ export async function readCostBasis(
         const sender = bookAt(transit.sender, coin, cTime, price);
         transit.lots ??= sender?.lots.take(move(transit.amount));
         if (amount.units > 0n) book.lots.put(transit.lots ?? []);
+        // Its fee stays with the exchange.
+        book.lots.spend(move(negate(decimalOf(bill.walletFee))));
         book.balance = add(book.balance, amount);
       } else if (amount.units < 0n && !elsewhere.includes(category)) {
         book.lots.spend(move(negate(amount)));
