@@ -39,13 +39,10 @@ const vectors = [
   },
 ];
 
-test.each(vectors)("the recorded signature of $title comes out", ({ path, query, sign }) => {
-  const request = { timestamp: "1700000000000", method: "GET", path, query };
-  expect(signature("secret", request)).toBe(sign);
-});
-
-test.each(vectors)("the recorded signature of $title is accepted", ({ path, query, sign }) => {
+test.each(vectors)("the recorded signature of $title comes out and is accepted", (vector) => {
+  const { path, query, sign } = vector;
   const request = { timestamp: "1700000000000", method: "GET", path };
+  expect(signature("secret", { ...request, query })).toBe(sign);
   const sentQuery = new URLSearchParams(query).toString();
   expect(acceptedSignatures("secret", { ...request, sentQuery })).toContain(sign);
 });
