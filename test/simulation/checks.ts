@@ -334,8 +334,8 @@ function isKnowable(
   const { exchange, ledger, steps } = history;
   const isFalse = steps.some((step) => step.exchange.some(({ kind }) => kind === "false-end"));
   const isFiltered = exchange.quirks.paging?.kind === "filtered";
-  const isHiding = isOldestFirst(history) || (isFiltered && (isFalse || ledger.idJitterMs > 0));
-  return !isHiding || shown.has(`${productType} ${billId}`);
+  if (isFiltered && (isFalse || ledger.idJitterMs > 0)) return false;
+  return !isOldestFirst(history) || shown.has(`${productType} ${billId}`);
 }
 
 /** If nothing went wrong, the counts of a report equal the changes of the tables. */
