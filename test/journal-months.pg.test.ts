@@ -126,14 +126,6 @@ describe.each([
   });
 });
 
-test("without --continue each file opens for itself, and together they are wrong", async () => {
-  const files: string[] = [];
-  for (const month of ["2026-01", "2026-02"]) {
-    files.push((await exportedByCommand(env, { format: "hledger", month })).out);
-  }
-  expect(() => verifiedSums("hledger", files.join("\n"))).toThrow(/asserted/);
-});
-
 test("--continue without a time continues files that began with the first bill", async () => {
   const first = (await exportedByCommand(env, { format: "hledger", to: "2026-02-01" })).out;
   const rest = { format: "hledger", from: "2026-02-01", continue: true } as const;

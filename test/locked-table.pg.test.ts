@@ -63,14 +63,6 @@ test("a locked table is waited for once for all pages of an account", async () =
   expect(await next.commitPage(page)).toMatchObject({ new: 1 });
 });
 
-test("a lock that ends in time costs nothing but the wait", async () => {
-  const { commit } = await pagesOf(3);
-  const admin = await lockTable("bills");
-  const committed = commit();
-  await admin[Symbol.asyncDispose]();
-  expect((await committed).map(({ status }) => status)).toEqual(Array(3).fill("fulfilled"));
-});
-
 const bill = aBill();
 type Held = Awaited<ReturnType<typeof holdStream>>;
 const limits = { lockMaxMs: 300 };

@@ -19,19 +19,18 @@ async function runUnder(limit: number, args: string) {
 
 const remedy = "the limit on open files (ulimit -n) is too low; raise it to 1024";
 
-test("a limit on open files that the embedded server cannot live with is named, with the remedy", async () => {
-  const end = await runUnder(40, "db migrate");
-  expect(end.stderr).toContain(remedy);
-  expect(end.stderr).not.toMatch(/defect|^ +at /m);
-  expect(end.status).toBe(1);
-});
-
-test("one that this program cannot live with, too", async () => {
-  const end = await runUnder(22, "db migrate");
-  expect(end.stderr).toContain(remedy);
-  expect(end.stderr).not.toMatch(/defect|^ +at /m);
-  expect(end.status).toBe(1);
-});
+test.each([
+  [40, "the embedded server"],
+  [22, "this program"],
+])(
+  "a limit of %i open files, with which %s cannot live, is named, with the remedy",
+  async (limit) => {
+    const end = await runUnder(limit, "db migrate");
+    expect(end.stderr).toContain(remedy);
+    expect(end.stderr).not.toMatch(/defect|^ +at /m);
+    expect(end.status).toBe(1);
+  },
+);
 
 test("doctor warns of a low limit before it is met", async () => {
   expect(openFilesCheck(256)).toMatchObject([

@@ -168,22 +168,6 @@ describe("a plan", () => {
     expect(lost).toEqual([]);
   });
 
-  test("a window that an earlier run began is taken up at its cursor, and the rest planned around it", () => {
-    const begun: Walk = {
-      window: { from: epochMs(now - 20 * dayMs), to: epochMs(now - 15 * dayMs) },
-      cursor: "1402",
-      startedAt: epochMs(now - dayMs),
-    };
-    const known = {
-      coverage: interval(horizon, now - 30 * dayMs),
-      lost: [],
-      open: [begun],
-    };
-    const { walks } = planStream(stream, known, { now, settleLagMs: 0 });
-    expect(walks.find(({ cursor }) => cursor !== undefined)).toMatchObject(begun);
-    expect(union(walks.map(({ window }) => window))).toEqual(interval(now - 30 * dayMs, now));
-  });
-
   test("a window that was begun while some of it was not settled is taken up without that", () => {
     const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
     const begun: Walk = { window, cursor: "1402", startedAt: window.to };

@@ -212,23 +212,6 @@ test("what a check looked at is looked at, judged or not, until a bill or a mapp
   expect(await unreconciled()).toBe(1);
 });
 
-test("what each category moves is learned anew once a type was mapped, or its mapping taken back", async () => {
-  const account = newAccount();
-  const bills = plainLedger(tens);
-  await storeLedgers(db, new Map([[account, bills]]));
-  const businessType = bills[0]?.businessType ?? "";
-  const rules = async () =>
-    (await check(account)).rules.map(({ category, moves, tested, fitting }) => [
-      `${category}: ${moves}`,
-      ...[tested, fitting],
-    ]);
-  expect(await rules()).toEqual([["trade: amount + fee", 11, 11]]);
-  await mapType(db, businessType, "copy");
-  expect(await rules()).toEqual([["copy: amount + fee", 11, 11]]);
-  await mapType(db, businessType, undefined);
-  expect(await rules()).toEqual([["trade: amount + fee", 11, 11]]);
-});
-
 describe("other checks", () => {
   test("restatements are open until they are accepted, and later ones are open again", async () => {
     const account = newAccount();

@@ -193,26 +193,3 @@ test("a transfer's break stays open, and is listed where its product type is ask
   expect(await breaksOf(account, ["USDC-FUTURES"])).toEqual([]);
   expect(await breaksOf(account)).toEqual(found);
 });
-
-test("of equal transfers a second apart each leg has its own counter-leg, and none is a break", async () => {
-  const account = "equal";
-  const starts = [0, 1_000, 2_000, 3_000];
-  await storeLegs(
-    account,
-    "COIN-FUTURES",
-    starts.map((afterMs) => sent(7, afterMs)),
-  );
-  await storeLegs(
-    account,
-    "USDC-FUTURES",
-    [500, 1_500, 2_400, 3_500].map((afterMs) => received(7, afterMs)),
-  );
-  expect(await breaksOf(account)).toEqual([]);
-  const { rows } = await db.execute<{ state: string; after_ms: string | null }>(sql`
-    select state, extract(epoch from counter_time - c_time) * 1000 as after_ms
-    from analytics.transfers
-    where account = ${account}
-      and direction = 'out'
-    order by c_time`);
-  expect(rows.map(({ after_ms }) => Number(after_ms))).toEqual([500, 500, 400, 500]);
-});

@@ -159,12 +159,9 @@ describe("a signed request", () => {
     ["live", undefined, "USDT-FUTURES", "00000"],
     ["live", undefined, "SUSDT-FUTURES", "00000"],
     ["live", "1", "USDT-FUTURES", "40099"],
-    ["live", "1", "SUSDT-FUTURES", "40099"],
     ["demo", "1", "USDT-FUTURES", "00000"],
-    ["demo", "1", "COIN-FUTURES", "00000"],
     ["demo", "1", "SUSDT-FUTURES", "40099"],
     ["demo", undefined, "USDT-FUTURES", "40099"],
-    ["demo", undefined, "SUSDT-FUTURES", "40099"],
     ["both", "1", "SCOIN-FUTURES", "40099"],
   ] as const)(
     "with a %s key and paptrading %s for bills of %s is answered with %s",

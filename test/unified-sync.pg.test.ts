@@ -17,10 +17,6 @@ const unified = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
 /** What nobody knows of the real exchange, with each possibility at least once. */
 const kinds: readonly (readonly [string, Partial<SandboxOptions>])[] = [
   [
-    "sorted by id, with the ends that were seen",
-    { wrapSource: quirky({ lastPage: "null-bills" }) },
-  ],
-  [
     "sorted by time, where the rows of funding have later ids",
     { wrapSource: quirky({ sortedBy: "time", lastPage: "same-id", bounds: "neither" }) },
   ],

@@ -64,14 +64,6 @@ describe("a page of bills", () => {
     expect((await stored(coin)).map(({ amount }) => amount)).toEqual(["2"]);
   });
 
-  test("that names a bill twice with one content stores it once", async () => {
-    const stream = aStream();
-    const counts = await store(stream, [aBill(), aBill()]);
-    expect(counts).toEqual({ new: 1, unchanged: 1, restated: 0 });
-    expect(await revisions(stream)).toEqual([]);
-    expect(await store(stream, [aBill(), aBill()])).toMatchObject({ unchanged: 2 });
-  });
-
   test("that names a bill three times with other contents keeps the last and both before", async () => {
     const stream = aStream();
     const counts = await store(

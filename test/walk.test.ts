@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
-import { IdOrder, type PageHabits } from "../src/sync/walk/answers.ts";
+import { IdOrder } from "../src/sync/walk/answers.ts";
 import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
 import { walkWindow } from "../src/sync/walk/walk.ts";
 
@@ -144,18 +144,17 @@ test("the start of the history that passes the horizon is no loss within a slack
 type Pages = (request: PageRequest) => Pick<FetchedPage, "rows" | "endId">;
 
 /** Walks a day of such pages. */
-function walkPages(pages: Pages, walk: Partial<Walk> = {}, pageHabits?: PageHabits) {
+function walkPages(pages: Pages) {
   const pauses: number[] = [];
   const doubts: string[] = [];
   const walked = walkOf(
     pages,
-    { window: day, ...walk },
+    { window: day },
     {
       async pause() {
         pauses.push(walked.asked.length);
       },
       onDoubt: (what) => doubts.push(what),
-      ...(pageHabits && { pageHabits }),
     },
   );
   const stored = () => walked.commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));

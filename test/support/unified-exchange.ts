@@ -19,12 +19,6 @@ export type RecordQuirks = {
   /** Whether the oldest rows come on the first page. */
   readonly isAscending: boolean;
   readonly hasShortPages: boolean;
-  /** Whether only pages that are asked for without a cursor begin with the oldest rows. Default false. */
-  readonly isAscendingAlone?: boolean;
-  /** How many rows a page has at most, by the number of its request. Default as many as are requested. */
-  readonly pageRows?: number | ((request: number) => number);
-  /** Rows that are left out of a page after it was cut. Its cursor may be such a row. Default none. */
-  readonly isHidden?: (record: PlacedRecord) => boolean;
   /** The form of the page after the last one. */
   readonly end:
     | "empty list"
@@ -45,25 +39,17 @@ export function unifiedExchange(
   random: () => number,
 ) {
   const falling = records.toSorted((a, b) => -order(a, b, quirks.sortedBy));
-  const { pageRows = Number.POSITIVE_INFINITY, isHidden = () => false } = quirks;
-  let requests = 0;
   return (query: Query) => {
     const { category, limit, cursor } = query;
-    requests += 1;
-    const isAscending = quirks.isAscending || (quirks.isAscendingAlone && cursor === undefined);
     const found = behind(
-      isAscending ? falling.toReversed() : falling,
+      quirks.isAscending ? falling.toReversed() : falling,
       quirks,
       cursor === undefined ? undefined : BigInt(cursor),
     ).filter(({ ts }) => isWithin(ts, query, quirks));
-    const most = Math.min(
-      Number(limit),
-      typeof pageRows === "number" ? pageRows : pageRows(requests),
-    );
+    const most = Number(limit);
     const size = quirks.hasShortPages ? Math.ceil(most * (1 - random() * 0.75)) : most;
-    const cut = found.slice(0, size);
-    const last = cut.at(-1);
-    const page = cut.filter((record) => !isHidden(record));
+    const page = found.slice(0, size);
+    const last = page.at(-1);
     const data =
       last === undefined
         ? endOf(quirks, cursor)
@@ -148,10 +134,7 @@ const listOf = (
   quirks: RecordQuirks,
   random: () => number,
   category: string | undefined,
-): readonly object[] | null =>
-  page.length === 0 && quirks.end === "null list"
-    ? null
-    : inOrder(page, quirks, random).map(rowOf(category));
+): readonly object[] => inOrder(page, quirks, random).map(rowOf(category));
 
 const rowOf =
   (category: string | undefined) =>
