@@ -11,8 +11,8 @@ export default defineConfig({
     // A worker runs one file after the other: loading the program anew for each took 0.6 s of CPU.
     // So a file leaves no timer, no folder and no variable of the environment behind.
     isolate: false,
-    // They wait for servers and timers, too. Eight workers on two slow cores made what is timed fail.
-    maxWorkers: 2 * availableParallelism(),
+    // They wait for servers, timers and the rate limiter, too. Eight workers on two slow cores made what is timed fail.
+    maxWorkers: 3 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
     // For what hangs, and not for what is slow: a test that takes 3 s takes a minute on a busy machine.
     testTimeout: 300_000,

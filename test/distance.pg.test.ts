@@ -1,4 +1,4 @@
-// A database at 300 ms of round trip, or behind a line of 24 kB/s; six accounts at 100 ms
+// A database at 300 ms of round trip, or behind a line of 24 kB/s; twelve accounts at 100 ms
 // (support/tcp-proxy.ts delays and throttles each byte).
 
 import { sql } from "drizzle-orm";
@@ -40,8 +40,8 @@ describe.concurrent("the first sync into a database that is far away", { timeout
     expect(rows).toEqual([{ account: "main", holder: "", epoch: 1 }]);
   });
 
-  test("of six accounts at 100 ms is complete for each of them, under one lease each", async () => {
-    const names = Array.from({ length: 6 }, (_, index) => `desk-${index + 1}`);
+  test("of twelve accounts at 100 ms is complete for each of them, under one lease each", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `desk-${index + 1}`);
     await using folder = await temporaryFolder();
     await using sandbox = await openSandbox({
       seed: "far desks",
