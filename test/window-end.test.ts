@@ -67,6 +67,7 @@ async function walked(
   for (let question = questions.next; question !== undefined; question = questions.next) {
     asked.push(question);
     if (asked.length > 2_000) throw new Error("no end");
+    if (questions.hasGivenUp) break;
     const request = requestOf(question);
     const given = await source.bills(request);
     if (given instanceof Refusal) throw new Error(given.msg);
@@ -229,6 +230,15 @@ describe("of questions a window takes", () => {
 });
 
 describe("an answer is not believed", () => {
+  test("that ends a window below a page of one row, after another answer had the next bill", async () => {
+    const times = [1, 2, 3, 4].map((hours) => to - hours * hourMs);
+    const ledger = ledgerOf(seededRandom("one row"), times);
+    const lie: Lie = (page, asked) => (asked === 4 ? { bills: [], endId: "" } : page);
+    const walk = await walked(ledger, { pageRows: 1 }, { lie });
+    expect(walk.questions.hasGivenUp).toBe(true);
+    expect(walk.doubts.join()).toMatch(/served before and is missing/);
+  });
+
   test("whose rows have no id to go on by, and fill a page", () => {
     const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
     const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));

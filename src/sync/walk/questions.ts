@@ -8,6 +8,7 @@ import {
   isNumber,
   isPlaced,
   lowestId,
+  missing,
   type PageHabits,
   type PlacedRow,
   pageRowsMin,
@@ -82,6 +83,8 @@ export class WindowQuestions {
   /** Whether bills below the first page were served: pages then begin with the newest bills. */
   #hasGoneBelow = false;
   #begun = 1;
+  /** The bill for which the window was begun anew, until it is served again. */
+  #before: PlacedRow | undefined;
 
   constructor(options: WindowOptions) {
     const { to, cursor, order, habits } = options;
@@ -136,19 +139,30 @@ export class WindowQuestions {
    *   again.
    */
   take(answer: Omit<Answer, "limit">): Doubt | undefined {
+    const doubt = this.#take(answer);
+    const before = this.#before;
+    if (this.next !== undefined || before === undefined || before.cTime < answer.servedFrom)
+      return doubt;
+    this.#beginAnew(before);
+    return missing(before);
+  }
+
+  #take(answer: Omit<Answer, "limit">): Doubt | undefined {
     const question = this.next;
     if (question === undefined) return undefined;
     const { order, habits } = this.#options;
     const placed = answer.rows.filter(isPlaced);
+    if (placed.some(({ billId }) => billId === this.#before?.billId)) this.#before = undefined;
     const { startTime } = question;
     if (startTime !== undefined) return this.#takeAbove(answer, { ...question, startTime });
     habits.look(answer.rows.length);
     order.look([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
-    const leftOut = this.#leftOut(placed);
-    if (leftOut !== undefined) {
-      this.#beginAnew();
-      return leftOut;
+    const short = this.#short;
+    const leftOut = short && placed.find((row) => isLeftOut(row, short));
+    if (short !== undefined && leftOut !== undefined) {
+      this.#beginAnew(leftOut);
+      return tooShort(leftOut, short);
     }
     this.#lookBelow(pageEnd(answer, question.limit), placed, answer.endId);
     this.#newest = newestOf(placed, this.#newest);
@@ -196,7 +210,7 @@ export class WindowQuestions {
     const newest = this.#newest ?? startTime;
     const unread = placed.find(({ cTime }) => cTime > newest && cTime < endTime);
     if (unread !== undefined) {
-      this.#beginAnew();
+      this.#beginAnew(unread);
       return `bill ${unread.billId} was missing from earlier pages that should have had it`;
     }
     const isNewest = ({ cTime }: PlacedRow) => cTime === newest;
@@ -207,9 +221,10 @@ export class WindowQuestions {
     return undefined;
   }
 
-  #beginAnew(): void {
+  #beginAnew(before: PlacedRow): void {
     const { to, habits } = this.#options;
     this.#begun += 1;
+    this.#before = before;
     this.#byId = new IdWalk();
     this.#byTime = new TimeWalk(to, habits);
     this.#lastPage = [];
@@ -219,21 +234,6 @@ export class WindowQuestions {
     this.#skipsNewest = false;
     this.#isAboveRead = false;
     this.#hasGoneBelow = false;
-  }
-
-  /** The doubt about a short page that should have had one of these rows. */
-  #leftOut(placed: readonly PlacedRow[]): Doubt | undefined {
-    const short = this.#short;
-    if (short === undefined) return undefined;
-    const isLeftOut = ({ billId, cTime }: PlacedRow) =>
-      cTime <= short.oldest && compareIds(billId, short.lowest) < 0;
-    const bill = placed.find(isLeftOut);
-    if (bill === undefined) return undefined;
-    const rows = short.rows === 1 ? "one row" : `${short.rows} rows`;
-    return (
-      `bill ${bill.billId} was left out of a page of ${rows}, and an exchange whose pages ` +
-      `have fewer than ${pageRowsMin} rows cannot be read`
-    );
   }
 
   #lookBelow(page: PageEnd | undefined, placed: readonly PlacedRow[], endId?: string): void {
@@ -262,6 +262,14 @@ export class WindowQuestions {
     return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
   }
 }
+
+/** Whether a short page had no room for a row. */
+const isLeftOut = ({ billId, cTime }: PlacedRow, short: PageEnd): boolean =>
+  cTime <= short.oldest && compareIds(billId, short.lowest) < 0;
+
+const tooShort = ({ billId }: PlacedRow, { rows }: PageEnd): Doubt =>
+  `bill ${billId} was left out of a page of ${rows === 1 ? "one row" : `${rows} rows`}, and an exchange ` +
+  `whose pages have fewer than ${pageRowsMin} rows cannot be read`;
 
 function pageEnd({ rows }: Pick<Answer, "rows">, limit: number): PageEnd | undefined {
   const placed = rows.filter(isPlaced);
