@@ -20,6 +20,7 @@ import { checkReached, recoveredFaults } from "./recovered-checks.ts";
 import {
   isBehindCursor,
   isClaimed,
+  isKnowable,
   lostBills,
   revisionFaults,
   rewritten,
@@ -319,23 +320,6 @@ function falseSuccess(
       to: beganAt - settleLagMs - behindMs,
     }).map((hole) => `${productType} ${hole}`),
   ];
-}
-
-/**
- * Of pages that begin with the oldest bills, nobody can know what none has shown; nor of pages that are filtered after
- * they were cut, if ids do not follow times (the id that an empty page names lies below bills that come after it), or if
- * the next answer is a false end.
- */
-function isKnowable(
-  { history, shown }: World,
-  productType: Parameters<World["ledger"]["bills"]>[0],
-  { billId }: LedgerBill,
-): boolean {
-  const { exchange, ledger, steps } = history;
-  const isFalse = steps.some((step) => step.exchange.some(({ kind }) => kind === "false-end"));
-  const isFiltered = exchange.quirks.paging?.kind === "filtered";
-  if (isFiltered && (isFalse || ledger.idJitterMs > 0)) return false;
-  return !isOldestFirst(history) || shown.has(`${productType} ${billId}`);
 }
 
 /** If nothing went wrong, the counts of a report equal the changes of the tables. */

@@ -1,10 +1,13 @@
+import type { ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, historyMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import { isAnew } from "../../src/sync/walk/pages.ts";
 import { billAs, type CommittedStream } from "./committed.ts";
+import { isOldestFirst } from "./step.ts";
 import type { Span, StreamTables } from "./tables.ts";
 import { covers, type Tolerance } from "./time-checks.ts";
+import type { World } from "./world.ts";
 
 type FindBill = (billId: string) => LedgerBill | undefined;
 
@@ -121,3 +124,20 @@ export const rewritten = (
     })
     .map(({ billId }) => `${billId} was rewritten unchanged`);
 };
+
+/**
+ * Of pages that begin with the oldest bills, nobody can know what none has shown; nor of pages that are filtered after
+ * they were cut, if ids do not follow times (the id that an empty page names lies below bills that come after it), or if
+ * the next answer is a false end.
+ */
+export function isKnowable(
+  { history, shown }: World,
+  productType: ProductType,
+  { billId }: LedgerBill,
+): boolean {
+  const { exchange, ledger, steps } = history;
+  const isFalse = steps.some((step) => step.exchange.some(({ kind }) => kind === "false-end"));
+  const isFiltered = exchange.quirks.paging?.kind === "filtered";
+  if (isFiltered && (isFalse || ledger.idJitterMs > 0)) return false;
+  return !isOldestFirst(history) || shown.has(`${productType} ${billId}`);
+}

@@ -2,7 +2,7 @@ import { historyMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { Finding } from "../../src/sync/verify.ts";
 import { versionOf } from "./committed.ts";
-import { lostBills } from "./row-checks.ts";
+import { isKnowable, lostBills } from "./row-checks.ts";
 import type { Verification } from "./run-record.ts";
 import type { StreamTables, Tables } from "./tables.ts";
 import type { Repaired, VerifyOutcome } from "./verify-process.ts";
@@ -37,7 +37,9 @@ export function checkVerified(world: World, verification: Verification, after: T
       (finding) => "isRepaired" in finding && !finding.isRepaired,
     );
     const isTold = ({ billId }: LedgerBill) => told.some((finding) => finding.billId === billId);
-    const bills = ledger.bills(productType).filter((bill) => certainly(bill) && !isTold(bill));
+    const bills = ledger
+      .bills(productType)
+      .filter((bill) => certainly(bill) && !isTold(bill) && isKnowable(world, productType, bill));
     const missing = lostBills(bills, after[productType]);
     const { versions } = committed.of(productType);
     const old = bills.filter(
