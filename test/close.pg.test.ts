@@ -864,3 +864,35 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
       ]);
   }
 });
+
+test("a coin whose first bill comes later has the same balance before, if all time between was read", async () => {
+  const at = epochMs(Date.UTC(2026, 2, 20, 12));
+  const resting = streamOf("resting", "COIN-FUTURES");
+  const kind = { coin: "BTC", businessType: "withdraw", amount: "-0.5", fee: "0", balance: "1.5" };
+  await storeBills(db, resting, [aBill({ billId: snowflake(at, 1), cTime: at, ...kind })]);
+  const summaryOf = async (month: string) => {
+    const args = ["--month", month, "--account", "resting", "--format", "json"];
+    return JSON.parse(await run("report", ...args)).summary;
+  };
+  await storeTime(db, resting, { covered: [{ from: "2026-02-01Z", to: "2026-04-01Z" }] });
+  expect(await summaryOf("2026-02")).toMatchObject([
+    { coin: "BTC", opening: "2.0", closing: "2.0" },
+  ]);
+  expect(await summaryOf("2026-03")).toMatchObject([
+    { coin: "BTC", opening: "2.0", closing: "1.5" },
+  ]);
+  const journal = await run(
+    "export",
+    "--format",
+    "hledger",
+    "--month",
+    "2026-02",
+    "--account",
+    "resting",
+  );
+  expect(journal).toMatch(/^2026-02-01 .*\n.*\n.* 2.0 BTC$/m);
+  await db.execute(sql`
+    update streams set covered = '{[2026-02-01Z,2026-03-05Z),[2026-03-06Z,2026-04-01Z)}'
+    where account = 'resting'`);
+  expect(await summaryOf("2026-02")).toEqual([]);
+});

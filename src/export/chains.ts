@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
-import { epochMs, isoTime } from "../contract/time.ts";
+import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/values.ts";
-import type { Interval } from "../sync/intervals.ts";
+import { readKnownTime } from "../ledger/known-time.ts";
+import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import type { Opening } from "./exported-bill.ts";
 import { isBillOf, type ReportedWallet } from "./reported-wallets.ts";
 
@@ -87,5 +88,42 @@ export async function readChains(
     ) as parts
     group by coin
     order by coin`);
-  return rows;
+  const coins = new Set(rows.map(({ coin }) => coin));
+  const later = await readLaterOpenings(
+    tx,
+    { account, productType, productTypes },
+    epochMs(to),
+    last,
+  );
+  return [...rows, ...later.filter(({ coin }) => !coins.has(coin))];
+}
+
+/** Coins of which the first bill comes after a time, with all time between read: their balance was the same before. */
+async function readLaterOpenings(
+  tx: Transaction,
+  { account, productType, productTypes }: Pick<Wallet, "account" | "productType" | "productTypes">,
+  to: EpochMs,
+  last: string,
+): Promise<readonly Chain[]> {
+  const { rows } = await tx.execute<Pick<Chain, "coin" | "opening"> & { readonly day: string }>(sql`
+    select distinct on (coin)
+      coin,
+      to_char(day, 'YYYY-MM-DD') as day,
+      opening::text as opening
+    from analytics.daily_rollforward
+    where account = ${account}
+      and product_type = ${productType}
+      and day > ${last}::date
+    order by coin, day`);
+  if (rows.length === 0) return [];
+  let read: readonly Interval[] = interval(0, Number.POSITIVE_INFINITY);
+  for (const type of productTypes) {
+    const { coverage, recovered = [] } = await readKnownTime(tx, { account, productType: type });
+    read = intersect(read, union([...coverage, ...recovered]));
+  }
+  return rows
+    .filter(({ day }) => subtract(interval(to, Date.parse(day)), read).length === 0)
+    .map(({ coin, opening }) => ({
+      ...{ coin, opening, rounding: "0", difference: "0", unsettled: "0", closed_out: "0" },
+    }));
 }

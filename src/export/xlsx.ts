@@ -3,22 +3,21 @@ import { walletOf } from "../contract/product-types.ts";
 import { dayMs } from "../contract/time.ts";
 import { ReportableError } from "../errors.ts";
 import { type Column, columns } from "./columns.ts";
-import { decimalOf, hasAtMostDigits } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import { offsetIn } from "./time-zone.ts";
 
 // The XML is written here: exceljs, which writes sheets as streams, has not been released since 2023, and hucre and
 // write-excel-file write one sheet as a stream, or hold all rows in memory.
 
-// Excel's limits: rows of a sheet, characters of a cell and of a sheet's name, and digits of a number.
+// Excel's limits: rows of a sheet, characters of a cell and of a sheet's name.
 const rowsMax = 1_048_576;
 const charactersMax = 32_767;
 const nameMax = 31;
-const digitsMax = 15;
 
 /**
  * A workbook with a sheet for each wallet, or several where one is full. Ids and other texts are text, so that no digit
- * of theirs is lost; numbers with more digits than Excel keeps are text, too. Times are dates by the zone's clock.
+ * of theirs is lost. Amounts are numbers, since a sum skips text: the file has all their digits, of which a spreadsheet
+ * reads 15. Times are dates by the zone's clock.
  */
 export async function* toXlsx(
   pages: BillPages,
@@ -126,8 +125,7 @@ class Workbook {
     }
     const value = column.read(bill);
     if (value === null) return undefined;
-    if (column.kind === "money" && hasAtMostDigits(decimalOf(value), digitsMax))
-      return { number: value, style: styles.money };
+    if (column.kind === "money") return { number: value, style: styles.money };
     if (value.length <= charactersMax) return { text: value };
     throw new ReportableError(
       `bill ${bill.account}/${bill.productType} ${bill.billId}: ${column.name} has more than the ${charactersMax} ` +

@@ -53,6 +53,10 @@ export function headOf(report: MonthReport): Section {
   const isAllClassified = report.ledgers.every(({ figures }) =>
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
+  const closings = ofAll(report, ({ figures }) => figures.filter(isShown));
+  const confirmed = closings.filter(({ coin, ledger }) =>
+    ledger.confirmations.some((one) => one.of === "closing" && one.coin === coin && !one.differs),
+  );
   return {
     title: `Close of ${period}`,
     data: {
@@ -73,6 +77,7 @@ export function headOf(report: MonthReport): Section {
         ? []
         : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
       ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...incomplete]),
+      `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
       ...(signedAt === undefined
         ? []
@@ -199,7 +204,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
 
 const confirmedText = (confirmation: Confirmation | undefined): string =>
   confirmation === undefined
-    ? "not read"
+    ? "no balance yet"
     : confirmation.differs
       ? `NO: ${confirmation.balance}, not ${confirmation.expected}`
       : formatMinute(confirmation.asOf).slice(0, 10);

@@ -10,7 +10,7 @@ import type { Interval } from "../sync/intervals.ts";
 import { forPrograms, limited, money } from "./figure-tables.ts";
 import type { LedgerMonth, Leg, ReportOptions } from "./month-report.ts";
 
-/** The transfers of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
+/** The transfers, deposits and withdrawals of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
 export async function readTransfers(
   tx: Transaction,
   accounts: readonly string[],
@@ -50,7 +50,25 @@ export async function readTransfers(
     where legs.account = any(${textArray(accounts)}::text[])
       and ${isWithin(sql`legs.c_time`, span)}
       and legs.amount <> 0
-    order by legs.c_time, legs.account, legs.product_type, legs.bill_id`);
+    union all
+    select
+      account,
+      product_type,
+      bill_id,
+      ${msOf(sql`c_time`)},
+      coin,
+      wallet_amount::text,
+      coalesce(meaning, business_type),
+      null,
+      null,
+      null
+    from analytics.entries
+    left join business_types on code = business_type
+    where account = any(${textArray(accounts)}::text[])
+      and ${isWithin(sql`c_time`, span)}
+      and entries.category in ('deposit', 'withdrawal')
+      and wallet_amount <> 0
+    order by time, account, "productType", "billId"`);
   return rows.map((row) => ({ ...row, time: timeFrom(row.time) }));
 }
 
