@@ -8,7 +8,7 @@ const stop = new AbortController();
 const args = process.argv.slice(2);
 let outputError: Error | undefined;
 /** A reader that has gone, such as head, has all that it wanted. A full disk is a failure. */
-const lost = (error: NodeJS.ErrnoException): void => {
+const onOutputError = (error: NodeJS.ErrnoException): void => {
   if (error.code !== "EPIPE") outputError = error;
 };
 const npm = process.env["npm_lifecycle_event"] === undefined ? undefined : process.env;
@@ -18,7 +18,7 @@ const io: Io = {
   out: process.stdout,
   err: process.stderr,
   signal: stop.signal,
-  lost,
+  onOutputError,
 };
 
 // npm passes on to us the Ctrl-C that the terminal has sent us already.
@@ -37,7 +37,7 @@ function stopOnSignals(): void {
   }
 }
 
-/** A result that cannot be written ends the run by `lost`; any other text that cannot be written is dropped. */
+/** A result that cannot be written ends the run by `onOutputError`; any other text that cannot be written is dropped. */
 function outliveOutput(): void {
   for (const stream of [io.out, io.err]) stream.on("error", () => undefined);
 }

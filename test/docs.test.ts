@@ -92,7 +92,12 @@ test("docs/how-it-works.md says what each folder of src has", () => {
 });
 
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
-const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
+const io = {
+  out: silent,
+  err: silent,
+  signal: AbortSignal.abort(),
+  onOutputError: () => undefined,
+};
 const nothing = () => {
   throw new Error("nothing is run here");
 };

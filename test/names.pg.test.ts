@@ -65,7 +65,12 @@ function linesOf(text: string): ReadonlyMap<string, readonly string[]> {
 
 async function commandNames(): Promise<readonly (readonly [string, readonly string[]])[]> {
   const silent = { write: () => true } as unknown as NodeJS.WriteStream;
-  const io = { out: silent, err: silent, signal: AbortSignal.abort(), lost: () => undefined };
+  const io = {
+    out: silent,
+    err: silent,
+    signal: AbortSignal.abort(),
+    onOutputError: () => undefined,
+  };
   const nothing = () => {
     throw new Error("nothing is run here");
   };

@@ -271,7 +271,7 @@ const nothing = () => {
 };
 const io = { out: process.stdout, err: process.stderr, signal: AbortSignal.abort() };
 const program = await programOf({
-  ...{ io: { ...io, lost: nothing }, readEnvironment: nothing, config: nothing },
+  ...{ io: { ...io, onOutputError: nothing }, readEnvironment: nothing, config: nothing },
   path: nothing,
   runs: () => nothing,
 });

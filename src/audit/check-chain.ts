@@ -1,6 +1,6 @@
 import { dayMs } from "../contract/time.ts";
-import { HeldBills } from "./held-bills.ts";
 import type { ChainBill } from "./order.ts";
+import { ReorderBuffer } from "./reorder-buffer.ts";
 import { tallyBill } from "./rules.ts";
 
 type BillRef = {
@@ -72,7 +72,7 @@ export class Chain {
   readonly days = new Set<number>();
   readonly residuals: Residual[] = [];
   readonly #options: ChainOptions;
-  readonly #held: HeldBills;
+  readonly #held: ReorderBuffer;
   /** The bill with the last balance, and what was met since. */
   #base: ChainBill | undefined;
   #steps = 0;
@@ -84,7 +84,7 @@ export class Chain {
     this.wallet = options.wallet;
     this.coin = options.coin;
     this.#options = options;
-    this.#held = new HeldBills(options, (bill) => this.#step(bill));
+    this.#held = new ReorderBuffer(options, (bill) => this.#step(bill));
   }
 
   /** @param bill whose time is not before that of the bill before it. */

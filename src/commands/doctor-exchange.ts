@@ -17,7 +17,7 @@ import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
-import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
+import { assertSomethingToRead, identifyAccount } from "../sync/account-mode.ts";
 import type { AccountMode } from "../sync/account-state.ts";
 import { StreamReader } from "../sync/stream-reader.ts";
 import { openAccount } from "./open-account.ts";
@@ -157,8 +157,8 @@ async function tryKey(
   const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
   const readerOf = (productType: ProductType) =>
     new StreamReader(asking, { account: name, productType });
-  const { mode, info, streams } = await meetAccount(asking, account, states.of(name), readerOf);
-  if (streams.length === 0) refuseNothing(account, mode);
+  const { mode, info, streams } = await identifyAccount(asking, account, states.of(name), readerOf);
+  if (streams.length === 0) assertSomethingToRead(account, mode);
   for (const stream of streams) {
     if (!stream.hasAnswered && stream.refusal === undefined) await stream.probe();
   }

@@ -28,7 +28,7 @@ export type Io = {
   /** Aborts with a StoppedError when the user asks the command to stop. */
   readonly signal: AbortSignal;
   /** Called if a result could not be written: the command has then failed, whatever it did. */
-  readonly lost: (error: Error) => void;
+  readonly onOutputError: (error: Error) => void;
 };
 
 export type ExitCode = Result["exit"];
@@ -65,12 +65,12 @@ export const asTyped = ({ npm }: Pick<Io, "npm">, text: string): string =>
       )
     : text;
 
-/** Prints a result. A failed write is reported to `io.lost`. */
+/** Prints a result. A failed write is reported to `io.onOutputError`. */
 export const print = (io: Io, text: string): void => write(io, asTyped(io, text));
 
 const write = (io: Io, text: string): void => {
   io.out.write(`${printable(text)}\n`, (error) => {
-    if (error) io.lost(error);
+    if (error) io.onOutputError(error);
   });
 };
 
@@ -92,7 +92,7 @@ export function answer(io: Io, result: Result): ExitCode {
   const { exit, isSummary = false, isJson = false, parts } = result;
   if (io.isJson || isJson) printJson(io, asJson(result));
   else if (parts.length > 0)
-    print(isSummary ? { ...io, lost: () => undefined } : io, asText(result));
+    print(isSummary ? { ...io, onOutputError: () => undefined } : io, asText(result));
   return exit;
 }
 

@@ -44,7 +44,7 @@ export function standardOutput(io: Io, spell: (text: string) => string): Output 
       new Promise((resolve, reject) => {
         io.out.write(shown(chunk), (error) => {
           if (!error) return resolve();
-          io.lost(error);
+          io.onOutputError(error);
           reject(new OutputClosedError("standard output is closed", { cause: error }));
         });
       }),

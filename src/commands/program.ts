@@ -101,7 +101,7 @@ function readEnvFile(): Environment {
 }
 
 /**
- * npm takes an option before two dashes for itself, without a word: a dry run would be none.
+ * npm keeps an option before two dashes for itself, in silence: `npm run sync --dry-run` would really sync.
  * @throws UsageError that says what to type.
  */
 function refuseSwallowed(program: Command, args: readonly string[], npm: Environment | undefined) {

@@ -87,7 +87,7 @@ export function targetsOf(words: readonly string[] = []): Targets {
 }
 
 /** @throws UsageError if loan-to-value is the only target and no account wants it. */
-function refuseNothing(config: Config, selection: Selection, targets: Targets): void {
+function assertLoanToValueWanted(config: Config, selection: Selection, targets: Targets): void {
   if (config.addedAccount !== undefined || !targets.has("ltv")) return;
   if (forTargets(selectedAccounts(config, selection), targets).length === 0)
     throw new UsageError("--only ltv: no account asks for it; set SYNC_LTV=true");
@@ -131,7 +131,7 @@ async function exchangeTime(config: Config, signal: AbortSignal): Promise<EpochM
 
 const nothingKnown = { coverage: [], lost: [], open: [] };
 
-/** Lines on accounts whose mode, as the last run learned it, has no configured product type, and of unknown mode. */
+/** Warns of accounts without a configured product type for their mode, and of accounts whose mode is unknown. */
 function remarks(accounts: readonly Account[], states: AccountStates): readonly string[] {
   const modeOf = ({ name }: Account) => states.of(name).mode?.is;
   const unknown = accounts.filter((one) => one.readsAll && modeOf(one) === undefined);
@@ -211,7 +211,7 @@ export const define: Define = (command, program) => {
   const sync = async ({ only, newKey, dryRun, reconcile, ...which }: SyncWords) => {
     const targets = targetsOf(only);
     const { config, selection } = askedOf(program, !dryRun && isOfAccounts(targets), which);
-    refuseNothing(config, selection, targets);
+    assertLoanToValueWanted(config, selection, targets);
     return dryRun
       ? planCommand(config, io, { selection, targets })
       : syncCommand(config, io, { selection, targets, newKey, reconcile });
@@ -219,7 +219,7 @@ export const define: Define = (command, program) => {
   reporting(command)
     .option("--only <target...>", "only these targets: bills, ltv, symbols, contracts")
     .option("--new-key", "take unknown API keys, and read again what they can read", false)
-    .option("--no-reconcile", "leave out the check of what changed, with which it ends")
+    .option("--no-reconcile", "skip the final check of what changed")
     .option("--dry-run", "show what it would fetch; asks the exchange only for its time", false)
     .addHelpText("after", help)
     .action(runs(sync));

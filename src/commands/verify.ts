@@ -19,7 +19,7 @@ import { type Account, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
 import type { Selection } from "../roster/roster.ts";
 import { accountsToRead } from "../roster/to-read.ts";
-import { meetAccount, refuseNothing } from "../sync/account-mode.ts";
+import { assertSomethingToRead, identifyAccount } from "../sync/account-mode.ts";
 import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { horizonAt } from "../sync/plan.ts";
@@ -167,8 +167,8 @@ async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVeri
       },
     };
     const state = (await readAccountStates(db, name)).of(name);
-    const meeting = await meetAccount(asking, account, state, openStreams(verifying, name));
-    if (meeting.streams.length === 0) refuseNothing(account, meeting.mode);
+    const meeting = await identifyAccount(asking, account, state, openStreams(verifying, name));
+    if (meeting.streams.length === 0) assertSomethingToRead(account, meeting.mode);
     const unserved = notCompared(state.stored, account, meeting.mode);
     if (unserved !== undefined) notice(unserved);
     // A product type that was refused to the key before is no failure where none is named.

@@ -26,8 +26,8 @@ export type Finding = {
   readonly isDemo: boolean;
   readonly isPaused: boolean;
   /**
-   * The account, or one of its product types, that is no longer configured, so that no sync reads it. Of an
-   * account that was never read: another account, which may be the same one under its former name.
+   * What is no longer configured, so that no sync reads it. "another account": this account was never read, and one that
+   * is stored but not configured may be its former name.
    */
   readonly unconfigured?: "account" | "product type" | "another account" | undefined;
 };

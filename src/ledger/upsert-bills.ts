@@ -36,7 +36,7 @@ export type BillsBefore = {
   readonly now: EpochMs;
   readonly stored: readonly StoredRow[];
   /** The business types that have no row yet. */
-  readonly unmetTypes: readonly string[];
+  readonly missingTypes: readonly string[];
   /** Whether a trigger or rule of somebody else may drop rows of `bills`. */
   readonly isWatched: boolean;
 };
@@ -90,12 +90,12 @@ export async function lookUpBills(
       (billId) => ({ productType, billId }),
     ),
   );
-  const [server, stored, unmetTypes] = await Promise.all([
+  const [server, stored, missingTypes] = await Promise.all([
     readServer(tx),
     readBillsByKey(tx, account, keys),
     readUnmetTypes(tx, pages),
   ]);
-  return { ...server, stored, unmetTypes };
+  return { ...server, stored, missingTypes };
 }
 
 /**
@@ -157,7 +157,7 @@ export async function writeBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
   changes: BillChanges,
-  { now, stored, unmetTypes }: BillsBefore,
+  { now, stored, missingTypes }: BillsBefore,
 ): Promise<void> {
   const { account, counts, written, replaced } = changes;
   if (written.length === 0) return;
@@ -172,7 +172,7 @@ export async function writeBills(
     upsert(tx, changes, now),
     putIntoDays(tx, account, written, rewritten),
     noteStored(tx, pages, counts, now),
-    meetTypes(tx, unmetTypes),
+    insertMissingTypes(tx, missingTypes),
   ]);
 }
 
@@ -261,7 +261,7 @@ async function readUnmetTypes(
 }
 
 /** Adds rows for these types. In a distributed database, writing to this table takes every node. */
-async function meetTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
+async function insertMissingTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
   if (codes.length === 0) return;
   await tx.execute(sql`
     insert into business_types (code, category, listed_category, meaning, documented)

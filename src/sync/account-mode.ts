@@ -80,7 +80,7 @@ type MeetDeps = {
 };
 
 /** What the exchange told of an account and its key, and the streams that are asked for in its mode. */
-export type MetAccount<Stream> = {
+export type AccountIdentity<Stream> = {
   readonly mode: AccountMode;
   readonly info: KeyInfo | ExchangeError;
   readonly streams: readonly Stream[];
@@ -95,12 +95,12 @@ export type MetAccount<Stream> = {
  * @param streamOf makes the stream of a product type. The readers of some of them are used to ask for the mode.
  * @throws as {@link askMode} does.
  */
-export async function meetAccount<Stream extends StreamReader>(
+export async function identifyAccount<Stream extends StreamReader>(
   deps: MeetDeps,
   account: Wanted & { readonly name: string },
   state: AccountState,
   streamOf: (productType: ProductType) => Stream,
-): Promise<MetAccount<Stream>> {
+): Promise<AccountIdentity<Stream>> {
   const last = state.mode?.is;
   const streamsOf = (mode: AccountMode) =>
     account.productTypes.filter((productType) => modeOf(productType) === mode).map(streamOf);
@@ -145,7 +145,7 @@ async function askKeyInfo(ask: () => Promise<KeyInfo>): Promise<KeyInfo | Exchan
 }
 
 /** @throws ReportableError where product types were named and the account's mode has none of them. */
-export function refuseNothing(
+export function assertSomethingToRead(
   account: Wanted & { readonly name: string },
   mode: AccountMode,
 ): void {
@@ -182,7 +182,7 @@ export async function closeStreamsOfOtherMode(
   { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
-  { mode, streams }: MetAccount<StreamReader>,
+  { mode, streams }: AccountIdentity<StreamReader>,
 ): Promise<readonly ClosedStream[]> {
   const { name } = account;
   const isKnown =

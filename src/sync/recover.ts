@@ -8,8 +8,8 @@ import type { Client } from "../exchange/client.ts";
 import { type Interval, interval, split, subtract, union } from "./intervals.ts";
 import { historyStart, horizonAt } from "./plan.ts";
 import type {
-  HeldAccount,
   HistoryState,
+  LeasedAccount,
   Overlap,
   OverlapBill,
   PageCounts,
@@ -37,7 +37,7 @@ const askAgainMs = dayMs;
 export type RecoverDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
-  readonly held: HeldAccount;
+  readonly held: LeasedAccount;
   readonly signal: AbortSignal;
   /** The oldest time that is wanted. */
   readonly historyFrom: EpochMs;

@@ -8,16 +8,16 @@ import { isApartWallet, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf } from "../errors.ts";
 import {
+  assertSomethingToRead,
   type ClosedStream,
   closeStreamsOfOtherMode,
-  meetAccount,
-  refuseNothing,
+  identifyAccount,
 } from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 import { subtract } from "./intervals.ts";
 import { type RecoverDeps, type RecoverReport, recoverHistory } from "./recover.ts";
-import type { HeldAccount, Walk } from "./store.ts";
+import type { LeasedAccount, Walk } from "./store.ts";
 import { type BillsDeps, type HeldDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
@@ -40,7 +40,7 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   /** Called with every failed request for loan-to-value, tax records or the account's mode. */
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds the account. */
-  readonly takeLease: (account: string) => Promise<HeldAccount & AsyncDisposable>;
+  readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
 };
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
@@ -72,7 +72,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const streamOf = (productType: ProductType) =>
       new StreamRun(accountDeps, { account: name, productType }, pageHabits);
     const asking = { ...accountDeps, assertHeld: held.assertHeld };
-    const accountAnswer = await meetAccount(asking, account, state, streamOf);
+    const accountAnswer = await identifyAccount(asking, account, state, streamOf);
     const { mode, info, streams } = accountAnswer;
     const types = streams.map(({ stream }) => stream.productType);
     await held.takeKey?.({ info, productTypes: types });
@@ -81,7 +81,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
       mode,
       closed: await closeStreamsOfOtherMode(accountDeps, account, state, accountAnswer),
     };
-    if (streams.length === 0) refuseNothing(account, mode);
+    if (streams.length === 0) assertSomethingToRead(account, mode);
     if (ltv) {
       const operation = mode === "classic" ? classicLoanToValue : unifiedLoanToValue;
       const loanToValue = await syncLoanToValue({ ...accountDeps, operation }, name, riskUnitIds);

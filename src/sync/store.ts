@@ -225,7 +225,7 @@ export type Store = {
 export type StreamStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
 
 /** An account that this run holds: no other sync writes it, or asks the exchange for it. */
-export type HeldAccount = {
+export type LeasedAccount = {
   readonly store: Store;
   /** @throws LeaseLostError where another run may have taken the account. */
   assertHeld(): void;

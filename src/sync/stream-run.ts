@@ -8,8 +8,8 @@ import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
 import { horizonAt, isUnread, planStream, readTime } from "./plan.ts";
 import type {
-  HeldAccount,
   KnownTime,
+  LeasedAccount,
   PageCommit,
   PageCounts,
   Stream,
@@ -34,7 +34,7 @@ export type BillsDeps = {
 };
 
 /** What needs all that is stored of an account. */
-export type HeldDeps = Pick<BillsDeps, "exchangeNow"> & { readonly held: HeldAccount };
+export type HeldDeps = Pick<BillsDeps, "exchangeNow"> & { readonly held: LeasedAccount };
 
 export type BillsProgress = { readonly stream: Stream } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }

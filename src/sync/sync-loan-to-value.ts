@@ -10,15 +10,15 @@ import { ExchangeError, type ExchangeErrorKind, ReportableError } from "../error
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { failureScope } from "./failure-scope.ts";
-import type { HeldAccount, LoanToValueChange } from "./store.ts";
+import type { LeasedAccount, LoanToValueChange } from "./store.ts";
 
 export type LoanToValueDeps = {
   readonly client: Client;
   /** The operation for a classic or for a unified account. Default classic. */
   readonly operation?: LoanToValueOperation;
   readonly held: {
-    readonly store: Pick<HeldAccount["store"], "commitLoanToValue">;
-    readonly assertHeld: HeldAccount["assertHeld"];
+    readonly store: Pick<LeasedAccount["store"], "commitLoanToValue">;
+    readonly assertHeld: LeasedAccount["assertHeld"];
   };
   readonly signal: AbortSignal;
   /** Called with every failed request. */

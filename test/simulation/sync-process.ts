@@ -5,7 +5,7 @@ import { AccountKey } from "../../src/ledger/account-key.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
-import type { HeldAccount, Store } from "../../src/sync/store.ts";
+import type { LeasedAccount, Store } from "../../src/sync/store.ts";
 import type { Write } from "./committed.ts";
 import type { ProcessDatabase, Statements } from "./database.ts";
 import type { NetworkEvents } from "./network.ts";
@@ -48,7 +48,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const db = database.asDatabase();
   const { key = "own" } = options;
   const account = { name: key === "twice" ? "twice" : sandbox.account.name };
-  const hold = async (): Promise<HeldAccount & AsyncDisposable> => {
+  const hold = async (): Promise<LeasedAccount & AsyncDisposable> => {
     const { clock, signal } = process;
     const named = { account: account.name, key: credentialsOf(sandbox, key).key };
     const accountKey = new AccountKey(db, named, { isVouched: options.isVouched });

@@ -116,7 +116,7 @@ async function runHere(
         isJson: args.includes("--json"),
         npm: environment["npm_lifecycle_event"] === undefined ? undefined : environment,
         signal: stop.signal,
-        lost: () => undefined,
+        onOutputError: () => undefined,
       },
       environment,
     );

@@ -100,7 +100,7 @@ export async function exportedByCommand(
     out: sink("out"),
     err: sink("err"),
     signal: new AbortController().signal,
-    lost: (error) => {
+    onOutputError: (error) => {
       throw error;
     },
   };

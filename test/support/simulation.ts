@@ -14,7 +14,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sand
 import { Secret } from "../../src/secret.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
-import type { HeldAccount, Store } from "../../src/sync/store.ts";
+import type { LeasedAccount, Store } from "../../src/sync/store.ts";
 import { withLatency } from "../faults/network.ts";
 import { carried } from "./carried-answer.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
@@ -151,7 +151,7 @@ async function hold(
   name: string,
   time: VirtualClock,
   wrapStore: (store: Store) => Store,
-): Promise<HeldAccount & AsyncDisposable> {
+): Promise<LeasedAccount & AsyncDisposable> {
   const lease = await new Leases(db).take(name, { signal: new AbortController().signal });
   const real = wrapStore(openStore(db, lease));
   const store: Store = {

@@ -109,8 +109,9 @@ export const rejectedBills = pgTable(
 );
 
 /**
- * A ledger: how many bills are stored, which time was read, lost or is unread, and its state. It is one row, so that
- * nothing is counted or summed up to be shown: a hundred thousand accounts have many. A row without product type has the state of the whole account: what a user decided, and what the exchange said.
+ * A ledger: how many bills are stored, which time was read, lost or is unread, and its state. One row a ledger, so
+ * that status counts no bills. A row without product type has the state of the whole account: what a user decided, and what
+ * the exchange said.
  */
 export const streams = pgTable(
   "streams",

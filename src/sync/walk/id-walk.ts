@@ -25,7 +25,7 @@ const olderAboveMin = 2;
 type Place = Partial<RowPlace> & { readonly billId: string };
 
 /** A question by id, and the known bills that its answer must serve again. */
-type Asked = {
+type IdQuestion = {
   /** Rows with ids below this bill's are asked for; undefined for the newest page. */
   readonly below: Place | undefined;
   readonly witnesses: readonly PlacedRow[];
@@ -33,7 +33,7 @@ type Asked = {
   readonly spanMs: number;
 };
 
-const askedBelow = (below: Place | undefined): Asked => ({
+const askedBelow = (below: Place | undefined): IdQuestion => ({
   below,
   witnesses: [],
   spanMs: below === undefined ? Number.POSITIVE_INFINITY : 0,
@@ -50,7 +50,7 @@ const askedBelow = (below: Place | undefined): Asked => ({
  * ids. Two such answers in a row show it.
  */
 export class IdWalk {
-  #asked: Asked;
+  #asked: IdQuestion;
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
   #hasEnded = false;
@@ -213,7 +213,7 @@ const oldestOf = (rows: readonly RowPlace[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
 /** A question whose answer must serve some of the page's oldest bills again. */
-function overlapOf(rows: readonly RowPlace[]): Asked | undefined {
+function overlapOf(rows: readonly RowPlace[]): IdQuestion | undefined {
   const byId = new Map(rows.filter(hasId).map((row) => [row.billId, row]));
   const sorted = [...byId.values()].sort((a, b) => compareIds(a.billId, b.billId));
   const times = sorted.map(({ cTime }) => cTime ?? Number.POSITIVE_INFINITY);

@@ -38,8 +38,8 @@ type IdEvidence = Pick<IdWalk, "isRepeating"> & {
  * do not follow the times, it reads the whole window. A millisecond may have more bills than a page holds.
  * Within such a millisecond, bills are read by falling ids.
  *
- * An exchange may find bills by the time of their booking. The oldest bill, if it was booked late, is then missing where
- * its time is asked for, served where its id is, and missing again where its time is. Only this shows such an exchange.
+ * An exchange may find bills by the time of their booking. A bill that was booked late is then absent by its time, present
+ * by its id, and absent by its time again. Only this sequence shows such an exchange.
  */
 export class TimeWalk {
   readonly #to: EpochMs;

@@ -75,7 +75,7 @@ export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Pr
 }
 
 /** An answer, its rows, and those of them that are of the time that was asked for. */
-type Asked = EdgePage & {
+type CheckedPage = EdgePage & {
   readonly read: ReadRows;
   readonly inside: readonly RowPlace[];
 };
@@ -160,7 +160,7 @@ class WindowWalk {
     return false;
   }
 
-  async #ask(question: Question): Promise<Asked> {
+  async #ask(question: Question): Promise<CheckedPage> {
     const page = await this.#fetchPage(question);
     const read = readRows(this.#api, page);
     const { request } = page;

@@ -42,7 +42,7 @@ const noFacts: Facts = { isAlone: false, double: undefined };
  * they are released in the order in which they moved the balance. In a classic account bills may change places
  * within their millisecond; in a unified one, within the seconds that a bill may be booked after its time.
  */
-export class HeldBills {
+export class ReorderBuffer {
   readonly #options: JumpOptions;
   readonly #release: (bill: ChainBill) => void;
   /** Bills that may be booked after one that is still to come. */
