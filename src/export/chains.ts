@@ -122,6 +122,7 @@ async function readLaterOpenings(
     read = intersect(read, union([...coverage, ...recovered]));
   }
   return rows
+    .filter(({ opening }) => opening !== null)
     .filter(({ day }) => subtract(interval(to, Date.parse(day)), read).length === 0)
     .map(({ coin, opening }) => ({
       ...{ coin, opening, rounding: "0", difference: "0", unsettled: "0", closed_out: "0" },

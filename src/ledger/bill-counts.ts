@@ -85,7 +85,8 @@ async function recordDeleted(
   const where =
     days.length === 0
       ? "no stored day lacks bills, so they may have been read again"
-      : `by the stored days, of ${[...named, ...more].join(", ")}`;
+      : `by the stored days, of ${[...named, ...more].join(", ")}; verify --repair of these days reads again ` +
+        "what the exchange still has";
   const explanation =
     stored < counted
       ? `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`
