@@ -7,6 +7,7 @@ import { migrate } from "../src/db/migrate.ts";
 import { CommitsLostError } from "../src/errors.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { type AccountReport, isComplete } from "../src/sync/run.ts";
+import { withLatency } from "./faults/network.ts";
 import { environmentFor, runCli, startCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
@@ -79,15 +80,12 @@ test("a server that crashes without synchronous commits, while no statement is u
     },
   });
   await migrate(server.url);
-  let hold: Promise<void> | undefined;
+  let delayMs = 0;
   await using sandbox = await openSandbox({
     seed: "forgetful",
     density: 4,
     days: 6,
-    wrapAnswer: (answer) => async (request) => {
-      await hold;
-      return answer(request);
-    },
+    wrapAnswer: (answer) => withLatency(answer, { there: () => delayMs, back: () => 0 }),
   });
   const env = environmentFor(sandbox, server, { PRODUCT_TYPES: productType, LOG_LEVEL: "debug" });
   const startedAt = Date.now();
@@ -96,14 +94,13 @@ test("a server that crashes without synchronous commits, while no statement is u
     sync.seen("stderr", new RegExp(`(?:"msg":"page stored"[^]*){${count}}`));
   // The twelve windows before the history are empty, and one page of the last window is stored.
   await pages(13);
-  // Until the server is back, so that the program does not see that it was away.
-  const back = Promise.withResolvers<void>();
-  hold = back.promise;
+  // Longer than the server needs to come back, so that the program does not see that it was away.
+  delayMs = 10_000;
   const seen = sync.written.stderr.split('"msg":"page stored"').length - 1;
   await pages(seen + 1);
   await server.stop("immediate");
   await server.start();
-  back.resolve();
+  delayMs = 0;
   const end = await sync.ended;
   await using open = openDatabase(server.url);
   const held = (until: number) => heldAgainstLedger(open.db, sandbox, productType, until);
