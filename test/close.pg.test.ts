@@ -181,7 +181,13 @@ function byHand(csv: string, zone: string, coin: string) {
   };
 }
 
-type Line = { coin: string; line: string; amount: string | null; value: string | null };
+type Line = {
+  coin: string;
+  line: string;
+  title: string;
+  amount: string | null;
+  value: string | null;
+};
 const exact = (text: string | null | undefined) => exactUnits(text ?? "none");
 /** Values have more digits than the scale of the test: the rest is below any coin. */
 const inUnits = (text: string | null | undefined): bigint => {
@@ -447,6 +453,24 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   expect(await run("report", ...args, "csv", "--table", "accepted")).toMatch(
     /^ledger,number,kind,/,
   );
+});
+
+test("with prices, each line of the rollforwards is added up over all ledgers of real money", async () => {
+  const when = ["--month", "2026-02", ...inEuros];
+  const { ledgers } = JSON.parse(await run("report", ...when, "--format", "json"));
+  const lines: Line[] = ledgers
+    .filter(({ isDemo }: { isDemo: boolean }) => !isDemo)
+    .flatMap(({ rollforward }: { rollforward: Line[] }) => rollforward);
+  const text = await run("report", ...when, "--all-digits");
+  const [, shown = ""] = /^all ledgers +EUR\n([\s\S]*?)\n\n/m.exec(text) ?? [];
+  const rows = shown.split("\n").map((row) => /^(.*?) +(\S+)$/.exec(row) ?? []);
+  expect(rows.length).toBeGreaterThan(6);
+  for (const [, title = "", value = ""] of rows) {
+    const sum = lines
+      .filter((line) => line.title === title)
+      .reduce((total, line) => total + inUnits(line.value ?? "0"), 0n);
+    expect([title, isNear(inUnits(value.replaceAll(",", "")), sum)]).toEqual([title, true]);
+  }
 });
 
 test("amounts are in cents and thousands, and zero lines hidden; all digits on request", async () => {

@@ -85,7 +85,7 @@ function linesOf(figures: CoinFigures, ledger: LedgerMonth): readonly Line[] {
 export const isShown = ({ bills, opening, closing }: CoinFigures): boolean =>
   bills > 0 || ![opening, closing].every((sum) => sum !== null && isZero(sum.amount));
 
-type LineRow = Line & {
+export type LineRow = Line & {
   readonly coin: string;
   readonly wallet: ReportedWallet;
   readonly currency: string | undefined;

@@ -1,7 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import { isApartWallet } from "../contract/product-types.ts";
 import { isoTime } from "../contract/time.ts";
-import { isZero, zero } from "../export/decimal.ts";
+import { add, isZero, zero } from "../export/decimal.ts";
 import { formatMinute, jsonInterval } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
@@ -11,6 +11,8 @@ import {
   inCents,
   isResult,
   isShown,
+  type LineRow,
+  lineRows,
   money,
   nameOf,
   resultOf,
@@ -79,6 +81,7 @@ export function headOf(report: MonthReport): Section {
       ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...incomplete]),
       `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
+      ...fundTables(report),
       ...(signedAt === undefined
         ? []
         : [
@@ -92,6 +95,34 @@ export function headOf(report: MonthReport): Section {
       table("accepted", acceptedColumns, acceptedBreaks),
     ],
   };
+}
+
+/** With prices, for people: what each line of the rollforwards is worth over all ledgers of real money. */
+function fundTables(report: MonthReport): readonly Table[] {
+  const { allDigits, prices, ledgers } = report;
+  const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
+  if (prices === undefined || real.length < 2) return [];
+  type Row = Pick<LineRow, "title" | "value">;
+  const byTitle = Map.groupBy(
+    real.flatMap((ledger) => lineRows(ledger, report)),
+    ({ line, title }) => (line === "opening" ? line : title),
+  );
+  const rows = [...byTitle]
+    .map(
+      ([title, lines]): Row => ({
+        title,
+        value: lines.reduce<LineRow["value"]>(
+          (sum, { value }) => sum && value && add(sum, value),
+          zero,
+        ),
+      }),
+    )
+    .filter(({ value }) => value === undefined || !isZero(value));
+  const columns: Columns<Row> = {
+    title: { kind: "text", title: "all ledgers", of: ({ title }) => title },
+    value: { kind: "money", title: prices.currency, of: ({ value }) => inCents(value, allDigits) },
+  };
+  return [table("", columns, rows)];
 }
 
 /** A line a ledger and coin, with prices their sum over real money; then a line a coin that several ledgers hold. */
