@@ -29,6 +29,13 @@ export function typedTime(option: string, text: string, zone: string): EpochMs {
   );
 }
 
+/** The same for an option that may be left out. */
+export const optionalTime = (
+  option: string,
+  text: string | undefined,
+  zone: string,
+): EpochMs | undefined => (text === undefined ? undefined : typedTime(option, text, zone));
+
 /** What was typed of a time: a whole month or year, or its start and its end. */
 export type PeriodWords = {
   readonly month?: string;
@@ -57,8 +64,8 @@ export function periodOf({ month, year, ...typed }: PeriodWords, zone: string): 
   if (name !== undefined && (typed.from ?? typed.to) !== undefined)
     throw new UsageError("--month and --year set the start and the end: leave out --from and --to");
   if (name !== undefined) return { name, ...periodIn(name, zone) };
-  const from = typed.from === undefined ? undefined : typedTime("--from", typed.from, zone);
-  const to = typed.to === undefined ? undefined : typedTime("--to", typed.to, zone);
+  const from = optionalTime("--from", typed.from, zone);
+  const to = optionalTime("--to", typed.to, zone);
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError(
       `--from ${typed.from} --to ${typed.to} is an empty span: --to is exclusive and must be later than --from`,
@@ -134,10 +141,7 @@ export function exportOptions(words: ExportWords): ExportOptions {
   const { format, output, force = false, spreadsheet = false } = words;
   const zone = zoneOf(words.timeZone ?? "UTC");
   const { from, to } = periodOf(words, zone);
-  const changedSince =
-    words.changedSince === undefined
-      ? undefined
-      : typedTime("--changed-since", words.changedSince, zone);
+  const changedSince = optionalTime("--changed-since", words.changedSince, zone);
   if (changedSince !== undefined && formatOf(format).isJournal)
     throw new UsageError(
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,

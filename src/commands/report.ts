@@ -18,11 +18,11 @@ import type { Config } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { refuseUnreachable } from "../roster/to-read.ts";
 import {
+  optionalTime,
   type PeriodWords,
   type PricesWords,
   periodOf,
   pricesOf,
-  typedTime,
   zoneOf,
 } from "./export-options.ts";
 import type { Io } from "./io.ts";
@@ -64,8 +64,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const time = closedTime(words, zone);
   const prices = await pricesOf(words);
   if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
-  const signedAt =
-    words.signedAt === undefined ? undefined : typedTime("--signed-at", words.signedAt, zone);
+  const signedAt = optionalTime("--signed-at", words.signedAt, zone);
   const selection = selectionOf(words);
   await using stored = await openStored(config, io);
   const { db } = stored;

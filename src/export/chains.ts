@@ -88,14 +88,9 @@ export async function readChains(
     ) as parts
     group by coin
     order by coin`);
-  const coins = new Set(rows.map(({ coin }) => coin));
-  const later = await readLaterOpenings(
-    tx,
-    { account, productType, productTypes },
-    epochMs(to),
-    last,
-  );
-  return [...rows, ...later.filter(({ coin }) => !coins.has(coin))];
+  const coins = rows.map(({ coin }) => coin);
+  const wallet = { account, productType, productTypes };
+  return [...rows, ...(await readLaterOpenings(tx, wallet, epochMs(to), { last, coins }))];
 }
 
 /** Coins of which the first bill comes after a time, with all time between read: their balance was the same before. */
@@ -103,7 +98,8 @@ async function readLaterOpenings(
   tx: Transaction,
   { account, productType, productTypes }: Pick<Wallet, "account" | "productType" | "productTypes">,
   to: EpochMs,
-  last: string,
+  /** The last UTC day of the span, and the coins that have days in it. */
+  { last, coins }: { readonly last: string; readonly coins: readonly string[] },
 ): Promise<readonly Chain[]> {
   const { rows } = await tx.execute<Pick<Chain, "coin" | "opening"> & { readonly day: string }>(sql`
     select distinct on (coin)
@@ -114,6 +110,7 @@ async function readLaterOpenings(
     where account = ${account}
       and product_type = ${productType}
       and day > ${last}::date
+      and coin <> all(${textArray(coins)}::text[])
     order by coin, day`);
   if (rows.length === 0) return [];
   let read: readonly Interval[] = interval(0, Number.POSITIVE_INFINITY);

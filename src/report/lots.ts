@@ -19,8 +19,7 @@ import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { isDollarCoin } from "../page/format.ts";
 import type { Interval } from "../sync/intervals.ts";
 import type { Valuation } from "./figures.ts";
-import type { CostBasis, Lot } from "./month-report.ts";
-import { readTransfers } from "./transfers.ts";
+import type { CostBasis, Leg, Lot } from "./month-report.ts";
 
 // Cost basis by first in, first out. Not a view: prices are a file, and what a coin cost depends on every movement
 // since its first bill, also in the wallets that it came from.
@@ -135,16 +134,17 @@ const walletKey = (account: string, productType: string): string =>
 
 /**
  * The cost basis of each coin that has a price and is no dollar, from the first bill to the period's end.
+ * @param legs of the transfers from the first bill on.
  * @returns what there is of a wallet.
  */
 export async function readCostBasis(
   tx: Transaction,
   wallets: readonly ReportedWallet[],
   span: Interval,
-  valuation: Valuation,
+  { valuation, legs }: { readonly valuation: Valuation; readonly legs: readonly Leg[] },
 ): Promise<(wallet: ReportedWallet) => readonly CostBasis[]> {
   const holdings = await readHoldings(tx, wallets, span, valuation.prices.currency);
-  const transits = await readTransits(tx, wallets, span);
+  const transits = transitsOf(legs, wallets);
   const books = new Map<string, Book>();
   const unpriced = new Set<string>();
   const begin = (book: Book): void => {
@@ -242,15 +242,13 @@ async function readHoldings(
 }
 
 /** The transfers between the wallets, by each of their legs. */
-async function readTransits(
-  tx: Transaction,
+function transitsOf(
+  legs: readonly Leg[],
   wallets: readonly ReportedWallet[],
-  { to }: Interval,
-): Promise<ReadonlyMap<string, Transit>> {
-  const accounts = [...new Set(wallets.map(({ account }) => account))];
+): ReadonlyMap<string, Transit> {
   const names = new Set(wallets.map(({ account, productType }) => walletKey(account, productType)));
   const transits = new Map<string, Transit>();
-  for (const leg of await readTransfers(tx, accounts, { from: epochMs(0), to })) {
+  for (const leg of legs) {
     const { account, productType, billId, otherAccount, otherProductType, otherBillId } = leg;
     if (otherAccount === null || otherProductType === null || otherBillId === null) continue;
     const here = walletKey(account, productType);

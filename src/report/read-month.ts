@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { isoTime } from "../contract/time.ts";
+import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { onlyRow, timeText } from "../db/values.ts";
 import { decimalText, zero } from "../export/decimal.ts";
@@ -47,24 +47,30 @@ export async function readMonthReport(
   const valuation = prices && new Valuation(prices, dayIn(zone));
   const confirmations = await readConfirmations(tx, scope.accounts, span);
   const accounts = [...new Set(wallets.map(({ account }) => account))];
-  const transfers = await readTransfers(tx, accounts, span);
-  const priced = wallets.filter(({ isDemo }) => lots && !isDemo);
-  const costBasisOf = valuation && (await readCostBasis(tx, priced, span, valuation));
+  // What a lot had cost depends on all transfers since the first bill.
+  const isCosted = lots && valuation !== undefined;
+  const legs = await readTransfers(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
+  const real = wallets.filter(({ isDemo }) => !isDemo);
+  const costBasisOf = isCosted
+    ? await readCostBasis(tx, real, span, { valuation, legs })
+    : () => [];
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets) {
     const ledger = await readLedgerMonth(tx, wallet, { span, zone, valuation, signedAt });
     ledgers.push({
       ...ledger,
-      costBasis: costBasisOf?.(wallet) ?? [],
+      costBasis: costBasisOf(wallet),
       confirmations: confirmations.filter(
         (confirmation) =>
           confirmation.account === wallet.account &&
           confirmation.ledger === wallet.productType &&
           isReadUpTo(confirmation, span, ledger.coverage.read),
       ),
-      transfers: transfers.filter(
-        ({ account, productType }) =>
-          account === wallet.account && wallet.productTypes.includes(productType),
+      transfers: legs.filter(
+        ({ account, productType, time }) =>
+          time >= span.from &&
+          account === wallet.account &&
+          wallet.productTypes.includes(productType),
       ),
     });
   }

@@ -56,8 +56,8 @@ export function headOf(report: MonthReport): Section {
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
   const closings = ofAll(report, ({ figures }) => figures.filter(isShown));
-  const confirmed = closings.filter(({ coin, ledger }) =>
-    ledger.confirmations.some((one) => one.of === "closing" && one.coin === coin && !one.differs),
+  const confirmed = closings.filter(
+    ({ coin, ledger }) => closingConfirmation(ledger, coin)?.differs === false,
   );
   return {
     title: `Close of ${period}`,
@@ -150,9 +150,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
       result: resultOf(figures),
       transfers: sumOf(figures.moved, pieces.transfers.columns),
       other: sumOf(figures.moved, others),
-      confirmation: ledger.confirmations.find(
-        (confirmation) => confirmation.of === "closing" && confirmation.coin === figures.coin,
-      ),
+      confirmation: closingConfirmation(ledger, figures.coin),
     }),
   );
   const amountOf = (name: Amount) =>
@@ -232,6 +230,12 @@ function summaryTables(report: MonthReport): readonly Table[] {
     coins.length < real.length ? byCoin : forPrograms(byCoin),
   ];
 }
+
+const closingConfirmation = (
+  { confirmations }: LedgerMonth,
+  coin: string,
+): Confirmation | undefined =>
+  confirmations.find((confirmation) => confirmation.of === "closing" && confirmation.coin === coin);
 
 const confirmedText = (confirmation: Confirmation | undefined): string =>
   confirmation === undefined
