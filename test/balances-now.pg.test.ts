@@ -9,7 +9,7 @@ import { balancesOperations } from "../src/contract/wallet-balances.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { readFindings } from "../src/health/findings.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
-import type { Ledger } from "../src/sandbox/ledger.ts";
+import type { AccountBills } from "../src/sandbox/ledger.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
 import { isComplete } from "../src/sync/run.ts";
 import { hidingNewest } from "./faults/hidden.ts";
@@ -69,7 +69,7 @@ const telling =
 /** The ledger has no bill from a time on. */
 const quietAfter =
   (time: number) =>
-  (ledger: Ledger): Ledger => ({
+  (ledger: AccountBills): AccountBills => ({
     ...ledger,
     bills: {
       ...ledger.bills,

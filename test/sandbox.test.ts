@@ -403,9 +403,9 @@ const ledgerOf = (options: Partial<LedgerOptions> = {}) =>
   makeLedger({ seed: 1, now: start, ...options });
 const unifiedLedgerOf = (options: Partial<LedgerOptions> = {}) =>
   ledgerOf({ modes: always("unified"), ...options });
-type Ledger = ReturnType<typeof makeLedger>;
+type AccountBills = ReturnType<typeof makeLedger>;
 type Placed = LedgerBill & { readonly productType: ProductType };
-const billsOf = ({ bills }: Ledger, types: readonly ProductType[]): readonly Placed[] =>
+const billsOf = ({ bills }: AccountBills, types: readonly ProductType[]): readonly Placed[] =>
   types.flatMap((productType) => bills[productType].map((bill) => ({ ...bill, productType })));
 const rowOf = ({ row }: LedgerBill): WireBill => row as WireBill;
 const money = (bill: LedgerBill, field: string): bigint =>
@@ -417,7 +417,7 @@ describe("a ledger", () => {
   test("has ids that hold their time, and repeat where the exchange's may", () => {
     const bills = billsOf(ledgerOf(), classicProductTypes);
     expect(bills.filter((bill) => bookedAt(bill) !== bill.cTime)).toEqual([]);
-    const countOf = (ledger: Ledger, types: readonly ProductType[], withType = false) =>
+    const countOf = (ledger: AccountBills, types: readonly ProductType[], withType = false) =>
       new Set(
         billsOf(ledger, types).map(({ billId, productType }) =>
           withType ? `${productType} ${billId}` : billId,

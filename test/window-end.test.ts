@@ -5,7 +5,7 @@ import { compareIds } from "../src/contract/compare-ids.ts";
 import { dayMs, epochMs, hourMs, secondMs } from "../src/contract/time.ts";
 import { type BillsRequest, Refusal, type WirePage } from "../src/exchange-server/source.ts";
 import { type LedgerBill, snowflake } from "../src/sandbox/entry.ts";
-import type { Ledger } from "../src/sandbox/ledger.ts";
+import type { AccountBills } from "../src/sandbox/ledger.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { sandboxSource } from "../src/sandbox/source.ts";
 import { IdOrder, PageHabits } from "../src/sync/walk/answers.ts";
@@ -18,7 +18,7 @@ const from = epochMs(to - 7 * dayMs + 1);
 const later = epochMs(to + dayMs);
 
 /** Bills of a window by their times. Each id may differ from its time by this much. */
-function ledgerOf(random: Random, times: readonly number[], jitterMs = 0): Ledger {
+function ledgerOf(random: Random, times: readonly number[], jitterMs = 0): AccountBills {
   const bills = times
     .toSorted((a, b) => a - b)
     .map((time, index): LedgerBill => {
@@ -27,7 +27,7 @@ function ledgerOf(random: Random, times: readonly number[], jitterMs = 0): Ledge
       const row = { billId, cTime: String(cTime) };
       return { billId, cTime, visibleAt: cTime, businessType: "buy", coin: "USDT", row };
     });
-  return { now: to, bills: { [productType]: bills } as unknown as Ledger["bills"] };
+  return { now: to, bills: { [productType]: bills } as unknown as AccountBills["bills"] };
 }
 
 /** Times of a week: some alone, some in bursts, some in one millisecond. */
@@ -49,7 +49,7 @@ type Lie = (page: WirePage, asked: number, request: BillsRequest) => WirePage;
 
 /** Walks the window to its end. @returns the served ids, and what was requested. */
 async function walked(
-  ledger: Ledger,
+  ledger: AccountBills,
   quirks: Quirks = {},
   options: { lie?: Lie; cursor?: string; habits?: PageHabits } = {},
 ) {

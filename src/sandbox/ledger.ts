@@ -14,7 +14,7 @@ import { accountCounter, type Book, type LedgerBill } from "./entry.ts";
 import { type UnifiedKind, unifiedBook } from "./unified/book.ts";
 import { type ApartWallet, walletBills } from "./wallet-books.ts";
 
-export type Ledger = {
+export type AccountBills = {
   readonly now: EpochMs;
   /** Bills by product type, oldest first, in the order in which the balance moved. */
   readonly bills: Readonly<Record<ProductType, readonly LedgerBill[]>>;
@@ -56,7 +56,7 @@ export type LedgerOptions = {
  * balance over all categories, and whether an amount contains its fee depends on the category. The
  * same options give the same ledger, letter for letter.
  */
-export function makeLedger(options: LedgerOptions): Ledger {
+export function makeLedger(options: LedgerOptions): AccountBills {
   const { days = 100, futureDays = 2, modes = alwaysClassic, account = 0, edges } = options;
   const { seed, density = 1, isClassified = false, productTypes: wanted = productTypes } = options;
   const now = Math.floor(options.now);
@@ -94,7 +94,7 @@ export function makeLedger(options: LedgerOptions): Ledger {
   return {
     now: epochMs(now),
     bills: {
-      ...(Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as Ledger["bills"]),
+      ...(Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as AccountBills["bills"]),
       ...bills,
       ...walletOf(
         spotWallet,

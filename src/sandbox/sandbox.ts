@@ -5,7 +5,7 @@ import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
 import {
   alwaysClassic,
-  type Ledger,
+  type AccountBills,
   type LedgerOptions,
   type ModeChange,
   makeLedger,
@@ -23,7 +23,7 @@ export type SandboxAccount = {
   readonly apiSecret: string;
   readonly apiPassphrase: string;
   readonly riskUnitIds: readonly string[];
-  readonly ledger: Ledger;
+  readonly ledger: AccountBills;
 };
 
 export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
@@ -41,7 +41,7 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly numericCursor?: boolean;
   readonly retryAfter?: boolean;
   /** Changes a ledger before it is served. */
-  readonly alterLedger?: (ledger: Ledger, name: string) => Ledger;
+  readonly alterLedger?: (ledger: AccountBills, name: string) => AccountBills;
   /** Changes what the exchange permits an account. */
   readonly alterCredential?: (credential: Credential) => Credential;
   /** What tests change in the exchange. */

@@ -16,11 +16,11 @@ import {
   type WirePage,
 } from "../exchange-server/source.ts";
 import { type LedgerBill, snowflakeTime } from "./entry.ts";
-import type { Ledger } from "./ledger.ts";
+import type { AccountBills } from "./ledger.ts";
 
 /** One account's data. */
 export type AccountData = {
-  readonly ledger: Ledger;
+  readonly ledger: AccountBills;
   /** The records that the account may request. The first is its own, served without an id. */
   readonly riskUnits: ReadonlyMap<string, object>;
   /** Whether requests must name a unit, as for a parent account. Default false. */
@@ -93,7 +93,7 @@ function named(list: Listed, symbol: string | undefined): Listed | Refusal {
   return rows.length > 0 ? rows : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
 }
 
-function page(ledger: Ledger, request: BillsRequest): WirePage | Refusal {
+function page(ledger: AccountBills, request: BillsRequest): WirePage | Refusal {
   if (request.idLessThan !== undefined && !/^\d{1,20}$/.test(request.idLessThan))
     return new Refusal(400, "40020", "Parameter idLessThan error");
   const bills = newestFirst(ledger.bills[request.productType], request);
@@ -107,7 +107,7 @@ const taxNames = new Map(Object.entries(taxTypes).map(([taxName, name]) => [name
 
 /** The bills of a span as tax records, oldest first, however old they are. */
 function taxRecords(
-  { bills }: Ledger,
+  { bills }: AccountBills,
   { now, productType, startTime, endTime, limit }: TaxRequest,
 ): readonly object[] {
   return bills[productType]
@@ -207,7 +207,7 @@ function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) =
 
 /** The bills that a client has if it misses none: all served by now, oldest first. */
 export const servedBills = (
-  ledger: Ledger,
+  ledger: AccountBills,
   productType: ProductType,
   { from, to, now }: { readonly from: number; readonly to: number; readonly now: number },
 ): readonly LedgerBill[] =>

@@ -1,7 +1,7 @@
 import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, historyMs } from "../../src/contract/time.ts";
 import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
-import type { Ledger } from "../../src/sandbox/ledger.ts";
+import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import { integer, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
 
 /**
@@ -28,7 +28,7 @@ const isWireBill = (row: unknown): row is WireBill => typeof row === "object" &&
 
 /** The ledger with `count` rows of each product type broken, in each of the ways in turn. */
 export function withBrokenRows(
-  ledger: Ledger,
+  ledger: AccountBills,
   {
     seed,
     count,
@@ -38,7 +38,7 @@ export function withBrokenRows(
     readonly count: number;
     readonly kinds?: readonly BrokenRow[];
   },
-): Ledger {
+): AccountBills {
   return changed(ledger, seededRandom(`${seed}/broken`), count, (bill, row, index) => {
     const kind = kinds[index % kinds.length] ?? "null";
     return { ...bill, row: brokenRows[kind](row), broken: kind };
@@ -52,13 +52,13 @@ export function withBrokenRows(
  * @param at milliseconds since the Unix epoch.
  */
 export function withRestatements(
-  ledger: Ledger,
+  ledger: AccountBills,
   {
     seed,
     count,
     at,
   }: { readonly seed: string | number; readonly count: number; readonly at: number },
-): Ledger {
+): AccountBills {
   return changed(ledger, seededRandom(`${seed}/restated`), count, (bill, row) => ({
     ...bill,
     restated: { at: epochMs(at), row: { ...row, symbol: "RESTATED", feeByCoupon: "-0.01" } },
@@ -70,9 +70,9 @@ export function withRestatements(
  * database stores their value, but prints it with another spelling.
  */
 export function withOddDecimals(
-  ledger: Ledger,
+  ledger: AccountBills,
   { seed, count }: { readonly seed: string | number; readonly count: number },
-): Ledger {
+): AccountBills {
   const random = seededRandom(`${seed}/odd-decimals`);
   return changed(ledger, random, count, (bill, row) => ({
     ...bill,
@@ -84,15 +84,15 @@ export function withOddDecimals(
  * The ledger with each bill's id up to `jitterMs` off its time, so that ids do not rise with times.
  */
 export function withDisorderedIds(
-  ledger: Ledger,
+  ledger: AccountBills,
   { seed, jitterMs }: { readonly seed: string | number; readonly jitterMs: number },
-): Ledger {
+): AccountBills {
   const bills = Object.fromEntries(
     productTypes.map((productType): [string, readonly LedgerBill[]] => {
       const nextId = disorderedIds(`${seed}/${productType}`, jitterMs);
       return [productType, ledger.bills[productType].map((bill) => renamed(bill, nextId))];
     }),
-  ) as Ledger["bills"];
+  ) as AccountBills["bills"];
   return { ...ledger, bills };
 }
 
@@ -135,13 +135,13 @@ export const withId = (row: WireBill, id: string): WireBill => {
  * days for another day.
  */
 function changed(
-  ledger: Ledger,
+  ledger: AccountBills,
   random: Random,
   count: number,
   change: (bill: LedgerBill, row: WireBill, index: number) => LedgerBill,
   isCandidate = ({ cTime, broken }: LedgerBill): boolean =>
     cTime > ledger.now - historyMs + dayMs && cTime < ledger.now && broken === undefined,
-): Ledger {
+): AccountBills {
   const bills = Object.fromEntries(
     productTypes.map((productType): [string, readonly LedgerBill[]] => {
       const all = ledger.bills[productType];
@@ -159,6 +159,6 @@ function changed(
         }),
       ];
     }),
-  ) as Ledger["bills"];
+  ) as AccountBills["bills"];
   return { ...ledger, bills };
 }

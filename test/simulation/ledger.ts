@@ -1,7 +1,7 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { type EpochMs, epochMs, secondMs } from "../../src/contract/time.ts";
 import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
-import type { Ledger } from "../../src/sandbox/ledger.ts";
+import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import {
   brokenRows,
@@ -30,7 +30,7 @@ export type SimulatedLedger = {
    */
   addEdges(productType: ProductType, window: Interval): void;
   /** The ledger, for the sandbox. */
-  readonly alter: (ledger: Ledger) => Ledger;
+  readonly alter: (ledger: AccountBills) => AccountBills;
 };
 
 /** What every restated bill says, so that it differs from every bill that was served before. */
@@ -124,7 +124,7 @@ export function simulatedLedger(
           bills.map((bill) => [`${productType} ${bill.billId}`, bill]),
         ),
       );
-      return { ...altered, bills: all as Ledger["bills"] };
+      return { ...altered, bills: all as AccountBills["bills"] };
     },
   };
 }

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import type { Ledger } from "../../src/sandbox/ledger.ts";
+import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
@@ -193,9 +193,9 @@ function requestsForOthers(sandbox: Sandbox): number {
   return all.reduce((sum, arrived) => sum + arrived, 0) - requestsForBills(sandbox);
 }
 
-const withoutBills = (ledger: Ledger): Ledger => ({
+const withoutBills = (ledger: AccountBills): AccountBills => ({
   ...ledger,
-  bills: Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as Ledger["bills"],
+  bills: Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as AccountBills["bills"],
 });
 
 const unifiedOptions = (account: AccountKind | undefined) =>

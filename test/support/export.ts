@@ -14,11 +14,11 @@ import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { readConfig } from "../../src/roster/config.ts";
 import type { Environment } from "../../src/roster/settings.ts";
 import { snowflake } from "../../src/sandbox/entry.ts";
-import type { Ledger } from "../../src/sandbox/ledger.ts";
+import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import type { Stream } from "../../src/sync/store.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */
-export async function storeLedger(db: Database, account: string, ledger: Ledger): Promise<void> {
+export async function storeLedger(db: Database, account: string, ledger: AccountBills): Promise<void> {
   for (const productType of classicProductTypes) {
     const bills = ledger.bills[productType].map(({ row }) => {
       const reading = classicRows.read(row);
