@@ -3,7 +3,7 @@ import { type Database, openDatabase } from "../src/db/connect.ts";
 import { readStatus } from "../src/health/ledger-status.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
-import { planStream } from "../src/sync/plan.ts";
+import { planLedger } from "../src/sync/plan.ts";
 import { type Bench, median } from "./result.ts";
 import { openPageExchange } from "./support/exchange.ts";
 import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";
@@ -15,7 +15,7 @@ import { syncProcess } from "./support/sync.ts";
  * an exchange.
  */
 
-const stream = { account: "bench-0", productType: "USDT-FUTURES" } as const;
+const ledger = { account: "bench-0", productType: "USDT-FUTURES" } as const;
 const billsAnHour = 100;
 
 type Costs = { readonly sync: number[]; readonly status: number[]; readonly plan: number[] };
@@ -42,7 +42,7 @@ export const run: Bench = async ({ short }) => {
       const result = await syncProcess({ ...job, accounts: 1, productTypesEach: 1 });
       if (result.new < billsAnHour / 2) throw new Error(`only ${result.new} bills were new`);
       costs.sync.push(result.seconds * 1_000);
-      costs.status.push(await timed(() => readStatus(db, [stream], 10 * minuteMs)));
+      costs.status.push(await timed(() => readStatus(db, [ledger], 10 * minuteMs)));
       costs.plan.push(await timed(() => plan(db)));
     }
   }
@@ -51,8 +51,8 @@ export const run: Bench = async ({ short }) => {
 };
 
 async function plan(db: Database): Promise<void> {
-  const known = await readKnownTime(db, stream);
-  planStream(stream, known, { now: epochMs(Date.now()), settleLagMs: 0 });
+  const known = await readKnownTime(db, ledger);
+  planLedger(ledger, known, { now: epochMs(Date.now()), settleLagMs: 0 });
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -63,7 +63,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 /** Bills of the 90 days before a time, all of it covered. */
 async function seed({ client }: BenchDatabase, bills: number, to: number): Promise<void> {
-  const { account, productType } = stream;
+  const { account, productType } = ledger;
   await client.query(
     `insert into bills (
       account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
@@ -79,7 +79,7 @@ async function seed({ client }: BenchDatabase, bills: number, to: number): Promi
     [account, productType, to, (90 * dayMs) / bills, bills],
   );
   await client.query(
-    `insert into streams (account, product_type, bills, covered, settled_to)
+    `insert into ledgers (account, product_type, bills, covered, settled_to)
     values ($1, $2, $3, tstzmultirange(tstzrange($4::timestamptz, $5::timestamptz)), $5)`,
     [account, productType, bills, isoTime(epochMs(to - 90 * dayMs)), isoTime(epochMs(to))],
   );
@@ -92,7 +92,7 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
   await client.query("delete from bills where c_time >= $1", since);
   await client.query("delete from windows");
   await client.query(
-    `update streams
+    `update ledgers
     set covered = covered * tstzmultirange(tstzrange(null, $1)), open = '{}', settled_to = $1`,
     since,
   );
@@ -106,18 +106,18 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
 async function aYear(given: BenchDatabase, days: number) {
   await using opened = openDatabase(given.url);
   const { db } = opened;
-  await given.client.query("insert into leases values ($1, 'bench', 1, now())", [stream.account]);
-  const store = openStore(db, { account: stream.account, epoch: 1 });
+  await given.client.query("insert into leases values ($1, 'bench', 1, now())", [ledger.account]);
+  const store = openStore(db, { account: ledger.account, epoch: 1 });
   const start = Date.now() - days * dayMs;
   const stepMs = 5 * minuteMs;
   const syncs = (days * dayMs) / stepMs;
   for (let done = 0; done < syncs; done++) {
     const from = epochMs(start + done * stepMs);
     const window = { from, to: epochMs(from + stepMs) };
-    await store.recordPlan({ stream, plannedAt: window.to, walks: [{ window }], lost: [] });
+    await store.recordPlan({ ledger, plannedAt: window.to, walks: [{ window }], lost: [] });
     const next = { end: { proven: [window], lost: [] } };
     await store.commitPage({
-      stream,
+      ledger,
       window,
       startedAt: from,
       after: undefined,
@@ -135,7 +135,7 @@ async function aYear(given: BenchDatabase, days: number) {
   );
   const readMs: number[] = [];
   for (let read = 0; read < 15; read++) {
-    readMs.push(await timed(() => readStatus(db, [stream], 10 * minuteMs)));
+    readMs.push(await timed(() => readStatus(db, [ledger], 10 * minuteMs)));
   }
   return { days, syncs, readMs: median(readMs) };
 }

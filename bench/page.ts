@@ -55,7 +55,7 @@ const seed = `
   ) as drawn`;
 
 const covered = `
-  insert into streams (account, product_type, covered, settled_to)
+  insert into ledgers (account, product_type, covered, settled_to)
   values (
     'main', 'USDT-FUTURES',
     tstzmultirange(tstzrange(now() - interval '367 days', now() - interval '14 minutes')),
@@ -135,7 +135,7 @@ async function fill(url: string, bills: number): Promise<void> {
   await execute(url, reconciled);
   await execute(
     url,
-    "insert into streams (account, product_type, bills) select account, product_type, count(*) from bills group by account, product_type on conflict (account, product_type) do update set bills = excluded.bills",
+    "insert into ledgers (account, product_type, bills) select account, product_type, count(*) from bills group by account, product_type on conflict (account, product_type) do update set bills = excluded.bills",
   );
   await execute(url, "vacuum analyze");
   await using database = openDatabase(url, { statementMaxMs: 600_000 });

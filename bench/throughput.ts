@@ -19,7 +19,7 @@ import { syncProcess } from "./support/sync.ts";
 
 const accounts = 8;
 const productTypesEach = 2;
-const streams = accounts * productTypesEach;
+const ledgers = accounts * productTypesEach;
 
 const columns =
   "account, product_type, bill_id, symbol, amount, fee, fee_by_coupon, business_type, coin, balance, c_time, extra, ingested_at";
@@ -139,7 +139,7 @@ function report(version: string, samples: readonly Samples[]) {
     ] as const;
   return {
     name: "throughput",
-    title: `rows a second without the exchange's limit (PostgreSQL ${version}, ${streams} streams)`,
+    title: `rows a second without the exchange's limit (PostgreSQL ${version}, ${ledgers} ledgers)`,
     rows: [
       ["", "rows/s", "Postgres, CPU µs a row", "Node, CPU µs a row", "WAL, bytes a row"],
       row("bill-sync", sync),

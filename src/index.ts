@@ -18,7 +18,7 @@ import { readBills } from "./export/read-bills.ts";
 import { readStatus, type Status } from "./health/ledger-status.ts";
 import { type Config, readConfig } from "./roster/config.ts";
 import type { Settings } from "./roster/settings.ts";
-import type { BillsProgress } from "./sync/stream-run.ts";
+import type { BillsProgress } from "./sync/ledger-run.ts";
 
 export type { ProductType } from "./contract/product-types.ts";
 export { productTypes } from "./contract/product-types.ts";
@@ -86,7 +86,7 @@ export type BillsOptions = Which &
   };
 
 /** The stored ledgers, and the exchange that they are read from. */
-export type Ledger = AsyncDisposable & {
+export type Ledgers = AsyncDisposable & {
   /** Brings everything up to now. Failures are in the result, whose `outcome` is not "complete" then. */
   sync(options?: SyncOptions): Promise<SyncResult>;
   /** Each ledger's bills and its complete, unread and lost time. Asks the exchange nothing. */
@@ -103,16 +103,16 @@ export type Ledger = AsyncDisposable & {
 };
 
 /**
- * Opens a ledger: the database of `DATABASE_URL`, or the embedded one under `DATA_DIR`, brought to
+ * Opens the ledgers of a database, that of `DATABASE_URL`, or the embedded one under `DATA_DIR`, brought to
  * this version's tables. A key is needed by `sync` and `verify` alone.
  *
  * @param settings by the names of the variables of the command line; nothing else is read.
  * @throws UsageError for settings that are wrong; DatabaseError with the remedy.
  */
-export async function openLedger(
+export async function openLedgers(
   settings: Settings,
   { onNotice = () => undefined }: LedgerOptions = {},
-): Promise<Ledger> {
+): Promise<Ledgers> {
   const config = readConfig(settings, { credentials: false });
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openCommandDatabase(config.database, onNotice));
@@ -122,10 +122,10 @@ export async function openLedger(
   return {
     sync: (options = {}) => sync(at, options),
     status: async (which = {}) =>
-      readStatus(database.db, await streamsOf(at, which), config.settleLagMs),
+      readStatus(database.db, await ledgersOf(at, which), config.settleLagMs),
     verify: (options) => verify(at, options),
     reconcile: async ({ isFull = false, ...which } = {}) => {
-      await streamsOf(at, which);
+      await ledgersOf(at, which);
       return check(database.db, selectionOf(which), isFull);
     },
     bills: (options = {}) => bills(at, options),
@@ -174,7 +174,7 @@ const timeAsTyped = (time: Date | string): string =>
   typeof time === "string" || Number.isNaN(time.getTime()) ? String(time) : time.toISOString();
 
 async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBill> {
-  await streamsOf(at, options);
+  await ledgersOf(at, options);
   const msOf = (date: Date | undefined) =>
     date === undefined ? undefined : epochMs(date.getTime());
   const selection = {
@@ -208,7 +208,7 @@ async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBil
 const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ accounts, productTypes });
 
 /** @throws UsageError for a name that is neither configured nor stored. */
-const streamsOf = async ({ config, database: { db } }: At, which: Which) =>
+const ledgersOf = async ({ config, database: { db } }: At, which: Which) =>
   listed(await readRoster(db, config, which)).map(({ account, productType }) => ({
     account,
     productType,

@@ -195,7 +195,7 @@ test("what a category's bills fit is counted anew once a break is resolved, with
   await storeLedgers(db, new Map([[account, without(5)]]));
   expect(await fits()).toEqual({ isWhole: true, fits: [[28, 27]] });
   await inTransaction(db, (tx) =>
-    upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills: ledger }]),
+    upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills: ledger }]),
   );
   expect(await fits()).toEqual({ isWhole: true, fits: [[29, 29]] });
   expect(await fits()).toEqual({ isWhole: false, fits: [[29, 29]] });

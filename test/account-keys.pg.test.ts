@@ -140,7 +140,7 @@ test.concurrent("a renamed account is refused before the exchange is asked; the 
   expect(at.requests() - asked).toBeLessThan(6);
   for (const table of [
     "bills",
-    "streams",
+    "ledgers",
     "bill_revisions",
     "rejected_bills",
     "windows",

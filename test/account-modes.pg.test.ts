@@ -52,7 +52,7 @@ describe("what the exchange refuses to a key", () => {
     await using at = await house(refusing(delisted, new Refusal(400, code, reason)));
     const first = await at.sync();
     expect(isComplete(first)).toBe(true);
-    expect(first.streams.map(({ stream }) => stream.productType)).toEqual(
+    expect(first.ledgers.map(({ ledger }) => ledger.productType)).toEqual(
       classicTypes.filter((productType) => !isDemoProductType(productType)),
     );
     expect(first.notAvailable).toEqual(
@@ -80,7 +80,7 @@ describe("what the exchange refuses to a key", () => {
     expect(isMistaken.value).toBe(false);
     expect(isComplete(report)).toBe(true);
     expect(report.notAvailable).toEqual([]);
-    expect(report.streams.map(({ stream }) => stream.productType)).toContain("COIN-FUTURES");
+    expect(report.ledgers.map(({ ledger }) => ledger.productType)).toContain("COIN-FUTURES");
   });
 
   test("and is granted later is read then, and is no longer called not available", async () => {
@@ -93,9 +93,9 @@ describe("what the exchange refuses to a key", () => {
     refused.clear();
     await at.pass(hourMs);
     const later = await at.sync();
-    expect(later.streams.map(({ stream }) => stream.productType)).toContain("COIN-FUTURES");
+    expect(later.ledgers.map(({ ledger }) => ledger.productType)).toContain("COIN-FUTURES");
     const { rows } = await at.db.execute(
-      sql`select product_type from streams where not_available_since is not null`,
+      sql`select product_type from ledgers where not_available_since is not null`,
     );
     expect(rows).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe("what the exchange refuses to a key", () => {
     const report = await at.sync();
     expect(isComplete(report)).toBe(false);
     expect(
-      report.streams.map(({ requests, error }) => [requests > 1, error !== undefined]),
+      report.ledgers.map(({ requests, error }) => [requests > 1, error !== undefined]),
     ).toEqual([
       [true, false],
       [false, true],
@@ -129,15 +129,15 @@ describe("what the exchange refuses to a key", () => {
     const report = await at.sync();
     expect(report.notAvailable).toEqual([]);
     expect(
-      report.streams
+      report.ledgers
         .filter(({ error }) => error !== undefined)
-        .map(({ stream }) => stream.productType),
+        .map(({ ledger }) => ledger.productType),
     ).toEqual(["USDT-FUTURES", "COIN-FUTURES"]);
 
     await using none = await house(refusing(classicProductTypes));
     const nothing = await none.sync();
     expect(nothing.notAvailable).toEqual([]);
-    expect(nothing.streams.filter(({ error }) => error !== undefined)).toHaveLength(6);
+    expect(nothing.ledgers.filter(({ error }) => error !== undefined)).toHaveLength(6);
     expect(none.refusals()).toEqual({ "400172": 6 });
   });
 });

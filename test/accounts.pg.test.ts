@@ -28,8 +28,8 @@ async function house() {
   const requests = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
   const statusOf = async (productType: string) => {
     const { stdout } = await run(["status", "--json"]);
-    const { streams } = JSON.parse(stdout) as { streams: { productType: string }[] };
-    return streams.find((stream) => stream.productType === productType);
+    const { ledgers } = JSON.parse(stdout) as { ledgers: { productType: string }[] };
+    return ledgers.find((ledger) => ledger.productType === productType);
   };
   return { db, run, requests, statusOf, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -53,11 +53,11 @@ test("an account is retired whole, and what is not known is refused", async () =
     code: 2,
     stderr: expect.stringContaining("the whole account old is retired"),
   });
-  const { streams } = JSON.parse((await at.run(["accounts", "list", "--json"])).stdout);
-  const ledgers = streams.filter(({ account }: { account: string }) => account === "old");
+  const all = JSON.parse((await at.run(["accounts", "list", "--json"])).stdout).ledgers;
+  const ledgers = all.filter(({ account }: { account: string }) => account === "old");
   expect(ledgers).toHaveLength(2);
-  for (const stream of ledgers) {
-    expect(stream).toMatchObject({
+  for (const ledger of ledgers) {
+    expect(ledger).toMatchObject({
       configured: false,
       state: "retired",
       since: expect.any(String),
@@ -83,7 +83,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   }
   // One that was stored before such names were refused.
   await at.db.execute(sql`
-    insert into streams (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
+    insert into ledgers (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
   expect(await rename("--", "-rf", "renamed")).toMatchObject({ code: 0 });
   await using elsewhere = await new Leases(at.db).take("old", {
     signal: AbortSignal.timeout(50_000),
@@ -99,10 +99,10 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   expect(at.requests() - before).toBeLessThan(8);
   await at.db.execute(sql`
-    insert into streams (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
+    insert into ledgers (account, product_type, bills) values ('third', 'USDT-FUTURES', 0)`);
   expect(await rename("main", "third")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("account third has rows of its own already (streams)"),
+    stderr: expect.stringContaining("account third has rows of its own already (ledgers)"),
   });
   const { rows } = await at.db.execute(sql`select distinct account from bills`);
   expect(rows).toEqual([{ account: "main" }]);
@@ -112,7 +112,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   // A gap, a rejected row, and a year without a sync.
   await at.db.execute(sql`
-    update streams
+    update ledgers
     set
       covered = covered - tstzmultirange(
         tstzrange(lower(covered) + interval '35 days', lower(covered) + interval '42 days')
@@ -216,7 +216,7 @@ test.concurrent("an account that is added is read with credentials that a comman
   const paged = JSON.parse((await run("status", "--json", "--limit", "2", "--check")).stdout);
   expect(paged).toMatchObject({
     totals: { accounts: 2, ledgers: 3, read: 2, paused: 1 },
-    streams: [{ account: "first" }, { account: "first" }],
+    ledgers: [{ account: "first" }, { account: "first" }],
   });
   const rest = await run("status", "--limit", "1");
   expect(rest.stdout).toContain("the worst 1 of 3 ledgers:\n");

@@ -20,8 +20,8 @@ import { exact, places } from "./support/exact.ts";
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-type Stream = { readonly account: string; readonly productType: "USDT-FUTURES" | "SUSDT-FUTURES" };
-type Drawn = Bill & Stream;
+type Ledger = { readonly account: string; readonly productType: "USDT-FUTURES" | "SUSDT-FUTURES" };
+type Drawn = Bill & Ledger;
 
 const sweep = "risk_captital_user_transfer";
 const liquidationTypes = ["burst_long_loss_query", "force_sell", sweep, sweep];
@@ -35,13 +35,13 @@ const amountOf = (random: Random): string => {
 };
 
 /** Bills with independent numbers, many of them within seconds. */
-function drawBills(random: Random, stream: Stream): Drawn[] {
+function drawBills(random: Random, ledger: Ledger): Drawn[] {
   let time = Date.UTC(2026, 2, 28);
   return Array.from({ length: 400 }, (_, index) => {
     time += pick(random, [0, 1, 900, 9_999, 10_000, 10_001, hourMs, 9 * hourMs]);
     const isLiquidation = random() < 0.5;
     return {
-      ...stream,
+      ...ledger,
       billId: random() < 0.05 ? `odd-${index}` : snowflake(time, index),
       symbol: pick(random, [null, "BTCUSDT", "ETHUSDT"]),
       amount: random() < 0.2 ? "0" : amountOf(random),
@@ -57,22 +57,22 @@ function drawBills(random: Random, stream: Stream): Drawn[] {
   });
 }
 
-const streams: readonly Stream[] = Array.from({ length: 12 }, (_, index) => ({
+const ledgers: readonly Ledger[] = Array.from({ length: 12 }, (_, index) => ({
   account: `a${index % 8}`,
   productType: index < 8 ? "USDT-FUTURES" : "SUSDT-FUTURES",
 }));
-const bills = streams.flatMap((stream) =>
-  drawBills(seededRandom(`${stream.account}/${stream.productType}`), stream),
+const bills = ledgers.flatMap((ledger) =>
+  drawBills(seededRandom(`${ledger.account}/${ledger.productType}`), ledger),
 );
 
 beforeAll(async () => {
   await inTransaction(db, async (tx) => {
-    for (const stream of streams) {
+    for (const ledger of ledgers) {
       const own = bills.filter(
         ({ account, productType }) =>
-          account === stream.account && productType === stream.productType,
+          account === ledger.account && productType === ledger.productType,
       );
-      await upsertBills(tx, [{ stream, bills: own }]);
+      await upsertBills(tx, [{ ledger, bills: own }]);
     }
   });
 });
@@ -209,7 +209,7 @@ type Totals = ReadonlyMap<string, bigint>;
 function expectedOf({ name, by = [], of, sums }: (typeof views)[number]): Totals {
   const totals = new Map<string, bigint>();
   for (const bill of bills.filter(of)) {
-    const stream = [
+    const ledger = [
       bill.account,
       bill.productType,
       ...(name === "data_quality" ? [] : [bill.coin]),
@@ -217,7 +217,7 @@ function expectedOf({ name, by = [], of, sums }: (typeof views)[number]): Totals
     const groups = by.reduce<readonly string[][]>(
       (lists, key) =>
         lists.flatMap((list) => (keys[key]?.(bill) ?? []).map((value) => [...list, value])),
-      [stream],
+      [ledger],
     );
     for (const [column, partOf] of Object.entries(sums)) {
       const value = partOf(bill) ?? 0n;

@@ -79,7 +79,7 @@ describe.each(["daily_rollforward", "monthly_rollforward"])("%s", (name) => {
 test("a day is complete where all of it was read", async () => {
   await storeLedgers(db, new Map([["partly", smallLedger(seededRandom("partly"))]]));
   await db.execute(sql`
-    update streams
+    update ledgers
     set covered = '{[2026-03-03T12:00Z,2026-03-05T00:00Z)}'
     where account = 'partly'`);
   const complete = sql`

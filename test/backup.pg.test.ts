@@ -186,7 +186,7 @@ describe("restore", () => {
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toMatch(/^restored \S+: [\d,]+ bills, [\d,]+ rows of \d+ tables, taken /);
     // The backup has no leases, and yet the accounts are found by their names even if a node is down.
-    const accounts = "select distinct account from streams order by account";
+    const accounts = "select distinct account from ledgers order by account";
     const leased = "select account from leases where holder = '' order by account";
     expect(await query(database.url, leased)).toEqual(await query(database.url, accounts));
     const again = join(folder, "again.gz");
@@ -332,7 +332,7 @@ describe("restore", () => {
     await using database = await emptyDatabase();
     await restore(database.url, before, signal);
     await using opened = openDatabase(database.url);
-    const stored = "select account, bills from streams where bills > 0";
+    const stored = "select account, bills from ledgers where bills > 0";
     expect(await query(database.url, stored)).toEqual([{ account: "main", bills: "413" }]);
     expect(await query(database.url, "select 1 from bills")).toHaveLength(413);
     expect(await findDifferingDays(opened.db, "main")).toEqual([]);

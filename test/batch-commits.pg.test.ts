@@ -13,8 +13,8 @@ import { bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
-  type HeldStream,
-  holdStream,
+  type HeldLedger,
+  holdLedger,
   minutes,
   plan,
   provenWhole,
@@ -27,9 +27,9 @@ const { tables } = await fileDatabase();
 const windowsCount = 6;
 const windowOf = (index: number) => minutes(index * 10, (index + 1) * 10);
 
-/** A stream with six planned windows. */
-async function planned(): Promise<HeldStream> {
-  const held = await holdStream(tables.db);
+/** A ledger with six planned windows. */
+async function planned(): Promise<HeldLedger> {
+  const held = await holdLedger(tables.db);
   await plan(
     held,
     Array.from({ length: windowsCount }, (_, index) => windowOf(index)),
@@ -38,10 +38,10 @@ async function planned(): Promise<HeldStream> {
 }
 
 /** A page for each window except the first, with two bills that no other page has. */
-const onePageAWindow = ({ stream }: HeldStream, but: readonly Partial<PageCommit>[] = []) =>
+const onePageAWindow = ({ ledger }: HeldLedger, but: readonly Partial<PageCommit>[] = []) =>
   Array.from({ length: windowsCount - 1 }, (_, index) =>
     aPage(
-      stream,
+      ledger,
       windowOf(index + 1),
       { cursor: `c${index + 1}` },
       { bills: bills(20).slice(2 * index, 2 * index + 2), ...but[index] },
@@ -53,16 +53,16 @@ const onePageAWindow = ({ stream }: HeldStream, but: readonly Partial<PageCommit
  * they form a group.
  */
 async function commitAsGroup(
-  { stream }: HeldStream,
+  { ledger }: HeldLedger,
   pages: readonly PageCommit[],
   db: Database = tables.db,
 ): Promise<readonly PromiseSettledResult<PageCounts>[]> {
-  const store = openStore(db, { account: stream.account, epoch: 1 });
+  const store = openStore(db, { account: ledger.account, epoch: 1 });
   const blocker = await tables.db.$client.connect();
   try {
     await blocker.query("begin");
-    await blocker.query("select from leases where account = $1 for update", [stream.account]);
-    const first = store.commitPage(aPage(stream, windowOf(0), { cursor: "c0" }));
+    await blocker.query("select from leases where account = $1 for update", [ledger.account]);
+    const first = store.commitPage(aPage(ledger, windowOf(0), { cursor: "c0" }));
     await untilBlocked(tables.db, 1);
     // The results are collected at once. Otherwise a page that fails early would be an unhandled rejection.
     const others = Promise.allSettled(pages.map((page) => store.commitPage(page)));
@@ -80,12 +80,12 @@ const countsOf = (results: readonly PromiseSettledResult<PageCounts>[]) =>
 const twoNew = { new: 2, unchanged: 0, restated: 0, rejected: 0 };
 const moved = [0, 1, 2, 3, 4, 5].map((index) => `${index * 10}-${index * 10 + 10} open c${index}`);
 
-/** How many transactions wrote bills of the stream. */
-async function writers({ stream }: HeldStream): Promise<number> {
+/** How many transactions wrote bills of the ledger. */
+async function writers({ ledger }: HeldLedger): Promise<number> {
   const { rows } = await tables.db.execute<{ writers: number }>(sql`
     select count(distinct xmin::text)::int as writers
     from bills
-    where account = ${stream.account}`);
+    where account = ${ledger.account}`);
   return rows[0]?.writers ?? Number.NaN;
 }
 
@@ -107,7 +107,7 @@ test("pages that wait for their turn are committed in one transaction, each coun
     twoNew,
   ]);
   expect(await writers(held)).toBe(1);
-  expect(await timesOf(tables.db, held.stream)).toEqual(
+  expect(await timesOf(tables.db, held.ledger)).toEqual(
     moved.with(1, "10-20 open c1").with(2, "20-30 covered"),
   );
 });
@@ -122,8 +122,8 @@ test("a page that fails in a group fails alone, and the others are stored once",
   expect(results[2]).toMatchObject({
     reason: { message: expect.stringMatching("lost confirmed commits") },
   });
-  expect(await timesOf(tables.db, held.stream)).toEqual(moved.with(3, "30-40 open"));
-  const ids = (await readStoredBills(tables.db, held.stream)).map(({ billId }) => billId);
+  expect(await timesOf(tables.db, held.ledger)).toEqual(moved.with(3, "30-40 open"));
+  const ids = (await readStoredBills(tables.db, held.ledger)).map(({ billId }) => billId);
   expect(ids).toEqual([0, 1, 2, 3, 6, 7, 8, 9].map((index) => bills(20)[index]?.billId));
 });
 
@@ -168,7 +168,7 @@ test.each([
     const results = await commitAsGroup(held, onePageAWindow(held), db);
     expect(countsOf(results)).toEqual(Array(5).fill(twoNew));
     expect(await writers(held)).toBe(5);
-    expect(await timesOf(tables.db, held.stream)).toEqual(moved);
+    expect(await timesOf(tables.db, held.ledger)).toEqual(moved);
   },
 );
 
@@ -190,18 +190,18 @@ test("a group whose commit was not answered is not committed again: each page fa
   const db = losing("its answer", /^commit/, 1);
   const results = await commitAsGroup(held, onePageAWindow(held), db);
   expect(countsOf(results)).toEqual(Array(5).fill("failed"));
-  expect(await timesOf(tables.db, held.stream)).toEqual(moved);
+  expect(await timesOf(tables.db, held.ledger)).toEqual(moved);
 });
 
 test("after a commit without an answer a run stores nothing more: the server may still be at work on it", async () => {
   const held = await planned();
-  const { stream } = held;
+  const { ledger } = held;
   const db = losing("its answer", /^commit/);
-  const store = openStore(db, { account: stream.account, epoch: 1 });
+  const store = openStore(db, { account: ledger.account, epoch: 1 });
   for (const page of onePageAWindow(held).slice(0, 2)) {
     await expect(store.commitPage(page)).rejects.toThrow(DatabaseError);
   }
-  expect(await readStoredBills(tables.db, stream)).toHaveLength(2);
+  expect(await readStoredBills(tables.db, ledger)).toHaveLength(2);
 });
 
 test("a group whose connection breaks after COMMIT was sent is not tried again: it may be stored", async () => {
@@ -210,18 +210,18 @@ test("a group whose connection breaks after COMMIT was sent is not tried again: 
   const results = await commitAsGroup(held, onePageAWindow(held), db);
   expect(countsOf(results)).toEqual(Array(5).fill("failed"));
   expect(await writers(held)).toBe(1);
-  expect(await timesOf(tables.db, held.stream)).toEqual(moved);
+  expect(await timesOf(tables.db, held.ledger)).toEqual(moved);
 });
 
 test("a group of a run that lost its account stores nothing, and every page says so", async () => {
   const held = await planned();
-  const { stream } = held;
-  const store = openStore(tables.db, { account: stream.account, epoch: 2 });
+  const { ledger } = held;
+  const store = openStore(tables.db, { account: ledger.account, epoch: 2 });
   const pages = onePageAWindow(held).map((page) => store.commitPage(page));
   for (const result of await Promise.allSettled(pages)) {
     expect(result).toMatchObject({ reason: expect.any(LeaseLostError) });
   }
-  expect(await readStoredBills(tables.db, stream)).toEqual([]);
+  expect(await readStoredBills(tables.db, ledger)).toEqual([]);
 });
 
 test("a bill that two pages of a group hold is stored once, and the later content wins", async () => {
@@ -244,7 +244,7 @@ test("a bill that two pages of a group hold is stored once, and the later conten
     { ...one, restated: 1 },
     { ...one, restated: 1 },
   ]);
-  expect(await readStoredBills(tables.db, held.stream)).toMatchObject([{ amount: bill.amount }]);
+  expect(await readStoredBills(tables.db, held.ledger)).toMatchObject([{ amount: bill.amount }]);
 });
 
 test("bills beside, between and among those of a page are told apart from new ones", async () => {
@@ -255,14 +255,14 @@ test("bills beside, between and among those of a page are told apart from new on
   const commit = (...places: readonly number[]) => {
     const but = { bills: at(...places), after };
     after = `c${places.join()}`;
-    return held.store.commitPage(aPage(held.stream, windowOf(0), { cursor: after }, but));
+    return held.store.commitPage(aPage(held.ledger, windowOf(0), { cursor: after }, but));
   };
   expect(await commit(4)).toMatchObject({ new: 1, unchanged: 0 });
   expect(await commit(1, 2, 3)).toMatchObject({ new: 3, unchanged: 0 });
   expect(await commit(7, 6, 5)).toMatchObject({ new: 3, unchanged: 0 });
   expect(await commit(0, 1, 8)).toMatchObject({ new: 2, unchanged: 1 });
   expect(await commit(0, 8)).toMatchObject({ new: 0, unchanged: 2 });
-  expect(await readStoredBills(tables.db, held.stream)).toHaveLength(9);
+  expect(await readStoredBills(tables.db, held.ledger)).toHaveLength(9);
 });
 
 test("ids that Postgres and this program sort differently are stored, whichever comes first", async () => {
@@ -273,7 +273,7 @@ test("ids that Postgres and this program sort differently are stored, whichever 
   const page = (named: readonly string[]) => {
     const but = { bills: named.map((billId) => ({ ...bills(1)[0], billId }) as Bill), after };
     after = named.join();
-    return held.store.commitPage(aPage(held.stream, windowOf(0), { cursor: after }, but));
+    return held.store.commitPage(aPage(held.ledger, windowOf(0), { cursor: after }, but));
   };
   expect(await page(ids.slice(1))).toMatchObject({ new: 1 });
   expect(await page(ids)).toMatchObject({ new: 1, unchanged: 1 });

@@ -9,8 +9,8 @@ import { recount } from "../src/ledger/bill-counts.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import type { Stream } from "../src/sync/store.ts";
-import { aStream, bills } from "./support/bills.ts";
+import type { Ledger } from "../src/sync/store.ts";
+import { aLedger, bills } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
@@ -18,53 +18,53 @@ import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 const { database, tables } = await fileDatabase();
 const { db } = tables;
 
-const store = (at: Database, stream: Stream, given: ReturnType<typeof bills>) =>
-  inTransaction(at, (tx) => upsertBills(tx, [{ stream, bills: given }]));
+const store = (at: Database, ledger: Ledger, given: ReturnType<typeof bills>) =>
+  inTransaction(at, (tx) => upsertBills(tx, [{ ledger, bills: given }]));
 
-const shownOf = async ({ account, productType }: Stream) => {
+const shownOf = async ({ account, productType }: Ledger) => {
   const { rows } = await db.execute<{ bills: string }>(sql`
-    select bills from streams where account = ${account} and product_type = ${productType}`);
+    select bills from ledgers where account = ${account} and product_type = ${productType}`);
   return rows.map((row) => Number(row.bills));
 };
 
 test("a count that went wrong is set right, one that is right is not written", async () => {
-  const stream = aStream();
-  await store(db, stream, bills(20));
+  const ledger = aLedger();
+  await store(db, ledger, bills(20));
   await db.execute(sql`
-    delete from bills where account = ${stream.account} and bill_id < '1000007'`);
-  expect(await recount(db, stream.account)).toEqual([{ ...stream, counted: 20, stored: 13 }]);
-  expect(await shownOf(stream)).toEqual([13]);
+    delete from bills where account = ${ledger.account} and bill_id < '1000007'`);
+  expect(await recount(db, ledger.account)).toEqual([{ ...ledger, counted: 20, stored: 13 }]);
+  expect(await shownOf(ledger)).toEqual([13]);
   const version = async () => {
     const { rows } = await db.execute(sql`
-      select xmin::text from streams where account = ${stream.account}`);
+      select xmin::text from ledgers where account = ${ledger.account}`);
     return rows;
   };
   const before = await version();
-  expect(await recount(db, stream.account)).toEqual([]);
+  expect(await recount(db, ledger.account)).toEqual([]);
   expect(await version()).toEqual(before);
 });
 
 test("the count is that of the rows after any number of writers and recounts at once", async () => {
-  const stream = aStream();
+  const ledger = aLedger();
   const all = bills(600);
-  await store(db, stream, all.slice(0, 100));
+  await store(db, ledger, all.slice(0, 100));
   await db.execute(sql`
-    delete from bills where account = ${stream.account} and bill_id < '1000040'`);
+    delete from bills where account = ${ledger.account} and bill_id < '1000040'`);
   const turns = Array.from({ length: 50 }, (_, turn) =>
     all.slice(100 + turn * 10, 110 + turn * 10),
   );
   let isWriting = true;
   const write = async () => {
     await using own = openDatabase(database.url);
-    for (const turn of turns) await store(own.db, stream, turn);
+    for (const turn of turns) await store(own.db, ledger, turn);
     isWriting = false;
   };
   const recounting = async () => {
     await using own = openDatabase(database.url);
-    while (isWriting) await recount(own.db, stream.account);
+    while (isWriting) await recount(own.db, ledger.account);
   };
   await Promise.all([write(), recounting(), recounting(), recounting()]);
-  expect(await shownOf(stream)).toEqual([560]);
+  expect(await shownOf(ledger)).toEqual([560]);
 });
 
 test.concurrent("verify, and a reconcile that sees a break, count anew what status shows", async () => {
@@ -74,8 +74,8 @@ test.concurrent("verify, and a reconcile that sees a break, count anew what stat
   const env = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDT-FUTURES" });
   const run = (...command: readonly string[]) => runCli(command, { env });
   const status = async () => {
-    const [stream] = JSON.parse((await run("status", "--json")).stdout).streams;
-    return stream.bills as number;
+    const [ledger] = JSON.parse((await run("status", "--json")).stdout).ledgers;
+    return ledger.bills as number;
   };
   expect((await run("sync", "--only", "bills")).code).toBe(0);
   expect((await run("reconcile")).code).toBe(0);
@@ -93,7 +93,7 @@ test.concurrent("verify, and a reconcile that sees a break, count anew what stat
   });
   expect(await status()).toBe(whole - 3);
 
-  await at.db.execute(sql`update streams set bills = bills + 40`);
+  await at.db.execute(sql`update ledgers set bills = bills + 40`);
   const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
   const span = ["--from", day(21), "--to", day(1)];
   const verified = await run("verify", ...span, "--repair");

@@ -12,7 +12,7 @@ import { snowflake } from "../src/sandbox/entry.ts";
 import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -202,10 +202,10 @@ describe("bills that are booked after their times", () => {
       (bill) => bill.productType === learned?.product_type && bill.billId === learned.bill_id,
     );
     if (late === undefined) throw new Error("nothing is late");
-    const stream = { account, productType: late.productType };
+    const ledger = { account, productType: late.productType };
     const restate = async (byMs: number) => {
       const restated = { ...late, cTime: epochMs(late.cTime + byMs) };
-      await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills: [restated] }]));
+      await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills: [restated] }]));
       const { breaks } = await check(account);
       const { rows: wrong } = await db.execute(sql`
         select bills.bill_id
@@ -239,7 +239,7 @@ describe("rows that are dated before they are booked", () => {
     const cover = async (from: number, to: number) =>
       inTransaction(db, async (tx) => {
         for (const productType of unifiedProductTypes) {
-          await coverStream(tx, { account, productType }, from, to);
+          await coverLedger(tx, { account, productType }, from, to);
         }
       });
     await cover(unifiedStart, readTo);

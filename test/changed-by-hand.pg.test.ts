@@ -37,7 +37,7 @@ async function brokenAccounts(): Promise<readonly string[]> {
 
 /** Turns one ledger into the other directly in the table. */
 async function changeByHand(account: string, from: readonly TrueBill[], to: readonly TrueBill[]) {
-  const stream = { account, productType: "USDT-FUTURES" } as const;
+  const ledger = { account, productType: "USDT-FUTURES" } as const;
   const [before, after] = [from, to].map(
     (bills) => new Map(bills.map((bill) => [bill.billId, bill])),
   );
@@ -48,7 +48,7 @@ async function changeByHand(account: string, from: readonly TrueBill[], to: read
     }
     for (const bill of to) {
       const { billId, amount, fee, balance } = bill;
-      if (!before?.has(billId)) await upsertBills(tx, [{ stream, bills: [bill] }]);
+      if (!before?.has(billId)) await upsertBills(tx, [{ ledger, bills: [bill] }]);
       await tx.execute(sql`
         update bills
         set amount = ${amount}, fee = ${fee}, balance = ${balance}

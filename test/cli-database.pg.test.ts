@@ -31,7 +31,7 @@ test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status t
   const [, url = ""] = await db.seen("stdout", /^(postgresql:\S+)\n/);
   const sync = await runCli(["sync", "--json"], { cwd, env });
   expect(sync.code).toBe(0);
-  const stored = JSON.parse(sync.stdout).streams[0].new;
+  const stored = JSON.parse(sync.stdout).ledgers[0].new;
   {
     await using database = openDatabase(url);
     const { rows } = await database.db.execute(sql`select count(*)::integer as bills from bills`);
@@ -66,7 +66,7 @@ test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status t
     cause: { code: "ENOENT" },
   });
   const status = await runCli(["status", "--json"], { cwd, env });
-  expect(JSON.parse(status.stdout).streams).toEqual([
+  expect(JSON.parse(status.stdout).ledgers).toEqual([
     expect.objectContaining({ productType: "SUSDT-FUTURES", bills: stored }),
   ]);
 });

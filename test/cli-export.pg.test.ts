@@ -22,9 +22,9 @@ import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   exported,
   exportedByCommand,
+  ledgerOf,
   storeBills,
   storeLedger,
-  streamOf,
 } from "./support/export.ts";
 import { storeTime } from "./support/stored-time.ts";
 
@@ -34,7 +34,7 @@ const env = { DATABASE_URL: database.url };
 
 const ledger = makeLedger({ seed: "cli", now: Date.UTC(2026, 10, 21), density: 0.1 });
 await storeLedger(db, "main", ledger);
-await storeBills(db, streamOf("wide"), [
+await storeBills(db, ledgerOf("wide"), [
   ...bills(5_000),
   aBill({ billId: "4711", amount: "1e-19", cTime: bills(1)[0]?.cTime ?? aBill().cTime }),
 ]);
@@ -44,8 +44,8 @@ const august = [
   { from: "2026-08-09Z", to: "2026-08-12Z" },
 ];
 const november = { from: "2023-11-01Z", to: "2023-12-01Z" };
-await storeTime(db, streamOf("main"), { covered: august });
-await storeTime(db, streamOf("wide"), { covered: [november] });
+await storeTime(db, ledgerOf("main"), { covered: august });
+await storeTime(db, ledgerOf("wide"), { covered: [november] });
 
 describe("a file", () => {
   test.each(["csv", "parquet"] as const)(
@@ -208,7 +208,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
     cTime: epochMs(Date.now()),
     balance: "1",
   });
-  await storeBills(tables.db, streamOf("main", "USDC-FUTURES"), [newest]);
+  await storeBills(tables.db, ledgerOf("main", "USDC-FUTURES"), [newest]);
   const reconciled = await runCli(["reconcile"], { env: synced });
   expect(reconciled.code, `${reconciled.stdout}${reconciled.stderr}`).toBe(0);
   const end = await runCli(["export", "--format", "hledger"], { env: synced });
@@ -219,8 +219,8 @@ test("what a real sync stored is exported as far as it was read completely, and 
   );
   expect(end.stdout).not.toMatch(/discrepancy/);
   const { stdout } = await runCli(["status", "--json"], { env: synced });
-  const { streams } = JSON.parse(stdout);
-  const through = streams[0].completeThrough;
+  const { ledgers } = JSON.parse(stdout);
+  const through = ledgers[0].completeThrough;
   const rows = async (...args: string[]) =>
     (await runCli(["export", "--format", "csv", ...args], { env: synced })).stdout
       .trimEnd()
@@ -232,7 +232,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   );
   expect(found.length).toBeGreaterThan(100);
   const whole = await rows("--to", isoTime(epochMs(Date.now() + 60_000)));
-  expect(whole).toHaveLength(streams[0].bills);
+  expect(whole).toHaveLength(ledgers[0].bills);
   expect(whole.length).toBeGreaterThan(found.length);
   // An incremental export leaves out no newest bill. Otherwise the next one would not have it either.
   expect(await rows("--changed-since", "1970-01-01")).toEqual(whole);
@@ -271,7 +271,7 @@ describe("demo trading", () => {
       ["paper", "USDT-FUTURES"],
     ] as const) {
       const coin = `${account.toUpperCase()}${productType.slice(0, 5).replace("-", "")}`;
-      await storeBills(tables.db, streamOf(account, productType), [aBill({ coin })]);
+      await storeBills(tables.db, ledgerOf(account, productType), [aBill({ coin })]);
       if (account === "paper") await recordDemo(tables.db, account, true);
       await storeTime(tables.db, { account, productType }, { covered: [november] });
     }
@@ -300,8 +300,8 @@ describe("demo trading", () => {
 
 test("a terminal is shown no escape of a name's, in any format of text; a pipe gets the letters", async () => {
   const hostile = "\u001b[2J\u009b31m\u202e\r\nall: fine";
-  await storeBills(db, streamOf("hostile"), [aBill({ symbol: hostile, coin: hostile })]);
-  await storeTime(db, streamOf("hostile"), { covered: [november] });
+  await storeBills(db, ledgerOf("hostile"), [aBill({ symbol: hostile, coin: hostile })]);
+  await storeTime(db, ledgerOf("hostile"), { covered: [november] });
   const write = async (format: FormatName, isTTY: boolean) => {
     const { out, err } = await exportedByCommand(env, { format, account: ["hostile"] }, isTTY);
     return out + err;

@@ -150,6 +150,6 @@ test.concurrent("loan-to-value that is refused is told once with the remedy, and
   expect(end.code).toBe(1);
   expect(end.stdout.match(/^main\/loan-to-value: .*40014.*leaves SYNC_LTV out$/gm)).toHaveLength(1);
   expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0, contracts: 0 });
-  const { completeThrough } = JSON.parse((await at.run("status", "--json")).stdout).streams[0];
+  const { completeThrough } = JSON.parse((await at.run("status", "--json")).stdout).ledgers[0];
   expect(completeThrough).toMatch(/Z$/);
 });

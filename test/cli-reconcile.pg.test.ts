@@ -125,7 +125,7 @@ test.concurrent("--repair leaves out what no clock has reached yet, and says so"
     ) as newest
     cross join (values (3), (5)) as ahead (hours)`);
   await tables.db.execute(sql`
-    insert into streams (account, product_type, closed_at)
+    insert into ledgers (account, product_type, closed_at)
     select distinct account, product_type, now()
     from bills
     on conflict (account, product_type) do update set closed_at = excluded.closed_at`);

@@ -107,7 +107,7 @@ test.concurrent("the first sync makes the tables, stores the ledger to the last 
     outcome: "complete",
     rejected: [],
     accounts: [{ account: "main" }],
-    streams: [
+    ledgers: [
       {
         ...{ account: "main", productType: "SUSDT-FUTURES", lost: [] },
         completeThrough: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
@@ -133,7 +133,7 @@ test.concurrent("plan names windows and requests for a database without tables, 
   expect(JSON.parse(json.stdout)).toMatchObject({
     windows: 13,
     requestsMin: 26,
-    streams: [{ account: "main", productType: "USDT-FUTURES", lost: [] }],
+    ledgers: [{ account: "main", productType: "USDT-FUTURES", lost: [] }],
   });
   expect(sandbox.statistics().arrivals).toEqual({ symbols: 2 });
   const { rows: tables } = await db.execute(
@@ -156,13 +156,13 @@ test.concurrent("a document longer than a pipe holds arrives whole", async () =>
   await using at = await house();
   const { db, run } = at;
   await db.execute(sql`
-    insert into streams (account, product_type, covered, settled_to)
+    insert into ledgers (account, product_type, covered, settled_to)
     select
       'main', 'USDT-FUTURES', range_agg(tstzrange(start, start + interval '1 second')),
       min(start) + interval '1 second'
     from generate_series(now() - interval '4000 minutes', now() - interval '1 minute', interval '1 minute') as start`);
   const { stdout, code } = await run("status", "--json", "--product", "USDT-FUTURES");
   expect(stdout.length).toBeGreaterThan(500_000);
-  expect(JSON.parse(stdout).streams[0].coverage).toHaveLength(4_000);
+  expect(JSON.parse(stdout).ledgers[0].coverage).toHaveLength(4_000);
   expect(code).toBe(0);
 });

@@ -58,7 +58,7 @@ test.concurrent("names what differs with code 1, repairs it with code 0, and say
     wasCut: false,
     differences: 2,
     accounts: [{ account: "main" }],
-    streams: [{ productType: "USDT-FUTURES", missing: 1, changed: 1, extra: 0, rejected: 0 }],
+    ledgers: [{ productType: "USDT-FUTURES", missing: 1, changed: 1, extra: 0, rejected: 0 }],
     findings: [
       { kind: "missing", billId: gone, isRepaired: false },
       { kind: "changed", billId: altered, fields: [{ field: "symbol", stored: "X" }] },
@@ -98,7 +98,7 @@ test.concurrent("refuses a span that ends in the future or before the 90 days, b
   const inTwoHours = new Date(Date.now() + 2 * hourMs).toISOString();
   expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ code: 2 });
   await at.db.execute(sql`
-    insert into streams (account, product_type, bills, planned_at, planned_clock)
+    insert into ledgers (account, product_type, bills, planned_at, planned_clock)
     values ('main', 'USDT-FUTURES', 0, clock_timestamp() + interval '3 hours', clock_timestamp())`);
   expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ stderr: "" });
 });

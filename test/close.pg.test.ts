@@ -21,7 +21,7 @@ import { aBill } from "./support/bills.ts";
 import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { storeBills, streamOf } from "./support/export.ts";
+import { ledgerOf, storeBills } from "./support/export.ts";
 import { exactUnits, hledgerPrints, refusalOf } from "./support/journal.ts";
 import { storeTime } from "./support/stored-time.ts";
 
@@ -91,7 +91,7 @@ const ledgers = [
   ["fund", "COIN-FUTURES", bills("BTC", ["BTCUSD"], "0.00008")],
 ] as const satisfies (readonly [string, ProductType, readonly Bill[]])[];
 for (const [account, productType, own] of ledgers) {
-  await storeBills(db, streamOf(account, productType), own);
+  await storeBills(db, ledgerOf(account, productType), own);
   const span = { from: isoTime(epochMs(start)), to: isoTime(epochMs(end)) };
   await storeTime(db, { account, productType }, { covered: [span] });
 }
@@ -527,9 +527,9 @@ test("the exchange's own balances stand beside opening and closing", async () =>
   // Where time between the period and a reading was not read, bills do not lead from one to the other.
   const hours = sql`'{[2026-03-01T02:00Z,2026-03-01T03:00Z)}'::tstzmultirange`;
   const ofFund = sql`where account = 'fund' and product_type = 'USDT-FUTURES'`;
-  await db.execute(sql`update streams set covered = covered - ${hours} ${ofFund}`);
+  await db.execute(sql`update ledgers set covered = covered - ${hours} ${ofFund}`);
   const unread = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
-  await db.execute(sql`update streams set covered = covered + ${hours} ${ofFund}`);
+  await db.execute(sql`update ledgers set covered = covered + ${hours} ${ofFund}`);
   const of = ({ productType }: { productType: string }) => productType === "USDT-FUTURES";
   expect(unread.ledgers.find(of).confirmed).toMatchObject([{ balance: "opening" }]);
 });
@@ -537,7 +537,7 @@ test("the exchange's own balances stand beside opening and closing", async () =>
 test("what changed after the signature is named by kind, amount and time, and the digest of then is kept", async () => {
   const signed = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
   const [account, productType, own] = ledgers[0];
-  const stream = streamOf(account, productType);
+  const ledger = ledgerOf(account, productType);
   const february = own.filter(
     ({ cTime }) => cTime >= Date.UTC(2026, 1, 1) && cTime < Date.UTC(2026, 2, 1),
   );
@@ -549,9 +549,9 @@ test("what changed after the signature is named by kind, amount and time, and th
       cTime: epochMs(at),
       ...{ coin: "USDT", businessType: "close_long", amount, fee: "0", balance: null, ...others },
     });
-  await storeBills(db, stream, [{ ...trade, fee: "-3.5" }]);
-  await storeBills(db, stream, [{ ...trade, fee: "-4.5" }, bill(1, "10.25"), bill(2, "1")]);
-  await storeBills(db, stream, [
+  await storeBills(db, ledger, [{ ...trade, fee: "-3.5" }]);
+  await storeBills(db, ledger, [{ ...trade, fee: "-4.5" }, bill(1, "10.25"), bill(2, "1")]);
+  await storeBills(db, ledger, [
     bill(3, "5", { source: "tax", businessType: "trans_from_exchange" }),
   ]);
   const since = ["--month", "2026-02", "--signed-at", signed.asOf];
@@ -646,9 +646,9 @@ test("the lots of the page's example are its own figures", async () => {
     const money = { amount, fee: "0", balance: textOf(balance) };
     return aBill({ billId: snowflake(cTime, index), cTime, coin: "BTC", businessType, ...money });
   });
-  const pencil = streamOf("pencil", "COIN-FUTURES");
+  const pencil = ledgerOf("pencil", "COIN-FUTURES");
   await storeBills(db, pencil, own);
-  const spot = streamOf("pencil", "SPOT");
+  const spot = ledgerOf("pencil", "SPOT");
   const cTime = epochMs(Date.parse("2026-01-31") + 900);
   const received = {
     amount: "0.5",
@@ -659,8 +659,8 @@ test("the lots of the page's example are its own figures", async () => {
   await storeBills(db, spot, [
     aBill({ billId: snowflake(cTime, 9), cTime, coin: "BTC", ...received }),
   ]);
-  for (const stream of [pencil, spot])
-    await storeTime(db, stream, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
+  for (const ledger of [pencil, spot])
+    await storeTime(db, ledger, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
   const path = join(folder.path, "pencil.csv");
   const lines = ["05,BTC,50000", "12,BTC,60000", "20,BTC,55000", "31,BTC,65000"];
   await writeFile(
@@ -669,12 +669,12 @@ test("the lots of the page's example are its own figures", async () => {
   );
   const args = ["--month", "2026-01", "--account", "pencil", "--prices", path, "--lots"];
   const report = JSON.parse(await run("report", ...args, "--format", "json"));
-  const ledgerOf = (type: string) =>
+  const closeOf = (type: string) =>
     report.ledgers.find(({ productType }: { productType: string }) => productType === type);
-  const basis: Record<string, string> = ledgerOf("COIN-FUTURES").costBasis[0];
+  const basis: Record<string, string> = closeOf("COIN-FUTURES").costBasis[0];
   const [, ...carried] =
     /then has ([\d.]+) at ([\d,]+) since.*?\nand ([\d.]+) at ([\d,]+) since/.exec(page) ?? [];
-  const lots: { amount: string; price: string }[] = ledgerOf("SPOT").lots;
+  const lots: { amount: string; price: string }[] = closeOf("SPOT").lots;
   expect(lots.flatMap(({ amount, price }) => [Number(amount), Number(price)])).toEqual(
     carried.map((text) => Number(text.replaceAll(",", ""))),
   );
@@ -695,7 +695,7 @@ test("each transfer names its other side, in the account, in another one, or by 
     productType: ProductType,
     [minute, amount, businessType]: readonly [number, string, string],
   ) =>
-    storeBills(db, streamOf(account, productType), [
+    storeBills(db, ledgerOf(account, productType), [
       aBill({
         ...{ billId: snowflake(at(minute), 7), cTime: at(minute), businessType, amount },
         ...{ coin: "USDC", fee: "0", balance: null, symbol: null },
@@ -855,7 +855,7 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
       }[kind] ?? (wallet === "SPOT" ? "trade/" : "") + (isSpent ? "sell" : "buy");
     const inBitcoin = (satoshis: bigint) => textOf(satoshis * (scale / 100_000_000n));
     const text = { amount: inBitcoin(units), fee: inBitcoin(-fee) };
-    await storeBills(db, streamOf("carrier", wallet as ProductType), [
+    await storeBills(db, ledgerOf("carrier", wallet as ProductType), [
       aBill({
         ...{ billId: snowflake(cTime, place), cTime, coin: "BTC", businessType, ...text },
         balance: inBitcoin(sofar.get(wallet) ?? 0n),
@@ -863,7 +863,7 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
     ]);
   }
   for (const wallet of ["COIN-FUTURES", "SPOT"] as const)
-    await storeTime(db, streamOf("carrier", wallet), {
+    await storeTime(db, ledgerOf("carrier", wallet), {
       covered: [{ from: "2026-01-01Z", to: "2026-03-01Z" }],
     });
   const path = join(folder.path, "carrier.csv");
@@ -891,7 +891,7 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
 
 test("a coin whose first bill comes later has the same balance before, if all time between was read", async () => {
   const at = epochMs(Date.UTC(2026, 2, 20, 12));
-  const resting = streamOf("resting", "COIN-FUTURES");
+  const resting = ledgerOf("resting", "COIN-FUTURES");
   const kind = { coin: "BTC", businessType: "withdraw", amount: "-0.5", fee: "0", balance: "1.5" };
   await storeBills(db, resting, [aBill({ billId: snowflake(at, 1), cTime: at, ...kind })]);
   const summaryOf = async (month: string) => {
@@ -916,7 +916,7 @@ test("a coin whose first bill comes later has the same balance before, if all ti
   );
   expect(journal).toMatch(/^2026-02-01 .*\n.*\n.* 2.0 BTC$/m);
   await db.execute(sql`
-    update streams set covered = '{[2026-02-01Z,2026-03-05Z),[2026-03-06Z,2026-04-01Z)}'
+    update ledgers set covered = '{[2026-02-01Z,2026-03-05Z),[2026-03-06Z,2026-04-01Z)}'
     where account = 'resting'`);
   expect(await summaryOf("2026-02")).toEqual([]);
 });

@@ -30,8 +30,8 @@ import { certificate, certificateOfOther, expiredCertificate } from "./support/c
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   aPage,
-  type HeldStream,
-  holdStream,
+  type HeldLedger,
+  holdLedger,
   minutes,
   plan,
   timesOf,
@@ -235,11 +235,11 @@ describe("a certificate from an authority that the URL names", () => {
 });
 
 describe("a page whose database fails is an error with its remedy, and nothing is lost", () => {
-  const page = ({ stream }: HeldStream, but: Partial<PageCommit> = {}): PageCommit =>
-    aPage(stream, window, { cursor: "c2" }, { after: "c1", bills: bills(3), ...but });
+  const page = ({ ledger }: HeldLedger, but: Partial<PageCommit> = {}): PageCommit =>
+    aPage(ledger, window, { cursor: "c2" }, { after: "c1", bills: bills(3), ...but });
 
-  async function begun(): Promise<HeldStream> {
-    const held = await holdStream(tables.db);
+  async function begun(): Promise<HeldLedger> {
+    const held = await holdLedger(tables.db);
     await plan(held, [window]);
     await held.store.commitPage(
       page(held, { after: undefined, next: { cursor: "c1" }, bills: bills(1) }),
@@ -249,20 +249,20 @@ describe("a page whose database fails is an error with its remedy, and nothing i
 
   const atFirst = ["0-10 open c1"];
   const atLast = ["0-10 open c2"];
-  const storedIds = async ({ stream }: HeldStream) =>
-    (await readStoredBills(tables.db, stream)).map(({ billId }) => billId);
+  const storedIds = async ({ ledger }: HeldLedger) =>
+    (await readStoredBills(tables.db, ledger)).map(({ billId }) => billId);
   const ids = (count: number) => bills(count).map(({ billId }) => billId);
 
-  async function expectOnlyFirst(held: HeldStream): Promise<void> {
-    expect(await timesOf(tables.db, held.stream)).toEqual(atFirst);
+  async function expectOnlyFirst(held: HeldLedger): Promise<void> {
+    expect(await timesOf(tables.db, held.ledger)).toEqual(atFirst);
     expect(await storedIds(held)).toEqual(ids(1));
   }
 
   /** Whatever was stored, a run that resumes from it ends with all bills. */
-  async function expectResumed(held: HeldStream): Promise<void> {
-    const [walk] = (await held.store.knownTime(held.stream)).open;
+  async function expectResumed(held: HeldLedger): Promise<void> {
+    const [walk] = (await held.store.knownTime(held.ledger)).open;
     if (walk?.cursor !== "c2") await held.store.commitPage(page(held));
-    expect(await timesOf(tables.db, held.stream)).toEqual(atLast);
+    expect(await timesOf(tables.db, held.ledger)).toEqual(atLast);
     expect(await storedIds(held)).toEqual(ids(3));
   }
 
@@ -290,7 +290,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
   test("a server that takes no writes", async () => {
     const held = await begun();
     await using replica = openDatabase(withOptions("-c default_transaction_read_only=on"));
-    const { account } = held.stream;
+    const { account } = held.ledger;
     const store = openStore(replica.db, { account, epoch: 1 });
     const said = await failureOf(store.commitPage(page(held)));
     expect(said).toMatch(
@@ -307,7 +307,7 @@ describe("a page whose database fails is an error with its remedy, and nothing i
     const blocker = await tables.db.$client.connect();
     await blocker.query("begin");
     await blocker.query("select 1 from leases where account = $1 for update", [
-      held.stream.account,
+      held.ledger.account,
     ]);
     const said = failureOf(held.store.commitPage(page(held)));
     await untilBlocked(tables.db, 1);
@@ -332,13 +332,13 @@ describe("a page whose database fails is an error with its remedy, and nothing i
       sent.includes("commit\0") ? fate : "pass",
     );
     await using remote = openDatabase(proxy.url);
-    const store = openStore(remote.db, { account: held.stream.account, epoch: 1 });
+    const store = openStore(remote.db, { account: held.ledger.account, epoch: 1 });
     const said = await failureOf(store.commitPage(page(held)));
     expect(said).toMatch(/: the connection to the server was lost; run again; what was committed/);
     // A server that received the commit may still be working on it, which its lock on the row shows.
     await tables.db.execute(sql`
-      select 1 from leases where account = ${held.stream.account} for update`);
-    expect(outcomes).toContainEqual(await timesOf(tables.db, held.stream));
+      select 1 from leases where account = ${held.ledger.account} for update`);
+    expect(outcomes).toContainEqual(await timesOf(tables.db, held.ledger));
     await expectResumed(held);
   });
 });

@@ -104,7 +104,7 @@ test.each(Object.keys(ledgers) as (keyof typeof ledgers)[])(
         const bills = drawPage(random, productType, stored, names);
         for (const bill of bills)
           stored.set(`${productType} ${bill.billId}`, { productType, bill });
-        return { stream: { account, productType }, bills };
+        return { ledger: { account, productType }, bills };
       });
       await inTransaction(db, (tx) => upsertBills(tx, pages));
       expect(await findDifferingDays(db, account)).toEqual([]);
@@ -115,7 +115,7 @@ test.each(Object.keys(ledgers) as (keyof typeof ledgers)[])(
 const everything = { accounts: undefined, productTypes: undefined };
 
 test("a learned order within a millisecond moves the ends of days", async () => {
-  const stream = { account: "ordered", productType: "USDT-FUTURES" } as const;
+  const ledger = { account: "ordered", productType: "USDT-FUTURES" } as const;
   const at = epochMs(start + dayMs);
   // Of the three last bills of the day, the one with the lowest id came last.
   const amounts = { "103": "1", "102": "10", "101": "100" };
@@ -133,7 +133,7 @@ test("a learned order within a millisecond moves the ends of days", async () => 
       balance += units(amount);
       return aBill({ billId, cTime: at, amount, fee: "0", balance: decimalText(balance) });
     });
-  await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills: [before, ...bills] }]));
+  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills: [before, ...bills] }]));
   const last = async () =>
     (
       await db.execute<{ bill_id: string }>(sql`
@@ -148,11 +148,11 @@ test("a learned order within a millisecond moves the ends of days", async () => 
 });
 
 test("a transfer is found whatever its type is, also if somebody mapped a type that most bills have", async () => {
-  const stream = { account: "mapped", productType: "USDT-FUTURES" } as const;
+  const ledger = { account: "mapped", productType: "USDT-FUTURES" } as const;
   const bills = ["trans_from_exchange", "buy", "sell"].map((businessType, index) =>
     aBill({ billId: `${index}`, businessType, amount: "5", cTime: epochMs(start + index) }),
   );
-  await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills }]));
+  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills }]));
   const found = async () =>
     (
       await db.execute<{ type: string }>(sql`

@@ -24,11 +24,11 @@ import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   exported,
+  ledgerOf,
   realBills,
   selected,
   storeBills,
   storeLedger,
-  streamOf,
 } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
@@ -38,9 +38,9 @@ const { db } = tables;
 
 const ledger = makeLedger({ seed: "export", now: Date.UTC(2026, 10, 21), density: 0.3 });
 await storeLedger(db, "sandbox", ledger);
-await storeBills(db, streamOf("real"), realBills());
+await storeBills(db, ledgerOf("real"), realBills());
 // Content that no exchange was seen to send, but that the tables accept.
-await storeBills(db, streamOf("odd"), [
+await storeBills(db, ledgerOf("odd"), [
   aBill({ billId: "9", symbol: 'a,"b"\nc;d\r\ne', coin: "1INCH", businessType: "=1+1" }),
   aBill({ billId: "10", amount: "12345678901234567890.123456789012345678", balance: null }),
   aBill({
@@ -147,13 +147,13 @@ const bigEndian = (bytes: Uint8Array): bigint =>
 test("a number that DECIMAL(38, 18) cannot hold is refused with its bill; csv takes it", async () => {
   for (const amount of ["0.0000000000000000001", "123456789012345678901"]) {
     const account = `wide-${amount}`;
-    await storeBills(db, streamOf(account), [aBill({ billId: "4711", amount })]);
+    await storeBills(db, ledgerOf(account), [aBill({ billId: "4711", amount })]);
     await expect(exported(db, "parquet", { accounts: [account] })).rejects.toThrow(
       `bill ${account}/USDT-FUTURES 4711: amount ${amount} does not fit DECIMAL(38, 18)`,
     );
     expect(String(await exported(db, "csv", { accounts: [account] }))).toContain(`,${amount},`);
   }
-  await storeBills(db, streamOf("zeros"), [aBill({ amount: "1.50000000000000000000000" })]);
+  await storeBills(db, ledgerOf("zeros"), [aBill({ amount: "1.50000000000000000000000" })]);
   await exported(db, "parquet", { accounts: ["zeros"] });
 });
 
@@ -180,7 +180,7 @@ describe("ccxt's entries", () => {
   test("hold the row as the API names its fields, with the digits it came with", async () => {
     const account = "raw";
     const extra = { amount: "0E-8", orderId: JSON.rawJSON("1234567890123456789012.50") };
-    await storeBills(db, streamOf(account), [
+    await storeBills(db, ledgerOf(account), [
       aBill({ amount: "0E-8", fee: "-0.5", symbol: null, businessType: "trans_to_otc", extra }),
     ]);
     const text = String(await exported(db, "ccxt", { accounts: [account] }));
@@ -396,7 +396,7 @@ async function categorySums() {
 
 describe("what is selected", () => {
   test("begins with --from and ends before --to, to the millisecond", async () => {
-    await storeBills(db, streamOf("times"), bills(5));
+    await storeBills(db, ledgerOf("times"), bills(5));
     const at = (ms: number) => epochMs(1_700_000_000_000 + ms);
     const found = await selected(db, { accounts: ["times"], from: at(1), to: at(4) });
     expect(found.map(({ cTime }) => cTime)).toEqual([at(1), at(2), at(3)]);
@@ -404,8 +404,8 @@ describe("what is selected", () => {
 
   test("is of these accounts and product types only, whatever characters they hold", async () => {
     const account = `it's "{1,2}" \\`;
-    await storeBills(db, streamOf(account), [aBill()]);
-    await storeBills(db, streamOf(account, "COIN-FUTURES"), [aBill()]);
+    await storeBills(db, ledgerOf(account), [aBill()]);
+    await storeBills(db, ledgerOf(account, "COIN-FUTURES"), [aBill()]);
     const found = await selected(db, { accounts: [account], productTypes: ["COIN-FUTURES"] });
     expect(found.map((bill) => [bill.account, bill.productType])).toEqual([
       [account, "COIN-FUTURES"],
@@ -423,19 +423,19 @@ describe("what is selected", () => {
     ];
     await storeBills(
       db,
-      streamOf("ids"),
+      ledgerOf("ids"),
       ids.toSorted().map((billId) => aBill({ billId, cTime })),
     );
     expect((await selected(db, { accounts: ["ids"] })).map(({ billId }) => billId)).toEqual(ids);
   });
 
   test("is what was stored at one moment: what is stored meanwhile is left out", async () => {
-    await storeBills(db, streamOf("meanwhile"), bills(6_000));
+    await storeBills(db, ledgerOf("meanwhile"), bills(6_000));
     const seen = await inSnapshot(db, async (tx) => {
       let count = 0;
       for await (const page of readBills(tx, { accounts: ["meanwhile"] })) {
         count += page.length;
-        await storeBills(db, streamOf("meanwhile"), [
+        await storeBills(db, ledgerOf("meanwhile"), [
           aBill({ billId: `1${count}`, cTime: epochMs(1_800_000_000_000) }),
         ]);
       }
@@ -446,7 +446,7 @@ describe("what is selected", () => {
 
   test("is, with --changed-since, what is new or was restated, found by an index", async () => {
     const account = "increments";
-    await storeBills(db, streamOf(account), bills(50));
+    await storeBills(db, ledgerOf(account), bills(50));
     await sleep(20);
     const { rows } = await db.execute<{ ms: string }>(
       sql`select extract(epoch from clock_timestamp()) * 1000 as ms`,
@@ -455,7 +455,7 @@ describe("what is selected", () => {
     const [first, second] = bills(2);
     if (first === undefined || second === undefined) throw new Error();
     const later = aBill({ billId: "2000000", cTime: epochMs(1_600_000_000_000) });
-    await storeBills(db, streamOf(account), [first, { ...second, amount: "99" }, later]);
+    await storeBills(db, ledgerOf(account), [first, { ...second, amount: "99" }, later]);
     const changedSince = epochMs(Math.floor(Number(rows[0]?.ms)));
     const found = await selected(db, { accounts: [account], changedSince });
     expect(found.map(({ billId, amount }) => [billId, amount])).toEqual([
@@ -491,7 +491,7 @@ test("the times of a bill are exact in every year that a bill can have", async (
   ];
   await storeBills(
     db,
-    streamOf("years"),
+    ledgerOf("years"),
     times.map((time, index) => aBill({ billId: String(index), cTime: epochMs(Date.parse(time)) })),
   );
   expect((await selected(db, { accounts: ["years"] })).map(({ cTime }) => isoTime(cTime))).toEqual(

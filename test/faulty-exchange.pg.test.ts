@@ -82,7 +82,7 @@ async function syncToTheEnd(simulation: Simulation, name: string) {
   for (let runs = 1; runs <= runsMax; runs++) {
     const beganAt = simulation.time.now();
     const report = await simulation.sync();
-    errors.push(report.error, ...report.streams.map(({ error }) => error));
+    errors.push(report.error, ...report.ledgers.map(({ error }) => error));
     expect(await falselyCovered(simulation, name, beganAt)).toEqual([]);
     if (isComplete(report)) return { runs, errors: errors.filter((error) => error !== undefined) };
     // As if started by cron. The longest maintenance is over by then.

@@ -120,7 +120,7 @@ describe.concurrent("every output says of a database", () => {
     await plant(tables.db, statements, now);
     // Where the database's clock seems to be set back, the exchange's time stands still.
     await tables.db.execute(sql`
-      update streams
+      update ledgers
       set planned_at = ${isoTime(now)}, planned_clock = ${isoTime(epochMs(now + dayMs))}`);
     const scope = { now, roster: await rosterOfAccounts(configured)(tables.db) };
     const findings = await readFindings(tables.db, scope);
@@ -245,11 +245,11 @@ test("a demo break stands behind one of real money, and the longest unread first
   ] as const) {
     const to = isoTime(epochMs(now - days * dayMs));
     await tables.db.execute(sql`
-      insert into streams (account, product_type, covered, settled_to)
+      insert into ledgers (account, product_type, covered, settled_to)
       values (${account}, 'USDT-FUTURES', ${`{[2026-08-01, ${to})}`}, ${to})`);
   }
   await tables.db.execute(sql`
-    insert into streams (account, product_type, is_demo) values ('demo', '', true)
+    insert into ledgers (account, product_type, is_demo) values ('demo', '', true)
     on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
   const findings = await readFindings(tables.db, { now });
   expect(findings.map(({ account }) => account)).toEqual(["later", "late", "demo"]);

@@ -183,7 +183,7 @@ test("what the exchange forgets first goes first: lists, accounts never read, th
   await coverUpTo(at.db, ["retired-part"], "USDT-FUTURES", now - 20 * minuteMs);
   await coverUpTo(at.db, ["retired-part"], "COIN-FUTURES", now - 50 * dayMs);
   await at.db.execute(sql`
-    insert into streams (account, product_type, retired_at)
+    insert into ledgers (account, product_type, retired_at)
     values ('retired-part', 'COIN-FUTURES', clock_timestamp())
     on conflict (account, product_type) do update set retired_at = excluded.retired_at`);
   const wanted = ["an-hour", "retired-part", "days", "new"].map((name) => ({ name }));

@@ -80,7 +80,7 @@ const timesOf = async (account: string) => {
     first: string;
   }>(sql`
     select covered::text, lost::text, recovered::text, lower(covered)::text as first
-    from streams
+    from ledgers
     where account = ${account} and product_type = ${productType}`);
   return rows[0];
 };
@@ -341,7 +341,7 @@ test("time that was recovered because the exchange's clock was ahead is read fro
   const report = await run.sync();
   expect(report.history?.[0]?.recovered).not.toEqual([]);
   schedule.length = 0;
-  expect((await run.sync()).streams[0]?.restated).toBeGreaterThan(0);
+  expect((await run.sync()).ledgers[0]?.restated).toBeGreaterThan(0);
   const inReach = (await storedOf(run.name)).filter(
     ({ at }) => at > simulationStart - 89.99 * dayMs,
   );

@@ -16,7 +16,7 @@ import { openStore } from "../src/ledger/ledger-store.ts";
 import { countRejected } from "../src/ledger/rejected-bills.ts";
 import { shellWord } from "../src/printable.ts";
 import { Secret } from "../src/secret.ts";
-import type { Stream } from "../src/sync/store.ts";
+import type { Ledger } from "../src/sync/store.ts";
 import { fileDatabase } from "./support/database.ts";
 import { minutes, origin, provenWhole } from "./support/held-store.ts";
 
@@ -70,10 +70,10 @@ const servedBill = fc.record({
 const runs = { numRuns: 15 };
 
 async function held(account: string, productType: string) {
-  const stream = { account, productType } as Stream;
+  const ledger = { account, productType } as Ledger;
   const lease = await new Leases(db).take(account, { signal: new AbortController().signal });
   return {
-    stream,
+    ledger,
     store: openStore(db, lease),
     [Symbol.asyncDispose]: () => lease[Symbol.asyncDispose](),
   };
@@ -87,7 +87,7 @@ describe("names in any shape", () => {
         // Each run of this property has an account of its own.
         const account = `${owner}${randomUUID()}`;
         await using at = await held(account, type);
-        const { stream, store } = at;
+        const { ledger, store } = at;
         const window = minutes(0, 10);
         const rows = served.map(({ more, ...row }) => JSON.parse(JSON.stringify({ ...row, more })));
         const readings = rows.map(classicRows.read);
@@ -97,14 +97,14 @@ describe("names in any shape", () => {
             ? [{ received: rows[index], text: JSON.stringify(rows[index]), fault: reading.fault }]
             : [],
         );
-        await store.recordPlan({ stream, plannedAt: origin, walks: [{ window }], lost: [] });
-        const commit = { stream, window, startedAt: origin, bills, rejected };
+        await store.recordPlan({ ledger, plannedAt: origin, walks: [{ window }], lost: [] });
+        const commit = { ledger, window, startedAt: origin, bills, rejected };
         await store.commitPage({ ...commit, after: undefined, next: { cursor } });
-        expect((await store.knownTime(stream)).open).toMatchObject([{ cursor }]);
+        expect((await store.knownTime(ledger)).open).toMatchObject([{ cursor }]);
         await store.commitPage({ ...commit, after: cursor, next: provenWhole(window) });
 
         const byId = new Map(bills.map((bill) => [bill.billId, bill]));
-        const stored = await readStoredBills(db, stream);
+        const stored = await readStoredBills(db, ledger);
         expect(
           new Map(
             stored.map(({ billId, symbol, coin, businessType, extra }) => [
@@ -125,10 +125,10 @@ describe("names in any shape", () => {
         expect(new Set(kept.map(({ received }) => received))).toEqual(
           new Set(rejected.map(({ received }) => JSON.stringify(received))),
         );
-        const status = await readStatus(db, [stream], hourMs);
-        expect(status.streams).toMatchObject([{ stream, bills: byId.size, rejected: kept.length }]);
+        const status = await readStatus(db, [ledger], hourMs);
+        expect(status.ledgers).toMatchObject([{ ledger, bills: byId.size, rejected: kept.length }]);
         const rejectedRows = (await countRejected(db)).filter((one) => one.account === account);
-        expect(rejectedRows).toEqual(kept.length === 0 ? [] : [{ ...stream, rows: kept.length }]);
+        expect(rejectedRows).toEqual(kept.length === 0 ? [] : [{ ...ledger, rows: kept.length }]);
       }),
       runs,
     );

@@ -14,7 +14,7 @@ import { snowflake } from "../src/sandbox/entry.ts";
 import { aBill } from "./support/bills.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { exportedByCommand, storeBills, streamOf } from "./support/export.ts";
+import { exportedByCommand, ledgerOf, storeBills } from "./support/export.ts";
 import { exactUnits, hledgerPrints, refusalOf, verifiedSums } from "./support/journal.ts";
 import { storeTime } from "./support/stored-time.ts";
 
@@ -53,7 +53,7 @@ function bills(coin: string, opening: string, since: number): readonly Bill[] {
 }
 
 const early = year.from - 40 * dayMs;
-await storeBills(db, streamOf("main"), [
+await storeBills(db, ledgerOf("main"), [
   ...bills("USDT", "100000", early),
   // A wallet whose next bill after that year comes in August.
   aBill({
@@ -73,7 +73,7 @@ await storeBills(db, streamOf("main"), [
     fee: "0",
   }),
 ]);
-await storeBills(db, streamOf("main", "COIN-FUTURES"), bills("BTC", "0", Date.UTC(2026, 5, 17)));
+await storeBills(db, ledgerOf("main", "COIN-FUTURES"), bills("BTC", "0", Date.UTC(2026, 5, 17)));
 for (const productType of ["USDT-FUTURES", "COIN-FUTURES"]) {
   const span = { from: isoTime(epochMs(early)), to: "2027-01-02Z" };
   await storeTime(db, { account: "main", productType }, { covered: [span] });

@@ -70,7 +70,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
           (select count(*) from bill_revisions) as revisions,
           (select count(*) from rejected_bills) as rejected,
           (select string_agg(windows::text, ',' order by window_start) from windows) as windows,
-          (select string_agg(streams::text, ',' order by product_type) from streams) as streams,
+          (select string_agg(ledgers::text, ',' order by product_type) from ledgers) as ledgers,
           (select string_agg(account_keys::text, ',' order by fingerprint) from account_keys) as keys`);
       return rows[0];
     },
@@ -173,12 +173,12 @@ test.concurrent.each([
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
-        insert into streams (account, product_type, settled_to, covered, bills)
+        insert into ledgers (account, product_type, settled_to, covered, bills)
         values ('main', ${productType}, now(), ${covered}::tstzmultirange, ${bills})`);
     }
     const { rows } = await at.db.execute<{ from: string; to: string }>(sql`
       select ${msOf(sql`lower(covered)`)} as from, ${msOf(sql`upper(covered)`)} as to
-      from streams where product_type = ${productType}`);
+      from ledgers where product_type = ${productType}`);
     expect(rows).toEqual([{ from: from && String(from), to: to && String(to) }]);
   },
 );
@@ -198,7 +198,7 @@ test.concurrent.each([
   await take("of an empty account");
   await take("of the account");
   await at.db.execute(sql`
-    insert into streams (account, product_type, ${sql.raw(column)})
+    insert into ledgers (account, product_type, ${sql.raw(column)})
     values ('main', ${productType}, ${sql.raw(value)})`);
   await take("of the account");
   for (const name of ["of an empty account", "new"]) {
@@ -302,7 +302,7 @@ test("where the exchange no longer tells whose key it is, the key that it told o
   };
   await take("told", infoOf("1"));
   await at.db.execute(sql`
-    insert into streams (account, product_type, settled_to) values ('main', ${productType}, now())`);
+    insert into ledgers (account, product_type, settled_to) values ('main', ${productType}, now())`);
   await take("told", untold);
   await expect(take("new", untold)).rejects.toThrow(ForeignKeyError);
 });

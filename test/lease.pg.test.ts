@@ -178,7 +178,7 @@ describe("an account whose holder is dead", () => {
 });
 
 describe("a holder that was frozen while its lease ran out", () => {
-  const stream = () => ({ account: randomUUID(), productType: "USDT-FUTURES" }) as const;
+  const ledger = () => ({ account: randomUUID(), productType: "USDT-FUTURES" }) as const;
 
   test("knows it from its own clock, before it asks the database", async () => {
     const timing = { ...unrenewed, leaseMs: 2_000 };
@@ -230,7 +230,7 @@ describe("a holder that was frozen while its lease ran out", () => {
   });
 
   test("finishes the page that it was committing before the account is handed over", async () => {
-    const { account } = stream();
+    const { account } = ledger();
     await using frozen = await hold(account, { timing: unrenewed });
     const order: string[] = [];
     await expire(account);

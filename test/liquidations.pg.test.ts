@@ -92,7 +92,7 @@ const cases: readonly (readonly [
 test.each(cases)("%s", async (account, entries, rows) => {
   await inTransaction(db, (tx) =>
     upsertBills(tx, [
-      { stream: { account, productType: "USDT-FUTURES" }, bills: billsOf(entries) },
+      { ledger: { account, productType: "USDT-FUTURES" }, bills: billsOf(entries) },
     ]),
   );
   const { rows: shown } = await db.execute<Record<string, unknown>>(sql`

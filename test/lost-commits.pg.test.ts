@@ -19,7 +19,7 @@ const { database, tables } = await fileDatabase();
 
 /** Does some work, then puts the tables back as they were, as if a lagging replica had taken over. */
 async function forgotten<T>(work: () => Promise<T>): Promise<T> {
-  const names = ["bills", "windows", "streams"].map((name) => sql.identifier(name));
+  const names = ["bills", "windows", "ledgers"].map((name) => sql.identifier(name));
   const each = async (statement: (name: (typeof names)[number]) => ReturnType<typeof sql>) => {
     for (const name of names) await tables.db.execute(statement(name));
   };
@@ -33,7 +33,7 @@ async function forgotten<T>(work: () => Promise<T>): Promise<T> {
 
 /** A run whose database forgets the n-th page that it confirmed, and the run after it. */
 async function runForgetting(page: number) {
-  await tables.db.execute(sql`truncate bills, windows, streams`);
+  await tables.db.execute(sql`truncate bills, windows, ledgers`);
   let pages = 0;
   await using simulation = simulate(database.url, {
     name: "forgetful",
@@ -55,8 +55,8 @@ async function runForgetting(page: number) {
   return { first, pages: pagesOfFirst };
 }
 
-const errorsOf = ({ error, streams }: AccountReport) =>
-  [error, ...streams.map((stream) => stream.error)].filter((found) => found !== undefined);
+const errorsOf = ({ error, ledgers }: AccountReport) =>
+  [error, ...ledgers.map((ledger) => ledger.error)].filter((found) => found !== undefined);
 
 test("a database that goes back by one page, whichever that is, is noticed by the run, and the next one has all", async () => {
   await tables.db.execute(sql`create schema before`);

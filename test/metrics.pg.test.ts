@@ -174,16 +174,16 @@ test("as many queries as for one ledger read two hundred", async () => {
       return at.db.execute(query);
     },
   } as Queryable;
-  const streamsOf = (count: number) =>
+  const ledgersOf = (count: number) =>
     Array.from({ length: count }, (_, place) => ({
       account: `desk-${place}`,
       productType: "USDT-FUTURES" as const,
     }));
-  await readStatus(counted, streamsOf(1), 10 * minuteMs);
+  await readStatus(counted, ledgersOf(1), 10 * minuteMs);
   const ofOne = queries;
   queries = 0;
-  const { streams } = await readStatus(counted, streamsOf(200), 10 * minuteMs);
-  expect(streams).toHaveLength(200);
+  const { ledgers } = await readStatus(counted, ledgersOf(200), 10 * minuteMs);
+  expect(ledgers).toHaveLength(200);
   expect(queries).toBe(ofOne);
   expect(queries).toBeLessThan(20);
 });

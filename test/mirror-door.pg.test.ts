@@ -17,7 +17,7 @@ import { listen } from "../src/serve/app.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
 const keys = {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await inTransaction(tables.db, async (tx) => {
     for (const account of ["ours", "theirs"] as const) {
       for (const productType of ["USDT-FUTURES", "UTA-SPOT"] as const) {
-        const stream = { account, productType };
+        const ledger = { account, productType };
         const bills = Array.from({ length: 300 }, (_, index) =>
           aBill({
             billId: String(10n ** 18n + BigInt(index)),
@@ -42,8 +42,8 @@ beforeAll(async () => {
             cTime: epochMs(now - hourMs * index),
           }),
         );
-        await upsertBills(tx, [{ stream, bills }]);
-        await coverStream(tx, stream, now - 300 * hourMs, now);
+        await upsertBills(tx, [{ ledger, bills }]);
+        await coverLedger(tx, ledger, now - 300 * hourMs, now);
       }
     }
   });

@@ -26,7 +26,7 @@ const keys = {
   trim: aMirrorKey(account, { incomplete: "trim" }),
   allow: aMirrorKey(account, { incomplete: "allow" }),
 };
-const stream = { account, productType: "USDT-FUTURES" } as const;
+const ledger = { account, productType: "USDT-FUTURES" } as const;
 
 let tables: OpenDatabase;
 let mirror: Mirror;
@@ -49,7 +49,7 @@ type Window = {
 };
 
 /** A bill every few hours, some of them in one millisecond. */
-const ledger: readonly Bill[] = Array.from({ length: 1_000 }, (_, index) => {
+const served: readonly Bill[] = Array.from({ length: 1_000 }, (_, index) => {
   const cTime = epochMs(start + Math.floor(index / 3) * 7.2 * hourMs);
   // Within three bills of one millisecond, the ids get one digit more.
   const billId = String(9_501 + index);
@@ -69,13 +69,13 @@ async function given(windows: readonly Window[]): Promise<void> {
   await inTransaction(tables.db, async (tx) => {
     await tx.execute(sql`delete from bills`);
     await tx.execute(sql`delete from windows`);
-    await tx.execute(sql`delete from streams`);
-    await upsertBills(tx, [{ stream, bills: ledger.filter(isRead) }]);
+    await tx.execute(sql`delete from ledgers`);
+    await upsertBills(tx, [{ ledger, bills: served.filter(isRead) }]);
     for (const { state, from, to, cursor = null } of windows) {
       const startedAt = cursor === null ? null : isoTime(epochMs(to));
       const span = { from: epochMs(from), to: epochMs(to) };
-      if (state === "open") await storeOpen(tx, stream, span, { cursor, startedAt });
-      else await storeTime(tx, stream, { [state]: [span] });
+      if (state === "open") await storeOpen(tx, ledger, span, { cursor, startedAt });
+      else await storeTime(tx, ledger, { [state]: [span] });
     }
   });
 }
@@ -129,7 +129,7 @@ describe("time that was not read", () => {
   });
 
   test("under the first pages of a sync that is at work is refused, and what lies apart is not", async () => {
-    const cursor = ledger.find(({ cTime }) => cTime >= at(98.5))?.billId ?? "";
+    const cursor = served.find(({ cTime }) => cTime >= at(98.5))?.billId ?? "";
     await given([window(10, 97), { ...window(97, 100, "open"), cursor }]);
     expect((await ask("refuse", { limit: "5" })).status).toBe(200);
     const across = await ask("refuse", { limit: "50" });
@@ -206,7 +206,7 @@ describe("whatever was read and whatever is asked, an answer is all there is, or
               }
               seen.served++;
               // Nothing newer than the read time is stored, and nothing is claimed about it.
-              const expected = ledger
+              const expected = served
                 .filter(({ cTime }) => cTime < readTo)
                 .filter(({ cTime }) => cTime >= (from === null ? begin : at(from)))
                 .filter(({ cTime }) => to === null || cTime <= at(to))

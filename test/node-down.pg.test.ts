@@ -53,7 +53,7 @@ async function hangNode(url: string, account: string) {
   const [place] = await query<{ part: string }>(
     url,
     `select substring(tableoid::regclass::text from '_part_\\d+$') as part
-     from streams where account = '${account}' limit 1`,
+     from ledgers where account = '${account}' limit 1`,
   );
   const tables = await query<{ name: string }>(
     url,
@@ -91,8 +91,8 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(
     await query(
       database.url,
-      `select distinct account from streams where tableoid in (
-         select tableoid from streams where account = '${hanging}')`,
+      `select distinct account from ledgers where tableoid in (
+         select tableoid from ledgers where account = '${hanging}')`,
     ),
   ).toEqual([{ account: hanging }]);
 
@@ -163,7 +163,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   const reason = expect.stringMatching(/^its rows cannot be read \(.*statement timeout/);
 
   expect(synced, synced.stderr).toMatchObject({ code: 1 });
-  const { accounts, outcome, streams: ledgers } = JSON.parse(synced.stdout);
+  const { accounts, outcome, ledgers } = JSON.parse(synced.stdout);
   expect(outcome).toBe("incomplete");
   const failed = accounts.filter(({ error }: { error: string | null }) => error !== null);
   expect(failed).toMatchObject([{ account: hanging, error: reason }]);
@@ -174,7 +174,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(status, status.stderr).toMatchObject({ code: 1 });
   const told = JSON.parse(status.stdout);
   expect(told.unreachable).toMatchObject([{ account: hanging, error: reason }]);
-  expect(told.streams).toMatchObject(others.map((account) => ({ account })));
+  expect(told.ledgers).toMatchObject(others.map((account) => ({ account })));
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
   expect(shown.stdout).toMatch(/^accounts +ledgers +bills .*\n +3 +3 /m);
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
@@ -191,13 +191,13 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(accountsIn(checked.breaks)).not.toContain(hanging);
   expect(listed, listed.stderr).toMatchObject({ code: 1 });
   expect(JSON.parse(listed.stdout).unreachable).toMatchObject(away);
-  expect(accountsIn(JSON.parse(listed.stdout).streams)).toEqual(others);
+  expect(accountsIn(JSON.parse(listed.stdout).ledgers)).toEqual(others);
   expect(planned, planned.stderr).toMatchObject({ code: 1 });
   expect(JSON.parse(planned.stdout).unreachable).toMatchObject(away);
   expect(verified, verified.stderr).toMatchObject({ code: 1 });
-  const { accounts: read, streams } = JSON.parse(verified.stdout);
+  const { accounts: read, ledgers: compared } = JSON.parse(verified.stdout);
   expect(read).toMatchObject([...others.map((account) => ({ account })), ...away]);
-  expect(accountsIn(streams)).toEqual(others);
+  expect(accountsIn(compared)).toEqual(others);
   const { checks } = JSON.parse(examined.stdout);
   expect(examined, examined.stderr).toMatchObject({ code: 1 });
   expect(checks.filter(({ status }: { status: string }) => status === "FAIL")).toMatchObject([
@@ -257,8 +257,8 @@ test("of very many accounts each node is asked once, and those of one that is do
   await coverUpTo(db, names, "USDT-FUTURES", Date.now());
   const { rows } = await db.execute<{ account: string }>(sql`
     select account
-    from streams
-    where citus.get_shard_id_for_distribution_column('streams', account) in (4, 5)
+    from ledgers
+    where citus.get_shard_id_for_distribution_column('ledgers', account) in (4, 5)
     order by account`);
   const ofNode = rows.map(({ account }) => account);
   expect(ofNode.length).toBeGreaterThan(20);

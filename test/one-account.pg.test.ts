@@ -23,14 +23,14 @@ import { proxyTo } from "./support/tcp-proxy.ts";
 /** Statements that ask for several accounts at once, and why. Each of them only reads. */
 const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [
-    / from streams where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
+    / from ledgers where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
     "what is retired or refused, of the accounts of a command",
   ],
   [/ from rejected_bills where resolved_at is null/, "which rows are rejected, for all to see"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
-  [/ from streams where planned_at /, "what time it is at the exchange"],
-  [/^select count\(\*\) as ledgers from streams /, "status: how many ledgers there are"],
-  [/ as wanted \(account, product_type\) /, "status: all streams at once"],
+  [/ from ledgers where planned_at /, "what time it is at the exchange"],
+  [/^select count\(\*\) as ledgers from ledgers /, "status: how many ledgers there are"],
+  [/ as wanted \(account, product_type\) /, "status: all ledgers at once"],
   [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
   [/ as findings order by is_demo, /, "status: what is found"],
@@ -91,7 +91,7 @@ test("each statement that writes touches one account's rows alone, and few that 
 
   const tables = new Set(seen.flatMap((statement) => [...statement.tables]));
   for (const table of [
-    ...["bills", "bill_revisions", "rejected_bills", "streams", "windows", "type_days"],
+    ...["bills", "bill_revisions", "rejected_bills", "ledgers", "windows", "type_days"],
     ...["symbol_days", "day_ends", "wallet_rules", "ledger_breaks", "reconciled_chains"],
   ]) {
     expect(tables, table).toContain(table);

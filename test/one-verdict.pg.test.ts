@@ -12,7 +12,7 @@ import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { check, logRun } from "./support/page-states.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 import { storeTime } from "./support/stored-time.ts";
 
 // What outputs say of databases that commands made; findings.pg.test.ts holds all of them to every state.
@@ -56,9 +56,9 @@ async function house() {
     /** Stores bills of one ledger, and that some of its time was read. */
     store: (account: string, bills: readonly Bill[], fromMs: number, toMs: number) =>
       inTransaction(db, async (tx) => {
-        const stream = { account, productType } as const;
-        await upsertBills(tx, [{ stream, bills }]);
-        await coverStream(tx, stream, ago(fromMs), ago(toMs));
+        const ledger = { account, productType } as const;
+        await upsertBills(tx, [{ ledger, bills }]);
+        await coverLedger(tx, ledger, ago(fromMs), ago(toMs));
       }),
     /** @returns the kinds of the breaks. */
     reconcile: async () => {
@@ -90,7 +90,7 @@ test("bills of a demo key that a command added are no money in an export or a vi
     insert into accounts (account, demo, ltv)
     values ('play', true, false)`);
   await at.db.execute(sql`
-    insert into streams (account, product_type, is_demo)
+    insert into ledgers (account, product_type, is_demo)
     values ('play', '', true)
     on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
   const { code, stdout } = await at.run(

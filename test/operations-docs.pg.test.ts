@@ -93,7 +93,7 @@ test("the commands of docs/operations.md, typed one after the other, do what the
   expect(stored).toBeGreaterThan(100);
   expect(stored).toBeLessThanOrEqual(served);
   const shown = await at.type("npm run --silent status -- --json");
-  expect(JSON.parse(shown.stdout).streams).toEqual([expect.objectContaining({ bills: stored })]);
+  expect(JSON.parse(shown.stdout).ledgers).toEqual([expect.objectContaining({ bills: stored })]);
 }, 300_000);
 
 test("each command of the page's prose is one that the program has", async () => {

@@ -9,7 +9,7 @@ test("what goes to a terminal goes through print and note, which spell out what 
   );
   // Each of these files was reviewed. A new one is reviewed, and then listed.
   expect(users.toSorted()).toEqual([
-    // Takes the streams from the process, survives their errors and waits for their end.
+    // Takes the ledgers from the process, survives their errors and waits for their end.
     "src/cli.ts",
     // Asks whether the output is a terminal.
     "src/commands/demo.ts",

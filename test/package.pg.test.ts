@@ -88,7 +88,7 @@ test.concurrent("the installed program makes its tables, syncs and tells its sta
   const synced = await inFolder([bin, "sync"], { env });
   expect(synced.stdout).toMatch(/^complete, after /m);
   const { stdout } = await inFolder([bin, "status", "--json"], { env });
-  expect(JSON.parse(stdout).streams).toMatchObject([{ productType, coverageShare: 1 }]);
+  expect(JSON.parse(stdout).ledgers).toMatchObject([{ productType, coverageShare: 1 }]);
 });
 
 test.concurrent("a program in JavaScript syncs, verifies, reconciles and reads every bill", async () => {
@@ -118,7 +118,7 @@ test.concurrent("a program in TypeScript is checked against the package's own ty
   await copyFile(consumer, join(folder.path, "consumer.ts"));
   await writeFile(
     join(folder.path, "wrong.ts"),
-    'import { openLedger } from "bill-sync";\nvoid openLedger({ DATABASE_URI: "" });\n',
+    'import { openLedgers } from "bill-sync";\nvoid openLedgers({ DATABASE_URI: "" });\n',
   );
   const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
   const said = await inFolder([

@@ -8,7 +8,7 @@ import { bills } from "./support/bills.ts";
 import { testDatabase } from "./support/database.ts";
 import {
   aPage,
-  holdStream,
+  holdLedger,
   minutes,
   origin,
   plan,
@@ -47,17 +47,17 @@ test("a page is stored in two round trips, as is the end of windows; the days of
     await work();
     return roundTrips() - before;
   };
-  const held = await holdStream(tables.db);
-  const { stream } = held;
+  const held = await holdLedger(tables.db);
+  const { ledger } = held;
   const windows = [minutes(0, 10), minutes(10, 20), minutes(20, 30)];
   await plan(held, windows);
-  const store = openStore(counted.db, { account: stream.account, epoch: 1 });
+  const store = openStore(counted.db, { account: ledger.account, epoch: 1 });
   const [first = minutes(0, 0)] = windows;
-  const page = aPage(stream, first, { cursor: "c1" }, { bills: bills(100, { cTime: origin }) });
+  const page = aPage(ledger, first, { cursor: "c1" }, { bills: bills(100, { cTime: origin }) });
   expect(await taken(() => store.commitPage(page))).toBe(2);
   const ended = windows.map((window) =>
-    aPage(stream, window, provenWhole(window), window === first ? { after: "c1" } : {}),
+    aPage(ledger, window, provenWhole(window), window === first ? { after: "c1" } : {}),
   );
   expect(await taken(() => Promise.all(ended.map((one) => store.commitPage(one))))).toBe(2);
-  expect(await timesOf(tables.db, stream)).toEqual([expect.stringMatching(/^0-30 covered$/)]);
+  expect(await timesOf(tables.db, ledger)).toEqual([expect.stringMatching(/^0-30 covered$/)]);
 });

@@ -29,10 +29,10 @@ await db.execute(sql`
       and day > current_date - 5
   ),
   counts as (
-    insert into streams
-    select (jsonb_populate_record(null::streams, to_jsonb(stored) || jsonb_build_object('account', name)
+    insert into ledgers
+    select (jsonb_populate_record(null::ledgers, to_jsonb(stored) || jsonb_build_object('account', name)
       || case when n = 250 then jsonb_build_object('covered', '{}', 'lost', covered) else '{}' end)).*
-    from streams as stored, names
+    from ledgers as stored, names
     where product_type = 'USDT-FUTURES'
   )
   insert into reconciled_chains
@@ -89,7 +89,7 @@ test("an account is chosen by a part of its name, and none by leafing through al
 
 test("many ledgers are read with as many queries as one", async () => {
   const { queries: many } = await written("account=desk-000");
-  for (const table of ["streams", "type_days", "reconciled_chains"]) {
+  for (const table of ["ledgers", "type_days", "reconciled_chains"]) {
     await db.execute(sql`delete from ${sql.identifier(table)} where account <> 'desk-000'`);
   }
   expect((await written("account=desk-000")).queries).toBe(many);

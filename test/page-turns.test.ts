@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { batchCommits } from "../src/ledger/write-pages.ts";
 import { aPage, minutes } from "./support/held-store.ts";
 
-const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
 
 test("however many pages come while a group is written, what else waits is next but one", async () => {
   const turns = new PQueue({ concurrency: 1 });
@@ -23,7 +23,7 @@ test("however many pages come while a group is written, what else waits is next 
   const walks = Array.from({ length: 8 }, async (_, walk) => {
     const window = minutes(walk, walk + 1);
     for (let page = 0; page < 50; page++) {
-      await commitPage(aPage(stream, window, { cursor: `c${page}` }));
+      await commitPage(aPage(ledger, window, { cursor: `c${page}` }));
     }
   });
   await Promise.all(walks);

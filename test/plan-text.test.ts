@@ -6,7 +6,7 @@ import { noStates } from "../src/db/accounts/account-states.ts";
 import { asText } from "../src/output/result.ts";
 import { readableTypes } from "../src/roster/roster.ts";
 import { nothingToRead } from "../src/sync/account-mode.ts";
-import type { StreamPlan, Walk } from "../src/sync/store.ts";
+import type { LedgerPlan, Walk } from "../src/sync/store.ts";
 
 const start = Date.UTC(2026, 10, 1, 3, 24, 59);
 const day = (index: number) => epochMs(start + index * dayMs);
@@ -19,9 +19,9 @@ function plan(
   productType: ProductType,
   windows: number,
   { resumed = 0, lost = 0 }: { readonly resumed?: number; readonly lost?: number } = {},
-): StreamPlan {
+): LedgerPlan {
   return {
-    stream: { account, productType },
+    ledger: { account, productType },
     plannedAt: day(91),
     walks: Array.from({ length: windows }, (_, index): Walk => {
       const window = { from: day(7 * index), to: day(7 * index + 7) };

@@ -13,12 +13,12 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import { horizonAt, planStream, readTime, startSlackMs } from "../src/sync/plan.ts";
+import { horizonAt, planLedger, readTime, startSlackMs } from "../src/sync/plan.ts";
 import type { KnownTime, Walk } from "../src/sync/store.ts";
 
 const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 
-const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
 const now = epochMs(Date.UTC(2026, 5, 1));
 const horizon = horizonAt(now);
 
@@ -104,7 +104,7 @@ const gapsOf = ({ coverage }: KnownTime, at: EpochMs): readonly Interval[] =>
   subtract(interval(horizonAt(at), at), coverage);
 
 const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
-  planStream(stream, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);
+  planLedger(ledger, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);
 
 describe("a plan", () => {
   test("tiles wanted time less coverage: no hole, no overlap, no window longer than 7 days", () => {
@@ -126,7 +126,7 @@ describe("a plan", () => {
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const { walks, lost } = planStream(stream, known, { now, settleLagMs: 0 });
+        const { walks, lost } = planLedger(ledger, known, { now, settleLagMs: 0 });
         const planned = walks.map(({ window }) => window);
         const settled = [...known.coverage, ...known.lost];
         const start = Math.min(horizon, ...settled.map(({ from }) => from));
@@ -151,8 +151,8 @@ describe("a plan", () => {
   });
 
   test("a first run wants the 90 days that the exchange serves, oldest first, and lost nothing", () => {
-    const { walks, lost } = planStream(
-      stream,
+    const { walks, lost } = planLedger(
+      ledger,
       { coverage: [], lost: [], open: [] },
       { now, settleLagMs: 0 },
     );
@@ -172,7 +172,7 @@ describe("a plan", () => {
     const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
     const begun: Walk = { window, cursor: "1402", startedAt: window.to };
     const known = { coverage: interval(horizon, window.from), lost: [], open: [begun] };
-    const { walks } = planStream(stream, known, { now, settleLagMs: dayMs });
+    const { walks } = planLedger(ledger, known, { now, settleLagMs: dayMs });
     expect(walks.map((walk) => [walk.window, walk.cursor])).toEqual([
       [{ from: window.from, to: now - 3 * dayMs }, "1402"],
       [{ from: now - 3 * dayMs, to: now }, undefined],
@@ -182,8 +182,8 @@ describe("a plan", () => {
   test("a first run that died loses nothing at its oldest edge, which is where history starts", () => {
     const open = [{ window: { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) } }];
     const coverage = interval(horizon + dayMs, now - minuteMs);
-    expect(planStream(stream, { coverage, lost: [], open }, { now, settleLagMs: 0 })).toEqual({
-      stream,
+    expect(planLedger(ledger, { coverage, lost: [], open }, { now, settleLagMs: 0 })).toEqual({
+      ledger,
       plannedAt: now,
       walks: [
         { window: { from: horizon - minuteMs, to: horizon + dayMs }, isHistoryStart: true },
@@ -196,8 +196,8 @@ describe("a plan", () => {
   test("nor does it where that edge was being walked when it died", () => {
     const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
     const open = [{ window, cursor: "1402", startedAt: now }];
-    const { walks, lost } = planStream(
-      stream,
+    const { walks, lost } = planLedger(
+      ledger,
       { coverage: [], lost: [], open },
       { now, settleLagMs: 0 },
     );
@@ -209,7 +209,7 @@ describe("a plan", () => {
     const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
     const open = [{ window, cursor: "1402", startedAt: now }];
     const coverage = interval(horizon - dayMs, window.from);
-    const { walks } = planStream(stream, { coverage, lost: [], open }, { now, settleLagMs: 0 });
+    const { walks } = planLedger(ledger, { coverage, lost: [], open }, { now, settleLagMs: 0 });
     expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: false });
   });
 
@@ -220,11 +220,11 @@ describe("a plan", () => {
 
   test("what a first run wanted, and nobody read for longer than the slack, is lost", () => {
     const late = startedAgo(startSlackMs + 1);
-    expect(planStream(stream, late, { now, settleLagMs: 0 })).toMatchObject({
+    expect(planLedger(ledger, late, { now, settleLagMs: 0 })).toMatchObject({
       walks: [{ window: { from: horizon }, isHistoryStart: false }, {}],
       lost: [{ from: horizon - startSlackMs - 1, to: horizon }],
     });
-    const inTime = planStream(stream, startedAgo(startSlackMs), { now, settleLagMs: 0 });
+    const inTime = planLedger(ledger, startedAgo(startSlackMs), { now, settleLagMs: 0 });
     expect(inTime.lost).toEqual([]);
   });
 
@@ -232,7 +232,7 @@ describe("a plan", () => {
     let known: KnownTime = { coverage: [], lost: [], open: [] };
     const lost = Array.from({ length: 5 }, (_, hours) => {
       const later = epochMs(now + hours * hourMs);
-      const plan = planStream(stream, known, { now: later, settleLagMs: 0 });
+      const plan = planLedger(ledger, known, { now: later, settleLagMs: 0 });
       known = {
         coverage: [],
         lost: union([...known.lost, ...plan.lost]),
@@ -245,8 +245,8 @@ describe("a plan", () => {
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
     const covered = interval(horizon - 60 * dayMs, horizon - 10 * dayMs);
-    const { walks, lost } = planStream(
-      stream,
+    const { walks, lost } = planLedger(
+      ledger,
       { coverage: covered, lost: [], open: [] },
       { now, settleLagMs: 0 },
     );

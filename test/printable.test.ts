@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { epochMs } from "../src/contract/time.ts";
-import { streamName } from "../src/output/format.ts";
+import { ledgerName } from "../src/output/format.ts";
 import { ledgerColumns, table, tableText } from "../src/output/result.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
 import { strayText } from "../src/sync/walk/pages.ts";
@@ -68,10 +68,10 @@ describe("a foreign text", () => {
   });
 });
 
-test("a stream is named on one line, whatever the tables call it", () => {
-  const stream = { account: "a\u001b]0;x\u0007\nall: done", productType: "USDT-FUTURES" } as const;
-  expect(streamName(stream)).toBe("a\\u{1b}]0;x\\u{7}\\nall: done/USDT-FUTURES");
-  expect(ledgerColumns([stream], (one) => one)["ledger"]?.title).toBe(
+test("a ledger is named on one line, whatever the tables call it", () => {
+  const ledger = { account: "a\u001b]0;x\u0007\nall: done", productType: "USDT-FUTURES" } as const;
+  expect(ledgerName(ledger)).toBe("a\\u{1b}]0;x\\u{7}\\nall: done/USDT-FUTURES");
+  expect(ledgerColumns([ledger], (one) => one)["ledger"]?.title).toBe(
     "a\\u{1b}]0;x\\u{7}\\nall: done",
   );
 });

@@ -7,12 +7,12 @@ import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import { CursorError, type ExchangeError, StoppedError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
-import type { BillsProgress } from "../src/sync/stream-run.ts";
+import type { BillsProgress } from "../src/sync/ledger-run.ts";
 import { Screen } from "./support/screen.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
-type WithoutStream<Event> = Event extends unknown ? Omit<Event, "stream"> : never;
-type Event = WithoutStream<BillsProgress>;
+type WithoutLedger<Event> = Event extends unknown ? Omit<Event, "ledger"> : never;
+type Event = WithoutLedger<BillsProgress>;
 
 const weekMs = 7 * dayMs;
 const planned = (weeks: number): Event => ({
@@ -34,8 +34,8 @@ const page = (week: number, walkedMs: number, bills = 100): Event => ({
 const teller =
   ({ progress }: { readonly progress: (event: BillsProgress) => void }) =>
   (productType: ProductType, ...events: readonly Event[]) => {
-    const stream = { account: "main", productType };
-    for (const event of events) progress({ stream, ...event } as BillsProgress);
+    const ledger = { account: "main", productType };
+    for (const event of events) progress({ ledger, ...event } as BillsProgress);
   };
 
 /** The display on a screen. The test moves its clock. */

@@ -56,7 +56,7 @@ test("a page's plan is kept for all accounts, and follows the index in one that 
   await tables.db.execute(sql`analyze bills`);
   const ask = (account: string, below: string | undefined) =>
     readBillPage(readKept, {
-      stream: { account, productType: "USDT-FUTURES" },
+      ledger: { account, productType: "USDT-FUTURES" },
       ...{ json: wireBill, limit: 100, onlyFunding: false, below },
       ...{ from: undefined, to: undefined, symbol: undefined, coin: undefined },
       businessType: undefined,

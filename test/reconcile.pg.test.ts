@@ -20,7 +20,7 @@ import { seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
-  coverStream,
+  coverLedger,
   smallLedger,
   smallLedgerStart,
   storeLedgers,
@@ -41,7 +41,7 @@ const accept = (breakId: number, note: string) =>
   decideOnBreaks(db, { breakIds: [breakId], isAccept: true, note, by: null });
 const store = (account: string, bills: readonly Bill[]) =>
   inTransaction(db, (tx) =>
-    upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]),
+    upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills }]),
   );
 
 /** Bills an hour apart that move the balance by these amounts. */
@@ -182,7 +182,7 @@ describe("a break", () => {
     expect(first.rules).toMatchObject([{ category: "trade", tested: 9, fitting: 9 }]);
     // No new bill is stored; only more time is covered.
     await db.execute(sql`
-      update streams
+      update ledgers
       set covered = tstzmultirange(tstzrange(lower(covered), lower(covered) + interval '1 day'))
       where account = ${account}`);
     expect((await check(account)).breaks).toMatchObject([{ kind: "chain", difference: "10" }]);
@@ -321,7 +321,7 @@ test("a break that was accepted as unread is open again, once a part of its time
   await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
   const read = (start: number, end: number) =>
     inTransaction(db, (tx) =>
-      coverStream(tx, { account, productType: "USDT-FUTURES" }, start, end),
+      coverLedger(tx, { account, productType: "USDT-FUTURES" }, start, end),
     );
   await read(from, noon);
   const left = (await check(account)).breaks;
@@ -343,9 +343,9 @@ test("each check says when a chain was checked and through when it was read, whe
         reconciled_at::text as at,
         reconciled_through::text as through,
         reconciled_through = (
-          select max(upper(streams.covered))
-          from streams
-          where streams.account = reconciled_chains.account
+          select max(upper(ledgers.covered))
+          from ledgers
+          where ledgers.account = reconciled_chains.account
         ) as is_now
       from reconciled_chains
       where account = ${account}`);
@@ -355,7 +355,7 @@ test("each check says when a chain was checked and through when it was read, whe
   const [first] = await read();
   expect(first).toMatchObject({ is_now: true });
   await db.execute(sql`
-    update streams
+    update ledgers
     set covered = tstzmultirange(tstzrange(lower(covered), upper(covered) + interval '1 hour'))
     where account = ${account}`);
   await check(newAccount());

@@ -128,7 +128,7 @@ async function storeLegs(
     entry(noon - 3_600_000, "trans_from_exchange", 1_000),
     ...legs.map(({ type, amount, afterMs }) => entry(noon + afterMs, type, amount)),
   ];
-  await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
+  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger: { account, productType }, bills }]));
   const span = { from: epochMs(noon - dayMs), to: epochMs(noon + dayMs) };
   await storeTime(db, { account, productType }, { covered: [span] });
 }

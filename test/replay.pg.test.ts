@@ -9,11 +9,11 @@ import { rejectRows, supersedeRows } from "../src/ledger/rejected-bills.ts";
 import { replayBatch } from "../src/ledger/replay-rows.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import type { RejectedRow, Stream } from "../src/sync/store.ts";
+import type { Ledger, RejectedRow } from "../src/sync/store.ts";
 import { aBill } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
-import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
+import { aPage, holdLedger, minutes, plan } from "./support/held-store.ts";
 
 const { tables } = await fileDatabase();
 
@@ -41,7 +41,7 @@ type Rejection = {
 
 /** Stores rejected rows, as if an older version had rejected them. */
 async function reject(
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   rejections: readonly Rejection[],
   { db } = tables,
 ): Promise<void> {
@@ -59,10 +59,10 @@ async function reject(
   }
 }
 
-const replay = ({ account, productType }: Stream, { db } = tables) =>
+const replay = ({ account, productType }: Ledger, { db } = tables) =>
   replayBatch(db, { account, epoch: 1 }, { account, productType }, undefined);
 
-const storedOf = async ({ account }: Stream, table: "bills" | "bill_revisions" = "bills") => {
+const storedOf = async ({ account }: Ledger, table: "bills" | "bill_revisions" = "bills") => {
   const { rows } = await tables.db.execute<{ bill: string }>(sql`
     select bill_id || ' ' || amount || ' ' || coalesce(extra::text, '') as bill
     from ${sql.raw(table)}
@@ -71,7 +71,7 @@ const storedOf = async ({ account }: Stream, table: "bills" | "bill_revisions" =
   return rows.map(({ bill }) => bill.trim());
 };
 
-const rejectedOf = async ({ account }: Stream) => {
+const rejectedOf = async ({ account }: Ledger) => {
   const { rows } = await tables.db.execute(sql`
     select received, fault_path as path, fault, resolved_at is not null as resolved
     from rejected_bills
@@ -82,16 +82,16 @@ const rejectedOf = async ({ account }: Stream) => {
 
 describe("a replay", () => {
   test("puts what can be read among the bills, every digit of it, and leaves what cannot, with its reason of now", async () => {
-    const { stream } = await holdStream(tables.db);
+    const { ledger } = await holdLedger(tables.db);
     const exact =
       '{"billId":9007199254740993,"amount":1.10,"fee":"0E-8","businessType":"x","coin":"U","cTime":"1","new":0.10}';
-    await reject(stream, [
+    await reject(ledger, [
       { row: exact, ago: 4 },
       { row: aRow({ billId: "7" }), ago: 3 },
       { row: aRow({ amount: "abc" }), ago: 2 },
       { row: "no JSON", ago: 1 },
     ]);
-    expect(await replay(stream)).toEqual({
+    expect(await replay(ledger)).toEqual({
       new: 2,
       unchanged: 0,
       restated: 0,
@@ -102,11 +102,11 @@ describe("a replay", () => {
       ],
       next: undefined,
     });
-    expect(await storedOf(stream)).toEqual([
+    expect(await storedOf(ledger)).toEqual([
       "7 12.50",
       '9007199254740993 1.10 {"fee":"0E-8","new":0.10}',
     ]);
-    expect(await rejectedOf(stream)).toEqual([
+    expect(await rejectedOf(ledger)).toEqual([
       { received: exact, path: "old", fault: "is not known to version 0.0", resolved: true },
       expect.objectContaining({ resolved: true }),
       expect.objectContaining({ path: "amount", resolved: false }),
@@ -121,22 +121,22 @@ describe("a replay", () => {
   ] as const)(
     "reads a tax record of %s as one, and leaves a bill that has its balance",
     async (productType, fields) => {
-      const { stream: held, store } = await holdStream(tables.db);
-      const stream = { ...held, productType };
+      const { ledger: held, store } = await holdLedger(tables.db);
+      const ledger = { ...held, productType };
       const rejected = ["6", "7"].map((id): RejectedRow => {
         const received = { id, amount: "1", fee: "0", ts: "1700000000000", ...fields };
         const fault = { path: "old", reason: "is not known to version 0.0" };
         return { received, text: JSON.stringify(received), fault };
       });
-      await store.commitRecovered({ stream, window: undefined, bills: [], rejected });
+      await store.commitRecovered({ ledger, window: undefined, bills: [], rejected });
       await inTransaction(tables.db, (tx) =>
-        upsertBills(tx, [{ stream, bills: [aBill({ billId: "7" })] }]),
+        upsertBills(tx, [{ ledger, bills: [aBill({ billId: "7" })] }]),
       );
-      expect(await replay(stream)).toMatchObject({ new: 1, unchanged: 1, restated: 0, left: [] });
+      expect(await replay(ledger)).toMatchObject({ new: 1, unchanged: 1, restated: 0, left: [] });
       const stored = await tables.db.execute(sql`
         select bill_id as id, balance::text, business_type as type, source
         from bills
-        where account = ${stream.account}
+        where account = ${ledger.account}
         order by bill_id`);
       const balance = productType === "UTA-SPOT" ? "9" : null;
       expect(stored.rows).toEqual([
@@ -147,21 +147,21 @@ describe("a replay", () => {
   );
 
   test("changes nothing the second time", async () => {
-    const { stream } = await holdStream(tables.db);
-    await reject(stream, [{ row: aRow() }, { row: aRow({ amount: "abc" }) }]);
-    await replay(stream);
+    const { ledger } = await holdLedger(tables.db);
+    await reject(ledger, [{ row: aRow() }, { row: aRow({ amount: "abc" }) }]);
+    await replay(ledger);
     const versions = () =>
       tables.db.execute(sql`
-        select xmin::text from bills where account = ${stream.account}
-        union all select xmin::text from rejected_bills where account = ${stream.account}`);
+        select xmin::text from bills where account = ${ledger.account}
+        union all select xmin::text from rejected_bills where account = ${ledger.account}`);
     const before = (await versions()).rows;
-    expect(await replay(stream)).toMatchObject({ new: 0, unchanged: 0, restated: 0, outdated: 0 });
+    expect(await replay(ledger)).toMatchObject({ new: 0, unchanged: 0, restated: 0, outdated: 0 });
     expect((await versions()).rows).toEqual(before);
   });
 
   test("goes through any number of rejected rows in batches, each row once", async () => {
-    const { stream } = await holdStream(tables.db);
-    const { account, productType } = stream;
+    const { ledger } = await holdLedger(tables.db);
+    const { account, productType } = ledger;
     await tables.db.execute(sql`
       insert into rejected_bills (
         account, product_type, digest, received, fault_path, fault, rejected_at
@@ -174,22 +174,22 @@ describe("a replay", () => {
     const seen = { new: 0, left: 0, batches: 0 };
     let cursor: Parameters<typeof replayBatch>[3];
     do {
-      const batch = await replayBatch(tables.db, { account, epoch: 1 }, stream, cursor);
+      const batch = await replayBatch(tables.db, { account, epoch: 1 }, ledger, cursor);
       seen.new += batch.new;
       seen.left += batch.left.length;
       seen.batches += 1;
       cursor = batch.next;
     } while (cursor !== undefined);
     expect(seen).toEqual({ new: 601, left: 600, batches: 3 });
-    expect(await storedOf(stream)).toHaveLength(601);
+    expect(await storedOf(ledger)).toHaveLength(601);
   });
 
   test("writes nothing once another run has the account", async () => {
-    const { stream } = await holdStream(tables.db);
-    await reject(stream, [{ row: aRow() }]);
-    await tables.db.execute(sql`update leases set epoch = 2 where account = ${stream.account}`);
-    await expect(replay(stream)).rejects.toThrow(LeaseLostError);
-    expect(await storedOf(stream)).toEqual([]);
+    const { ledger } = await holdLedger(tables.db);
+    await reject(ledger, [{ row: aRow() }]);
+    await tables.db.execute(sql`update leases set epoch = 2 where account = ${ledger.account}`);
+    await expect(replay(ledger)).rejects.toThrow(LeaseLostError);
+    expect(await storedOf(ledger)).toEqual([]);
   });
 });
 
@@ -212,7 +212,7 @@ describe("what was served last wins in a replay", () => {
   type Name = keyof typeof pages;
 
   async function served(order: string) {
-    const held = await holdStream(tables.db);
+    const held = await holdLedger(tables.db);
     const window = minutes(0, 10);
     await plan(held, [window]);
     let after: string | undefined;
@@ -220,7 +220,7 @@ describe("what was served last wins in a replay", () => {
       for (const name of names) {
         const next = { cursor: `${Number(after ?? 0) + 1}` };
         await held.store.commitPage(
-          aPage(held.stream, window, next, { after, ...pages[name as Name] }),
+          aPage(held.ledger, window, next, { after, ...pages[name as Name] }),
         );
         after = next.cursor;
       }
@@ -243,24 +243,24 @@ describe("what was served last wins in a replay", () => {
     ["GABAG", "99"],
     ["AGBGA", "1"],
   ])("served as %s: it is %s", async (order, amount) => {
-    const { stream } = await served(order);
-    await replay(stream);
-    const stored = await storedOf(stream);
+    const { ledger } = await served(order);
+    await replay(ledger);
+    const stored = await storedOf(ledger);
     expect(stored.filter((bill) => bill.startsWith(aRow().billId))).toEqual([
       `${aRow().billId} ${amount}`,
     ]);
-    const open = (await rejectedOf(stream)).filter(({ resolved }) => resolved === false);
+    const open = (await rejectedOf(ledger)).filter(({ resolved }) => resolved === false);
     expect(open).toEqual([]);
   });
 
   test.each(["A", "ABo", "GA", "AG", "x"])(
     "served as %s, and its last page again: no row is written",
     async (order) => {
-      const { stream, serve } = await served(order);
+      const { ledger, serve } = await served(order);
       const versions = () =>
         tables.db.execute(sql`
-          select xmin::text from bills where account = ${stream.account}
-          union all select xmin::text from rejected_bills where account = ${stream.account}`);
+          select xmin::text from bills where account = ${ledger.account}
+          union all select xmin::text from rejected_bills where account = ${ledger.account}`);
       // Before that, another row of the bill was the last one.
       await serve(order.at(-1) ?? "");
       const before = (await versions()).rows;
@@ -277,23 +277,23 @@ describe("what was served last wins in a replay", () => {
   ])(
     "of a page's rows of one bill, of amount %s and %s, the last does, and the page can come again without a change",
     async (first, last) => {
-      const { stream } = await served("");
+      const { ledger } = await served("");
       const both = [broken({ amount: first }), broken({ amount: last })];
       const reject = () =>
         inTransaction(tables.db, async (tx) => {
-          await supersedeRows(tx, [{ stream, bills: [aBill()], rejected: both }]);
-          return rejectRows(tx, stream, both);
+          await supersedeRows(tx, [{ ledger, bills: [aBill()], rejected: both }]);
+          return rejectRows(tx, ledger, both);
         });
       expect(await reject()).toBe(2);
       const versions = () =>
         tables.db.execute(
-          sql`select digest, xmin::text from rejected_bills where account = ${stream.account} order by 1`,
+          sql`select digest, xmin::text from rejected_bills where account = ${ledger.account} order by 1`,
         );
       const before = (await versions()).rows;
       await reject();
       expect((await versions()).rows).toEqual(before);
-      await replay(stream);
-      expect(await storedOf(stream)).toEqual([`${aRow().billId} ${last}`]);
+      await replay(ledger);
+      expect(await storedOf(ledger)).toEqual([`${aRow().billId} ${last}`]);
     },
   );
 });
@@ -323,7 +323,7 @@ describe("the command", () => {
     );
     await reject(main, [{ row: bill?.row }, { row: aRow({ amount: "abc" }) }], at.own);
     expect((await at.run("status")).stdout).toContain("rejected 2 rows");
-    expect(JSON.parse((await at.run("status", "--json")).stdout).streams[0].rejected).toBe(2);
+    expect(JSON.parse((await at.run("status", "--json")).stdout).ledgers[0].rejected).toBe(2);
 
     const tried = await at.run("sync");
     expect(tried.code).toBe(1);
@@ -382,7 +382,7 @@ describe("the command", () => {
 
   test("accepts a row that several ledgers have in all of them, once", async () => {
     await using at = await house();
-    for (const ledger of [main, { ...main, account: "other" }] as readonly Stream[]) {
+    for (const ledger of [main, { ...main, account: "other" }] as readonly Ledger[]) {
       await reject(ledger, [{ row: { billId: "1" } }], at.own);
     }
     const digest = createHash("sha256").update('{"billId":"1"}').digest("hex");

@@ -16,7 +16,7 @@ import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { storeBills, streamOf } from "./support/export.ts";
+import { ledgerOf, storeBills } from "./support/export.ts";
 import { exactUnits } from "./support/journal.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 import { storeTime } from "./support/stored-time.ts";
@@ -49,7 +49,7 @@ const odd: readonly Bill[] = [
   }),
 );
 await storeLedgers(db, new Map([["main", plain]]));
-await storeBills(db, streamOf("main", "COIN-FUTURES"), odd);
+await storeBills(db, ledgerOf("main", "COIN-FUTURES"), odd);
 await cover("USDT-FUTURES", "2026-03-31", "2026-04-10");
 await cover("COIN-FUTURES", "2026-02-01", "2026-03-20");
 await cover("COIN-FUTURES", "2026-03-21", "2026-04-10");
@@ -105,10 +105,10 @@ test("a digest is what its line of shell computes from the exported CSV, and of 
 });
 
 test("what is missing, off, open, rejected or restated is said, in each format, and exit code 0 stays", async () => {
-  await storeBills(db, streamOf("main", "COIN-FUTURES"), [
+  await storeBills(db, ledgerOf("main", "COIN-FUTURES"), [
     { ...(odd[3] ?? aBill()), amount: "2.5" },
   ]);
-  await storeBills(db, streamOf("main", "COIN-FUTURES"), [odd[3] ?? aBill()]);
+  await storeBills(db, ledgerOf("main", "COIN-FUTURES"), [odd[3] ?? aBill()]);
   await db.execute(sql`
     insert into rejected_bills (
       account, product_type, digest, received, fault_path, fault, rejected_at

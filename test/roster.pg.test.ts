@@ -5,23 +5,23 @@ import type { Account } from "../src/roster/account.ts";
 import { type Configured, readRoster } from "../src/roster/roster.ts";
 import { testDatabase } from "./support/database.ts";
 
-// One account a state. A row of `streams` is a ledger that was read, or the state of a whole account.
+// One account a state. A row of `ledgers` is a ledger that was read, or the state of a whole account.
 const rows = `
-  insert into streams (account, product_type, settled_to) values
+  insert into ledgers (account, product_type, settled_to) values
     ('read', 'USDT-FUTURES', now()), ('paused', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
     ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('closed', 'USDT-FUTURES', now()),
     ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),
     ('demo', 'USDT-FUTURES', now()), ('read', 'SUSDT-FUTURES', now());
-  insert into streams (account, product_type, paused_at) values ('paused', '', now());
-  insert into streams (account, product_type, retired_at) values ('retired', '', now());
-  insert into streams (account, product_type, is_demo) values ('demo', '', true);
-  insert into streams (account, product_type, mode, mode_since) values
+  insert into ledgers (account, product_type, paused_at) values ('paused', '', now());
+  insert into ledgers (account, product_type, retired_at) values ('retired', '', now());
+  insert into ledgers (account, product_type, is_demo) values ('demo', '', true);
+  insert into ledgers (account, product_type, mode, mode_since) values
     ('unified', '', 'unified', now()), ('closed', '', 'unified', now());
-  insert into streams (account, product_type, not_available_since, not_available_asked_at) values
+  insert into ledgers (account, product_type, not_available_since, not_available_asked_at) values
     ('unified', 'UTA-MARGIN', now(), now());
-  update streams set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
-  update streams set closed_at = now() where account = 'closed' and product_type = 'USDT-FUTURES';
-  update streams set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
+  update ledgers set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
+  update ledgers set closed_at = now() where account = 'closed' and product_type = 'USDT-FUTURES';
+  update ledgers set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
   insert into accounts (account, product_types, demo, ltv) values
     ('added', '{USDC-FUTURES}', true, false)`;
 

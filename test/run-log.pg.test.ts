@@ -123,7 +123,7 @@ test("a sync that could not look for rejected rows is not complete, and says why
     outcome: "incomplete",
     rejected: null,
     errors: [expect.stringMatching(/rejected_bills/)],
-    streams: [{ windows: { planned: 13, walked: 13 } }],
+    ledgers: [{ windows: { planned: 13, walked: 13 } }],
   });
   expect(await at.runs()).toEqual([
     {

@@ -11,7 +11,7 @@ import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { aMirrorKey, askServer } from "./support/mirror.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 import { transactionPooler } from "./support/transaction-pooler.ts";
 
@@ -113,12 +113,12 @@ async function codesOf(url: string): Promise<string[]> {
 
 /** A ledger of the last hour that was read to its end. */
 async function storeHour(url: string): Promise<void> {
-  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+  const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
   const at = Date.now();
   await using tables = openDatabase(url);
   await inTransaction(tables.db, async (tx) => {
-    await coverStream(tx, stream, at - hourMs, at);
-    await upsertBills(tx, [{ stream, bills: bills(150, { cTime: epochMs(at - minuteMs) }) }]);
+    await coverLedger(tx, ledger, at - hourMs, at);
+    await upsertBills(tx, [{ ledger, bills: bills(150, { cTime: epochMs(at - minuteMs) }) }]);
   });
 }
 

@@ -16,13 +16,13 @@ import { createApp, listen } from "../src/serve/app.ts";
 import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
 import { readWhole } from "./support/read-whole.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 
 // What strangers cost the server who send requests and never read an answer, or never end a request.
 
 const { database, tables } = await fileDatabase();
 await inTransaction(tables.db, (tx) =>
-  coverStream(tx, { account: "main", productType: "USDT-FUTURES" }, Date.now() - dayMs, Date.now()),
+  coverLedger(tx, { account: "main", productType: "USDT-FUTURES" }, Date.now() - dayMs, Date.now()),
 );
 
 let sockets: Socket[] = [];

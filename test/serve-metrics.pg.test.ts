@@ -12,7 +12,7 @@ import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
 import { readWhole } from "./support/read-whole.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
 const key = aMirrorKey("main", { incomplete: "allow" });
@@ -21,8 +21,8 @@ const path = "/api/v2/mix/account/bill";
 
 let mirror: Mirror;
 beforeAll(async () => {
-  const stream = { account: "main", productType: "USDT-FUTURES" } as const;
-  await inTransaction(tables.db, (tx) => coverStream(tx, stream, now - 300 * hourMs, now - hourMs));
+  const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
+  await inTransaction(tables.db, (tx) => coverLedger(tx, ledger, now - 300 * hourMs, now - hourMs));
   mirror = openMirror(database.url, { keys: [key], now: () => now });
 });
 afterAll(() => mirror[Symbol.asyncDispose]());

@@ -21,18 +21,18 @@ test("an exchange's clock 40 days ahead of the machine's makes nothing lost, mis
   const synced = await at.run("sync", "--only", "bills");
   expect(synced).toMatchObject({ code: 0 });
   const told = await at.status();
-  const [stream] = told.streams;
-  expect(stream).toMatchObject({ unread: [], lost: [], unfinished: [], coverageShare: 1 });
-  expect(stream.behindMs).toBeLessThan(minuteMs);
+  const [ledger] = told.ledgers;
+  expect(ledger).toMatchObject({ unread: [], lost: [], unfinished: [], coverageShare: 1 });
+  expect(ledger.behindMs).toBeLessThan(minuteMs);
   expect(Math.abs(Date.parse(told.asOf) - (Date.now() + offsetMs))).toBeLessThan(minuteMs);
-  const left = Date.parse(stream.expiresAt) - Date.parse(told.asOf);
+  const left = Date.parse(ledger.expiresAt) - Date.parse(told.asOf);
   expect(left).toBeGreaterThan(89 * dayMs);
 });
 
-test("a stream that was not read yet has no time that expires, and says so", async () => {
+test("a ledger that was not read yet has no time that expires, and says so", async () => {
   await using at = await house();
-  const [stream] = (await at.status()).streams;
-  expect(stream).toMatchObject({ bills: 0, unread: [{}], expiresAt: null, coverageShare: 0 });
+  const [ledger] = (await at.status()).ledgers;
+  expect(ledger).toMatchObject({ bills: 0, unread: [{}], expiresAt: null, coverageShare: 0 });
   expect((await at.run("status")).stdout).toMatch(/^USDT-FUTURES +0 +- +0\.0% /m);
 });
 
@@ -42,19 +42,19 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   await using sync = await startCli(["sync", "--only", "bills"], { env: at.env });
   const storedBills = async () => {
     const { rows } = await at.db.execute<{ bills: string }>(
-      sql`select coalesce(sum(bills), 0) as bills from streams`,
+      sql`select coalesce(sum(bills), 0) as bills from ledgers`,
     );
     return Number(rows[0]?.bills);
   };
   while ((await storedBills()) < 2_000) await new Promise((resolve) => setTimeout(resolve, 20));
   sync.kill("SIGKILL");
   await sync.ended;
-  const [stream] = (await at.status()).streams;
+  const [ledger] = (await at.status()).ledgers;
   // The part of each open window above its oldest stored bill, computed here in SQL.
   const { rows } = await at.db.execute<{ share: string; start: string; open: string }>(sql`
     with parts as (
       select lower(span) as start, upper(span) - lower(span) as whole, upper(span) - lower(span) as read, false as is_open
-      from (select unnest(covered) as span from streams) as spans
+      from (select unnest(covered) as span from ledgers) as spans
       union all
       select
         window_start,
@@ -73,12 +73,12 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
     from parts`);
   const share = Number(rows[0]?.share);
   expect(share).toBeGreaterThan(0.05);
-  expect(stream.coverageShare).toBeCloseTo(share, 3);
-  expect(stream.unfinished.length).toBeGreaterThan(1);
+  expect(ledger.coverageShare).toBeCloseTo(share, 3);
+  expect(ledger.unfinished.length).toBeGreaterThan(1);
   // The oldest window may have been read to its end. A history that has just begun has two hours more.
   const [start, open] = [Number(rows[0]?.start), Number(rows[0]?.open)];
   const expiresAt = open + historyMs + (open === start ? 2 * hourMs : 0);
-  expect(Math.abs(Date.parse(stream.expiresAt) - expiresAt)).toBeLessThanOrEqual(secondMs);
+  expect(Math.abs(Date.parse(ledger.expiresAt) - expiresAt)).toBeLessThanOrEqual(secondMs);
 });
 
 test("a folder without a database gets none, and is told which one was looked at", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ledgersTable, recordsTable } from "../src/commands/status-parts.ts";
 import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import type { Finding } from "../src/health/kinds.ts";
-import { coverageShare, type StreamStatus } from "../src/health/ledger-status.ts";
+import { coverageShare, type LedgerStatus } from "../src/health/ledger-status.ts";
 import { headLines } from "../src/health/verdict.ts";
 import { tableText } from "../src/output/result.ts";
 
@@ -13,9 +13,9 @@ const between = (fromAgoMs: number, toAgoMs: number) => ({
   to: ago(toAgoMs),
 });
 
-/** A stream that was read to its end a minute ago. */
-const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
-  stream: { account: "main", productType: "USDT-FUTURES" },
+/** A ledger that was read to its end a minute ago. */
+const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
+  ledger: { account: "main", productType: "USDT-FUTURES" },
   bills: 1_234,
   rejected: 0,
   completeThrough: ago(11 * minuteMs),
@@ -31,12 +31,12 @@ const stream = (changes: Partial<StreamStatus> = {}): StreamStatus => ({
   ...changes,
 });
 
-const linesOf = (...ledgers: readonly StreamStatus[]) =>
+const linesOf = (...ledgers: readonly LedgerStatus[]) =>
   tableText(
     ledgersTable(
       ledgers,
       new Map(
-        ledgers.map(({ stream: { account, productType } }) => [
+        ledgers.map(({ ledger: { account, productType } }) => [
           `${account}/${productType}`,
           { state: account === "main" ? "read" : "paused", isConfigured: true },
         ]),
@@ -46,8 +46,8 @@ const linesOf = (...ledgers: readonly StreamStatus[]) =>
   ).split("\n");
 
 test("a ledger's row says through when it is complete, what is unread, lost, and when more is", () => {
-  const interrupted = stream({
-    stream: { account: "main", productType: "COIN-FUTURES" },
+  const interrupted = ledger({
+    ledger: { account: "main", productType: "COIN-FUTURES" },
     bills: 9,
     rejected: 2,
     completeThrough: ago(60 * dayMs),
@@ -57,8 +57,8 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     behind: [between(dayMs, 0)],
     expiresAt: ago(60 * dayMs - historyMs),
   });
-  const fresh = stream({
-    stream: { account: "main", productType: "USDT-FUTURES" },
+  const fresh = ledger({
+    ledger: { account: "main", productType: "USDT-FUTURES" },
     bills: 0,
     completeThrough: undefined,
     coverage: [],
@@ -66,7 +66,7 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     unread: [between(historyMs - secondMs, 0)],
     expiresAt: undefined,
   });
-  expect(linesOf(stream(), interrupted, fresh)).toEqual([
+  expect(linesOf(ledger(), interrupted, fresh)).toEqual([
     "main         bills  complete through   read behind    unread    lost expires in",
     "USDT-FUTURES 1,234 2026-11-21 11:49Z 100.0%    1 m         -       -  89 d 23 h",
     "COIN-FUTURES     9 2026-09-22 12:00Z  47.0%    1 d      39 d 6 d 1 h       30 d",
@@ -128,8 +128,8 @@ test("breaks that one line tells of are accepted together, and those with other 
 });
 
 test("the state of ledgers is shown where one of them is not read", () => {
-  const old = stream({ stream: { account: "old", productType: "USDT-FUTURES" } });
-  expect(linesOf(stream(), old).map((line) => line.split(" ").at(-1))).toEqual([
+  const old = ledger({ ledger: { account: "old", productType: "USDT-FUTURES" } });
+  expect(linesOf(ledger(), old).map((line) => line.split(" ").at(-1))).toEqual([
     ...["state", "read", "paused"],
   ]);
 });

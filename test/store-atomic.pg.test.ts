@@ -6,10 +6,10 @@ import { expect, test } from "vitest";
 import type { Database } from "../src/db/connect.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
-import type { PageCommit, Stream } from "../src/sync/store.ts";
+import type { Ledger, PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aPage, holdStream, minutes, plan } from "./support/held-store.ts";
+import { aPage, holdLedger, minutes, plan } from "./support/held-store.ts";
 
 const { tables } = await fileDatabase();
 
@@ -36,10 +36,10 @@ function losing(what: Loss, atStatement: number): { db: Database; statements: st
 }
 
 /** All that is stored of an account, including times and headers. */
-async function contents({ account }: Stream): Promise<readonly string[]> {
+async function contents({ account }: Ledger): Promise<readonly string[]> {
   const named = [
     "bills",
-    "streams",
+    "ledgers",
     "bill_revisions",
     "rejected_bills",
     "windows",
@@ -75,10 +75,10 @@ const firstRows = {
   })),
 };
 
-const aFullPage = (stream: Stream, next: PageCommit["next"]): PageCommit =>
-  aPage(stream, window, next, {
+const aFullPage = (ledger: Ledger, next: PageCommit["next"]): PageCommit =>
+  aPage(ledger, window, next, {
     after: "c1",
-    bills: bills(3, { amount: "0.5", businessType: stream.account }),
+    bills: bills(3, { amount: "0.5", businessType: ledger.account }),
     rejected: [{ received: "x", text: '"x"', fault }],
   });
 
@@ -92,15 +92,15 @@ const cases = nexts.flatMap(([name, next]) =>
 
 /** Commits a page that writes every table, with one loss. */
 async function commitLosing(next: PageCommit["next"], loss: Loss, atStatement: number) {
-  const held = await holdStream(tables.db);
-  const { stream } = held;
+  const held = await holdLedger(tables.db);
+  const { ledger } = held;
   await plan(held, [window]);
-  await held.store.commitPage(aPage(stream, window, { cursor: "c1" }, firstRows));
-  const before = await contents(stream);
+  await held.store.commitPage(aPage(ledger, window, { cursor: "c1" }, firstRows));
+  const before = await contents(ledger);
   const { db, statements } = losing(loss, atStatement);
-  const store = openStore(db, { account: stream.account, epoch: 1 });
-  const result = await store.commitPage(aFullPage(stream, next)).catch((error: unknown) => error);
-  return { before, after: await contents(stream), statements, result };
+  const store = openStore(db, { account: ledger.account, epoch: 1 });
+  const result = await store.commitPage(aFullPage(ledger, next)).catch((error: unknown) => error);
+  return { before, after: await contents(ledger), statements, result };
 }
 
 const tablesOf = (rows: readonly string[]) => rows.map((row) => JSON.parse(row).table);
@@ -126,20 +126,20 @@ test.each(cases)(
 );
 
 test("a page is not stored at all where a trigger drops a bill, and the error says how many", async () => {
-  const held = await holdStream(tables.db);
-  const { stream, store } = held;
+  const held = await holdLedger(tables.db);
+  const { ledger, store } = held;
   await plan(held, [window]);
-  const before = await contents(stream);
+  const before = await contents(ledger);
   await tables.db.execute(`
     create function drop_row() returns trigger language plpgsql as
       'begin return case when new.bill_id like ''%1'' then null else new end; end';
     create trigger drops before insert on bills for each row execute function drop_row()`);
   try {
-    const page = aPage(stream, window, { cursor: "c1" }, { bills: bills(10) });
+    const page = aPage(ledger, window, { cursor: "c1" }, { bills: bills(10) });
     await expect(store.commitPage(page)).rejects.toThrow(
       /stored 9 of 10 bills .* a trigger or rule on table bills drops rows; remove it/,
     );
-    expect(await contents(stream)).toEqual(before);
+    expect(await contents(ledger)).toEqual(before);
   } finally {
     await tables.db.execute("drop trigger drops on bills");
   }

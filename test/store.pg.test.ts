@@ -7,13 +7,13 @@ import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { CommitsLostError } from "../src/errors.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import type { PageCommit, RejectedRow, Stream, WalkEnd } from "../src/sync/store.ts";
+import type { Ledger, PageCommit, RejectedRow, WalkEnd } from "../src/sync/store.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
-  type HeldStream,
-  holdStream,
+  type HeldLedger,
+  holdLedger,
   minutes,
   origin,
   plan,
@@ -23,13 +23,13 @@ import {
 } from "./support/held-store.ts";
 
 const { database, tables } = await fileDatabase();
-let held: HeldStream;
-let stream: Stream;
+let held: HeldLedger;
+let ledger: Ledger;
 
-/** A stream of its own for each test, with these planned windows. */
-async function planned(...windows: readonly (readonly [number, number])[]): Promise<HeldStream> {
-  held = await holdStream(tables.db);
-  stream = held.stream;
+/** A ledger of its own for each test, with these planned windows. */
+async function planned(...windows: readonly (readonly [number, number])[]): Promise<HeldLedger> {
+  held = await holdLedger(tables.db);
+  ledger = held.ledger;
   await plan(
     held,
     windows.map(([from, to]) => minutes(from, to)),
@@ -42,11 +42,11 @@ const commit = (
   to: number,
   next: PageCommit["next"],
   but: Partial<PageCommit> = {},
-) => held.store.commitPage(aPage(stream, minutes(from, to), next, but));
+) => held.store.commitPage(aPage(ledger, minutes(from, to), next, but));
 
 const finish = (from: number, to: number) => commit(from, to, provenWhole(minutes(from, to)));
 
-const rows = () => timesOf(tables.db, stream);
+const rows = () => timesOf(tables.db, ledger);
 
 const rejected = (received: unknown, path = "amount", reason = "is not a number"): RejectedRow => ({
   received,
@@ -66,7 +66,7 @@ describe("a page", () => {
     });
     await commit(0, 10, { cursor: "c2" }, { after: "c1", bills: bills(2) });
     expect(await rows()).toEqual(["0-10 open c2"]);
-    expect(await store.knownTime(stream)).toEqual({
+    expect(await store.knownTime(ledger)).toEqual({
       coverage: [],
       lost: [],
       recovered: [],
@@ -89,7 +89,7 @@ describe("a page", () => {
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
     await commit(0, 10, { end }, { after: "c1", bills: bills(1) });
     expect(await rows()).toEqual(expected);
-    const known = await held.store.knownTime(stream);
+    const known = await held.store.knownTime(ledger);
     expect(known).toMatchObject({ coverage: end.proven, lost: end.lost });
   });
 
@@ -103,9 +103,9 @@ describe("a page", () => {
       /^the database lost confirmed commits of \S+ \S+T12:39:56\.789Z to /,
     );
     expect(await rows()).toEqual(["0-10 open"]);
-    expect(await readStoredBills(tables.db, stream)).toEqual([]);
+    expect(await readStoredBills(tables.db, ledger)).toEqual([]);
     const { rows: kept } = await tables.db.execute(sql`
-      select 1 from rejected_bills where account = ${stream.account}`);
+      select 1 from rejected_bills where account = ${ledger.account}`);
     expect(kept).toEqual([]);
   });
 
@@ -124,7 +124,7 @@ describe("a page", () => {
       const page = commit(0, 10, next, { after, bills: bills(1) });
       await expect(page).rejects.toThrow(CommitsLostError);
       expect(await rows()).toEqual(["0-10 open c2"]);
-      expect(await readStoredBills(tables.db, stream)).toEqual([]);
+      expect(await readStoredBills(tables.db, ledger)).toEqual([]);
     },
   );
 
@@ -140,7 +140,7 @@ describe("a page", () => {
     const blocker = await tables.db.$client.connect();
     try {
       await blocker.query("begin");
-      await blocker.query("select 1 from leases where account = $1 for update", [stream.account]);
+      await blocker.query("select 1 from leases where account = $1 for update", [ledger.account]);
       const pages = Array.from({ length: 16 }, (_, page) =>
         commit(0, 10, { cursor: `c${page + 1}` }, { after: page === 0 ? undefined : `c${page}` }),
       );
@@ -159,7 +159,7 @@ describe("a rejected row", () => {
     const { rows: found } = await tables.db.execute(sql`
       select digest, received, fault_path, fault, resolved_at
       from rejected_bills
-      where account = ${stream.account}
+      where account = ${ledger.account}
       order by rejected_at, digest`);
     return found;
   };
@@ -207,7 +207,7 @@ describe("a plan", () => {
     await commit(10, 20, { cursor: "c2" });
     await finish(20, 30);
     await store.recordPlan({
-      stream,
+      ledger,
       plannedAt: origin,
       walks: [
         { window: minutes(0, 10), cursor: "c1", startedAt: origin },
@@ -232,8 +232,8 @@ test("a page without a cursor to go on by leaves its bills, and a window to be w
   await commit(10, 20, { cursor: "c2" });
   await commit(0, 10, { cursor: undefined }, { after: "c1", bills: [aBill()] });
   expect(await rows()).toEqual(["0-10 open", "10-20 open c2"]);
-  expect((await store.knownTime(stream)).open[0]).not.toHaveProperty("cursor");
-  expect(await readStoredBills(tables.db, stream)).toHaveLength(1);
+  expect((await store.knownTime(ledger)).open[0]).not.toHaveProperty("cursor");
+  expect(await readStoredBills(tables.db, ledger)).toHaveLength(1);
 });
 
 test("odd settings of the server's sessions change no time and no lock", async () => {
@@ -248,9 +248,9 @@ test("odd settings of the server's sessions change no time and no lock", async (
   const url = new URL(database.url);
   url.searchParams.set("options", odd.map((setting) => `-c ${setting}`).join(" "));
   await using oddly = openDatabase(url.href);
-  const { store, stream: own } = await holdStream(oddly.db);
+  const { store, ledger: own } = await holdLedger(oddly.db);
   const window = { from: epochMs(origin + 1), to: epochMs(origin + minuteMs + 2) };
-  await plan({ store, stream: own }, [window]);
+  await plan({ store, ledger: own }, [window]);
   const odds = [aBill({ symbol: "a\\nb'\\", cTime: epochMs(origin + 3) })];
   const blocker = await tables.db.$client.connect();
   await blocker.query("begin");

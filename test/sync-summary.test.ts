@@ -5,15 +5,15 @@ import { resultOf } from "../src/commands/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
 import { asText } from "../src/output/result.ts";
+import type { LedgerReport } from "../src/sync/ledger-run.ts";
 import type { AccountReport } from "../src/sync/run.ts";
 import type { ContractsReport, ListReport } from "../src/sync/settings-lists.ts";
-import type { StreamReport } from "../src/sync/stream-run.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
 
-const stream = (changes: Partial<StreamReport> = {}): StreamReport => ({
-  stream: { account: "main", productType: "USDT-FUTURES" },
+const ledger = (changes: Partial<LedgerReport> = {}): LedgerReport => ({
+  ledger: { account: "main", productType: "USDT-FUTURES" },
   ...{ new: 1_003, unchanged: 20, restated: 1, rejected: 0, pages: 24, requests: 25 },
   windows: { planned: 13, walked: 13 },
   completeThrough: at,
@@ -21,11 +21,11 @@ const stream = (changes: Partial<StreamReport> = {}): StreamReport => ({
   error: undefined,
   ...changes,
 });
-const coin = (changes: Partial<StreamReport> = {}) =>
-  stream({ stream: { account: "main", productType: "COIN-FUTURES" }, ...changes });
+const coin = (changes: Partial<LedgerReport> = {}) =>
+  ledger({ ledger: { account: "main", productType: "COIN-FUTURES" }, ...changes });
 
-const account = (streams: readonly StreamReport[], error?: unknown): AccountReport => ({
-  ...{ account: "main", loanToValue: [], streams, error },
+const account = (ledgers: readonly LedgerReport[], error?: unknown): AccountReport => ({
+  ...{ account: "main", loanToValue: [], ledgers, error },
 });
 const desk = (report: AccountReport): AccountReport => ({ ...report, account: "desk" });
 
@@ -68,7 +68,7 @@ const failed = { stored: undefined, error: unpermitted };
 
 test("the summary counts each product type and all of them, complete through the earliest", () => {
   const earlier = coin({ new: 5, completeThrough: epochMs(at - dayMs) });
-  expect(linesOf([account([stream(), earlier])])).toEqual([
+  expect(linesOf([account([ledger(), earlier])])).toEqual([
     "main            new  restated  rejected  requests   complete through",
     "USDT-FUTURES  1,003         1         0        25  2026-11-21 03:24Z",
     "COIN-FUTURES      5         1         0        25  2026-11-20 03:24Z",
@@ -76,7 +76,7 @@ test("the summary counts each product type and all of them, complete through the
     "",
     "complete, after 5.2 s",
   ]);
-  const never = linesOf([account([stream(), coin({ completeThrough: undefined })])]);
+  const never = linesOf([account([ledger(), coin({ completeThrough: undefined })])]);
   expect(never[3]).toMatch(/^all .* -$/);
 });
 
@@ -86,7 +86,7 @@ describe("below its table, the summary says", () => {
     ["why an account was refused", account([], refused), ["main: there is no such API key"]],
     [
       "an error once, with all that it ended",
-      account([stream({ ...unfinished, error: unpermitted }), coin({ error: unpermitted })]),
+      account([ledger({ ...unfinished, error: unpermitted }), coin({ error: unpermitted })]),
       [
         "main/USDT-FUTURES, COIN-FUTURES: the API key lacks a permission",
         "main/USDT-FUTURES: 3 of 13 windows not finished",
@@ -94,12 +94,12 @@ describe("below its table, the summary says", () => {
     ],
     [
       "what is left after a stop, which is no error",
-      account([stream({ ...unfinished, error: stopped })]),
+      account([ledger({ ...unfinished, error: stopped })]),
       ["main/USDT-FUTURES: 3 of 13 windows not finished"],
     ],
     [
       "what was lost",
-      account([stream({ lost: [{ from: epochMs(at - dayMs), to: at }] })]),
+      account([ledger({ lost: [{ from: epochMs(at - dayMs), to: at }] })]),
       [
         "main/USDT-FUTURES: 1 d is lost: it was older than the exchange's 90 days before it was " +
           "read: 2026-11-20 03:24:59Z to 2026-11-21 03:24:59Z",
@@ -113,7 +113,7 @@ describe("below its table, the summary says", () => {
   test("how many rows are rejected, of this run or an earlier one", () => {
     const rows = (count: number) => {
       const rejected = [{ account: "main", productType: "USDT-FUTURES" as const, rows: count }];
-      return linesOf([account([stream()])], { rejected }).at(-2);
+      return linesOf([account([ledger()])], { rejected }).at(-2);
     };
     expect(rows(1)).toMatch(/^main\/USDT-FUTURES: 1 row is in rejected_bills and not among/);
     expect(rows(1_234)).toMatch(/^main\/USDT-FUTURES: 1,234 rows are in rejected_bills/);
@@ -162,24 +162,24 @@ describe("below its table, the summary says", () => {
   });
 });
 
-const well = account([stream()]);
-const open = account([stream({ rejected: 1 })]);
+const well = account([ledger()]);
+const open = account([ledger({ rejected: 1 })]);
 const rejected = [{ account: "main", productType: "USDT-FUTURES", rows: 3 }] as const;
-const lost = stream({ lost: [{ from: at, to: epochMs(at + 1) }] });
-const short = stream({ windows: { planned: 2, walked: 1 } });
+const lost = ledger({ lost: [{ from: at, to: epochMs(at + 1) }] });
+const short = ledger({ windows: { planned: 2, walked: 1 } });
 const unlookable = { rejected: { error: refused } };
 const down = { symbols: list(failed) };
 test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>([
   ["all that was planned was walked", [well], {}, "complete", 0],
   ["time was found lost", [account([lost])], {}, "incomplete", 1],
   ["a window is left", [account([short])], {}, "incomplete", 1],
-  ["a type failed", [account([stream(), coin({ error: unpermitted })])], {}, "incomplete", 1],
+  ["a type failed", [account([ledger(), coin({ error: unpermitted })])], {}, "incomplete", 1],
   ["a row was rejected", [open], {}, "incomplete", 1],
   ["rows of earlier runs are rejected", [well], { rejected }, "incomplete", 1],
-  ["rows of another stream are rejected", [account([coin()])], { rejected }, "complete", 0],
+  ["rows of another ledger are rejected", [account([coin()])], { rejected }, "complete", 0],
   ["the account was refused", [account([], refused)], {}, "failed", 1],
   ["one account was refused", [account([], refused), desk(well)], {}, "incomplete", 1],
-  ["it was stopped", [account([stream({ error: stopped })])], {}, "stopped", 1],
+  ["it was stopped", [account([ledger({ error: stopped })])], {}, "stopped", 1],
   ["it was stopped, and closing failed", [account([], suppressed)], {}, "stopped", 1],
   ["another run holds the account", [account([], held)], {}, "held", 3],
   ["another run holds one account", [account([], held), desk(well)], {}, "incomplete", 3],
@@ -211,11 +211,11 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
 
 test("the run log has each message once, and none for a stop", () => {
   const textOf = (...reports: readonly AccountReport[]) => errorText(result(reports).errors);
-  const both = account([stream({ error: unpermitted }), coin({ error: unpermitted })]);
+  const both = account([ledger({ error: unpermitted }), coin({ error: unpermitted })]);
   expect(textOf(both)).toBe("the API key lacks a permission");
   expect(textOf(account([], refused), desk(both))).toBe(
     "there is no such API key; the API key lacks a permission",
   );
-  expect(textOf(account([stream({ error: stopped })]))).toBeNull();
+  expect(textOf(account([ledger({ error: stopped })]))).toBeNull();
   expect(textOf(well)).toBeNull();
 });

@@ -8,8 +8,8 @@ import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../s
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
+import type { LedgerReport } from "../src/sync/ledger-run.ts";
 import { isComplete } from "../src/sync/run.ts";
-import type { StreamReport } from "../src/sync/stream-run.ts";
 import type { Fault, ScheduledFault } from "./faults/kinds.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { withFaults } from "./faults/network.ts";
@@ -46,10 +46,10 @@ async function expectExact(simulation: Simulation): Promise<void> {
   }
 }
 
-const only = ({ streams }: { readonly streams: readonly StreamReport[] }): StreamReport => {
-  const [stream] = streams;
-  if (stream === undefined) throw new Error("the run reports no stream");
-  return stream;
+const only = ({ ledgers }: { readonly ledgers: readonly LedgerReport[] }): LedgerReport => {
+  const [ledger] = ledgers;
+  if (ledger === undefined) throw new Error("the run reports no ledger");
+  return ledger;
 };
 
 /** Meets chosen requests for bills with a fault, each time they are sent. */

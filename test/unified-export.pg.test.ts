@@ -11,13 +11,13 @@ import { inTransaction } from "../src/db/connect.ts";
 import { bookings, feeBooking } from "../src/export/bookings.ts";
 import { type Units, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import type { Stream } from "../src/sync/store.ts";
+import type { Ledger } from "../src/sync/store.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exported, storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 import { storeOpen } from "./support/stored-time.ts";
 import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
@@ -187,7 +187,7 @@ test("a category of which nothing was read to its end yet ends where the others 
     const window = { from: epochMs(end - dayMs), to: epochMs(end) };
     await storeOpen(tx, { account, productType: first }, window);
     for (const productType of others)
-      await coverStream(tx, { account, productType }, end - dayMs, end);
+      await coverLedger(tx, { account, productType }, end - dayMs, end);
   });
   const { stdout, stderr } = await runCli(["export", "--format", "csv", "--account", account], {
     env,
@@ -260,8 +260,8 @@ async function storeSeam(): Promise<void> {
     ...noPosition,
     extra: null,
   });
-  const classic: Stream = { account: "seam", productType: "USDT-FUTURES" };
-  const unified: Stream = { account: "seam", productType: "UTA-OTHER" };
+  const classic: Ledger = { account: "seam", productType: "USDT-FUTURES" };
+  const unified: Ledger = { account: "seam", productType: "UTA-OTHER" };
   await storeBills(db, classic, [
     bill(0, "trans_from_exchange", "100", "100"),
     bill(1, "close_long", "20", "120"),
@@ -273,10 +273,10 @@ async function storeSeam(): Promise<void> {
     bill(9, "TRANSFER_OUT", "-50", "70"),
   ]);
   await inTransaction(db, async (tx) => {
-    await coverStream(tx, classic, seamStart, seamStart + dayMs + hourMs);
-    await coverStream(tx, unified, seamStart + dayMs, seamStart + 10 * dayMs);
+    await coverLedger(tx, classic, seamStart, seamStart + dayMs + hourMs);
+    await coverLedger(tx, unified, seamStart + dayMs, seamStart + 10 * dayMs);
     await tx.execute(sql`
-      insert into streams (account, product_type, closed_at)
+      insert into ledgers (account, product_type, closed_at)
       values ('seam', 'USDT-FUTURES', ${isoTime(epochMs(seamStart + dayMs + 2 * hourMs))})
       on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   });

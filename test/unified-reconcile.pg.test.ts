@@ -13,7 +13,7 @@ import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -166,7 +166,7 @@ test("a real spot trade chains with the transfer before it, and shows its princi
   ];
   await inTransaction(db, async (tx) => {
     for (const [productType, bill] of billsOf(rows)) {
-      await upsertBills(tx, [{ stream: { account, productType }, bills: [bill] }]);
+      await upsertBills(tx, [{ ledger: { account, productType }, bills: [bill] }]);
     }
   });
   expect((await check(account)).breaks).toEqual([]);
@@ -241,9 +241,9 @@ describe("a break of a unified account's balance", () => {
     expect(half.breaks).toEqual([]);
     expect(half.chains.map(({ days }) => days.reconciled + days.broken)).toEqual([0, 0, 0, 0]);
     await inTransaction(db, async (tx) => {
-      const stream = { account, productType: "UTA-OTHER" } as const;
-      await upsertBills(tx, [{ stream, bills: late ?? [] }]);
-      await coverStream(tx, stream, unifiedStart, unifiedEnd);
+      const ledger = { account, productType: "UTA-OTHER" } as const;
+      await upsertBills(tx, [{ ledger, bills: late ?? [] }]);
+      await coverLedger(tx, ledger, unifiedStart, unifiedEnd);
     });
     const whole = await check(account);
     expect(whole.breaks).toEqual([]);
@@ -258,7 +258,7 @@ describe("a break of a unified account's balance", () => {
     const from = unifiedStart + (unifiedEnd - unifiedStart) / 2;
     const isRead = (bill: UnifiedBill) => bill.productType !== productType || bill.cTime >= from;
     await storeUnified(db, account, bills.filter(isRead), { uncovered: [productType] });
-    await inTransaction(db, (tx) => coverStream(tx, { account, productType }, from, unifiedEnd));
+    await inTransaction(db, (tx) => coverLedger(tx, { account, productType }, from, unifiedEnd));
     expect((await check(account)).breaks).toEqual([]);
   });
 
@@ -266,7 +266,7 @@ describe("a break of a unified account's balance", () => {
     const account = "refused";
     const bills = unifiedLedger(seededRandom(account));
     await db.execute(sql`
-      insert into streams (account, product_type, not_available_since)
+      insert into ledgers (account, product_type, not_available_since)
       values (${account}, 'UTA-OTHER', now())
       on conflict (account, product_type) do update set not_available_since = excluded.not_available_since`);
     await storeUnified(
@@ -280,9 +280,9 @@ describe("a break of a unified account's balance", () => {
   });
 });
 
-test("what does not follow behind the end of a closed stream is told, beside time that was not read", async () => {
+test("what does not follow behind the end of a closed ledger is told, beside time that was not read", async () => {
   const account = "closed";
-  const stream = { account, productType: "USDT-FUTURES" } as const;
+  const ledger = { account, productType: "USDT-FUTURES" } as const;
   const bills = [10, 20, 35].map((balance, hour) => ({
     ...(billsOf([
       [
@@ -298,13 +298,13 @@ test("what does not follow behind the end of a closed stream is told, beside tim
     ])[0]?.[1] as Bill),
   }));
   await inTransaction(db, async (tx) => {
-    await upsertBills(tx, [{ stream, bills }]);
-    await coverStream(tx, stream, unifiedStart, unifiedStart + hourMs + 1);
+    await upsertBills(tx, [{ ledger, bills }]);
+    await coverLedger(tx, ledger, unifiedStart, unifiedStart + hourMs + 1);
   });
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
   await db.execute(sql`
-    insert into streams (account, product_type, closed_at)
+    insert into ledgers (account, product_type, closed_at)
     values (${account}, 'USDT-FUTURES', now())
     on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   expect(await kinds()).toEqual(["unread", "lost", "lost"]);
@@ -326,7 +326,7 @@ test("no day is complete while one of its categories was never read", async () =
   await storeUnified(db, "complete", unifiedLedger(seededRandom("complete")));
   expect(await complete()).toBeGreaterThan(8);
   await db.execute(sql`
-    update streams
+    update ledgers
     set covered = '{}'
     where account = 'complete'
       and product_type = 'UTA-MARGIN'`);
@@ -346,7 +346,7 @@ test.each([
       aBill({ ...trade, billId: "1", amount: "-2.3", fee: "-0.3" }),
       aBill({ ...funding, billId: "2", amount: "1.5", fee: "0" }),
     ];
-    await inTransaction(db, (tx) => upsertBills(tx, [{ stream: { account, productType }, bills }]));
+    await inTransaction(db, (tx) => upsertBills(tx, [{ ledger: { account, productType }, bills }]));
     // As reconcile learns it from the balances.
     await db.execute(sql`
       insert into wallet_rules (

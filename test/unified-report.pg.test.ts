@@ -8,13 +8,13 @@ import { inTransaction } from "../src/db/connect.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import type { Units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import type { Stream } from "../src/sync/store.ts";
+import type { Ledger } from "../src/sync/store.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
 import { exactUnits } from "./support/journal.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -32,13 +32,13 @@ const first = epochMs(unifiedStart + hourMs);
 const became = epochMs(unifiedStart + 2 * hourMs);
 
 beforeAll(async () => {
-  const classic: Stream = { account: "fund", productType: "USDT-FUTURES" };
+  const classic: Ledger = { account: "fund", productType: "USDT-FUTURES" };
   await storeUnified(db, "fund", bills);
   await storeBills(db, classic, [aBill({ cTime: first, billId: snowflake(first, 0) })]);
   await inTransaction(db, async (tx) => {
-    await coverStream(tx, classic, unifiedStart, became);
+    await coverLedger(tx, classic, unifiedStart, became);
     await tx.execute(sql`
-      insert into streams (account, product_type, closed_at)
+      insert into ledgers (account, product_type, closed_at)
       values ('fund', 'USDT-FUTURES', ${isoTime(became)})
       on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   });
@@ -129,13 +129,13 @@ describe("the month of an account that became unified", () => {
       JSON.parse(await report("--format", "json", "--account", account)).incomplete;
     // As a sync learns it.
     await db.execute(sql`
-      insert into streams (account, product_type, mode, mode_since)
+      insert into ledgers (account, product_type, mode, mode_since)
       values (${account}, '', 'unified', now())
       on conflict (account, product_type)
       do update set mode = excluded.mode, mode_since = excluded.mode_since`);
     expect(await incomplete()).toEqual(["partial/UTA-MARGIN was never read"]);
     await db.execute(sql`
-      insert into streams (account, product_type, not_available_since, not_available_asked_at)
+      insert into ledgers (account, product_type, not_available_since, not_available_asked_at)
       values (${account}, 'UTA-MARGIN', now(), now())
       on conflict (account, product_type)
       do update set

@@ -63,7 +63,7 @@ describe("a unified account of an exchange", () => {
       for (let run = 0; run < 2; run++) {
         const report = await simulation.sync();
         expect(report.error).toBeUndefined();
-        expect(report.streams.filter(({ error }) => error !== undefined)).toEqual([]);
+        expect(report.ledgers.filter(({ error }) => error !== undefined)).toEqual([]);
         const compared = await simulation.compare();
         expect(
           compared.map(({ missing, extra, different }) => ({ missing, extra, different })),

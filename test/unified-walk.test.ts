@@ -22,7 +22,7 @@ const to = epochMs(Date.UTC(2026, 4, 31));
 const from = epochMs(to - windowMaxMs);
 const now = epochMs(to + dayMs);
 
-/** Walks the window of a stream. @returns the stored ids, and what ended the walk. */
+/** Walks the window of a ledger. @returns the stored ids, and what ended the walk. */
 async function walked(
   records: readonly PlacedRecord[],
   quirks: RecordQuirks,

@@ -9,15 +9,15 @@ import { epochMs } from "../src/contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../src/db/connect.ts";
 import { readBillsByKey, readStoredBills } from "../src/ledger/bill-rows.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import type { Stream } from "../src/sync/store.ts";
-import { aBill, aStream, bills } from "./support/bills.ts";
+import type { Ledger } from "../src/sync/store.ts";
+import { aBill, aLedger, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();
 
-const store = (stream: Stream, page: readonly Bill[]) =>
+const store = (ledger: Ledger, page: readonly Bill[]) =>
   inTransaction(tables.db, async (tx) => {
-    const [counts] = await upsertBills(tx, [{ stream, bills: page }]);
+    const [counts] = await upsertBills(tx, [{ ledger, bills: page }]);
     if (counts === undefined) throw new Error("the page was not counted");
     return counts;
   });
@@ -28,9 +28,9 @@ test("bills are written in a transaction only: neither type stands for the other
   expectTypeOf<Transaction>().not.toExtend<Database>();
 });
 
-const stored = (stream: Stream) => readStoredBills(tables.db, stream);
+const stored = (ledger: Ledger) => readStoredBills(tables.db, ledger);
 
-async function revisions({ account }: Stream) {
+async function revisions({ account }: Ledger) {
   const { rows } = await tables.db.execute<Record<string, unknown>>(sql`
     select bill_id, revision, amount::text, extra::text, ingested_at, replaced_at
     from bill_revisions
@@ -39,7 +39,7 @@ async function revisions({ account }: Stream) {
   return rows;
 }
 
-async function ingestedAt({ account }: Stream) {
+async function ingestedAt({ account }: Ledger) {
   const { rows } = await tables.db.execute<{ ingested_at: string }>(sql`
     select ingested_at from bills where account = ${account}`);
   return rows.map(({ ingested_at }) => ingested_at);
@@ -47,48 +47,48 @@ async function ingestedAt({ account }: Stream) {
 
 describe("a page of bills", () => {
   test("counts what is new, what is unchanged and what is restated", async () => {
-    const stream = aStream();
+    const ledger = aLedger();
     const [first, second, third] = bills(3);
-    expect(await store(stream, bills(2))).toEqual({ new: 2, unchanged: 0, restated: 0 });
+    expect(await store(ledger, bills(2))).toEqual({ new: 2, unchanged: 0, restated: 0 });
     const page = [first, { ...second, amount: "0.01" }, third].filter((bill) => bill !== undefined);
-    expect(await store(stream, page as Bill[])).toEqual({ new: 1, unchanged: 1, restated: 1 });
+    expect(await store(ledger, page as Bill[])).toEqual({ new: 1, unchanged: 1, restated: 1 });
   });
 
   test("keeps apart what other accounts and product types call by the same id", async () => {
-    const usdt = aStream();
+    const usdt = aLedger();
     const coin = { ...usdt, productType: "COIN-FUTURES" } as const;
     await store(usdt, [aBill({ amount: "1" })]);
     expect(await store(coin, [aBill({ amount: "2" })])).toMatchObject({ new: 1 });
-    expect(await store(aStream(), [aBill({ amount: "3" })])).toMatchObject({ new: 1 });
+    expect(await store(aLedger(), [aBill({ amount: "3" })])).toMatchObject({ new: 1 });
     expect((await stored(usdt)).map(({ amount }) => amount)).toEqual(["1"]);
     expect((await stored(coin)).map(({ amount }) => amount)).toEqual(["2"]);
   });
 
   test("that names a bill three times with other contents keeps the last and both before", async () => {
-    const stream = aStream();
+    const ledger = aLedger();
     const counts = await store(
-      stream,
+      ledger,
       ["1", "2", "3"].map((amount) => aBill({ amount })),
     );
     expect(counts).toEqual({ new: 1, unchanged: 0, restated: 2 });
-    expect(await stored(stream)).toMatchObject([{ amount: "3" }]);
-    expect(await revisions(stream)).toMatchObject([
+    expect(await stored(ledger)).toMatchObject([{ amount: "3" }]);
+    expect(await revisions(ledger)).toMatchObject([
       { revision: 1, amount: "1" },
       { revision: 2, amount: "2" },
     ]);
   });
 
-  test("costs as much in a long stream without statistics as in a short one", async () => {
-    const stream = aStream();
+  test("costs as much in a long ledger without statistics as in a short one", async () => {
+    const ledger = aLedger();
     await tables.db.execute("alter table bills set (autovacuum_enabled = false)");
-    await store(stream, bills(3_000));
+    await store(ledger, bills(3_000));
     const rowsRead = sql`
       select (seq_tup_read + idx_tup_fetch)::int as "read"
       from pg_stat_xact_user_tables
       where relname = 'bills'`;
     const read = await inTransaction(tables.db, async (tx) => {
       const before = await tx.execute<{ read: number }>(rowsRead);
-      await upsertBills(tx, [{ stream, bills: bills(3_050).slice(-100) }]);
+      await upsertBills(tx, [{ ledger, bills: bills(3_050).slice(-100) }]);
       const after = await tx.execute<{ read: number }>(rowsRead);
       return (after.rows[0]?.read ?? Number.NaN) - (before.rows[0]?.read ?? 0);
     });
@@ -99,37 +99,37 @@ describe("a page of bills", () => {
 
 describe("an unchanged bill", () => {
   test("is not rewritten, nor locked", async () => {
-    const stream = aStream();
+    const ledger = aLedger();
     const headers = sql`
-      select ctid::text, xmin::text, xmax::text from bills where account = ${stream.account}`;
-    await store(stream, bills(10));
+      select ctid::text, xmin::text, xmax::text from bills where account = ${ledger.account}`;
+    await store(ledger, bills(10));
     const before = (await tables.db.execute(headers)).rows;
-    await store(stream, bills(10));
+    await store(ledger, bills(10));
     expect(before).toHaveLength(10);
     expect((await tables.db.execute(headers)).rows).toEqual(before);
   });
 
   test("is the same in whichever order the fields beside the contract come", async () => {
-    const stream = aStream();
-    await store(stream, [aBill({ extra: { a: 1, b: { c: 2, d: 3 } } })]);
+    const ledger = aLedger();
+    await store(ledger, [aBill({ extra: { a: 1, b: { c: 2, d: 3 } } })]);
     const again = [aBill({ extra: { b: { d: 3, c: 2 }, a: 1 } })];
-    expect(await store(stream, again)).toMatchObject({ unchanged: 1 });
+    expect(await store(ledger, again)).toMatchObject({ unchanged: 1 });
   });
 });
 
 describe("a restatement", () => {
   test("wins, and what it replaced is kept with its times, as revision 1, 2 and so on", async () => {
-    const stream = aStream();
+    const ledger = aLedger();
     const times: string[] = [];
     for (const amount of ["1", "2", "3"]) {
-      await store(stream, [aBill({ amount })]);
-      times.push(...(await ingestedAt(stream)));
+      await store(ledger, [aBill({ amount })]);
+      times.push(...(await ingestedAt(ledger)));
       await tables.db.execute("select pg_sleep(0.002)");
     }
     const [first, second, third] = times;
     expect(new Set(times).size).toBe(3);
-    expect(await stored(stream)).toMatchObject([{ amount: "3" }]);
-    const kept = await revisions(stream);
+    expect(await stored(ledger)).toMatchObject([{ amount: "3" }]);
+    const kept = await revisions(ledger);
     expect(kept).toMatchObject([
       { revision: 1, amount: "1", ingested_at: first },
       { revision: 2, amount: "2", ingested_at: second },
@@ -154,19 +154,19 @@ describe("a restatement", () => {
     ["a field beside the contract", { extra: null }, { extra: { a: null } }],
     ["the kind of such a field", { extra: { a: 1 } }, { extra: { a: "1" } }],
   ])("is: %s", async (_, before, after) => {
-    const stream = aStream();
-    await store(stream, [aBill(before)]);
-    expect(await store(stream, [aBill(after)])).toMatchObject({ restated: 1 });
+    const ledger = aLedger();
+    await store(ledger, [aBill(before)]);
+    expect(await store(ledger, [aBill(after)])).toMatchObject({ restated: 1 });
     const { cTime, ...others } = after;
     const { extra, ...columns } = others;
-    expect(await stored(stream)).toMatchObject([
+    expect(await stored(ledger)).toMatchObject([
       {
         ...columns,
         ...(cTime === undefined ? {} : { cTimeMs: String(cTime) }),
         ...(extra === undefined ? {} : { extra: JSON.stringify(extra) }),
       },
     ]);
-    expect(await revisions(stream)).toHaveLength(1);
+    expect(await revisions(ledger)).toHaveLength(1);
   });
 });
 
@@ -201,16 +201,16 @@ describe("what comes out is what went in", () => {
   test("whatever the text, and however many the digits", async () => {
     await fc.assert(
       fc.asyncProperty(page, async (contents) => {
-        const stream = aStream();
+        const ledger = aLedger();
         await store(
-          stream,
+          ledger,
           contents.map((content, index) => aBill({ billId: String(100 + index), ...content })),
         );
         const again = contents.map((content, index) =>
           aBill({ billId: String(100 + index), ...content }),
         );
-        expect(await store(stream, again)).toMatchObject({ unchanged: contents.length });
-        const found = (await stored(stream)).map(({ cTimeMs: _, ...columns }) => columns);
+        expect(await store(ledger, again)).toMatchObject({ unchanged: contents.length });
+        const found = (await stored(ledger)).map(({ cTimeMs: _, ...columns }) => columns);
         expect(found).toEqual(
           contents.map(({ extra, ...columns }, index) => ({
             ...columns,
@@ -245,23 +245,23 @@ describe("what comes out is what went in", () => {
       );
     await fc.assert(
       fc.asyncProperty(fc.array(number, { minLength: 1, maxLength: 30 }), async (amounts) => {
-        const stream = aStream();
+        const ledger = aLedger();
         const page = amounts.map((amount, index) => aBill({ billId: String(index), amount }));
-        await store(stream, page);
-        expect(await store(stream, page)).toMatchObject({ unchanged: amounts.length });
+        await store(ledger, page);
+        expect(await store(ledger, page)).toMatchObject({ unchanged: amounts.length });
       }),
       { numRuns: 60 },
     );
   });
 
   test("every digit of a number beside the contract, and the spelling of one in it", async () => {
-    const stream = aStream();
+    const ledger = aLedger();
     const received = `{"billId":"7","symbol":"","amount":0E-8,"fee":-0,"businessType":"buy","coin":"BTC",
       "cTime":"1700000000000","level":12345678901234567890.10,"list":[1.0,1e2],"deep":{"id":9007199254740993}}`;
     const reading = classicRows.read(parseExactJson(received));
     if (!("bill" in reading)) throw new Error(reading.fault.reason);
-    await store(stream, [reading.bill]);
-    expect(await stored(stream)).toMatchObject([
+    await store(ledger, [reading.bill]);
+    expect(await stored(ledger)).toMatchObject([
       {
         amount: "0.00000000",
         fee: "0",
@@ -270,7 +270,7 @@ describe("what comes out is what went in", () => {
           '{"amount":"0E-8","deep":{"id":9007199254740993},"fee":"-0","level":12345678901234567890.10,"list":[1.0,1e2]}',
       },
     ]);
-    expect(await store(stream, [reading.bill])).toMatchObject({ unchanged: 1 });
+    expect(await store(ledger, [reading.bill])).toMatchObject({ unchanged: 1 });
   });
 });
 
@@ -292,7 +292,7 @@ describe("two writers at once", () => {
     const types = ["never_seen_a", "never_seen_b", "never_seen_c"];
     const page = bills(3).map((bill, index) => ({ ...bill, businessType: types[index] ?? "" }));
     await slowly("business_types", () =>
-      Promise.all([store(aStream(), page), store(aStream(), page.toReversed())]),
+      Promise.all([store(aLedger(), page), store(aLedger(), page.toReversed())]),
     );
     const { rows } = await tables.db.execute(sql`
       select code, category, documented from business_types where code like 'never_seen%'
@@ -302,7 +302,7 @@ describe("two writers at once", () => {
 });
 
 test("a bill of an account that the statistics do not know is looked up by its key, not among all of the account's", async () => {
-  const account = aStream().account;
+  const account = aLedger().account;
   // So many that the index by time is a level lower than that by key, which made it seem cheaper.
   const fill = (name: string, count: number) =>
     tables.db.execute(sql`

@@ -15,7 +15,7 @@ import { withBrokenRows } from "./faults/ledger.ts";
 import { quirky } from "./faults/quirks.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { holdStream } from "./support/held-store.ts";
+import { holdLedger } from "./support/held-store.ts";
 import { rowVersions, type SimulationOptions, simulate } from "./support/simulation.ts";
 import { type VerificationOptions, verifyIn } from "./support/verification.ts";
 
@@ -190,10 +190,10 @@ test("names nothing that is stored of time that the exchange has forgotten", asy
   await at.invent("997", horizon - 200 * dayMs);
   await at.invent("998", horizon - dayMs);
   const span = { from: epochMs(horizon - 100 * dayMs), to: at.span.to };
-  const { findings, streams } = await at.verify({ span });
+  const { findings, ledgers } = await at.verify({ span });
   expect(findings).toEqual([]);
-  expect(streams[0]).toMatchObject({ error: undefined });
-  expect(streams[0]?.span[0]?.from).toBeGreaterThan(horizon);
+  expect(ledgers[0]).toMatchObject({ error: undefined });
+  expect(ledgers[0]?.span[0]?.from).toBeGreaterThan(horizon);
 });
 
 test("says so where part of its span could not be read, or all of it", async () => {
@@ -202,24 +202,24 @@ test("says so where part of its span could not be read, or all of it", async () 
   const inTime = await at.verify({
     span: { from: at.span.from, to: epochMs(now + 20 * secondMs) },
   });
-  expect(inTime.streams).toMatchObject([{ error: undefined }]);
+  expect(inTime.ledgers).toMatchObject([{ error: undefined }]);
   const ahead = await at.verify({ span: { from: at.span.from, to: epochMs(now + dayMs) } });
-  expect(String(ahead.streams[0]?.error)).toMatch(
+  expect(String(ahead.ledgers[0]?.error)).toMatch(
     /the exchange's clock says 2026-.+, so nothing later could be read/,
   );
-  expect(ahead.streams[0]?.compared).toBeGreaterThanOrEqual(at.bills.length);
+  expect(ahead.ledgers[0]?.compared).toBeGreaterThanOrEqual(at.bills.length);
   const future = { from: epochMs(now + dayMs), to: epochMs(now + 2 * dayMs) };
   const nothing = await at.verify({ span: future });
-  expect(String(nothing.streams[0]?.error)).toContain("nothing of the span can be read");
+  expect(String(nothing.ledgers[0]?.error)).toContain("nothing of the span can be read");
   const failing = (store: VerifyStore): VerifyStore => ({
     ...store,
-    compare: (stream, rows, isRepaired) =>
+    compare: (ledger, rows, isRepaired) =>
       rows.bills.some(({ billId }) => billId === at.bill(3).billId)
         ? Promise.reject(new Error("it broke"))
-        : store.compare(stream, rows, isRepaired),
+        : store.compare(ledger, rows, isRepaired),
   });
   const partly = await at.verify({ wrapStore: failing });
-  expect(String(partly.streams[0]?.error)).toContain("it broke");
+  expect(String(partly.ledgers[0]?.error)).toContain("it broke");
 });
 
 test("lists rows that break the contract, keeps them when it repairs, and takes those that were accepted for equal", async () => {
@@ -276,7 +276,7 @@ test("what a verification was served is not stored where later answers contradic
   isCached = true;
   const span = { from: epochMs(newest.cTime - 5 * dayMs), to: at.span.to };
   const failed = await at.verify({ span, repair: true });
-  expect(failed.streams).toMatchObject([{ error: expect.any(ContradictionError) }]);
+  expect(failed.ledgers).toMatchObject([{ error: expect.any(ContradictionError) }]);
   expect(await at.versions()).toEqual(before);
   expect(short(failed.findings).filter((text) => /^missing \d+$/.test(text))).toHaveLength(100);
   isCached = false;
@@ -287,11 +287,11 @@ test("what a verification was served is not stored where later answers contradic
 describe("a repair", () => {
   /** An account that nobody syncs, its lease, and a bill that is to be stored. */
   async function verifiedAccount() {
-    const { stream } = await holdStream(db);
-    const { account } = stream;
+    const { ledger } = await holdLedger(db);
+    const { account } = ledger;
     const store = openVerifyStore(db, { account, epoch: 1 });
     const rows = { bills: [aBill()], rejected: [] };
-    return { account, repair: () => store.repair(stream, rows) };
+    return { account, repair: () => store.repair(ledger, rows) };
   }
 
   const storedOf = async (account: string) => {

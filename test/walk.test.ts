@@ -8,7 +8,7 @@ import { IdOrder } from "../src/sync/walk/answers.ts";
 import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
 import { walkWindow } from "../src/sync/walk/walk.ts";
 
-const stream = { account: "main", productType: "USDT-FUTURES" } as const;
+const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
 
 const nothing = { rows: [], rowTexts: () => [], endId: undefined };
@@ -43,7 +43,7 @@ function walkOf(
       signal: new AbortController().signal,
       ...but,
     },
-    stream,
+    ledger,
     walk,
   );
   walking.catch(() => undefined);

@@ -17,7 +17,7 @@ import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
-import { coverStream } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/small-ledger.ts";
 
 // An account that became unified at the turn of a month, by plain sums over what was drawn.
 
@@ -93,15 +93,15 @@ beforeAll(async () => {
   await inTransaction(db, async (tx) => {
     for (const { productType } of classic) {
       // The newest bills were stored while they were still settling, so it is not proven that they are all.
-      await coverStream(tx, { account, productType }, start, closedAt - 12 * hourMs);
+      await coverLedger(tx, { account, productType }, start, closedAt - 12 * hourMs);
       await tx.execute(sql`
-        insert into streams (account, product_type, closed_at)
+        insert into ledgers (account, product_type, closed_at)
         values (${account}, ${productType}, ${isoTime(epochMs(closedAt))})
         on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
     }
-    await coverStream(tx, { account, productType: "UTA-OTHER" }, closedAt, end);
+    await coverLedger(tx, { account, productType: "UTA-OTHER" }, closedAt, end);
     for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"]) {
-      await coverStream(tx, { account, productType: `UTA-${type}` as ProductType }, closedAt, end);
+      await coverLedger(tx, { account, productType: `UTA-${type}` as ProductType }, closedAt, end);
     }
   });
   const everything = { accounts: undefined, productTypes: undefined };
@@ -246,9 +246,9 @@ test("a closed wallet of which no bill shows a balance has an unknown closing, a
   const bill = aBill({ cTime: epochMs(start), billId: snowflake(start, 0), balance: null });
   await storeBills(db, blind, [bill]);
   await inTransaction(db, async (tx) => {
-    await coverStream(tx, blind, start, closedAt);
+    await coverLedger(tx, blind, start, closedAt);
     await tx.execute(sql`
-      insert into streams (account, product_type, closed_at)
+      insert into ledgers (account, product_type, closed_at)
       values (${blind.account}, ${blind.productType}, ${isoTime(epochMs(closedAt))})
       on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
   });

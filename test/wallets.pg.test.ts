@@ -133,7 +133,7 @@ test.each<readonly [string, readonly Leg[], readonly string[]]>([
       upsertBills(
         tx,
         legs.map(([billId, productType, amount, afterMs, type = "trans_from_exchange"]) => ({
-          stream: { account, productType },
+          ledger: { account, productType },
           bills: [
             aBill({
               ...{ billId, coin: "USDT", amount: String(amount), fee: "0" },
@@ -170,7 +170,7 @@ test("a transfer between two accounts is found by its equal amounts, one to one"
   };
   await inTransaction(db, async (tx) => {
     for (const [account, bills] of Object.entries(legsOf))
-      await upsertBills(tx, [{ stream: { account, productType: "SPOT" }, bills }]);
+      await upsertBills(tx, [{ ledger: { account, productType: "SPOT" }, bills }]);
   });
   const { rows } = await db.execute(sql`
     select from_account || from_bill_id || ' ' || to_account || to_bill_id || ' ' || amount::float8 as legs

@@ -6,9 +6,9 @@ export type PageExchange = AsyncDisposable & { readonly url: string };
 
 const script = fileURLToPath(new URL("page-exchange.ts", import.meta.url));
 
-/** Starts an exchange without rate limit and latency, each stream of which has this many bills. */
-export async function openPageExchange(billsAStream: number): Promise<PageExchange> {
-  const child = fork(script, [String(billsAStream)]);
+/** Starts an exchange without rate limit and latency, each ledger of which has this many bills. */
+export async function openPageExchange(billsALedger: number): Promise<PageExchange> {
+  const child = fork(script, [String(billsALedger)]);
   const [port] = await once(child, "message");
   return {
     url: `http://127.0.0.1:${port}`,

@@ -36,7 +36,7 @@ const ledgers = `
   ) as ledgers`;
 
 const states = `
-  insert into streams (account, product_type, mode, mode_since)
+  insert into ledgers (account, product_type, mode, mode_since)
   select 'fund-' || lpad(n::text, 7, '0'), '', 'classic', now() - interval '90 days'
   from generate_series(1, $accounts) as n`;
 
@@ -47,7 +47,7 @@ const openWindows = `
   where n % 1000 = 3`;
 
 const times = `
-  insert into streams (
+  insert into ledgers (
     account, product_type, bills, covered, open, settled_to, planned_at, planned_clock
   )
   select

@@ -88,17 +88,17 @@ const reports = await Promise.all(
 );
 const seconds = (performance.now() - startedAt) / 1_000;
 const cpu = process.cpuUsage(cpuBefore);
-const streams = reports.flatMap((report) => report.streams);
-const errors = [...reports, ...streams].map(({ error }) => error).filter((e) => e !== undefined);
+const ledgers = reports.flatMap((report) => report.ledgers);
+const errors = [...reports, ...ledgers].map(({ error }) => error).filter((e) => e !== undefined);
 for (const error of errors) console.error(error);
-const sum = (pick: (stream: (typeof streams)[number]) => number) =>
-  streams.reduce((total, stream) => total + pick(stream), 0);
+const sum = (pick: (ledger: (typeof ledgers)[number]) => number) =>
+  ledgers.reduce((total, ledger) => total + pick(ledger), 0);
 process.stdout.write(
   JSON.stringify({
     errors: errors.length,
-    new: sum((stream) => stream.new),
-    unchanged: sum((stream) => stream.unchanged),
-    requests: sum((stream) => stream.requests),
+    new: sum((ledger) => ledger.new),
+    unchanged: sum((ledger) => ledger.unchanged),
+    requests: sum((ledger) => ledger.requests),
     seconds,
     cpuSeconds: (cpu.user + cpu.system) / 1_000_000,
     maxRssMiB: process.resourceUsage().maxRSS / 1_024,

@@ -137,7 +137,7 @@ export function readBreaks(
   { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly Break[]> {
   return withDatabaseErrors(async () => {
-    const { lastSeenAt: _, unrepairedAt: __, ...columns } = getTableColumns(ledgerBreaks);
+    const { lastSeenAt: _, repairFailedAt: __, ...columns } = getTableColumns(ledgerBreaks);
     const rows = await db
       .select(columns)
       .from(ledgerBreaks)
@@ -215,8 +215,8 @@ export function readBrokenSpans(db: Queryable, scope: Scope): Promise<readonly B
       const members = isUnified ? unifiedProductTypes : [wallet as ProductType];
       return members.map((member) => ({ account, productType: member, from, to }));
     });
-    const ofStreams = Map.groupBy(spans, (span) => `${span.productType} ${span.account}`);
-    return [...ofStreams.values()].flatMap((together) =>
+    const ofLedgers = Map.groupBy(spans, (span) => `${span.productType} ${span.account}`);
+    return [...ofLedgers.values()].flatMap((together) =>
       together
         .slice(0, 1)
         .flatMap((first) => union(together).map((span) => ({ ...first, ...span }))),

@@ -24,7 +24,7 @@ export type Coverage = {
  * All categories of a unified account share its balance. While one of them was never read, no balance is
  * judged; later, none before `sharedFrom`, where the coverage of all of them begins. A category that the
  * key may not read does not count. `settledTo` is some seconds before the end of coverage, because bills
- * booked in those seconds may follow bills with later times. Where all streams are closed, no late bill can
+ * booked in those seconds may follow bills with later times. Where all ledgers are closed, no late bill can
  * come: a balance that does not follow beside unread time is reported as such.
  */
 export async function readCoverage(
@@ -44,7 +44,7 @@ export async function readCoverage(
         -- Between covered times, recovered bills lead from one balance to the next.
         covered + recovered * tstzmultirange(tstzrange(lower(covered), null)) as time,
         upper(covered) as settled_to, not_available_since, closed_at
-      from streams
+      from ledgers
       where account = ${account}
     ),
     unread as (

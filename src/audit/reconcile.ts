@@ -51,7 +51,7 @@ export type Reconciliation = {
   readonly rules: readonly RuleSummary[];
   /** All open breaks, also those that this check did not look at. */
   readonly breaks: readonly Break[];
-  /** The streams whose kept count was wrong. Only whole checks count. */
+  /** The ledgers whose kept count was wrong. Only whole checks count. */
   readonly recounted: readonly BillCount[];
   /** The days that were not what their bills say, and were added up anew. Only whole checks compare. */
   readonly wrongDays: readonly DifferingDay[];
@@ -95,7 +95,7 @@ export async function reconcile(
 
 /** The accounts that have rows in any table that a check reads. */
 async function readReconcilable(db: Queryable): Promise<readonly string[]> {
-  const tables = ["ledger_breaks", "ltv_snapshots", "reconciled_chains", "streams"].map(
+  const tables = ["ledger_breaks", "ltv_snapshots", "reconciled_chains", "ledgers"].map(
     (name) => sql`select account from ${sql.identifier(name)}`,
   );
   const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
@@ -153,7 +153,7 @@ async function checkBills(
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
   // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.
-  await tx.execute(sql`select 1 from streams where account = ${account} for key share`);
+  await tx.execute(sql`select 1 from ledgers where account = ${account} for key share`);
   const context: Context = {
     tx,
     account,

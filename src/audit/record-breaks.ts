@@ -102,7 +102,7 @@ export async function recordBreaks(
       .set({
         state: "resolved",
         resolvedAt: sql`transaction_timestamp()`,
-        unrepairedAt: null,
+        repairFailedAt: null,
       })
       .where(and(eq(ledgerBreaks.account, account), inArray(ledgerBreaks.breakId, ids)));
   }
@@ -207,7 +207,7 @@ export async function noteUnrepaired(
   await withDatabaseErrors(() =>
     db
       .update(ledgerBreaks)
-      .set({ unrepairedAt: sql`transaction_timestamp()` })
+      .set({ repairFailedAt: sql`transaction_timestamp()` })
       .where(
         and(
           eq(ledgerBreaks.account, account),

@@ -6,7 +6,7 @@ import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { becameText } from "../output/account-remarks.ts";
-import { streamName } from "../output/format.ts";
+import { ledgerName } from "../output/format.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import {
@@ -31,7 +31,7 @@ const columns: Columns<Ledger> = {
     kind: "text",
     title: "account/product type",
     isForPeople: true,
-    of: (ledger) => streamName(ledger),
+    of: (ledger) => ledgerName(ledger),
   },
   configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
   stored: { kind: "value", of: ({ isStored }) => isStored },
@@ -46,7 +46,7 @@ const columns: Columns<Ledger> = {
 
 /** `accounts list`: every ledger that is configured or stored, and whether it is read. */
 const listAccounts = (config: Config, io: Io): Promise<Result> =>
-  readStored(config, io, { streams: [], unreachable: [] }, async (db) => {
+  readStored(config, io, { ledgers: [], unreachable: [] }, async (db) => {
     const { result: roster, unreachable } = await readSelected(db, config, everyLedger, (among) =>
       readRoster(db, config, everyLedger, among),
     );
@@ -60,7 +60,7 @@ const listAccounts = (config: Config, io: Io): Promise<Result> =>
       };
       return { ...ledger, since: since[state as "paused"] };
     });
-    return withUnreachable(done(table("streams", columns, ledgers)), unreachable);
+    return withUnreachable(done(table("ledgers", columns, ledgers)), unreachable);
   });
 
 /** The options of `accounts add`. */
@@ -109,7 +109,7 @@ async function addCommand(
 type Named = { readonly name: string; readonly product: ProductType | undefined };
 
 const nameOf = ({ name, product }: Named): string =>
-  product === undefined ? `account ${name}` : streamName({ account: name, productType: product });
+  product === undefined ? `account ${name}` : ledgerName({ account: name, productType: product });
 
 type Decision = {
   readonly about: string;

@@ -14,7 +14,7 @@ import {
   formatCounted,
   formatDuration,
   jsonTime,
-  streamName,
+  ledgerName,
 } from "../output/format.ts";
 import {
   type Column,
@@ -157,7 +157,7 @@ const listCommand = (config: Config, io: Io, { all: isAll, ...which }: ListWords
 };
 
 const rejectedColumns: Columns<RejectedBill> = {
-  ledger: { kind: "text", of: (row) => streamName(row) },
+  ledger: { kind: "text", of: (row) => ledgerName(row) },
   row: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
   fault: { kind: "text", of: ({ path, reason }) => `${path === "" ? "" : `${path}: `}${reason}` },
 };

@@ -19,7 +19,7 @@ import { type Account, type AccountWithCredentials, withCredentials } from "../r
 import type { Config } from "../roster/config.ts";
 import { assertSomethingToRead, identifyAccount } from "../sync/account-mode.ts";
 import type { AccountMode } from "../sync/account-state.ts";
-import { StreamReader } from "../sync/stream-reader.ts";
+import { LedgerReader } from "../sync/ledger-reader.ts";
 import { openAccount } from "./open-account.ts";
 
 /** The result of a check, and what to do about it. */
@@ -156,17 +156,17 @@ async function tryKey(
   const states = db === undefined ? noStates : await readAccountStates(db, name);
   const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
   const readerOf = (productType: ProductType) =>
-    new StreamReader(asking, { account: name, productType });
-  const { mode, info, streams } = await identifyAccount(asking, account, states.of(name), readerOf);
-  if (streams.length === 0) assertSomethingToRead(account, mode);
-  for (const stream of streams) {
-    if (!stream.hasAnswered && stream.refusal === undefined) await stream.probe();
+    new LedgerReader(asking, { account: name, productType });
+  const { mode, info, ledgers } = await identifyAccount(asking, account, states.of(name), readerOf);
+  if (ledgers.length === 0) assertSomethingToRead(account, mode);
+  for (const ledger of ledgers) {
+    if (!ledger.hasAnswered && ledger.refusal === undefined) await ledger.probe();
   }
-  const read = streams.filter(({ refusal }) => refusal === undefined);
-  const refused = streams.flatMap(({ stream, refusal }) =>
-    refusal === undefined ? [] : [[stream.productType, refusal] as const],
+  const read = ledgers.filter(({ refusal }) => refusal === undefined);
+  const refused = ledgers.flatMap(({ ledger, refusal }) =>
+    refusal === undefined ? [] : [[ledger.productType, refusal] as const],
   );
-  const productTypes = read.map(({ stream }) => stream.productType);
+  const productTypes = read.map(({ ledger }) => ledger.productType);
   return { mode, readsAll, read: productTypes, refused: new Map(refused), info, uid };
 }
 

@@ -15,10 +15,10 @@ import { readLedgerTimes } from "../health/ledger-status.ts";
 import { usualLimits } from "../health/select.ts";
 import { headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
-import { formatMinute, streamName } from "../output/format.ts";
+import { formatMinute, ledgerName } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
 import { isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import type { ExportOptions } from "./export-options.ts";
 
 /** The selection of an export, and the lines that are printed beside it. */
@@ -32,7 +32,7 @@ export type ExportPlan = {
 };
 
 type ExportedTime = {
-  readonly stream: Stream;
+  readonly ledger: Ledger;
   /**
    * Up to when the ledger is covered; undefined before its first complete window. For a closed one, when it was
    * closed, since it gets no more bills.
@@ -49,22 +49,22 @@ export async function planExport(
   const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
   const storedLedgers = roster.filter(({ isStored }) => isStored);
   const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
-  const chosen = storedLedgers.filter((stream) => isSelected(options, stream));
-  const synced = chosen.filter((stream) => !isLeftOut(stream));
+  const chosen = storedLedgers.filter((ledger) => isSelected(options, ledger));
+  const synced = chosen.filter((ledger) => !isLeftOut(ledger));
   const leftOut = chosen.filter(isLeftOut);
   if (formatOf(options.format).isJournal) refuseHalfWallets(options, storedLedgers);
   const now = await readExchangeTime(tx, options.accounts);
   const stored = await readLedgerTimes(tx, synced, now);
-  const times = synced.map((stream): ExportedTime => {
+  const times = synced.map((ledger): ExportedTime => {
     const closedAt = states
-      .of(stream.account)
-      .closed.find(({ productType }) => productType === stream.productType)?.closedAt;
-    const through = closedAt ?? stored.of(stream).coverage.at(-1)?.to;
-    return { stream, through, isClosed: closedAt !== undefined };
+      .of(ledger.account)
+      .closed.find(({ productType }) => productType === ledger.productType)?.closedAt;
+    const through = closedAt ?? stored.of(ledger).coverage.at(-1)?.to;
+    return { ledger, through, isClosed: closedAt !== undefined };
   });
   const isCut = options.to === undefined && options.changedSince === undefined;
   const through = isCut ? endsOf(times) : [];
-  const ends = [...through, ...leftOut.map((stream) => ({ ...stream, to: epochMs(0) }))];
+  const ends = [...through, ...leftOut.map((ledger) => ({ ...ledger, to: epochMs(0) }))];
   const { accounts, productTypes, from, to, changedSince, continues } = options;
   const selection = { accounts, productTypes, from, to, changedSince, ends };
   const wallets = await readReportedWallets(tx, synced, () => true);
@@ -81,7 +81,7 @@ export async function planExport(
       ...(leftOut.length === 0
         ? []
         : [
-            `left out because it is demo trading: ${leftOut.map(streamName).join(", ")}; ` +
+            `left out because it is demo trading: ${leftOut.map(ledgerName).join(", ")}; ` +
               "--account or --product with its name includes it",
           ]),
       ...endNote(through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to]))),
@@ -105,13 +105,13 @@ export function endNote(through: readonly EpochMs[]): readonly string[] {
 }
 
 /**
- * Finds streams of demo trading that nobody asked for, if the format would pass them off as real
+ * Finds ledgers of demo trading that nobody asked for, if the format would pass them off as real
  * money.
  */
 function unaskedDemo(
   isOfDemoKey: (account: string) => boolean,
   { format, ...asked }: ExportOptions,
-): (stream: Stream) => boolean {
+): (ledger: Ledger) => boolean {
   if (!formatOf(format).isPriced) return () => false;
   return ({ account, productType }) => {
     const isDemoAccount = isOfDemoKey(account);
@@ -128,7 +128,7 @@ function unaskedDemo(
  * @throws UsageError if only some of a unified account's product types are selected: a journal
  * asserts the wallet's balance, which is over all of them.
  */
-function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly Stream[]): void {
+function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly Ledger[]): void {
   const { productTypes } = asked;
   if (!productTypes?.some(isUnified)) return;
   const others = stored.filter(
@@ -148,7 +148,7 @@ function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly
 type Exported = {
   readonly roster: readonly RosterLedger[];
   readonly times: readonly ExportedTime[];
-  readonly isLeftOut: (stream: Stream) => boolean;
+  readonly isLeftOut: (ledger: Ledger) => boolean;
   readonly now: EpochMs;
 };
 
@@ -173,7 +173,7 @@ async function readWarnings(
       (finding.kind !== "behind" || to !== undefined) &&
       !isLeftOut({
         account: finding.account,
-        productType: finding.ledger as Stream["productType"],
+        productType: finding.ledger as Ledger["productType"],
       }),
   );
   return headLines(findings, now).map(({ text }) => `warning: ${text}`);
@@ -184,12 +184,12 @@ async function readWarnings(
  * them end where the first one does, those of which nothing was read completely included.
  */
 function endsOf(times: readonly ExportedTime[]) {
-  const nameOf = ({ account, productType }: Stream) => `${account} ${walletOf(productType)}`;
-  return [...Map.groupBy(times, ({ stream }) => nameOf(stream)).values()].flatMap((wallet) => {
+  const nameOf = ({ account, productType }: Ledger) => `${account} ${walletOf(productType)}`;
+  return [...Map.groupBy(times, ({ ledger }) => nameOf(ledger)).values()].flatMap((wallet) => {
     const throughs = wallet.flatMap(({ through }) => through ?? []);
     if (throughs.length === 0) return [];
     const to = epochMs(Math.min(...throughs));
-    return wallet.map(({ stream, isClosed }) => ({ ...stream, isClosed, to }));
+    return wallet.map(({ ledger, isClosed }) => ({ ...ledger, isClosed, to }));
   });
 }
 

@@ -13,7 +13,7 @@ import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import type { DifferingDay } from "../ledger/differing-days.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
-import { formatCount, formatCounted, streamName } from "../output/format.ts";
+import { formatCount, formatCounted, ledgerName } from "../output/format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
@@ -198,7 +198,7 @@ async function repair(
   const notice = (message: string) => note(io, message);
   for (const one of spans) {
     const { account, productType, from, to } = one;
-    const what = `${streamName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
+    const what = `${ledgerName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
     const isConfigured = selected.some(
       ({ name, productTypes }) => name === account && productTypes.includes(productType),
     );

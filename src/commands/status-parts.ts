@@ -7,13 +7,13 @@ import {
   type AccountStatus,
   coverageShare,
   type LastRun,
+  type LedgerStatus,
   type Status,
-  type StreamStatus,
 } from "../health/ledger-status.ts";
 import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
 import { type HeadLine, headLines, type Verdict } from "../health/verdict.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
-import { formatCounted, jsonTime, riskUnitName, streamName } from "../output/format.ts";
+import { formatCounted, jsonTime, ledgerName, riskUnitName } from "../output/format.ts";
 import {
   type Columns,
   fields,
@@ -68,27 +68,27 @@ export const verdictParts = (
  * @param roster what became of each, by name.
  */
 export function ledgersTable(
-  ledgers: readonly StreamStatus[],
+  ledgers: readonly LedgerStatus[],
   roster: ReadonlyMap<string, Pick<RosterLedger, "state" | "isConfigured">>,
   now: EpochMs,
 ): Table {
-  const of = ({ stream }: StreamStatus) => roster.get(streamName(stream));
+  const of = ({ ledger }: LedgerStatus) => roster.get(ledgerName(ledger));
   const isAnyUnread = ledgers.some((ledger) => of(ledger)?.state !== "read");
   const isAnyRecovered = ledgers.some(({ recovered }) => recovered.length > 0);
-  const columns: Columns<StreamStatus> = {
-    ...ledgerColumns(ledgers, ({ stream }) => stream),
+  const columns: Columns<LedgerStatus> = {
+    ...ledgerColumns(ledgers, ({ ledger }) => ledger),
     configured: { kind: "value", of: (ledger) => of(ledger)?.isConfigured ?? false },
-    ...fields<StreamStatus>("time", ["retiredAt", "pausedAt", "closedAt", "expiresAt"], ""),
-    ...fields<StreamStatus>("count", ["bills"]),
-    ...fields<StreamStatus>("value", ["rejected"]),
-    ...fields<StreamStatus>("time", ["completeThrough"]),
+    ...fields<LedgerStatus>("time", ["retiredAt", "pausedAt", "closedAt", "expiresAt"], ""),
+    ...fields<LedgerStatus>("count", ["bills"]),
+    ...fields<LedgerStatus>("value", ["rejected"]),
+    ...fields<LedgerStatus>("time", ["completeThrough"]),
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
     coverageShare: { kind: "share", title: "read", of: coverageShare },
-    ...fields<StreamStatus>("spans", ["coverage"], ""),
+    ...fields<LedgerStatus>("spans", ["coverage"], ""),
     unfinished: { kind: "spans", title: "", of: ({ unfinished }) => unfinished },
     behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
     behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },
-    ...fields<StreamStatus>("spans", ["unread", "lost"]),
+    ...fields<LedgerStatus>("spans", ["unread", "lost"]),
     recovered: {
       kind: "spans",
       title: isAnyRecovered ? "recovered" : "",
@@ -101,7 +101,7 @@ export function ledgersTable(
     },
     state: { kind: "text", title: isAnyUnread ? "state" : "", of: (ledger) => of(ledger)?.state },
   };
-  return table("streams", columns, ledgers);
+  return table("ledgers", columns, ledgers);
 }
 
 const accountColumns: Columns<AccountStatus> = {
@@ -212,7 +212,7 @@ type Stored = Partial<Status> & {
 /** What is stored, and the last run. Before the first sync, nothing is. */
 export const storedParts = ({
   now = epochMs(0),
-  streams = [],
+  ledgers = [],
   roster = new Map(),
   accounts = [],
   lists = [],
@@ -221,7 +221,7 @@ export const storedParts = ({
   queue,
   lastRun,
 }: Stored): Parts => [
-  ledgersTable(streams, roster, now),
+  ledgersTable(ledgers, roster, now),
   table("accounts", accountColumns, accounts),
   ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
   recordsTable(lists, loans, now),

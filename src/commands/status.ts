@@ -11,7 +11,7 @@ import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../h
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, jsonTime, streamName } from "../output/format.ts";
+import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/format.ts";
 import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import {
@@ -115,12 +115,12 @@ async function readWhole(
   const findings = await readFindings(db, scope, { limit: isJson ? listedMax : findingsMax });
   const limit = most ?? (isJson || among !== undefined ? listedMax : shownMax);
   const count = await countLedgers(db, selection);
-  const ledgers = listed(roster);
-  const isCut = Math.max(count, ledgers.length) > limit;
-  const streams = isCut ? await worstLedgers(db, { ...selection, limit }) : ledgers;
-  const status = await readStatus(db, streams, config.settleLagMs, selection.accounts);
+  const all = listed(roster);
+  const isCut = Math.max(count, all.length) > limit;
+  const ledgers = isCut ? await worstLedgers(db, { ...selection, limit }) : all;
+  const status = await readStatus(db, ledgers, config.settleLagMs, selection.accounts);
   const isShown = ({ account }: { readonly account: string }) =>
-    !isCut || streams.some((stream) => stream.account === account);
+    !isCut || ledgers.some((ledger) => ledger.account === account);
   const loans = await readLoans(db, selection.accounts);
   return {
     ...{ now, findings, accepted: await readAccepted(db, selection) },
@@ -130,11 +130,11 @@ async function readWhole(
         ? totalsParts(await readTotals(db, selection), await countFindings(db, scope))
         : []),
       ...(isCut && count > 0
-        ? ["", `the worst ${formatCount(streams.length)} of ${formatCounted(count, "ledger")}:`]
+        ? ["", `the worst ${formatCount(ledgers.length)} of ${formatCounted(count, "ledger")}:`]
         : []),
       ...storedParts({
         ...status,
-        roster: new Map(ledgers.map((ledger) => [streamName(ledger), ledger])),
+        roster: new Map(all.map((ledger) => [ledgerName(ledger), ledger])),
         lists: await readLists(db),
         loans: loans.filter(isShown),
         balances: (await readComparedBalances(db, selection.accounts)).filter(isShown),

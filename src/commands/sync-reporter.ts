@@ -4,10 +4,10 @@ import { isoTime, minuteMs, secondMs } from "../contract/time.ts";
 import { messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
-import { formatCounted, formatDuration, streamName, streamNames } from "../output/format.ts";
+import { formatCounted, formatDuration, ledgerName, ledgerNames } from "../output/format.ts";
 import { printable } from "../printable.ts";
 import type { LogLevel } from "../roster/settings.ts";
-import type { BillsProgress } from "../sync/stream-run.ts";
+import type { BillsProgress } from "../sync/ledger-run.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import type { SyncResult } from "./sync-result.ts";
@@ -56,8 +56,8 @@ class RunProgress {
         this.#counts.requests += 1;
         break;
       case "page": {
-        const { stream, window, counts, walkedMs } = progress;
-        const name = `${streamName(stream)} ${window.from}`;
+        const { ledger, window, counts, walkedMs } = progress;
+        const name = `${ledgerName(ledger)} ${window.from}`;
         const before = this.#walkedMsByWindow.get(name) ?? 0;
         this.#walkedMsByWindow.set(name, Math.max(before, walkedMs));
         this.#walkedMs += Math.max(0, walkedMs - before);
@@ -122,10 +122,10 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
       // The summary says how many rows are rejected.
       const entry = event.event === "page" ? undefined : entryOf(event);
       if (entry?.level !== "warn" && entry?.level !== "error") return;
-      const { stream } = event;
-      const others = entry.also?.map((productType) => ({ ...stream, productType })) ?? [];
+      const { ledger } = event;
+      const others = entry.also?.map((productType) => ({ ...ledger, productType })) ?? [];
       // A failure that is retried is reported again and again.
-      const message = `${streamNames([stream, ...others])}: ${entry.message}`;
+      const message = `${ledgerNames([ledger, ...others])}: ${entry.message}`;
       if (!said.has(message)) draw(message);
       said.add(message);
     },
@@ -195,12 +195,12 @@ function logEnd(log: Log, result: SyncResult): void {
     for (const line of notAvailableLines(account, notAvailable)) log.info(line);
   }
   const sums = ["pages", "requests", "new", "unchanged", "restated", "rejected"] as const;
-  const streams = reports.flatMap((report) => report.streams);
+  const ledgers = reports.flatMap((report) => report.ledgers);
   const error = errorText(result.errors);
   const end = {
     ...{ runId, outcome, elapsedMs: Math.round(elapsedMs) },
     ...Object.fromEntries(
-      sums.map((key) => [key, streams.reduce((total, stream) => total + stream[key], 0)]),
+      sums.map((key) => [key, ledgers.reduce((total, ledger) => total + ledger[key], 0)]),
     ),
     ...(error !== null && { error }),
   };
@@ -208,7 +208,7 @@ function logEnd(log: Log, result: SyncResult): void {
 }
 
 function logProgress(log: Log, progress: BillsProgress): void {
-  const { account, productType } = progress.stream;
+  const { account, productType } = progress.ledger;
   const entry = entryOf(progress);
   if (entry === undefined) return;
   const also = entry.also && { also: entry.also.join(", ") };

@@ -1,7 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import { messageOf } from "../errors.ts";
 import type { RejectedCount } from "../ledger/rejected-bills.ts";
-import { riskUnitName, streamName, streamNames } from "../output/format.ts";
+import { ledgerName, ledgerNames, riskUnitName } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
 import { isFault } from "./breaks.ts";
@@ -36,15 +36,15 @@ export type SyncRun = {
 /** What a run did, and its outcome. */
 export type SyncResult = SyncRun & RunFacts & RunExit;
 
-/** Computes the outcome. Rejected rows of streams that this run did not sync are left out. */
+/** Computes the outcome. Rejected rows of ledgers that this run did not sync are left out. */
 export function syncResult(syncRun: SyncRun): SyncResult {
   const synced = new Set(
-    syncRun.reports.flatMap(({ streams }) => streams.map(({ stream }) => streamName(stream))),
+    syncRun.reports.flatMap(({ ledgers }) => ledgers.map(({ ledger }) => ledgerName(ledger))),
   );
   const rejected =
     "error" in syncRun.rejected
       ? syncRun.rejected
-      : syncRun.rejected.filter((count) => synced.has(streamName(count)));
+      : syncRun.rejected.filter((count) => synced.has(ledgerName(count)));
   const run = { ...syncRun, rejected };
   const facts = factsOf(run);
   return { ...run, ...facts, ...exitOf(facts) };
@@ -61,16 +61,16 @@ export const listsOf = ({
   ...contracts.map((list) => ({ name: `contracts of ${list.productType}`, ...list })),
 ];
 
-/** All that failed of a run, by name. An account's streams with the same error have one name. */
+/** All that failed of a run, by name. An account's ledgers with the same error have one name. */
 export const partsOf = ({ reports, rejected, reconciled, ...lists }: SyncRun) =>
   [
     ...listsOf(lists),
-    ...reports.flatMap(({ account, error, loanToValue, streams, history = [] }) => [
+    ...reports.flatMap(({ account, error, loanToValue, ledgers, history = [] }) => [
       { name: account, error },
-      ...history.map((one) => ({ ...one, name: `${streamName(one.stream)} tax records` })),
+      ...history.map((one) => ({ ...one, name: `${ledgerName(one.ledger)} tax records` })),
       ...loanToValue.map((unit) => ({ ...unit, name: riskUnitName(unit) })),
-      ...[...Map.groupBy(streams, (one) => one.error && messageOf(one.error)).values()].map(
-        (alike) => ({ ...alike[0], name: streamNames(alike.map(({ stream }) => stream)) }),
+      ...[...Map.groupBy(ledgers, (one) => one.error && messageOf(one.error)).values()].map(
+        (alike) => ({ ...alike[0], name: ledgerNames(alike.map(({ ledger }) => ledger)) }),
       ),
     ]),
     { name: "rejected_bills", error: "error" in rejected ? rejected.error : undefined },

@@ -225,7 +225,7 @@ const noticeFailure =
 const unread = (account: string, error: unknown): AccountReport => ({
   account,
   loanToValue: [],
-  streams: [],
+  ledgers: [],
   error,
 });
 

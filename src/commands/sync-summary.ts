@@ -12,8 +12,8 @@ import {
   jsonInterval,
   jsonTime,
   jsonTimeOrNull,
+  ledgerName,
   riskUnitName,
-  streamName,
 } from "../output/format.ts";
 import {
   asJson,
@@ -27,9 +27,9 @@ import {
 } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import { lengthMs } from "../sync/intervals.ts";
+import type { LedgerReport } from "../sync/ledger-run.ts";
 import type { RecoverReport } from "../sync/recover.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
-import type { StreamReport } from "../sync/stream-run.ts";
 import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
 import { breaksTable } from "./breaks.ts";
 import {
@@ -54,14 +54,14 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 /** What the run did, of which people see what is news. */
 function tablesOf(run: SyncRun): readonly Table[] {
   const { reports } = run;
-  const streams = reports.flatMap((report) => report.streams);
+  const ledgers = reports.flatMap((report) => report.ledgers);
   const lists = listsOf(run);
   const history = reports.flatMap((report) => report.history ?? []);
   const loans = reports.flatMap(({ loanToValue }) => loanToValue);
-  const sum = streams.length > 1 ? [sumOf(streams)] : [];
+  const sum = ledgers.length > 1 ? [sumOf(ledgers)] : [];
   return [
     table("accounts", accountColumns, reports, []),
-    table("streams", streamColumns(streams), streams, [...streams, ...sum]),
+    table("ledgers", reportColumns(ledgers), ledgers, [...ledgers, ...sum]),
     table("lists", listColumns, lists, lists.filter(isNews)),
     table("loanToValue", loanColumns, loans, loans.filter(isNewLoan)),
     table("history", historyColumns, history, history.filter(isRecovery)),
@@ -92,7 +92,7 @@ export function resultOf(result: SyncResult): Result {
       ...[...failures].map(
         ([message, those]) => `${those.map(({ name }) => name).join(", ")}: ${message}`,
       ),
-      ...reports.flatMap(({ streams }) => streams.flatMap(streamRemarks)),
+      ...reports.flatMap(({ ledgers }) => ledgers.flatMap(ledgerRemarks)),
       ...reports.flatMap(({ account, closed = [], notAvailable = [] }) => [
         ...closedLines(closed),
         ...notAvailableLines(account, notAvailable),
@@ -112,7 +112,7 @@ const accountColumns: Columns<AccountReport> = {
   closed: {
     kind: "value",
     of: ({ closed = [] }) =>
-      closed.map(({ stream: { productType }, closedAt, through, unread }) => ({
+      closed.map(({ ledger: { productType }, closedAt, through, unread }) => ({
         productType,
         closedAt: jsonTime(closedAt),
         completeThrough: jsonTimeOrNull(through),
@@ -125,29 +125,29 @@ const accountColumns: Columns<AccountReport> = {
 const sumName = "all";
 
 /** A row of all ledgers, which are complete through no time where one of them is not. */
-function sumOf(streams: readonly StreamReport[]): StreamReport {
+function sumOf(ledgers: readonly LedgerReport[]): LedgerReport {
   const sum = (count: "new" | "restated" | "rejected" | "requests") =>
-    streams.reduce((total, stream) => total + stream[count], 0);
-  const times = streams.flatMap(({ completeThrough }) => completeThrough ?? []);
+    ledgers.reduce((total, ledger) => total + ledger[count], 0);
+  const times = ledgers.flatMap(({ completeThrough }) => completeThrough ?? []);
   return {
-    ...(streams[0] as StreamReport),
-    stream: { account: sumName, productType: "UTA-OTHER" },
+    ...(ledgers[0] as LedgerReport),
+    ledger: { account: sumName, productType: "UTA-OTHER" },
     new: sum("new"),
     restated: sum("restated"),
     rejected: sum("rejected"),
     requests: sum("requests"),
-    completeThrough: times.length < streams.length ? undefined : epochMs(Math.min(...times)),
+    completeThrough: times.length < ledgers.length ? undefined : epochMs(Math.min(...times)),
   };
 }
 
-function streamColumns(streams: readonly StreamReport[]): Columns<StreamReport> {
+function reportColumns(ledgers: readonly LedgerReport[]): Columns<LedgerReport> {
   return {
-    ...ledgerColumns(streams, ({ stream }) => stream, sumName),
-    ...fields<StreamReport>("count", ["new", "restated", "rejected", "requests"]),
-    ...fields<StreamReport>("value", ["unchanged", "pages", "windows"]),
-    ...fields<StreamReport>("time", ["completeThrough"]),
+    ...ledgerColumns(ledgers, ({ ledger }) => ledger, sumName),
+    ...fields<LedgerReport>("count", ["new", "restated", "rejected", "requests"]),
+    ...fields<LedgerReport>("value", ["unchanged", "pages", "windows"]),
+    ...fields<LedgerReport>("time", ["completeThrough"]),
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
-    ...fields<StreamReport>("spans", ["lost"], ""),
+    ...fields<LedgerReport>("spans", ["lost"], ""),
     error: errorColumn,
   };
 }
@@ -201,13 +201,13 @@ const loanColumns: Columns<LoanToValueReport> = {
 const isRecovery = ({ recovered }: RecoverReport): boolean => recovered.length > 0;
 
 const historyColumns: Columns<RecoverReport> = {
-  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
-  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
+  account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
+  productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
   name: {
     kind: "text",
     title: "tax records",
     isForPeople: true,
-    of: ({ stream }) => streamName(stream),
+    of: ({ ledger }) => ledgerName(ledger),
   },
   new: { kind: "count", of: (row) => row.new },
   rejected: { kind: "count", of: ({ rejected }) => rejected },
@@ -223,11 +223,11 @@ const historyColumns: Columns<RecoverReport> = {
 };
 
 /** Why nothing was recovered, and where more bills may be. */
-const historyLines = ({ stream, withheld, crowded }: RecoverReport): readonly string[] => [
-  ...(withheld === undefined ? [] : [`${streamName(stream)}: no older bills: ${withheld}`]),
+const historyLines = ({ ledger, withheld, crowded }: RecoverReport): readonly string[] => [
+  ...(withheld === undefined ? [] : [`${ledgerName(ledger)}: no older bills: ${withheld}`]),
   ...crowded.map(
     (at) =>
-      `${streamName(stream)}: more bills may be in ${isoTime(at)}, of which tax records show ${taxRowsMax} at most; HISTORY_FROM after it leaves it out`,
+      `${ledgerName(ledger)}: more bills may be in ${isoTime(at)}, of which tax records show ${taxRowsMax} at most; HISTORY_FROM after it leaves it out`,
   ),
 ];
 
@@ -245,9 +245,9 @@ function shareText(reports: readonly AccountReport[], outcome: Outcome): string 
   return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
 }
 
-function streamRemarks({ stream, windows, lost }: StreamReport): readonly string[] {
+function ledgerRemarks({ ledger, windows, lost }: LedgerReport): readonly string[] {
   const unfinished = windows.planned - windows.walked;
-  const name = streamName(stream);
+  const name = ledgerName(ledger);
   return [
     ...(unfinished === 0
       ? []
@@ -277,7 +277,7 @@ function breaksParts(checked: AccountsChecked | undefined): Result["parts"] {
   ];
 }
 
-const rejectedRemark = ({ rows, ...stream }: RejectedCount): string =>
-  `${streamName(stream)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
+const rejectedRemark = ({ rows, ...ledger }: RejectedCount): string =>
+  `${ledgerName(ledger)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
   "rejected_bills and not among the bills: bill-sync breaks list shows how each broke the API's contract, " +
   "and every sync tries them again";

@@ -12,7 +12,7 @@ import {
   formatInterval,
   jsonInterval,
   jsonTime,
-  streamName,
+  ledgerName,
 } from "../output/format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
 import type { Account } from "../roster/account.ts";
@@ -20,8 +20,8 @@ import type { Config } from "../roster/config.ts";
 import { everyLedger, readableTypes, type Selection, selectedAccounts } from "../roster/roster.ts";
 import { accountsToRead } from "../roster/to-read.ts";
 import { nothingToRead } from "../sync/account-mode.ts";
-import { planStream } from "../sync/plan.ts";
-import type { StreamPlan } from "../sync/store.ts";
+import { planLedger } from "../sync/plan.ts";
+import type { LedgerPlan } from "../sync/store.ts";
 import { type Io, note } from "./io.ts";
 import { askedOf, type Define, reporting, type Which } from "./options.ts";
 import { openStored, withUnreachable } from "./stored.ts";
@@ -107,15 +107,15 @@ async function planCommand(
   const names = accounts.map(({ name }) => name);
   const states = db ? await readAccountStates(db, names) : noStates;
   for (const line of [...notices, ...remarks(accounts, states)]) note(io, line);
-  const streams = accounts.flatMap((account) =>
+  const ledgers = accounts.flatMap((account) =>
     readableTypes(account, states.of(account.name)).map((productType) => ({
       account: account.name,
       productType,
     })),
   );
-  const times = db ? await readKnownTimes(db, streams) : { of: () => nothingKnown };
+  const times = db ? await readKnownTimes(db, ledgers) : { of: () => nothingKnown };
   const { settleLagMs } = config;
-  const plans = streams.map((stream) => planStream(stream, times.of(stream), { now, settleLagMs }));
+  const plans = ledgers.map((ledger) => planLedger(ledger, times.of(ledger), { now, settleLagMs }));
   const { data, parts } = planResult(plans);
   const whole = { data: { exchangeTime: jsonTime(now), ...data }, parts, exit: 0 } as const;
   return withUnreachable(whole, unreachable);
@@ -153,12 +153,12 @@ function remarks(accounts: readonly Account[], states: AccountStates): readonly 
 const requestsPerWindow = 2;
 
 /** What a sync would read of bills, and the least that it takes. */
-export function planResult(plans: readonly StreamPlan[]): Pick<Result, "data" | "parts"> {
+export function planResult(plans: readonly LedgerPlan[]): Pick<Result, "data" | "parts"> {
   const windows = plans.reduce((sum, { walks }) => sum + walks.length, 0);
   const requestsMin = requestsPerWindow * windows;
-  const spansOf = ({ walks }: StreamPlan) => walks.map(({ window }) => window);
-  const columns: Columns<StreamPlan> = {
-    ...ledgerColumns(plans, ({ stream }) => stream),
+  const spansOf = ({ walks }: LedgerPlan) => walks.map(({ window }) => window);
+  const columns: Columns<LedgerPlan> = {
+    ...ledgerColumns(plans, ({ ledger }) => ledger),
     count: { kind: "count", title: "windows", isForPeople: true, of: ({ walks }) => walks.length },
     resumed: {
       kind: "count",
@@ -180,9 +180,9 @@ export function planResult(plans: readonly StreamPlan[]): Pick<Result, "data" | 
   return {
     data: { windows, requestsMin },
     parts: [
-      table("streams", columns, plans),
-      ...plans.flatMap(({ stream, lost }) =>
-        lost.map((time) => `${streamName(stream)}: lost ${formatInterval(time)}`),
+      table("ledgers", columns, plans),
+      ...plans.flatMap(({ ledger, lost }) =>
+        lost.map((time) => `${ledgerName(ledger)}: lost ${formatInterval(time)}`),
       ),
       `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least` +
         (windows === 0 ? "" : `, plus one for every page of up to ${pageSizeMax} bills`),

@@ -7,8 +7,8 @@ import {
   formatInterval,
   formatTime,
   jsonInterval,
-  streamName,
-  streamNames,
+  ledgerName,
+  ledgerNames,
 } from "../output/format.ts";
 import {
   type Column,
@@ -21,13 +21,13 @@ import {
   table,
 } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Finding, StreamVerification } from "../sync/verify.ts";
+import type { Finding, LedgerVerification } from "../sync/verify.ts";
 import type { RunExit, RunFacts } from "./exit-code.ts";
 
 export type AccountVerification = {
   readonly account: string;
-  readonly streams: readonly StreamVerification[];
-  /** The streams whose stored number of bills was wrong. */
+  readonly ledgers: readonly LedgerVerification[];
+  /** The ledgers whose stored number of bills was wrong. */
   readonly recounted: readonly BillCount[];
   /** The error that ended the whole account. */
   readonly error: unknown;
@@ -47,11 +47,11 @@ const isAccepted = (finding: Finding): boolean => finding.kind === "rejected" &&
 
 type Reports = Pick<Verification, "reports">;
 
-const streamsOf = ({ reports }: Reports): readonly StreamVerification[] =>
-  reports.flatMap(({ streams }) => streams);
+const ledgersOf = ({ reports }: Reports): readonly LedgerVerification[] =>
+  reports.flatMap(({ ledgers }) => ledgers);
 
 const findingsOf = (verification: Reports): readonly Finding[] =>
-  streamsOf(verification).flatMap(({ findings }) => findings);
+  ledgersOf(verification).flatMap(({ findings }) => findings);
 
 /** How many differences are left. */
 const remainingOf = (verification: Reports): number =>
@@ -65,11 +65,11 @@ export function verificationOf(
   span: Interval,
   reports: readonly AccountVerification[],
 ): Verification {
-  const streams = streamsOf({ reports });
+  const ledgers = ledgersOf({ reports });
   return {
     ...{ span, reports, isOpen: remainingOf({ reports }) > 0 },
-    errors: [...reports, ...streams].flatMap(({ error }) => error ?? []),
-    isAnythingDone: streams.some(({ compared, error }) => compared > 0 || error === undefined),
+    errors: [...reports, ...ledgers].flatMap(({ error }) => error ?? []),
+    isAnythingDone: ledgers.some(({ compared, error }) => compared > 0 || error === undefined),
   };
 }
 
@@ -79,8 +79,8 @@ const shownMax = 100;
 /** What was compared, each difference, and whether all is equal. */
 export function resultOf(verification: Verification & RunExit): Result {
   const { reports, span } = verification;
-  const each = streamsOf(verification).flatMap(({ stream, findings }) =>
-    kinds.map((kind) => ({ stream, kind, those: findings.filter((one) => one.kind === kind) })),
+  const each = ledgersOf(verification).flatMap(({ ledger, findings }) =>
+    kinds.map((kind) => ({ ledger, kind, those: findings.filter((one) => one.kind === kind) })),
   );
   return {
     data: {
@@ -90,7 +90,7 @@ export function resultOf(verification: Verification & RunExit): Result {
     },
     parts: [
       table("accounts", accountColumns, reports, []),
-      streamsTable(verification),
+      ledgersTable(verification),
       table(
         "findings",
         findingColumns,
@@ -99,9 +99,9 @@ export function resultOf(verification: Verification & RunExit): Result {
       ),
       ...each
         .filter(({ those }) => those.length > shownMax)
-        .map(({ stream, kind, those }) => {
+        .map(({ ledger, kind, those }) => {
           const more = formatCount(those.length - shownMax);
-          return `${streamName(stream)}: and ${more} more ${kind}; --json lists all`;
+          return `${ledgerName(ledger)}: and ${more} more ${kind}; --json lists all`;
         }),
       ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
       ...remarksOf(verification),
@@ -111,23 +111,23 @@ export function resultOf(verification: Verification & RunExit): Result {
   };
 }
 
-export function streamsTable(verification: Verification): Table {
-  const streams = streamsOf(verification);
-  const countOf = (isCounted: (finding: Finding) => boolean): Column<StreamVerification> => ({
+export function ledgersTable(verification: Verification): Table {
+  const ledgers = ledgersOf(verification);
+  const countOf = (isCounted: (finding: Finding) => boolean): Column<LedgerVerification> => ({
     kind: "count",
     of: ({ findings }) => findings.filter(isCounted).length,
   });
   const counts = kinds.map((kind) => [kind, countOf((finding) => finding.kind === kind)]);
-  const columns: Columns<StreamVerification> = {
-    ...ledgerColumns(streams, ({ stream }) => stream),
+  const columns: Columns<LedgerVerification> = {
+    ...ledgerColumns(ledgers, ({ ledger }) => ledger),
     read: { kind: "spans", title: "", of: ({ span }) => span },
-    ...fields<StreamVerification>("count", ["compared"]),
-    ...fields<StreamVerification>("value", ["requests"]),
+    ...fields<LedgerVerification>("count", ["compared"]),
+    ...fields<LedgerVerification>("value", ["requests"]),
     ...Object.fromEntries(counts),
     repaired: countOf(isRepaired),
     error: errorColumn,
   };
-  return table("streams", columns, streams);
+  return table("ledgers", columns, ledgers);
 }
 
 const accountColumns: Columns<AccountVerification> = {
@@ -135,8 +135,8 @@ const accountColumns: Columns<AccountVerification> = {
   error: errorColumn,
 };
 
-export const recountText = ({ counted, stored, ...stream }: BillCount): string =>
-  `${streamName(stream)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
+export const recountText = ({ counted, stored, ...ledger }: BillCount): string =>
+  `${ledgerName(ledger)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
   "are stored, and status shows these from now on";
 
 /** Fields that only some kinds have. */
@@ -145,9 +145,9 @@ type Details = {
 };
 
 const findingColumns: Columns<Finding> = {
-  account: { kind: "text", title: "", of: ({ stream }) => stream.account },
-  productType: { kind: "text", title: "", of: ({ stream }) => stream.productType },
-  ledger: { kind: "text", isForPeople: true, of: ({ stream }) => streamName(stream) },
+  account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
+  productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
+  ledger: { kind: "text", isForPeople: true, of: ({ ledger }) => ledgerName(ledger) },
   kind: { kind: "text", title: "differs", of: ({ kind }) => kind },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   cTime: { kind: "time", title: "time", of: (one) => ("cTime" in one ? one.cTime : null) },
@@ -193,23 +193,23 @@ export const leftLines = (verification: Verification): readonly string[] =>
 
 /** What could not be read, and why. */
 export const remarksOf = ({ reports }: Verification): readonly string[] =>
-  reports.flatMap(({ account, error, streams }) => [
+  reports.flatMap(({ account, error, ledgers }) => [
     ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
-    ...unreadLines(streams),
+    ...unreadLines(ledgers),
   ]);
 
 /** Each error once, with all product types that were not read to their end. */
-function unreadLines(streams: readonly StreamVerification[]): readonly string[] {
-  const unread = streams.filter(({ error }) => error !== undefined);
+function unreadLines(ledgers: readonly LedgerVerification[]): readonly string[] {
+  const unread = ledgers.filter(({ error }) => error !== undefined);
   return [...Map.groupBy(unread, ({ error }) => messageOf(error))].map(
     ([message, those]) =>
-      `${streamNames(those.map(({ stream }) => stream))}: not read to its end: ${message}`,
+      `${ledgerNames(those.map(({ ledger }) => ledger))}: not read to its end: ${message}`,
   );
 }
 
 /** The start of the part that could be read, if that is not the whole span. */
 function cutAt({ span, reports }: Verification): EpochMs | undefined {
-  const starts = reports.flatMap(({ streams }) => streams.flatMap((one) => one.span[0] ?? []));
+  const starts = reports.flatMap(({ ledgers }) => ledgers.flatMap((one) => one.span[0] ?? []));
   const servedFrom = starts.map(({ from }) => from).sort((a, b) => b - a)[0];
   return servedFrom === undefined || servedFrom <= span.from ? undefined : servedFrom;
 }

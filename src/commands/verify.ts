@@ -12,7 +12,7 @@ import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange
 import { recount } from "../ledger/bill-counts.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { openVerifyStore } from "../ledger/ledger-store.ts";
-import { streamName } from "../output/format.ts";
+import { ledgerName } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, withCredentials } from "../roster/account.ts";
@@ -24,8 +24,8 @@ import { type AccountMode, modeOf } from "../sync/account-state.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { horizonAt } from "../sync/plan.ts";
 import {
-  openStreams,
-  type StreamVerification,
+  type LedgerVerification,
+  openLedgers,
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
@@ -37,8 +37,8 @@ import { askedOf, type Define, type Program, reporting, type Which } from "./opt
 import { openWritable } from "./stored.ts";
 import {
   type AccountVerification,
+  ledgersTable,
   resultOf,
-  streamsTable,
   type Verification,
   verificationOf,
 } from "./verify-result.ts";
@@ -81,7 +81,7 @@ export async function runVerification(
   await migrate(url.reveal());
   return loggedRun({ db, notice: deps.notice }, "verify", async () => {
     const verification = await compareAccounts(config, db, { ...deps, counts: true });
-    return { ...verification, counts: { streams: streamsTable(verification).json } };
+    return { ...verification, counts: { ledgers: ledgersTable(verification).json } };
   });
 }
 
@@ -131,11 +131,11 @@ function refuseUnserved({ to }: Interval, now: EpochMs): void {
     );
 }
 
-const nothingRead = { streams: [], recounted: [] };
+const nothingRead = { ledgers: [], recounted: [] };
 
 type AccountDeps = SpanDeps & {
   readonly db: Database;
-  /** Whether to count the bills of the streams that were read. */
+  /** Whether to count the bills of the ledgers that were read. */
   readonly counts: boolean;
   readonly config: Config;
   readonly access: ExchangeAccess;
@@ -147,7 +147,7 @@ type AccountDeps = SpanDeps & {
 async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, span, repair } = deps;
   const { name } = named;
-  let streams: readonly StreamVerification[] = [];
+  let ledgers: readonly LedgerVerification[] = [];
   try {
     const account = await withCredentials(named, signal);
     const exchange = exchangeOf(config, account, access);
@@ -163,26 +163,26 @@ async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVeri
       store: openVerifyStore(db, opened),
       onProgress(progress) {
         if (progress.event !== "request" || progress.failure === undefined) return;
-        notice(`${streamName(progress.stream)}: a request failed: ${progress.failure.message}`);
+        notice(`${ledgerName(progress.ledger)}: a request failed: ${progress.failure.message}`);
       },
     };
     const state = (await readAccountStates(db, name)).of(name);
-    const meeting = await identifyAccount(asking, account, state, openStreams(verifying, name));
-    if (meeting.streams.length === 0) assertSomethingToRead(account, meeting.mode);
+    const meeting = await identifyAccount(asking, account, state, openLedgers(verifying, name));
+    if (meeting.ledgers.length === 0) assertSomethingToRead(account, meeting.mode);
     const unserved = notCompared(state.stored, account, meeting.mode);
     if (unserved !== undefined) notice(unserved);
     // A product type that was refused to the key before is no failure where none is named.
     const refused = account.readsAll ? state.notAvailable : [];
-    const wanted = meeting.streams.filter(({ stream }) =>
-      refused.every(({ productType }) => productType !== stream.productType),
+    const wanted = meeting.ledgers.filter(({ ledger }) =>
+      refused.every(({ productType }) => productType !== ledger.productType),
     );
-    const answer = { ...meeting, productTypes: wanted.map(({ stream }) => stream.productType) };
+    const answer = { ...meeting, productTypes: wanted.map(({ ledger }) => ledger.productType) };
     await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
-    streams = await verifyBills(verifying, wanted);
+    ledgers = await verifyBills(verifying, wanted);
     const recounted = deps.counts ? await recount(db, name) : [];
-    return { account: name, streams, recounted, error: undefined };
+    return { account: name, ledgers, recounted, error: undefined };
   } catch (error) {
-    return { account: name, streams, recounted: [], error: firstThrown(error) };
+    return { account: name, ledgers, recounted: [], error: firstThrown(error) };
   }
 }
 

@@ -218,7 +218,7 @@ async function readNodes(
       select groupid, array_agg(account) as accounts
       from unnest(${textArray(await accountsOf())}::text[]) as given (account)
       join pg_dist_placement
-        on shardid = get_shard_id_for_distribution_column('public.streams', account)
+        on shardid = get_shard_id_for_distribution_column('public.ledgers', account)
       group by groupid
     ) as placed`);
   return rows;
@@ -227,7 +227,7 @@ async function readNodes(
 /** Why the rows of these accounts cannot be read; undefined where they can. */
 async function probe(db: Database, { node, accounts }: Node): Promise<DatabaseError | undefined> {
   try {
-    const count = sql`select count(*) from streams where ${isOneOf(accounts)}`;
+    const count = sql`select count(*) from ledgers where ${isOneOf(accounts)}`;
     await executeAtOnce(db, count, { statementMaxMs: probeMaxMs });
     return undefined;
   } catch (cause) {

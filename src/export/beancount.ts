@@ -67,7 +67,7 @@ const dayAfter = (day: string): string => isoTime(epochMs(Date.parse(day) + dayM
 const spellAccount = (name: string): string =>
   spellParts(name, (part, place, parts) => {
     const safe = accountPart(part);
-    // The last part of a wallet is a coin, and a stream may have stETH beside STETH.
+    // The last part of a wallet is a coin, and a ledger may have stETH beside STETH.
     const isCoin = parts[0] === "Assets" && place === parts.length - 1;
     const isTold = isCoin ? safe === part && !endsLikeFingerprint(part) : /^[\w.-]+$/.test(part);
     return isTold ? safe : `${safe}-${fingerprint(part)}`;

@@ -9,7 +9,7 @@ import { msOf, textArray, timeFrom } from "../db/values.ts";
 import { billTextColumns, contentList } from "../ledger/bill-rows.ts";
 import { chainOrder, joinOrder } from "../sql/chain-order.ts";
 import { joinRules, walletMoves, walletOf } from "../sql/wallet-moves.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import { type BillPages, type Closing, type ExportedBill, knownCategory } from "./exported-bill.ts";
 
 /** The wallets that were closed in the selected time. */
@@ -35,8 +35,8 @@ export type BillSelection = {
   readonly from?: EpochMs | undefined;
   /** Exclusive. */
   readonly to?: EpochMs | undefined;
-  /** Ends of single streams: a stream that ends at 0 has no bills, and one that is not listed has all. */
-  readonly ends?: readonly (Stream & { readonly to: EpochMs })[] | undefined;
+  /** Ends of single ledgers: a ledger that ends at 0 has no bills, and one that is not listed has all. */
+  readonly ends?: readonly (Ledger & { readonly to: EpochMs })[] | undefined;
   /** Only bills whose content was stored at or after this time of the database's clock. */
   readonly changedSince?: EpochMs | undefined;
   /** The bills as they were stored at this time of the database's clock. */

@@ -11,7 +11,7 @@ import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/values.ts";
 import { accountsOf } from "../ledger/known-time.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 
 /** A wallet: it has one balance for each coin. */
 export type ReportedWallet = {
@@ -38,38 +38,38 @@ export const isBillOf = ({
 export const isWithin = (column: SQL, { from, to }: Interval): SQL =>
   sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
 
-type StoredLedger = Stream & { readonly isDemo: boolean };
+type StoredLedger = Ledger & { readonly isDemo: boolean };
 
 /**
- * The wallets of the selected streams, each with all of its product types, even where only one category of
+ * The wallets of the selected ledgers, each with all of its product types, even where only one category of
  * a unified account is selected: all categories share its balances.
  */
 export async function readReportedWallets(
   tx: Transaction,
   stored: readonly StoredLedger[],
-  isWanted: (stream: Stream) => boolean,
+  isWanted: (ledger: Ledger) => boolean,
 ): Promise<readonly ReportedWallet[]> {
-  const keyOf = ({ account, productType }: Stream) =>
+  const keyOf = ({ account, productType }: Ledger) =>
     JSON.stringify([account, walletOf(productType)]);
   const wanted = new Set(stored.filter(isWanted).map(keyOf));
   const states = await readAccountStates(tx, accountsOf(stored.filter(isWanted)));
   const byWallet = Map.groupBy(
-    stored.filter((stream) => wanted.has(keyOf(stream))),
+    stored.filter((ledger) => wanted.has(keyOf(ledger))),
     keyOf,
   );
-  return [...byWallet.values()].flatMap((streams) => {
-    const [first] = streams;
-    return first === undefined ? [] : [walletFrom(first, streams, states.of(first.account))];
+  return [...byWallet.values()].flatMap((ledgers) => {
+    const [first] = ledgers;
+    return first === undefined ? [] : [walletFrom(first, ledgers, states.of(first.account))];
   });
 }
 
 function walletFrom(
   { account, productType: first, isDemo }: StoredLedger,
-  streams: readonly Stream[],
+  ledgers: readonly Ledger[],
   { notAvailable, closed }: StoredState,
 ): ReportedWallet {
   const productType = walletOf(first);
-  const productTypes = streams.map((stream) => stream.productType);
+  const productTypes = ledgers.map((ledger) => ledger.productType);
   const typesWithState = [...productTypes, ...notAvailable.map((refused) => refused.productType)];
   const all = productType === unifiedWallet ? unifiedProductTypes : productTypes;
   const closings = closed.flatMap((one) =>

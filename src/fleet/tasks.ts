@@ -91,14 +91,14 @@ async function readUnreadAges(
           ${prioritiesMax},
           ceil(extract(epoch from clock_timestamp() - min(settled_to)) / 60)
         ))::int as minutes
-      from streams
+      from ledgers
       where ${isOneOf(accounts)}
         and not exists (
           select 1
-          from streams as ended
-          where ended.account = streams.account
+          from ledgers as ended
+          where ended.account = ledgers.account
             and ${isOneOf(accounts)}
-            and ended.product_type in ('', streams.product_type)
+            and ended.product_type in ('', ledgers.product_type)
             and (ended.retired_at is not null or ended.closed_at is not null)
         )
       group by account`),

@@ -13,15 +13,15 @@ import {
 } from "../db/values.ts";
 import {
   accountsOf,
-  groupByStream,
+  groupByLedger,
   ledgerTimes,
   readExchangeTime,
-  wantedStreams,
+  wantedLedgers,
 } from "../ledger/known-time.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import { timeOf } from "./select.ts";
 
 export type LastRun = {
@@ -48,8 +48,8 @@ export type LedgerTimes = {
   readonly lost: readonly Interval[];
 };
 
-export type StreamStatus = LedgerTimes & {
-  readonly stream: Stream;
+export type LedgerStatus = LedgerTimes & {
+  readonly ledger: Ledger;
   readonly bills: number;
   /** Unresolved rejected rows. */
   readonly rejected: number;
@@ -72,7 +72,7 @@ export type Status = {
   /** The exchange's time, estimated from the last run. */
   readonly now: EpochMs;
   readonly lastRun: LastRun | undefined;
-  readonly streams: readonly StreamStatus[];
+  readonly ledgers: readonly LedgerStatus[];
   readonly accounts: readonly AccountStatus[];
 };
 
@@ -84,33 +84,33 @@ export type Status = {
  */
 export async function readStatus(
   db: Queryable,
-  streams: readonly Stream[],
+  ledgers: readonly Ledger[],
   settleLagMs: number,
   accounts?: readonly string[],
 ): Promise<Status> {
   return withDatabaseErrors(async () => {
     const lastRun = await readLastRun(db);
     const now = await readExchangeTime(db, accounts);
-    const names = accountsOf(streams);
+    const names = accountsOf(ledgers);
     const states = await readAccountStates(db, names);
-    const times = await readLedgerTimes(db, streams, now);
+    const times = await readLedgerTimes(db, ledgers, now);
     return {
       ...{ now, lastRun },
-      streams: streams.map((stream): StreamStatus => {
-        const { plannedTo, plannedAt, isOpen, expiresAt, ...ledger } = times.of(stream);
-        const state = states.of(stream.account);
-        const retiredAt = retiredSince(state, stream.productType);
+      ledgers: ledgers.map((ledger): LedgerStatus => {
+        const { plannedTo, plannedAt, isOpen, expiresAt, ...stored } = times.of(ledger);
+        const state = states.of(ledger.account);
+        const retiredAt = retiredSince(state, ledger.productType);
         const closedAt = state.closed.find(
-          ({ productType }) => productType === stream.productType,
+          ({ productType }) => productType === ledger.productType,
         )?.closedAt;
         const isRead = retiredAt === undefined && closedAt === undefined;
         // Where no window is open, the last run has read up to its plan; the newest of it settles.
         const settlingTo = isOpen ? 0 : Math.min((plannedTo ?? 0) + settleLagMs, plannedAt ?? 0);
         const isBehind = isRead && plannedTo !== undefined;
         return {
-          ...{ stream, retiredAt, closedAt, pausedAt: state.pausedAt },
-          ...ledger,
-          unread: retiredAt === undefined ? ledger.unread : [],
+          ...{ ledger, retiredAt, closedAt, pausedAt: state.pausedAt },
+          ...stored,
+          unread: retiredAt === undefined ? stored.unread : [],
           behind: isBehind ? interval(Math.max(plannedTo, settlingTo), now) : [],
           expiresAt: isRead ? expiresAt : undefined,
         };
@@ -124,7 +124,7 @@ export async function readStatus(
 }
 
 export type StoredTimes = LedgerTimes &
-  Pick<StreamStatus, "bills" | "rejected" | "expiresAt"> & {
+  Pick<LedgerStatus, "bills" | "rejected" | "expiresAt"> & {
     /** The start of its read, lost or accepted time; undefined where nothing of it was read. */
     readonly beginsAt: EpochMs | undefined;
     /** The newest time that a run planned to read; undefined before the first plan. */
@@ -153,10 +153,10 @@ type Row = Record<"coverage" | "unfinished" | "unread" | "lost" | "recovered", I
  */
 export async function readLedgerTimes(
   db: Queryable,
-  streams: readonly Stream[],
+  ledgers: readonly Ledger[],
   now: EpochMs,
-): Promise<{ readonly of: (stream: Stream) => StoredTimes }> {
-  const isOne = isOneOf(accountsOf(streams));
+): Promise<{ readonly of: (ledger: Ledger) => StoredTimes }> {
+  const isOne = isOneOf(accountsOf(ledgers));
   const { rows } = await db.execute<Row>(sql`
     select
       account,
@@ -176,16 +176,16 @@ export async function readLedgerTimes(
       ${intervalsOf(sql`recovered`)} as recovered,
       ${intervalsOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unfinished, '{}') end`)} as unread,
       ${intervalsOf(sql`case when state <> 'closed' then unfinished - covered end`)} as unfinished
-    from ${wantedStreams(streams)}
+    from ${wantedLedgers(ledgers)}
     left join (
       select account, product_type, bills, planned_at, not isempty(open) as is_open
-      from streams
+      from ledgers
       where ${isOne}
     ) as stored using (account, product_type)
     left join (
       select
         account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, settled_to, unread_from
-      from ${ledgerTimes({ accounts: accountsOf(streams), now })}
+      from ${ledgerTimes({ accounts: accountsOf(ledgers), now })}
     ) as times using (account, product_type)
     left join (
       select account, product_type, count(*) as rejected
@@ -216,8 +216,8 @@ export async function readLedgerTimes(
       where read_from < window_end
       group by account, product_type
     ) as begun using (account, product_type)`);
-  const timesByStream = groupByStream(rows);
-  return { of: (stream) => timesFrom(timesByStream.of(stream)[0], now) };
+  const timesByLedger = groupByLedger(rows);
+  return { of: (ledger) => timesFrom(timesByLedger.of(ledger)[0], now) };
 }
 
 function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {

@@ -6,7 +6,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
 import { ledgerState } from "../ledger/known-time.ts";
 import { accountFlags } from "../sql/ledgers.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 
 /**
  * Totals over all ledgers, in a few queries however many there are: nobody reads a list of a hundred thousand
@@ -40,7 +40,7 @@ export function countLedgers(db: Queryable, scope: LedgerScope): Promise<number>
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<{ ledgers: string }>(sql`
       select count(*) as ledgers
-      from streams
+      from ledgers
       where ${isInScope(scope)}`);
     return Number(onlyRow(rows, "a count").ledgers);
   });
@@ -69,14 +69,14 @@ export function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
         select count(*) as accounts
         from (
           select account
-          from streams
+          from ledgers
           where ${isInScope(scope)}
           group by account
         ) as names
       ) as named
       cross join (
         select coalesce(sum(bills), 0) as bills
-        from streams
+        from ledgers
         where ${isOneOf(scope.accounts)}
           and ${isOneOf(scope.productTypes, "product_type")}
       ) as stored`);
@@ -95,9 +95,9 @@ export function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
 export function worstLedgers(
   db: Queryable,
   scope: LedgerScope & { readonly limit: number },
-): Promise<readonly Stream[]> {
+): Promise<readonly Ledger[]> {
   return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Stream>(sql`
+    const { rows } = await db.execute<Ledger>(sql`
       select account, product_type as "productType"
       from ${ledgers(scope)}
       order by state <> 'read', settled_to, account, product_type
@@ -117,7 +117,7 @@ const ledgers = (scope: LedgerScope): SQL => sql`
         select account, product_type, settled_to, ${ledgerState} as state
         from (
           select account, product_type, settled_to, retired_at, closed_at
-          from streams
+          from ledgers
           where ${isInScope(scope)}
         ) as stored
         left join ${accountFlags(isOneOf(scope.accounts))} using (account)

@@ -55,13 +55,13 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   const open = sql`(
       select
         account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
-        unrepaired_at, has_loss,
+        repair_failed_at, has_loss,
         case when coin <> '' and difference <> 0 and kind not in ('restatement', 'deleted') then difference end
           as amount
       from (
         select
           account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
-          unrepaired_at
+          repair_failed_at
         from ledger_breaks
         where state = 'open'
           and kind <> 'lost'
@@ -78,7 +78,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
       ) as wallets using (account, product_type)
       left join (
         select account, ${walletOf("product_type")} as product_type, bool_or(not isempty(lost)) as has_loss
-        from streams
+        from ledgers
         where ${isOne}
         group by 1, 2
       ) as losses using (account, product_type)
@@ -119,7 +119,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           ) as detail,
           string_agg(break_id::text, ',' order by break_id) as break_ids,
           bool_or(
-            first_bad_bill is not null and unrepaired_at is null and happened_at > ${timeOf(horizonAt(now))}
+            first_bad_bill is not null and repair_failed_at is null and happened_at > ${timeOf(horizonAt(now))}
           ) as is_repairable
         from ${open}
         where not (${isOutdated})
@@ -139,7 +139,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           select account, ledger, case when isfinite(checked) then checked end as checked
           from (
             select account, ${walletOf("product_type")} as ledger, max(stored_at) as stored_at
-            from streams
+            from ledgers
             where bills > 0
               and ${isOne}
             group by 1, 2
@@ -204,7 +204,7 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
         select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
         from (
           select account, product_type, json_array_elements_text(history -> 'crowded')::bigint as ms
-          from streams
+          from ledgers
           where retired_at is null
             and ${isOne}
         ) as crowds

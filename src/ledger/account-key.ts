@@ -160,7 +160,7 @@ export class AccountKey {
           (select salt from key_salt) as salt`);
       const { rows: read } = await db.execute(sql`
         select 1
-        from streams
+        from ledgers
         where account = ${account}
           and (settled_to is not null or bills > 0)
         limit 1`);

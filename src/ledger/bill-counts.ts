@@ -3,11 +3,11 @@ import { type EpochMs, hourMs, isoTime } from "../contract/time.ts";
 import { type Database, inTransaction, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { onlyRow, textArray, timeText } from "../db/values.ts";
-import type { PageCounts, Stream } from "../sync/store.ts";
+import type { Ledger, PageCounts } from "../sync/store.ts";
 import { makeDays } from "./differing-days.ts";
 
-/** How many bills of a stream are stored by the kept count, and by counting them. */
-export type BillCount = Stream & { readonly counted: number; readonly stored: number };
+/** How many bills of a ledger are stored by the kept count, and by counting them. */
+export type BillCount = Ledger & { readonly counted: number; readonly stored: number };
 
 // Generous: counting a million bills takes about a tenth of a second, and no writer waits for it.
 const statementMaxMs = hourMs;
@@ -27,7 +27,7 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
     await tx.execute(
       sql`select pg_advisory_xact_lock(hashtextextended(${`counts ${account}`}, 0))`,
     );
-    const { rows } = await tx.execute<Stream & Record<"counted" | "stored", string>>(sql`
+    const { rows } = await tx.execute<Ledger & Record<"counted" | "stored", string>>(sql`
       select
         account,
         product_type as "productType",
@@ -35,7 +35,7 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
         sum(stored) as stored
       from (
         select account, product_type, bills as counted, 0 as stored
-        from streams
+        from ledgers
         where account = ${account}
         union all
         select account, product_type, 0, count(*)
@@ -45,8 +45,8 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
       ) as counts
       group by account, product_type
       order by product_type`);
-    const counts = rows.map(({ counted, stored, ...stream }) => ({
-      ...stream,
+    const counts = rows.map(({ counted, stored, ...ledger }) => ({
+      ...ledger,
       counted: Number(counted),
       stored: Number(stored),
     }));
@@ -55,10 +55,10 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
     const wrong = counts.filter(({ counted, stored }) => counted !== stored);
     for (const { productType, counted, stored } of wrong) {
       await tx.execute(sql`
-        insert into streams (account, product_type, bills)
+        insert into ledgers (account, product_type, bills)
         values (${account}, ${productType}, ${stored - counted})
         on conflict (account, product_type) do update
-        set bills = streams.bills + excluded.bills`);
+        set bills = ledgers.bills + excluded.bills`);
     }
     for (const count of counts) {
       const gone = days.get(count.productType) ?? [];
@@ -133,21 +133,21 @@ async function deletedDays(tx: Transaction, account: string): Promise<readonly D
   return rows;
 }
 
-/** Adds new bills to each stream's kept count, and notes when its bills changed. Where none did, no row is written. */
+/** Adds new bills to each ledger's kept count, and notes when its bills changed. Where none did, no row is written. */
 export async function noteStored(
   tx: Transaction,
-  pages: readonly { readonly stream: Stream }[],
+  pages: readonly { readonly ledger: Ledger }[],
   counts: readonly Pick<PageCounts, "new" | "restated">[],
   storedAt: EpochMs,
 ): Promise<void> {
-  const changed = pages.flatMap(({ stream }, page) => {
+  const changed = pages.flatMap(({ ledger }, page) => {
     const { new: bills = 0, restated = 0 } = counts[page] ?? {};
-    return bills + restated === 0 ? [] : [{ ...stream, bills }];
+    return bills + restated === 0 ? [] : [{ ...ledger, bills }];
   });
   if (changed.length === 0) return;
   const column = (pick: (one: (typeof changed)[number]) => string) => textArray(changed.map(pick));
   await tx.execute(sql`
-    insert into streams (account, product_type, bills, stored_at)
+    insert into ledgers (account, product_type, bills, stored_at)
     select account, product_type, sum(bills), ${isoTime(storedAt)}::timestamptz
     from unnest(
       ${column(({ account }) => account)}::text[],
@@ -157,6 +157,6 @@ export async function noteStored(
     group by account, product_type
     on conflict (account, product_type) do update
     set
-      bills = streams.bills + excluded.bills,
+      bills = ledgers.bills + excluded.bills,
       stored_at = excluded.stored_at`);
 }

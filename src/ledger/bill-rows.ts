@@ -7,7 +7,7 @@ import { isoTime } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { bills } from "../db/schema/schema.ts";
 import { msOf, textArray, timeFrom, timeText } from "../db/values.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 
 /** A bill of one account, and what it is stored with. */
 export type BillRow = { readonly productType: ProductType; readonly bill: BillText };
@@ -92,8 +92,8 @@ export const keyArrays = (keys: readonly BillKey[]): SQL => sql`
 
 /**
  * The stored bills among these of an account, within a transaction. Ordering by the key forces a look-up through
- * the primary key. A plain join, planned while the table has no statistics, reads the whole stream for every page
- * (1,000 bills took 15 ms in an empty stream and 37 ms after 90,000). For an account that the statistics do not
+ * the primary key. A plain join, planned while the table has no statistics, reads the whole ledger for every page
+ * (1,000 bills took 15 ms in an empty ledger and 37 ms after 90,000). For an account that the statistics do not
  * know, the planner would read all of it by time for each bill, and sort that: 580 ms a page after 6,000 bills.
  */
 export async function readBillsByKey(
@@ -104,9 +104,9 @@ export async function readBillsByKey(
   if (keys.length === 0) return [];
   const [, { rows }] = await Promise.all([
     db.execute(sql`set local enable_sort = off; set local enable_incremental_sort = off`),
-    db.execute<BillText & { stream: ProductType; ingestedAt: string }>(sql`
+    db.execute<BillText & { ledger: ProductType; ingestedAt: string }>(sql`
     select
-      bills.product_type as stream,
+      bills.product_type as ledger,
       ${timeText(sql`bills.ingested_at`)} as "ingestedAt",
       ${billTextColumns}
     from unnest(${keyArrays(keys)}) as asked (product_type, bill_id)
@@ -122,17 +122,17 @@ export async function readBillsByKey(
       and bills.bill_id = asked.bill_id`),
     db.execute(sql`set local enable_sort = on; set local enable_incremental_sort = on`),
   ]);
-  return rows.map(({ stream: productType, ingestedAt, ...bill }) => ({
+  return rows.map(({ ledger: productType, ingestedAt, ...bill }) => ({
     productType,
     ingestedAt,
     bill,
   }));
 }
 
-/** A stream's bills, oldest first. */
+/** A ledger's bills, oldest first. */
 export async function readStoredBills(
   db: Queryable,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
 ): Promise<readonly BillText[]> {
   const { rows } = await db.execute<BillText>(sql`
     select ${billTextColumns}
@@ -146,7 +146,7 @@ export async function readStoredBills(
 /** The bills among these that are not stored, or with other content. */
 export async function readUnstored(
   db: Queryable,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   bills: readonly Bill[],
 ): Promise<readonly Bill[]> {
   const keys = bills.map(({ billId }) => ({ productType, billId }));

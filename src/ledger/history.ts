@@ -6,31 +6,31 @@ import { msOf, onlyRow, timeFrom } from "../db/values.ts";
 import type {
   HistoryEvidence,
   HistoryState,
+  Ledger,
   Overlap,
   PageCounts,
   RecoveredCommit,
-  Stream,
 } from "../sync/store.ts";
 import { readKnownTime } from "./known-time.ts";
 import { addRecovered } from "./record-time.ts";
 import { rejectRows } from "./rejected-bills.ts";
 import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 
-const isOfStream = ({ account, productType }: Stream) =>
+const isOfLedger = ({ account, productType }: Ledger) =>
   sql`account = ${account} and product_type = ${productType}`;
 
 /** What the recovery of a ledger's older time begins with. */
-export async function readHistory(db: Queryable, stream: Stream): Promise<HistoryState> {
+export async function readHistory(db: Queryable, ledger: Ledger): Promise<HistoryState> {
   const [known, { rows: ends }, { rows: decided }] = await Promise.all([
-    readKnownTime(db, stream),
+    readKnownTime(db, ledger),
     db.execute<{ oldest: string | null }>(sql`
     select ${msOf(sql`min(c_time)`)} as oldest
     from bills
-    where ${isOfStream(stream)}`),
+    where ${isOfLedger(ledger)}`),
     db.execute<{ history: HistoryEvidence | null }>(sql`
     select history
-    from streams
-    where ${isOfStream(stream)}`),
+    from ledgers
+    where ${isOfLedger(ledger)}`),
   ]);
   const { oldest } = onlyRow(ends, "the ledger's oldest bill");
   return {
@@ -47,7 +47,7 @@ export async function readWithheld(
 ): Promise<readonly { readonly productType: string; readonly why: string }[]> {
   const { rows } = await db.execute<{ productType: string; why: string }>(sql`
     select product_type as "productType", history ->> 'withheld' as why
-    from streams
+    from ledgers
     where account = ${account}
       and history ->> 'withheld' is not null
     order by product_type`);
@@ -61,7 +61,7 @@ export async function readWithheld(
  */
 export async function readOverlap(
   db: Queryable,
-  stream: Stream,
+  ledger: Ledger,
   overlapMs: number,
 ): Promise<Overlap | undefined> {
   const { rows: newest } = await db.execute<{ at: string; from: string }>(sql`
@@ -69,10 +69,10 @@ export async function readOverlap(
     from bills
     join (
       select account, product_type, unnest(covered) as span
-      from streams
-      where ${isOfStream(stream)}
+      from ledgers
+      where ${isOfLedger(ledger)}
     ) as read using (account, product_type)
-    where ${isOfStream(stream)}
+    where ${isOfLedger(ledger)}
       and source is null
       and c_time <@ span
     order by c_time desc
@@ -84,7 +84,7 @@ export async function readOverlap(
   const { rows } = await db.execute<{ id: string; at: string; amount: string; fee: string }>(sql`
     select bill_id as id, ${msOf(sql`c_time`)} as at, amount::text, fee::text
     from bills
-    where ${isOfStream(stream)}
+    where ${isOfLedger(ledger)}
       and c_time >= ${isoTime(window.from)}::timestamptz
       and c_time < ${isoTime(window.to)}::timestamptz`);
   const bills = rows.map(({ id, at, ...money }) => ({ billId: id, cTime: timeFrom(at), ...money }));
@@ -94,13 +94,13 @@ export async function readOverlap(
 /** Keeps the last comparison of tax records with stored bills. */
 export async function recordHistory(
   tx: Transaction,
-  stream: Stream,
+  ledger: Ledger,
   evidence: HistoryEvidence,
 ): Promise<void> {
   await tx.execute(sql`
-    update streams
+    update ledgers
     set history = ${JSON.stringify(evidence)}::json
-    where ${isOfStream(stream)}`);
+    where ${isOfLedger(ledger)}`);
 }
 
 /**
@@ -109,24 +109,24 @@ export async function recordHistory(
  */
 export async function commitRecovered(
   tx: Transaction,
-  { stream, window, bills, rejected }: RecoveredCommit,
+  { ledger, window, bills, rejected }: RecoveredCommit,
 ): Promise<PageCounts> {
-  const counts = await addMissing(tx, stream, bills);
-  const count = await rejectRows(tx, stream, rejected, "tax");
-  if (window !== undefined) await addRecovered(tx, stream, window);
+  const counts = await addMissing(tx, ledger, bills);
+  const count = await rejectRows(tx, ledger, rejected, "tax");
+  if (window !== undefined) await addRecovered(tx, ledger, window);
   return { ...counts, rejected: count };
 }
 
 /** Stores those bills of tax records of which no other content is stored. */
 export async function addMissing(
   tx: Transaction,
-  stream: Stream,
+  ledger: Ledger,
   bills: readonly Bill[],
 ): Promise<Omit<PageCounts, "rejected">> {
-  const before = await lookUpBills(tx, [{ stream, bills }]);
+  const before = await lookUpBills(tx, [{ ledger, bills }]);
   const stored = new Set(before.stored.map(({ bill }) => bill.billId));
   const missing = bills.filter(({ billId }) => !stored.has(billId));
-  const pages = [{ stream, bills: missing }];
+  const pages = [{ ledger, bills: missing }];
   const changes = changesOf(pages, { ...before, stored: [] });
   await writeBills(tx, pages, changes, { ...before, stored: [] });
   const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;

@@ -13,7 +13,7 @@ import {
 } from "../db/values.ts";
 import { accountFlags, isDemo } from "../sql/ledgers.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
-import type { KnownTime, Stream } from "../sync/store.ts";
+import type { KnownTime, Ledger } from "../sync/store.ts";
 import { isAnew } from "../sync/walk/pages.ts";
 
 type TimesRow = Record<"covered" | "lost" | "recovered", IntervalsJson> & {
@@ -27,16 +27,16 @@ type WindowRow = Record<"account" | "product_type" | "from" | "to", string> & {
 };
 
 /** What is known of a ledger's time. */
-export async function readKnownTime(db: Queryable, stream: Stream): Promise<KnownTime> {
-  return (await readKnownTimes(db, [stream])).of(stream);
+export async function readKnownTime(db: Queryable, ledger: Ledger): Promise<KnownTime> {
+  return (await readKnownTimes(db, [ledger])).of(ledger);
 }
 
 /** What is known of each of these ledgers' time, read at once. */
 export async function readKnownTimes(
   db: Queryable,
-  streams: readonly Stream[],
-): Promise<{ readonly of: (stream: Stream) => KnownTime }> {
-  const isOwn = isOneOf(accountsOf(streams));
+  ledgers: readonly Ledger[],
+): Promise<{ readonly of: (ledger: Ledger) => KnownTime }> {
+  const isOwn = isOneOf(accountsOf(ledgers));
   // One after the other, in this order: a window that ends meanwhile is there twice, and not missing.
   const { rows: windows } = await db.execute<WindowRow>(sql`
     select
@@ -47,7 +47,7 @@ export async function readKnownTimes(
       cursor,
       ${msOf(sql`started_at`)} as started_at
     from windows
-    join ${wantedStreams(streams)} using (account, product_type)
+    join ${wantedLedgers(ledgers)} using (account, product_type)
     where ${isOwn}
     order by window_start`);
   const { rows: times } = await db.execute<TimesRow>(sql`
@@ -57,18 +57,18 @@ export async function readKnownTimes(
       ${intervalsOf(sql`covered`)} as covered,
       ${intervalsOf(sql`lost`)} as lost,
       ${intervalsOf(sql`recovered`)} as recovered
-    from streams
-    join ${wantedStreams(streams)} using (account, product_type)
+    from ledgers
+    join ${wantedLedgers(ledgers)} using (account, product_type)
     where ${isOwn}`);
-  const [openOf, knownOf] = [groupByStream(windows), groupByStream(times)];
+  const [openOf, knownOf] = [groupByLedger(windows), groupByLedger(times)];
   return {
-    of(stream) {
-      const [known] = knownOf.of(stream);
+    of(ledger) {
+      const [known] = knownOf.of(ledger);
       return {
         coverage: intervalsFrom(known?.covered),
         lost: intervalsFrom(known?.lost),
         recovered: intervalsFrom(known?.recovered),
-        open: openOf.of(stream).map(({ from, to, cursor, started_at }) => ({
+        open: openOf.of(ledger).map(({ from, to, cursor, started_at }) => ({
           window: { from: timeFrom(from), to: timeFrom(to) },
           ...(cursor === null || isAnew(cursor) ? {} : { cursor }),
           ...(started_at === null ? {} : { startedAt: timeFrom(started_at) }),
@@ -79,31 +79,31 @@ export async function readKnownTimes(
 }
 
 /**
- * The streams' accounts, for a condition of constants beside the join: by a join alone, a distributed
+ * The ledgers' accounts, for a condition of constants beside the join: by a join alone, a distributed
  * database would read the rows of all accounts.
  */
-export const accountsOf = (streams: readonly Stream[]): readonly string[] => [
-  ...new Set(streams.map(({ account }) => account)),
+export const accountsOf = (ledgers: readonly Ledger[]): readonly string[] => [
+  ...new Set(ledgers.map(({ account }) => account)),
 ];
 
-/** The streams as a table, to be joined by account and product type. */
-export const wantedStreams = (streams: readonly Stream[]) => sql`
+/** The ledgers as a table, to be joined by account and product type. */
+export const wantedLedgers = (ledgers: readonly Ledger[]) => sql`
     unnest(
-      ${textArray(streams.map(({ account }) => account))}::text[],
-      ${textArray(streams.map(({ productType }) => productType))}::text[]
+      ${textArray(ledgers.map(({ account }) => account))}::text[],
+      ${textArray(ledgers.map(({ productType }) => productType))}::text[]
     ) as wanted (account, product_type)`;
 
-/** Groups rows by stream. A stream without rows has an empty group. */
-export function groupByStream<Row extends { account: string; product_type: string }>(
+/** Groups rows by ledger. A ledger without rows has an empty group. */
+export function groupByLedger<Row extends { account: string; product_type: string }>(
   rows: readonly Row[],
-): { readonly of: (stream: Stream) => readonly Row[] } {
+): { readonly of: (ledger: Ledger) => readonly Row[] } {
   const nameOf = (...names: readonly string[]) => JSON.stringify(names);
   const groups = Map.groupBy(rows, (row) => nameOf(row.account, row.product_type));
   return { of: ({ account, productType }) => groups.get(nameOf(account, productType)) ?? [] };
 }
 
 /**
- * Whether a ledger is read, or why not: of a row of `streams` with its account's flags.
+ * Whether a ledger is read, or why not: of a row of `ledgers` with its account's flags.
  * A paused ledger is to be read again: its unread time is lost after 90 days.
  */
 export const ledgerState = sql`case
@@ -175,7 +175,7 @@ export function ledgerTimes({
           coalesce(break_ids, '') as break_ids
         from (
           select account, product_type, bills, covered, lost, recovered, open, settled_to, retired_at, closed_at
-          from streams
+          from ledgers
           where settled_to is not null
             and ${isOne}
         ) as times
@@ -212,7 +212,7 @@ export async function readExchangeTime(
     const { rows } = await db.execute<{ now: string }>(sql`
       with last_plan as (
         select planned_at, planned_clock
-        from streams
+        from ledgers
         where planned_at is not null
           and ${isOneOf(accounts)}
         order by planned_at desc

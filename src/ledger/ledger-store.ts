@@ -3,7 +3,7 @@ import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { isoTime } from "../contract/time.ts";
 import {
-  closeStreamsOfOtherMode,
+  closeLedgersOfOtherMode,
   readAccountStates,
   recordAvailability,
   recordBalancesRefused,
@@ -82,14 +82,14 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
   const { account } = lease;
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
-    closeStreamsOfOtherMode: (mode, at) =>
-      write((tx) => closeStreamsOfOtherMode(tx, account, mode, at)),
+    closeLedgersOfOtherMode: (mode, at) =>
+      write((tx) => closeLedgersOfOtherMode(tx, account, mode, at)),
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
-    knownTime: (stream) => read((from) => readKnownTime(from, stream)),
-    unstored: (stream, { bills, rejected }) =>
+    knownTime: (ledger) => read((from) => readKnownTime(from, ledger)),
+    unstored: (ledger, { bills, rejected }) =>
       read(async (from) => ({
-        bills: await readUnstored(from, stream, bills),
-        rejected: await readUnkept(from, stream, rejected),
+        bills: await readUnstored(from, ledger, bills),
+        rejected: await readUnkept(from, ledger, rejected),
       })),
     recordPlan: (plan) => write((tx) => recordPlan(tx, plan)),
     commitPage: batchCommits(turns, (pages, onUnanswered) =>
@@ -112,9 +112,9 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
         ),
       ),
     ),
-    history: (stream) => read((from) => readHistory(from, stream)),
-    overlap: (stream, overlapMs) => read((from) => readOverlap(from, stream, overlapMs)),
-    recordHistory: (stream, evidence) => write((tx) => recordHistory(tx, stream, evidence)),
+    history: (ledger) => read((from) => readHistory(from, ledger)),
+    overlap: (ledger, overlapMs) => read((from) => readOverlap(from, ledger, overlapMs)),
+    recordHistory: (ledger, evidence) => write((tx) => recordHistory(tx, ledger, evidence)),
     commitRecovered: (commit) => write((tx) => commitRecovered(tx, commit)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
     commitBalances: (commit) => write((tx) => commitBalances(tx, account, commit)),
@@ -133,28 +133,28 @@ export function openVerifyStore(
   const inTurn = <T>(act: (tx: Transaction) => Promise<T>): Promise<T> =>
     turns.add(() => withDatabaseErrors(() => inTransaction(db, act, limits)));
   return {
-    compare: (stream, rows, isRepaired) =>
+    compare: (ledger, rows, isRepaired) =>
       inTurn(async (tx) => {
         const { bills, rejected } = rows;
         if (isRepaired) await checkLease(tx, lease);
-        const { stored } = await lookUpBills(tx, [{ stream, bills }]);
+        const { stored } = await lookUpBills(tx, [{ ledger, bills }]);
         const differing = differingOf(bills, stored);
         if (isRepaired) {
           const others = new Set(differing.map(({ bill }) => bill));
           const equal = bills.filter((bill) => !others.has(bill));
-          await supersedeRows(tx, [{ stream, bills: equal, rejected }]);
+          await supersedeRows(tx, [{ ledger, bills: equal, rejected }]);
           lease.assertHeld?.();
         }
-        return { differing, areAccepted: await areResolved(tx, stream, rejected) };
+        return { differing, areAccepted: await areResolved(tx, ledger, rejected) };
       }),
-    repair: (stream, rows) =>
+    repair: (ledger, rows) =>
       inTurn(async (tx) => {
-        const pages = [{ stream, ...rows }];
+        const pages = [{ ledger, ...rows }];
         await checkLease(tx, lease);
         const before = await lookUpBills(tx, pages);
         await writeBills(tx, pages, changesOf(pages, before), before);
         await supersedeRows(tx, pages);
-        await rejectRows(tx, stream, rows.rejected);
+        await rejectRows(tx, ledger, rows.rejected);
         lease.assertHeld?.();
       }),
     async stored({ account, productType }, { from, to }) {

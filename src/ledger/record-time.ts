@@ -5,17 +5,17 @@ import { multirange, textArray } from "../db/values.ts";
 import { CommitsLostError } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { startSlackMs } from "../sync/plan.ts";
-import type { PageCommit, Stream, StreamPlan, Walk } from "../sync/store.ts";
+import type { Ledger, LedgerPlan, PageCommit, Walk } from "../sync/store.ts";
 
 /*
- * How a run changes what is known of a ledger's time: its row of `streams` has what is covered, lost and open, and
+ * How a run changes what is known of a ledger's time: its row of `ledgers` has what is covered, lost and open, and
  * `windows` has the open windows, each with the place at which its walk resumes.
  */
 
 /** Replaces a ledger's open windows by those of a plan, and records what became lost. */
-export async function recordPlan(tx: Transaction, plan: StreamPlan): Promise<void> {
-  const { stream, walks, coverageEnd, plannedAt } = plan;
-  const { account, productType } = stream;
+export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<void> {
+  const { ledger, walks, coverageEnd, plannedAt } = plan;
+  const { account, productType } = ledger;
   const isResumed = ({ cursor }: Walk) => cursor !== undefined;
   const windowsOf = (planned: readonly Walk[]) => planned.map(({ window }) => window);
   const resumed = windowsOf(walks.filter(isResumed));
@@ -28,26 +28,26 @@ export async function recordPlan(tx: Transaction, plan: StreamPlan): Promise<voi
   // Sent together; the server executes them in this order.
   await Promise.all([
     tx.execute(sql`
-    insert into streams (account, product_type)
+    insert into ledgers (account, product_type)
     values (${account}, ${productType})
     on conflict (account, product_type) do nothing`),
     tx.execute(sql`
-    update streams
+    update ledgers
     set
       ${assigned(changed)},
       planned_at = ${isoTime(plannedAt)},
       planned_clock = statement_timestamp()
     where account = ${account}
       and product_type = ${productType}`),
-    shortenOpenWindows(tx, stream, resumed),
-    dropOpenWindows(tx, stream, resumed),
-    insertOpenWindows(tx, stream, windowsOf(walks.filter((walk) => !isResumed(walk)))),
+    shortenOpenWindows(tx, ledger, resumed),
+    dropOpenWindows(tx, ledger, resumed),
+    insertOpenWindows(tx, ledger, windowsOf(walks.filter((walk) => !isResumed(walk)))),
   ]);
 }
 
 type Times = { readonly covered: SQL; readonly lost: SQL; readonly open: SQL };
 
-/** Sets the times of a row of `streams`, and where the first gap between them begins. */
+/** Sets the times of a row of `ledgers`, and where the first gap between them begins. */
 const assigned = ({ covered, lost, open }: Times, recovered = sql`recovered`): SQL => sql`
       covered = ${covered},
       lost = ${lost},
@@ -66,7 +66,7 @@ const bounds = (windows: readonly Interval[]) => sql`
 /** Shortens the windows that are resumed, where the new plan has put their newer part into other windows. */
 async function shortenOpenWindows(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   resumed: readonly Interval[],
 ): Promise<void> {
   await tx.execute(sql`
@@ -81,7 +81,7 @@ async function shortenOpenWindows(
 
 async function dropOpenWindows(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   resumed: readonly Interval[],
 ): Promise<void> {
   await tx.execute(sql`
@@ -96,7 +96,7 @@ async function dropOpenWindows(
 
 async function insertOpenWindows(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   windows: readonly Interval[],
 ): Promise<void> {
   await tx.execute(sql`
@@ -105,14 +105,14 @@ async function insertOpenWindows(
     from unnest(${bounds(windows)}) as planned (window_start, window_end)`);
 }
 
-const lostCommits = ({ account, productType }: Stream, { from, to }: Interval) =>
+const lostCommits = ({ account, productType }: Ledger, { from, to }: Interval) =>
   new CommitsLostError(`${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`);
 
 /** What the pages say of their windows, as rows `walked`; `place` counts from 1. */
 const walkedWindows = (pages: readonly PageCommit[]) => {
   const column = (pick: (page: PageCommit) => string | null) => textArray(pages.map(pick));
   return sql`unnest(
-      ${column(({ stream }) => stream.productType)}::text[],
+      ${column(({ ledger }) => ledger.productType)}::text[],
       ${bounds(pages.map(({ window }) => window))},
       ${column(({ after }) => after ?? null)}::text[],
       ${column(({ next }) => ("end" in next ? null : (next.cursor ?? null)))}::text[],
@@ -130,7 +130,7 @@ const walkedWindows = (pages: readonly PageCommit[]) => {
  * good, and the run reported that it was complete.
  */
 const isWalked = (pages: readonly PageCommit[]) => sql`
-      windows.account = ${pages[0]?.stream.account}
+      windows.account = ${pages[0]?.ledger.account}
       and windows.product_type = walked.product_type
       and windows.window_start = walked.window_start
       and windows.window_end = walked.window_end
@@ -148,7 +148,7 @@ export async function checkWalked(tx: Transaction, pages: readonly PageCommit[])
       on ${isWalked(pages)}`);
   const places = new Set(rows.map(({ place }) => Number(place)));
   const lost = pages.find((_, index) => !places.has(index + 1));
-  if (lost !== undefined) throw lostCommits(lost.stream, lost.window);
+  if (lost !== undefined) throw lostCommits(lost.ledger, lost.window);
 }
 
 /** Moves the cursors of windows that are not at their end. @param pages of one account. */
@@ -173,14 +173,14 @@ export async function endWindows(tx: Transaction, pages: readonly PageCommit[]):
     delete from windows
     using ${walkedWindows(ended)}
     where ${isWalked(ended)}`),
-    ...Map.groupBy(ended, ({ stream }) => stream.productType)
+    ...Map.groupBy(ended, ({ ledger }) => ledger.productType)
       .values()
-      .map((ofStream) => addEnds(tx, ofStream)),
+      .map((ofLedger) => addEnds(tx, ofLedger)),
   ]);
 }
 
 async function addEnds(tx: Transaction, pages: readonly PageCommit[]): Promise<void> {
-  const [{ stream } = {}] = pages;
+  const [{ ledger } = {}] = pages;
   const ends = pages.flatMap(({ next }) => ("end" in next ? [next.end] : []));
   const proven = ends.flatMap((end) => end.proven);
   const lost = ends.flatMap((end) => end.lost);
@@ -190,23 +190,23 @@ async function addEnds(tx: Transaction, pages: readonly PageCommit[]): Promise<v
     open: sql`open - ${multirange(pages.map(({ window }) => window))}`,
   };
   await tx.execute(sql`
-    update streams
+    update ledgers
     set
       ${assigned(changed, sql`recovered - ${multirange(proven)}`)}
-    where account = ${stream?.account}
-      and product_type = ${stream?.productType}`);
+    where account = ${ledger?.account}
+      and product_type = ${ledger?.productType}`);
 }
 
 /** Records that a window was recovered from tax records: what of it was lost is lost no more. */
 export async function addRecovered(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   window: Interval,
 ): Promise<void> {
   const added = multirange([window]);
   const changed = { covered: sql`covered`, lost: sql`lost - ${added}`, open: sql`open` };
   await tx.execute(sql`
-    update streams
+    update ledgers
     set
       ${assigned(changed, sql`recovered + ${added}`)}
     where account = ${account}
@@ -245,7 +245,7 @@ export async function forgetCoverage(
     delete from windows
     where account = ${account}`),
     tx.execute(sql`
-    update streams
+    update ledgers
     set
       ${assigned(changed)}
     where account = ${account}`),

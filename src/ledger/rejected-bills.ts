@@ -6,7 +6,7 @@ import { taxIdOf } from "../contract/tax-records.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, textArray, timeText } from "../db/values.ts";
-import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
+import type { Ledger, PageCommit, RejectedRow } from "../sync/store.ts";
 
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
@@ -16,20 +16,20 @@ import type { PageCommit, RejectedRow, Stream } from "../sync/store.ts";
  */
 export async function rejectRows(
   tx: Transaction,
-  stream: Stream,
+  ledger: Ledger,
   rows: readonly RejectedRow[],
   source: Source = null,
 ): Promise<number> {
   if (rows.length === 0) return 0;
   const served = new Map(
-    rows.map((row) => [digestOf(row), { ...row, billId: idOf(stream, row, source) }]),
+    rows.map((row) => [digestOf(row), { ...row, billId: idOf(ledger, row, source) }]),
   );
   const lastOf = new Map([...served].map(([digest, { billId }]) => [billId, digest]));
   // Sent together; the server executes them in this order.
   const [, , resolved] = await Promise.all([
-    supersede(tx, stream, { billIds: [...lastOf.keys()], but: [...served.keys()] }),
-    keep(tx, stream, source, served, lastOf),
-    areResolved(tx, stream, rows),
+    supersede(tx, ledger, { billIds: [...lastOf.keys()], but: [...served.keys()] }),
+    keep(tx, ledger, source, served, lastOf),
+    areResolved(tx, ledger, rows),
   ]);
   return resolved.filter((isResolved) => !isResolved).length;
 }
@@ -40,7 +40,7 @@ type Served = RejectedRow & { readonly billId: string | null };
 
 async function keep(
   tx: Transaction,
-  stream: Stream,
+  ledger: Ledger,
   source: Source,
   served: ReadonlyMap<string, Served>,
   lastOf: ReadonlyMap<string | null, string>,
@@ -56,7 +56,7 @@ async function keep(
       source
     )
     select
-      ${stream.account}, ${stream.productType}, digest, bill_id, received, fault_path, fault,
+      ${ledger.account}, ${ledger.productType}, digest, bill_id, received, fault_path, fault,
       statement_timestamp(), case when not is_last then statement_timestamp() end,
       ${source}
     from unnest(
@@ -81,20 +81,20 @@ async function keep(
  * @param pages of one account. Within a page, rejected rows count as later than its bills.
  */
 export async function supersedeRows(tx: Transaction, pages: readonly RowsOfPage[]): Promise<void> {
-  const streams = [...Map.groupBy(pages, ({ stream }) => stream.productType).values()];
-  const superseded = streams.map(async (ofStream) => {
-    const [{ stream } = {}] = ofStream;
-    const billIds = new Set(ofStream.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
-    if (stream === undefined || billIds.size === 0) return;
-    for (const row of ofStream.flatMap(({ rejected }) => rejected)) {
-      billIds.delete(idOf(stream, row) ?? "");
+  const ledgers = [...Map.groupBy(pages, ({ ledger }) => ledger.productType).values()];
+  const superseded = ledgers.map(async (ofLedger) => {
+    const [{ ledger } = {}] = ofLedger;
+    const billIds = new Set(ofLedger.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
+    if (ledger === undefined || billIds.size === 0) return;
+    for (const row of ofLedger.flatMap(({ rejected }) => rejected)) {
+      billIds.delete(idOf(ledger, row) ?? "");
     }
-    await supersede(tx, stream, { billIds: [...billIds], but: [] });
+    await supersede(tx, ledger, { billIds: [...billIds], but: [] });
   });
   await Promise.all(superseded);
 }
 
-type RowsOfPage = Pick<PageCommit, "stream" | "bills" | "rejected">;
+type RowsOfPage = Pick<PageCommit, "ledger" | "bills" | "rejected">;
 
 /**
  * Whether {@link supersedeRows} may have anything to mark. It nearly never has, and finding that out takes
@@ -104,7 +104,7 @@ export async function hasCurrentRows(
   tx: Transaction,
   pages: readonly RowsOfPage[],
 ): Promise<boolean> {
-  const account = pages.find(({ bills }) => bills.length > 0)?.stream.account;
+  const account = pages.find(({ bills }) => bills.length > 0)?.ledger.account;
   if (account === undefined) return false;
   const { rows } = await tx.execute(sql`
     select 1
@@ -125,7 +125,7 @@ type Superseded = {
 
 async function supersede(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   { billIds, but }: Superseded,
 ): Promise<void> {
   await tx.execute(sql`
@@ -142,26 +142,26 @@ async function supersede(
 /** For each of the rows, whether it is kept and resolved: signed off, or stored by a replay. */
 export async function areResolved(
   db: Queryable,
-  stream: Stream,
+  ledger: Ledger,
   rows: readonly RejectedRow[],
 ): Promise<readonly boolean[]> {
-  const resolved = await keptDigests(db, stream, rows, sql`resolved_at is not null`);
+  const resolved = await keptDigests(db, ledger, rows, sql`resolved_at is not null`);
   return rows.map((row) => resolved.has(digestOf(row)));
 }
 
 /** The rows among these that are not kept. */
 export async function readUnkept(
   db: Queryable,
-  stream: Stream,
+  ledger: Ledger,
   rows: readonly RejectedRow[],
 ): Promise<readonly RejectedRow[]> {
-  const kept = await keptDigests(db, stream, rows, sql`true`);
+  const kept = await keptDigests(db, ledger, rows, sql`true`);
   return rows.filter((row) => !kept.has(digestOf(row)));
 }
 
 async function keptDigests(
   db: Queryable,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   rows: readonly RejectedRow[],
   condition: SQL,
 ): Promise<ReadonlySet<string>> {
@@ -182,7 +182,7 @@ const digestOf = ({ received }: RejectedRow): string =>
 
 /** The row's bill id; null where it has none that Postgres could store. */
 function idOf(
-  { productType }: Stream,
+  { productType }: Ledger,
   { received }: RejectedRow,
   source: Source = null,
 ): string | null {
@@ -197,7 +197,7 @@ type Among = {
 };
 
 /** A row that broke the contract, and is neither stored nor accepted. */
-export type RejectedBill = Stream & {
+export type RejectedBill = Ledger & {
   readonly digest: string;
   readonly path: string;
   readonly reason: string;
@@ -267,8 +267,8 @@ export async function decideOnRejected(
   );
 }
 
-/** How many unresolved rejected rows a stream has. */
-export type RejectedCount = Stream & { readonly rows: number };
+/** How many unresolved rejected rows a ledger has. */
+export type RejectedCount = Ledger & { readonly rows: number };
 
 /**
  * Counts unresolved rows that broke the contract, in this run or an earlier one.

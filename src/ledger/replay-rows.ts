@@ -7,7 +7,7 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { textArray, timeText } from "../db/values.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import { readBillsByKey } from "./bill-rows.ts";
 import { addMissing } from "./history.ts";
 import { upsertBills } from "./upsert-bills.ts";
@@ -15,7 +15,7 @@ import { upsertBills } from "./upsert-bills.ts";
 /** A row that still breaks the contract. */
 export type StillRejected = RowFault & { readonly digest: string };
 
-/** How a stream's rejected rows were replayed, counted. */
+/** How a ledger's rejected rows were replayed, counted. */
 export type Replayed = {
   /** Bills that were not stored before. */
   readonly new: number;
@@ -28,7 +28,7 @@ export type Replayed = {
   readonly left: readonly StillRejected[];
 };
 
-/** The last of a stream's rejected rows that was tried, in the order of trying them. */
+/** The last of a ledger's rejected rows that was tried, in the order of trying them. */
 export type ReplayCursor = { readonly rejectedAt: string; readonly digest: string };
 
 // Rows are small, and a failure loses the work on one batch.
@@ -47,8 +47,8 @@ export async function replayRejected(
   account: string,
   stopIfAsked: () => void,
 ): Promise<Replay> {
-  const { rows: streams } = await withDatabaseErrors(() =>
-    db.execute<Pick<Stream, "productType">>(sql`
+  const { rows: ledgers } = await withDatabaseErrors(() =>
+    db.execute<Pick<Ledger, "productType">>(sql`
       select distinct product_type as "productType"
       from rejected_bills
       where account = ${account}
@@ -56,7 +56,7 @@ export async function replayRejected(
   );
   let stored = 0;
   let left = 0;
-  for (const { productType } of streams) {
+  for (const { productType } of ledgers) {
     let cursor: ReplayCursor | undefined;
     do {
       stopIfAsked();
@@ -70,27 +70,27 @@ export async function replayRejected(
 }
 
 /**
- * Tries a stream's next unresolved rejected rows, oldest first, in one transaction that commits only
+ * Tries a ledger's next unresolved rejected rows, oldest first, in one transaction that commits only
  * while this run holds the account.
  * @returns where to go on; undefined at the end.
  */
 export function replayBatch(
   db: Database,
   lease: LeaseInUse,
-  stream: Stream,
+  ledger: Ledger,
   after: ReplayCursor | undefined,
 ): Promise<Replayed & { readonly next: ReplayCursor | undefined }> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       await checkLease(tx, lease);
-      const rows = await unresolvedRows(tx, stream, after);
-      const readings = rows.map((row) => ({ ...row, ...readAgain(stream, row) }));
+      const rows = await unresolvedRows(tx, ledger, after);
+      const readings = rows.map((row) => ({ ...row, ...readAgain(ledger, row) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
       const left = readings.flatMap((row) =>
         "fault" in row ? [{ digest: row.digest, ...row.fault }] : [],
       );
-      const counts = await storeReadable(tx, stream, readable);
-      await updateFaults(tx, stream, left);
+      const counts = await storeReadable(tx, ledger, readable);
+      await updateFaults(tx, ledger, left);
       const next = rows.length < batchRows ? undefined : rows.at(-1);
       return { ...counts, left, next };
     }),
@@ -99,7 +99,7 @@ export function replayBatch(
 
 /** Parses and reads a kept row exactly as a sync does with a row of an answer. */
 function readAgain(
-  { productType }: Stream,
+  { productType }: Ledger,
   { received, isTax }: Pick<UnresolvedRow, "received" | "isTax">,
 ): BillReading {
   const api = isTax ? taxApiOf(productType) : billsApiOf(productType);
@@ -120,7 +120,7 @@ type UnresolvedRow = ReplayCursor & {
 
 async function unresolvedRows(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   after: ReplayCursor | undefined,
 ): Promise<readonly UnresolvedRow[]> {
   const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
@@ -146,7 +146,7 @@ type ReadableRow = UnresolvedRow & { readonly bill: Bill };
 
 async function storeReadable(
   tx: Transaction,
-  stream: Stream,
+  ledger: Ledger,
   rows: readonly ReadableRow[],
 ): Promise<Omit<Replayed, "left">> {
   if (rows.length === 0) return { new: 0, unchanged: 0, restated: 0, outdated: 0 };
@@ -156,7 +156,7 @@ async function storeReadable(
     ...rows.filter((row) => isKnown(row) && row.isSuperseded).map(({ digest }) => digest),
     ...(await outdatedOf(
       tx,
-      stream,
+      ledger,
       rows.filter((row) => !isKnown(row)),
     )),
   ]);
@@ -165,10 +165,10 @@ async function storeReadable(
   const billsOf = (isTax: boolean) =>
     current.filter((row) => row.isTax === isTax).map(({ bill }) => bill);
   const [counts = { new: 0, unchanged: 0, restated: 0 }] = await upsertBills(tx, [
-    { stream, bills: billsOf(false) },
+    { ledger, bills: billsOf(false) },
   ]);
-  const taxed = await addMissing(tx, stream, billsOf(true));
-  await resolve(tx, stream, rows);
+  const taxed = await addMissing(tx, ledger, billsOf(true));
+  await resolve(tx, ledger, rows);
   return {
     new: counts.new + taxed.new,
     unchanged: counts.unchanged + taxed.unchanged,
@@ -180,7 +180,7 @@ async function storeReadable(
 /** Those of these rows that were served before the bill that is stored under their id. */
 async function outdatedOf(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   rows: readonly ReadableRow[],
 ): Promise<readonly string[]> {
   const keys = rows.map(({ bill: { billId } }) => ({ productType, billId }));
@@ -194,7 +194,7 @@ async function outdatedOf(
 /** Resolves the rows under the ids that they have. */
 async function resolve(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   rows: readonly ReadableRow[],
 ): Promise<void> {
   await tx.execute(sql`
@@ -214,7 +214,7 @@ async function resolve(
 /** Stores why rows are still rejected, which this version may see differently. */
 async function updateFaults(
   tx: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   rows: readonly StillRejected[],
 ): Promise<void> {
   await tx.execute(sql`

@@ -27,7 +27,7 @@ import { putIntoDays, takeOutOfDays } from "./days.ts";
  * the bills themselves take most of the time.
  */
 
-export type BillsOfPage = Pick<PageCommit, "stream" | "bills">;
+export type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
 export type BillCounts = Omit<PageCounts, "rejected">;
 
 /** What is read before bills are written. */
@@ -83,10 +83,10 @@ export async function lookUpBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
 ): Promise<BillsBefore> {
-  const account = pages[0]?.stream.account ?? "";
-  const streams = Map.groupBy(pages, ({ stream }) => stream.productType);
-  const keys = [...streams].flatMap(([productType, ofStream]) =>
-    [...new Set(ofStream.flatMap(({ bills }) => bills.map(({ billId }) => billId)))].map(
+  const account = pages[0]?.ledger.account ?? "";
+  const ledgers = Map.groupBy(pages, ({ ledger }) => ledger.productType);
+  const keys = [...ledgers].flatMap(([productType, ofLedger]) =>
+    [...new Set(ofLedger.flatMap(({ bills }) => bills.map(({ billId }) => billId)))].map(
       (billId) => ({ productType, billId }),
     ),
   );
@@ -124,9 +124,9 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
   const replaced: Replaced[] = [];
   const places = new Map<string, number>();
   const ingestedAt = isoTime(before.now);
-  const counts = pages.map(({ stream, bills }) => {
+  const counts = pages.map(({ ledger, bills }) => {
     const counted = { new: 0, unchanged: 0, restated: 0 };
-    const { productType } = stream;
+    const { productType } = ledger;
     for (const source of bills) {
       const bill = textOf(source);
       const key = keyOf(productType, bill.billId);
@@ -148,7 +148,7 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
     return counted;
   });
   const written = [...changed].sort(([one], [other]) => (one < other ? -1 : 1));
-  const account = pages[0]?.stream.account ?? "";
+  const account = pages[0]?.ledger.account ?? "";
   return { account, counts, replaced, written: written.map(([, change]) => change) };
 }
 

@@ -59,7 +59,7 @@ async function keepRejected(
   before: BeforePages,
 ): Promise<readonly number[]> {
   const superseded = before.hasCurrentRows ? supersedeRows(tx, pages) : Promise.resolve();
-  const counts = pages.map(({ stream, rejected }) => rejectRows(tx, stream, rejected));
+  const counts = pages.map(({ ledger, rejected }) => rejectRows(tx, ledger, rejected));
   const [found] = await Promise.all([Promise.all(counts), superseded]);
   return found;
 }
@@ -138,9 +138,9 @@ export function batchCommits(
  */
 function takeBatch(waiting: Waiting[]): Waiting[] {
   const windows = new Set<string>();
-  const repeated = waiting.findIndex(({ page: { stream, window } }) => {
+  const repeated = waiting.findIndex(({ page: { ledger, window } }) => {
     const known = windows.size;
-    windows.add(`${stream.productType} ${window.from} ${window.to}`);
+    windows.add(`${ledger.productType} ${window.from} ${window.to}`);
     return windows.size === known;
   });
   return waiting.splice(0, Math.min(pagesMax, repeated === -1 ? waiting.length : repeated));

@@ -1,31 +1,31 @@
 import { printableLine } from "../printable.ts";
-import type { ClosedStream } from "../sync/account-mode.ts";
+import type { ClosedLedger } from "../sync/account-mode.ts";
 import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import { formatCount, formatLength, formatMinute, streamNames } from "./format.ts";
+import { formatCount, formatLength, formatMinute, ledgerNames } from "./format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
 
-/** Why a stream was closed: the exchange serves it to accounts of one mode alone. */
+/** Why a ledger was closed: the exchange serves it to accounts of one mode alone. */
 export const becameText = ({ productType }: Pick<Closed, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
-/** Lines that say which streams are closed, and how far they were read. Those of an account that are alike share one. */
-export function closedLines(closed: readonly ClosedStream[]): readonly string[] {
-  const alike = Map.groupBy(closed, (one) => JSON.stringify([one.stream.account, closedText(one)]));
+/** Lines that say which ledgers are closed, and how far they were read. Those of an account that are alike share one. */
+export function closedLines(closed: readonly ClosedLedger[]): readonly string[] {
+  const alike = Map.groupBy(closed, (one) => JSON.stringify([one.ledger.account, closedText(one)]));
   return [...alike.values()].flatMap((those) =>
     those
       .slice(0, 1)
-      .map((one) => `${streamNames(those.map(({ stream }) => stream))}: ${closedText(one)}`),
+      .map((one) => `${ledgerNames(those.map(({ ledger }) => ledger))}: ${closedText(one)}`),
   );
 }
 
-function closedText({ stream, closedAt, through, unread }: ClosedStream): string {
+function closedText({ ledger, closedAt, through, unread }: ClosedLedger): string {
   const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
   const rest =
     unread.length === 0
       ? ""
       : `; ${formatLength(unread)} are unread, and can be read only if the account is switched back`;
-  return `closed ${formatMinute(closedAt)}: ${becameText(stream)}${complete}${rest}`;
+  return `closed ${formatMinute(closedAt)}: ${becameText(ledger)}${complete}${rest}`;
 }
 
 /** A line for each reason why an account's key may not read product types. */

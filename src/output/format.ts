@@ -1,7 +1,7 @@
 import { dayMs, type EpochMs, hourMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 
 /** 2026-11-21 03:24:59Z, or a dash. */
 export const formatTime = (time: EpochMs | undefined): string =>
@@ -96,7 +96,7 @@ export const jsonInterval = ({ from, to }: Interval): object => ({
 });
 
 // Made printable, because the tables may hold names that no configuration accepts.
-export const streamName = ({
+export const ledgerName = ({
   account,
   productType,
 }: {
@@ -105,10 +105,10 @@ export const streamName = ({
   readonly productType: string;
 }): string => printableLine(`${account}/${productType}`);
 
-/** The names of one account's streams: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
-export const streamNames = (streams: readonly Stream[]): string =>
-  streams
-    .map((stream, place) => (place === 0 ? streamName(stream) : printableLine(stream.productType)))
+/** The names of one account's ledgers: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
+export const ledgerNames = (ledgers: readonly Ledger[]): string =>
+  ledgers
+    .map((ledger, place) => (place === 0 ? ledgerName(ledger) : printableLine(ledger.productType)))
     .join(", ");
 
 /** "main/loan-to-value", "main/loan-to-value/123": the account's own risk unit, or a named one. */

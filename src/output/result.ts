@@ -2,7 +2,7 @@ import type { EpochMs } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import {
   formatCount,
   formatDuration,
@@ -11,7 +11,7 @@ import {
   formatTable,
   jsonInterval,
   jsonTime,
-  streamName,
+  ledgerName,
 } from "./format.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
@@ -153,22 +153,22 @@ const inWords = (key: string): string =>
  */
 export function ledgerColumns<Row>(
   rows: readonly Row[],
-  streamOf: (row: Row) => Stream,
+  ledgerOf: (row: Row) => Ledger,
   /** The account of a row that is the sum of all. */
   sumName?: string,
 ): Columns<Row> {
-  const [account, ...others] = new Set(rows.map((row) => streamOf(row).account));
+  const [account, ...others] = new Set(rows.map((row) => ledgerOf(row).account));
   const isOne = account !== undefined && others.length === 0;
-  const nameOf = (stream: Stream) =>
-    isOne ? printableLine(stream.productType) : streamName(stream);
+  const nameOf = (ledger: Ledger) =>
+    isOne ? printableLine(ledger.productType) : ledgerName(ledger);
   return {
-    account: { kind: "text", title: "", of: (row) => streamOf(row).account },
-    productType: { kind: "text", title: "", of: (row) => streamOf(row).productType },
+    account: { kind: "text", title: "", of: (row) => ledgerOf(row).account },
+    productType: { kind: "text", title: "", of: (row) => ledgerOf(row).productType },
     ledger: {
       kind: "text",
       title: isOne ? printableLine(account) : "account/product type",
       isForPeople: true,
-      of: (row) => (streamOf(row).account === sumName ? sumName : nameOf(streamOf(row))),
+      of: (row) => (ledgerOf(row).account === sumName ? sumName : nameOf(ledgerOf(row))),
     },
   };
 }

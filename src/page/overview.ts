@@ -109,7 +109,7 @@ async function readTotals(
         count(*) as stored,
         count(*) filter (where not ${isDemo("product_type")}) as "storedOfMoney",
         coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0) as bills
-      from streams
+      from ledgers
       left join ${accountFlags(sql`true`)} using (account)
       where ${isLedger}
     ) as ledgers
@@ -147,7 +147,7 @@ async function readLedgers(
       product_type as "productType",
       bills,
       ${isDemo("product_type")} as "isDemo"
-    from streams
+    from ledgers
     left join ${accountFlags(sql`true`)} using (account)
     where ${isLedger}
       and strpos(lower(account), lower(${find})) > 0

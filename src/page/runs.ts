@@ -63,7 +63,7 @@ export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
           started_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
           or exists (
             select 1
-            from streams
+            from ledgers
             where stored_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
           )
         )

@@ -1,6 +1,6 @@
 import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
-import { formatCount, formatMinute, streamName } from "../output/format.ts";
+import { formatCount, formatMinute, ledgerName } from "../output/format.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
@@ -32,7 +32,7 @@ export const inCents = (decimal: Decimal | undefined, isExact = false) =>
 export const forPrograms = (rows: Table): Table => ({ ...rows, cells: [] });
 
 export const nameOf = ({ wallet }: LedgerMonth): string =>
-  `${streamName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
+  `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
 /** The lines of the statement: opening, what moved it, and closing, each with what it was worth. */
 type Line = {
   readonly line: string;

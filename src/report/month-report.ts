@@ -6,7 +6,7 @@ import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { ComparedBalance } from "../health/balances.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import type { Digest } from "./digest.ts";
 import type { CoinFigures } from "./figures.ts";
 
@@ -61,7 +61,7 @@ export type Change = {
 };
 
 /** One leg of a transfer, and the other one where it is stored. */
-export type Leg = Stream & {
+export type Leg = Ledger & {
   readonly billId: string;
   readonly time: EpochMs;
   readonly coin: string;

@@ -12,7 +12,7 @@ import { type Finding, isOfBills } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
 import { acceptedParts, headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
-import { formatInterval, streamName } from "../output/format.ts";
+import { formatInterval, ledgerName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
@@ -36,7 +36,7 @@ export async function readMonthReport(
   const wallets = await readReportedWallets(
     tx,
     roster.filter(({ isStored }) => isStored),
-    (stream) => isSelected(selection, stream),
+    (ledger) => isSelected(selection, ledger),
   );
   const { generatedAt, ...versions } = await readVersions(tx);
   const isOver = generatedAt >= isoTime(span.to);
@@ -90,7 +90,7 @@ export async function readMonthReport(
       ...ledgers.flatMap(({ wallet, coverage }) =>
         coverage.older.map(
           (span) =>
-            `${streamName(wallet)} not read ${formatInterval(span)}, before its history begins`,
+            `${ledgerName(wallet)} not read ${formatInterval(span)}, before its history begins`,
         ),
       ),
       ...headLines(findings.filter(isOfMonth), now).map(({ text }) => text),
@@ -99,7 +99,7 @@ export async function readMonthReport(
           .filter(({ opening }) => opening === null)
           .map(
             ({ coin }) =>
-              `${streamName(wallet)} ${coin}: no bill shows a balance, so none is known`,
+              `${ledgerName(wallet)} ${coin}: no bill shows a balance, so none is known`,
           ),
       ),
       ...(valuation === undefined

@@ -4,7 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
 import { add, type Decimal, decimalOf, zero } from "../export/decimal.ts";
 import { isWithin } from "../export/reported-wallets.ts";
-import { streamName } from "../output/format.ts";
+import { ledgerName } from "../output/format.ts";
 import { type Table, table } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { forPrograms, limited, money } from "./figure-tables.ts";
@@ -128,6 +128,6 @@ export function transferTables(
 function whereOf({ amount, meaning, otherAccount, otherProductType }: Leg): string {
   if (otherAccount === null || otherProductType === null)
     return `${meaning}; the other side is not stored`;
-  const other = streamName({ account: otherAccount, productType: walletOf(otherProductType) });
+  const other = ledgerName({ account: otherAccount, productType: walletOf(otherProductType) });
   return `${amount.startsWith("-") ? "to" : "from"} ${other}`;
 }

@@ -15,7 +15,7 @@ import { readAddedAccounts } from "../db/accounts/decisions.ts";
 import type { Queryable } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { modeOf } from "../sync/account-state.ts";
-import type { Stream } from "../sync/store.ts";
+import type { Ledger } from "../sync/store.ts";
 import type { Account } from "./account.ts";
 import { type Config, unknownAccount } from "./config.ts";
 import { productTypeOf } from "./settings.ts";
@@ -40,7 +40,7 @@ export const selectionOf = (words: {
 
 export const isSelected = (
   { accounts, productTypes }: Which,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
 ): boolean =>
   (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
 
@@ -59,7 +59,7 @@ export type LedgerState =
   | "not available"
   | "not configured";
 
-export type RosterLedger = Stream & {
+export type RosterLedger = Ledger & {
   readonly state: LedgerState;
   /** Whether a run has planned to read it. */
   readonly isStored: boolean;

@@ -94,7 +94,9 @@ export function makeLedger(options: LedgerOptions): AccountBills {
   return {
     now: epochMs(now),
     bills: {
-      ...(Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as AccountBills["bills"]),
+      ...(Object.fromEntries(
+        productTypes.map((type) => [type, []]),
+      ) as unknown as AccountBills["bills"]),
       ...bills,
       ...walletOf(
         spotWallet,

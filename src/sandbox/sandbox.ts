@@ -4,8 +4,8 @@ import type { Statistics } from "../exchange-server/arrivals.ts";
 import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
 import {
-  alwaysClassic,
   type AccountBills,
+  alwaysClassic,
   type LedgerOptions,
   type ModeChange,
   makeLedger,

@@ -44,7 +44,7 @@ const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
 async function newestReading(connection: Queryable, accounts: readonly string[] | undefined) {
   const { rows } = await connection.execute<{ newest: string | null }>(sql`
     select ${msOf(sql`max(upper(covered))`)} as newest
-    from streams
+    from ledgers
     where ${isOneOf(accounts)}`);
   const newest = rows[0]?.newest ?? null;
   return timeFrom(newest);

@@ -10,7 +10,7 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
           is_demo,
           paused_at is not null as is_paused,
           retired_at is not null as is_retired
-        from streams
+        from ledgers
         where product_type = ''
           and ${isWanted}
       ) as whole`;
@@ -23,5 +23,5 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
 export const isDemo = (productType: string): SQL =>
   sql.raw(`(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`);
 
-/** Whether a row of `streams` is a ledger. Others are the state of a whole account, or of a ledger that was never read. */
+/** Whether a row of `ledgers` is a ledger. Others are the state of a whole account, or of a ledger that was never read. */
 export const isLedger = sql`(settled_to is not null or bills > 0)`;

@@ -92,7 +92,7 @@ const words: Words = {
   // Joins the flag of an account's demo key to the rows of a view.
   join_account: sql`left join (
   select account, is_demo
-  from streams
+  from ledgers
   where product_type = ''
 ) as whole using (account)`,
   wallet_is_demo: isDemo("wallet"),
@@ -130,7 +130,7 @@ export function readViews(): readonly View[] {
  * each is of use only together with the others.
  */
 const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
-  ...["chain_days", "chained_days", "known_entries"].map((name) => ({
+  ...["chain_days", "chained_days", "rare_entries"].map((name) => ({
     name,
     text: readSqlFile(`days/${name}`, words),
   })),
@@ -159,6 +159,6 @@ const unified: Words = {
 export function transfersOf(account: string): SQL {
   const [, query = ""] = readSqlFile("views/transfers", words).split(/ view \S+ as\nwith |;/);
   return sql`
-      with known_entries as (select * from public.known_entries where account = ${account}),
+      with rare_entries as (select * from public.rare_entries where account = ${account}),
       ${sql.raw(query)}`;
 }

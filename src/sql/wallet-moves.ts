@@ -159,7 +159,7 @@ export function walletSums(alias: string) {
   const isInside = isFeeInside(alias);
   const amount = (sign: "in" | "out") =>
     sql`case
-      when ${isInside} then ${days}.${sql.raw(`apart_${sign}`)}
+      when ${isInside} then ${days}.${sql.raw(`gross_${sign}`)}
       when rule.counts_amount then ${days}.${sql.raw(`amount_${sign}`)}
       else 0
     end`;

@@ -8,10 +8,10 @@ import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { type AccountMode, type AccountState, modeOf, type Wanted } from "./account-state.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
-import { planStream, type ReadTime, readTime } from "./plan.ts";
-import type { KnownTime, Stream } from "./store.ts";
-import { probeAccount, type StreamReader } from "./stream-reader.ts";
-import type { BillsDeps, HeldDeps } from "./stream-run.ts";
+import { type LedgerReader, probeAccount } from "./ledger-reader.ts";
+import type { BillsDeps, HeldDeps } from "./ledger-run.ts";
+import { planLedger, type ReadTime, readTime } from "./plan.ts";
+import type { KnownTime, Ledger } from "./store.ts";
 
 /** The requests that tell an account's mode. Each throws as the client does. */
 type ModeQuestions = {
@@ -79,11 +79,11 @@ type MeetDeps = {
   readonly onFailure: (failure: ExchangeError) => void;
 };
 
-/** What the exchange told of an account and its key, and the streams that are asked for in its mode. */
-export type AccountIdentity<Stream> = {
+/** What the exchange told of an account and its key, and the ledgers that are asked for in its mode. */
+export type AccountIdentity<Ledger> = {
   readonly mode: AccountMode;
   readonly info: KeyInfo | ExchangeError;
-  readonly streams: readonly Stream[];
+  readonly ledgers: readonly Ledger[];
 };
 
 /**
@@ -92,19 +92,19 @@ export type AccountIdentity<Stream> = {
  *
  * @param account the account. If it names no product types, only its mode is asked for.
  * @param state what earlier runs have learned about the account.
- * @param streamOf makes the stream of a product type. The readers of some of them are used to ask for the mode.
+ * @param ledgerOf makes the ledger of a product type. The readers of some of them are used to ask for the mode.
  * @throws as {@link askMode} does.
  */
-export async function identifyAccount<Stream extends StreamReader>(
+export async function identifyAccount<Ledger extends LedgerReader>(
   deps: MeetDeps,
   account: Wanted & { readonly name: string },
   state: AccountState,
-  streamOf: (productType: ProductType) => Stream,
-): Promise<AccountIdentity<Stream>> {
+  ledgerOf: (productType: ProductType) => Ledger,
+): Promise<AccountIdentity<Ledger>> {
   const last = state.mode?.is;
-  const streamsOf = (mode: AccountMode) =>
-    account.productTypes.filter((productType) => modeOf(productType) === mode).map(streamOf);
-  const classic = streamsOf("classic");
+  const ledgersOf = (mode: AccountMode) =>
+    account.productTypes.filter((productType) => modeOf(productType) === mode).map(ledgerOf);
+  const classic = ledgersOf("classic");
   const asking = <Op extends Operation>(operation: Op) => {
     const { client, signal, assertHeld, onFailure } = deps;
     const onAttempt = (failure: ExchangeError | undefined) => {
@@ -122,7 +122,7 @@ export async function identifyAccount<Stream extends StreamReader>(
       ? ((await askApi(ask, account.name, "unified")) ?? "classic")
       : await askMode(ask, account.name, classic.length === 0 ? "unified" : last);
   const info = await askKeyInfo(async () => (await asking(keyInfo[mode])).data);
-  return { mode, info, streams: mode === "classic" ? classic : streamsOf(mode) };
+  return { mode, info, ledgers: mode === "classic" ? classic : ledgersOf(mode) };
 }
 
 /** A refusal of what was asked is an answer: the key lacks a right, or the account is in the other mode. */
@@ -170,35 +170,35 @@ export function nothingToRead(
   );
 }
 
-/** A stream that was closed because its account changed its mode, and how far it was read. */
-export type ClosedStream = ReadTime & { readonly stream: Stream; readonly closedAt: EpochMs };
+/** A ledger that was closed because its account changed its mode, and how far it was read. */
+export type ClosedLedger = ReadTime & { readonly ledger: Ledger; readonly closedAt: EpochMs };
 
 /**
- * Records an account's mode if it changed. Streams of the other mode are closed, and streams of this mode
+ * Records an account's mode if it changed. Ledgers of the other mode are closed, and ledgers of this mode
  * are opened again.
- * @returns the streams that this call closed.
+ * @returns the ledgers that this call closed.
  */
-export async function closeStreamsOfOtherMode(
+export async function closeLedgersOfOtherMode(
   { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
-  { mode, streams }: AccountIdentity<StreamReader>,
-): Promise<readonly ClosedStream[]> {
+  { mode, ledgers }: AccountIdentity<LedgerReader>,
+): Promise<readonly ClosedLedger[]> {
   const { name } = account;
   const isKnown =
     state.mode?.is === mode &&
     state.closed.every(({ productType }) => modeOf(productType) !== mode);
   // The mode is not known if the classic API refused everything that it was asked for.
-  const isTold = mode === "unified" || streams.some(({ hasAnswered }) => hasAnswered);
+  const isTold = mode === "unified" || ledgers.some(({ hasAnswered }) => hasAnswered);
   if (isKnown || !isTold) return [];
   for (const productType of leftUnplanned(account, state, mode)) {
-    const stream = { account: name, productType };
-    const known = await held.store.knownTime(stream);
+    const ledger = { account: name, productType };
+    const known = await held.store.knownTime(ledger);
     if (isUnplanned(known)) {
-      await held.store.recordPlan(planStream(stream, known, { now: exchangeNow(), settleLagMs }));
+      await held.store.recordPlan(planLedger(ledger, known, { now: exchangeNow(), settleLagMs }));
     }
   }
-  await held.store.closeStreamsOfOtherMode(mode, exchangeNow());
+  await held.store.closeLedgersOfOtherMode(mode, exchangeNow());
   const { closed } = await held.store.accountState();
   const isNew = (productType: ProductType) =>
     state.closed.every((before) => before.productType !== productType);
@@ -206,8 +206,8 @@ export async function closeStreamsOfOtherMode(
     closed
       .filter(({ productType }) => isNew(productType))
       .map(async ({ productType, closedAt }) => {
-        const stream = { account: name, productType };
-        return { stream, closedAt, ...readTime(await held.store.knownTime(stream), closedAt) };
+        const ledger = { account: name, productType };
+        return { ledger, closedAt, ...readTime(await held.store.knownTime(ledger), closedAt) };
       }),
   );
 }

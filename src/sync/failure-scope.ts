@@ -6,7 +6,7 @@ import {
 } from "../errors.ts";
 
 /** How much of a run a failure ends. */
-export function failureScope(error: unknown): "window" | "stream" | "account" {
+export function failureScope(error: unknown): "window" | "ledger" | "account" {
   const ofWindow = [CursorError, ContradictionError];
   if (ofWindow.some((kind) => error instanceof kind)) return "window";
   if (!(error instanceof ExchangeError)) return "account";
@@ -20,7 +20,7 @@ export function failureScope(error: unknown): "window" | "stream" | "account" {
     case "rate-limited":
     case "clock":
     case "unknown-code":
-      return "stream";
+      return "ledger";
     case "refused-credentials":
     case "other-mode":
     case "banned":

@@ -1,7 +1,7 @@
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
 import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
-import type { KnownTime, Stream, StreamPlan, Walk } from "./store.ts";
+import type { KnownTime, Ledger, LedgerPlan, Walk } from "./store.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
 // while a request is under way.
@@ -52,16 +52,16 @@ type PlanOptions = {
 };
 
 /**
- * Plans the walks that make a stream complete up to now. The wanted time less the coverage is cut into windows,
+ * Plans the walks that make a ledger complete up to now. The wanted time less the coverage is cut into windows,
  * oldest first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
  * settling when it began, is planned anew.
  */
-export function planStream(
-  stream: Stream,
+export function planLedger(
+  ledger: Ledger,
   known: KnownTime,
   { now, settleLagMs, unstored = [] }: PlanOptions,
-): StreamPlan {
-  const { windowMaxMs } = billsApiOf(stream.productType);
+): LedgerPlan {
+  const { windowMaxMs } = billsApiOf(ledger.productType);
   const horizon = horizonAt(now);
   const start = historyStart(known, horizon);
   const readAgain = unstored.filter((time) => time >= horizon);
@@ -83,7 +83,7 @@ export function planStream(
     resumed.map(({ window }) => window),
   ).flatMap((span) => split(span, windowMaxMs));
   return {
-    stream,
+    ledger,
     plannedAt: now,
     walks: [
       ...resumed.map((walk) => ({ ...walk, isHistoryStart: walk.window.from <= start })),
@@ -98,7 +98,7 @@ export function planStream(
   };
 }
 
-/** How far a stream was read. */
+/** How far a ledger was read. */
 export type ReadTime = {
   /** The time up to which nothing but lost time is missing; undefined before anything is complete. */
   readonly through: EpochMs | undefined;
@@ -106,7 +106,7 @@ export type ReadTime = {
   readonly unread: readonly Interval[];
 };
 
-/** @param end the exchange's time now, or when the stream was closed. */
+/** @param end the exchange's time now, or when the ledger was closed. */
 export function readTime(known: KnownTime, end: EpochMs): ReadTime {
   const settled = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
   const unread = subtract(interval(historyStart(known, horizonAt(end)), end), settled);
@@ -115,13 +115,13 @@ export function readTime(known: KnownTime, end: EpochMs): ReadTime {
   return { through: isBegun ? through : undefined, unread };
 }
 
-/** The start of a stream's history: the oldest time that was ever planned, or the horizon if that is older. */
+/** The start of a ledger's history: the oldest time that was ever planned, or the horizon if that is older. */
 export function historyStart({ coverage, lost, open }: KnownTime, horizon: EpochMs): EpochMs {
   const known = [...coverage, ...lost, ...open.map(({ window }) => window)];
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }
 
-/** Whether a stream was never read. */
+/** Whether a ledger was never read. */
 export const isUnread = ({ coverage, lost, open }: KnownTime): boolean =>
   coverage.length === 0 &&
   lost.length === 0 &&

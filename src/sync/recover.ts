@@ -10,12 +10,12 @@ import { historyStart, horizonAt } from "./plan.ts";
 import type {
   HistoryState,
   LeasedAccount,
+  Ledger,
   Overlap,
   OverlapBill,
   PageCounts,
   ReadRows,
   RejectedRow,
-  Stream,
 } from "./store.ts";
 import { readTaxWindows } from "./tax-windows.ts";
 
@@ -48,7 +48,7 @@ export type RecoverDeps = {
 
 /** What became of one ledger's older time. */
 export type RecoverReport = PageCounts & {
-  readonly stream: Stream;
+  readonly ledger: Ledger;
   readonly requests: number;
   readonly recovered: readonly Interval[];
   /** Milliseconds with as many rows as an answer holds: others may be missing. */
@@ -101,7 +101,7 @@ function olderTime(
 class LedgerHistory {
   readonly #deps: RecoverDeps;
   readonly #api: TaxApi;
-  readonly #stream: Stream;
+  readonly #ledger: Ledger;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #recovered: Interval[] = [];
   readonly #crowded: EpochMs[] = [];
@@ -112,16 +112,16 @@ class LedgerHistory {
   #overlap: Overlap | undefined;
   #isProven = false;
 
-  constructor(deps: RecoverDeps, api: TaxApi, stream: Stream) {
+  constructor(deps: RecoverDeps, api: TaxApi, ledger: Ledger) {
     this.#deps = deps;
     this.#api = api;
-    this.#stream = stream;
+    this.#ledger = ledger;
   }
 
   /** Finds out what is wanted. @returns whether anything is. */
   async prepare(): Promise<boolean> {
     const { store } = this.#deps.held;
-    const state = await store.history(this.#stream);
+    const state = await store.history(this.#ledger);
     this.#oldestBill = state.oldestBill;
     const { historyFrom, exchangeNow } = this.#deps;
     this.#wanted = olderTime(state, this.#api, { historyFrom, now: exchangeNow() });
@@ -130,14 +130,14 @@ class LedgerHistory {
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
     // Crowded time that is no longer wanted is no lack.
     if (this.#wanted.length === 0 && asked?.crowded !== undefined)
-      await store.recordHistory(this.#stream, { ...asked, crowded: [] });
+      await store.recordHistory(this.#ledger, { ...asked, crowded: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
-    this.#overlap = await store.overlap(this.#stream, overlapMs);
+    this.#overlap = await store.overlap(this.#ledger, overlapMs);
     return true;
   }
 
   get productType(): ProductType {
-    return this.#stream.productType;
+    return this.#ledger.productType;
   }
 
   get hasOverlap(): boolean {
@@ -156,10 +156,10 @@ class LedgerHistory {
       const withheld = await this.#withheld(isProven);
       const compared = this.#overlap?.bills.length ?? 0;
       const evidence = { at: exchangeNow(), compared, withheld };
-      await held.store.recordHistory(this.#stream, evidence);
+      await held.store.recordHistory(this.#ledger, evidence);
       if (withheld === undefined) await this.#descend();
       if (this.#crowded.length > 0)
-        await held.store.recordHistory(this.#stream, { ...evidence, crowded: this.#crowded });
+        await held.store.recordHistory(this.#ledger, { ...evidence, crowded: this.#crowded });
       return this.#report({ withheld });
     } catch (error) {
       return this.#report({ error });
@@ -171,7 +171,7 @@ class LedgerHistory {
     readonly error?: unknown;
   }): RecoverReport {
     return {
-      stream: this.#stream,
+      ledger: this.#ledger,
       ...this.#counts,
       requests: this.#requests,
       recovered: union(this.#recovered),
@@ -219,7 +219,7 @@ class LedgerHistory {
     const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
     for await (const { window, rows, isCrowded } of this.#parts(windows)) {
       const counts = await held.store.commitRecovered({
-        stream: this.#stream,
+        ledger: this.#ledger,
         window: isCrowded ? undefined : window,
         ...rows,
       });

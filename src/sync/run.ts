@@ -9,16 +9,16 @@ import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf } from "../errors.ts";
 import {
   assertSomethingToRead,
-  type ClosedStream,
-  closeStreamsOfOtherMode,
+  type ClosedLedger,
+  closeLedgersOfOtherMode,
   identifyAccount,
 } from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 import { subtract } from "./intervals.ts";
+import { type BillsDeps, type HeldDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverDeps, type RecoverReport, recoverHistory } from "./recover.ts";
 import type { LeasedAccount, Walk } from "./store.ts";
-import { type BillsDeps, type HeldDeps, type StreamReport, StreamRun } from "./stream-run.ts";
 import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { PageHabits } from "./walk/answers.ts";
@@ -46,14 +46,14 @@ export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly account: string;
   readonly loanToValue: readonly LoanToValueReport[];
-  readonly streams: readonly StreamReport[];
+  readonly ledgers: readonly LedgerReport[];
   /** The account's mode; undefined where the run failed before it was known. */
   readonly mode?: AccountMode;
   /** What was recovered from tax records: only ledgers of which older time was wanted. Default none. */
   readonly history?: readonly RecoverReport[];
-  /** The streams that this run closed. */
-  readonly closed?: readonly ClosedStream[];
-  /** The error that ended the account's run. `streams` is then empty. */
+  /** The ledgers that this run closed. */
+  readonly closed?: readonly ClosedLedger[];
+  /** The error that ended the account's run. `ledgers` is then empty. */
   readonly error: unknown;
 };
 
@@ -63,25 +63,25 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
  */
 export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
-  let report: AccountReport = { account: name, loanToValue: [], streams: [], error: undefined };
+  let report: AccountReport = { account: name, loanToValue: [], ledgers: [], error: undefined };
   try {
     await using held = await deps.takeLease(name);
     const accountDeps = { ...deps, ...deps.exchangeOf(account), held };
     const state = await held.store.accountState();
     const pageHabits = new PageHabits();
-    const streamOf = (productType: ProductType) =>
-      new StreamRun(accountDeps, { account: name, productType }, pageHabits);
+    const ledgerOf = (productType: ProductType) =>
+      new LedgerRun(accountDeps, { account: name, productType }, pageHabits);
     const asking = { ...accountDeps, assertHeld: held.assertHeld };
-    const accountAnswer = await identifyAccount(asking, account, state, streamOf);
-    const { mode, info, streams } = accountAnswer;
-    const types = streams.map(({ stream }) => stream.productType);
+    const accountAnswer = await identifyAccount(asking, account, state, ledgerOf);
+    const { mode, info, ledgers } = accountAnswer;
+    const types = ledgers.map(({ ledger }) => ledger.productType);
     await held.takeKey?.({ info, productTypes: types });
     report = {
       ...report,
       mode,
-      closed: await closeStreamsOfOtherMode(accountDeps, account, state, accountAnswer),
+      closed: await closeLedgersOfOtherMode(accountDeps, account, state, accountAnswer),
     };
-    if (streams.length === 0) assertSomethingToRead(account, mode);
+    if (ledgers.length === 0) assertSomethingToRead(account, mode);
     if (ltv) {
       const operation = mode === "classic" ? classicLoanToValue : unifiedLoanToValue;
       const loanToValue = await syncLoanToValue({ ...accountDeps, operation }, name, riskUnitIds);
@@ -90,15 +90,15 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const bills = await syncBills(accountDeps, streams, readsAll);
+    const bills = await syncBills(accountDeps, ledgers, readsAll);
     report = { ...report, ...bills };
-    const whole = bills.streams.filter((stream) => stream.error === undefined);
+    const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
     await syncBalances(accountDeps, state, whole);
     const { historyFrom } = deps;
     if (historyFrom === undefined || whole.length === 0) return report;
-    const productTypes = whole.map(({ stream }) => stream.productType);
+    const productTypes = whole.map(({ ledger }) => ledger.productType);
     const history = await recoverHistory({ ...accountDeps, historyFrom }, name, productTypes);
-    return { ...report, streams: withoutRecovered(report.streams, history), history };
+    return { ...report, ledgers: withoutRecovered(report.ledgers, history), history };
   } catch (error) {
     return { ...report, error };
   }
@@ -106,12 +106,12 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
 
 /** Time that was lost to the bills and then recovered is not missing. */
 const withoutRecovered = (
-  streams: readonly StreamReport[],
+  ledgers: readonly LedgerReport[],
   history: readonly RecoverReport[],
-): readonly StreamReport[] =>
-  streams.map((one) => {
-    const ofStream = history.filter((part) => part.stream.productType === one.stream.productType);
-    const recovered = ofStream.flatMap((part) => part.recovered);
+): readonly LedgerReport[] =>
+  ledgers.map((one) => {
+    const ofLedger = history.filter((part) => part.ledger.productType === one.ledger.productType);
+    const recovered = ofLedger.flatMap((part) => part.recovered);
     return { ...one, lost: subtract(one.lost, recovered) };
   });
 
@@ -120,11 +120,11 @@ const isRefusal = (error: unknown): boolean =>
 
 /**
  * Whether nothing is missing: there was no error, every window was walked, no row was rejected, no time was
- * found lost, no stream was closed with unread time, and no millisecond of tax records may hold more than was shown.
+ * found lost, no ledger was closed with unread time, and no millisecond of tax records may hold more than was shown.
  * Tax records that are not believed, or that the key may not read, are a notice: the ledger is what it was without them.
  */
 export function isComplete(report: AccountReport): boolean {
-  const { error, closed = [], loanToValue, streams, history = [] } = report;
+  const { error, closed = [], loanToValue, ledgers, history = [] } = report;
   return (
     error === undefined &&
     history.every(
@@ -132,7 +132,7 @@ export function isComplete(report: AccountReport): boolean {
     ) &&
     closed.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&
-    streams.every(
+    ledgers.every(
       ({ error, windows, rejected, lost }) =>
         error === undefined &&
         windows.walked === windows.planned &&
@@ -144,7 +144,7 @@ export function isComplete(report: AccountReport): boolean {
 
 /** The result of syncing an account's bills. */
 export type BillsReport = {
-  readonly streams: readonly StreamReport[];
+  readonly ledgers: readonly LedgerReport[];
   /** The product types that were refused to the account's key in this run. */
   readonly notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[];
 };
@@ -154,91 +154,91 @@ export type BillsReport = {
  * first, many at once under one rate limiter. A product type that
  * fails does not stop the others. Its report has the error.
  *
- * @param streams the streams to sync. A signed answer must have set the exchange's clock already.
+ * @param ledgers the ledgers to sync. A signed answer must have set the exchange's clock already.
  * @param readsAll whether the key may lack permission for some of them without this being a failure.
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 async function syncBills(
   deps: HeldDeps & Pick<BillsDeps, "onProgress">,
-  streams: readonly StreamRun[],
+  ledgers: readonly LedgerRun[],
   readsAll: boolean,
 ): Promise<BillsReport> {
-  await Promise.all(streams.map((stream) => stream.prepare()));
+  await Promise.all(ledgers.map((ledger) => ledger.prepare()));
   const before = readsAll ? (await deps.held.store.accountState()).notAvailable : [];
-  const isNew = ({ stream }: StreamRun) =>
-    before.every(({ productType }) => productType !== stream.productType);
+  const isNew = ({ ledger }: LedgerRun) =>
+    before.every(({ productType }) => productType !== ledger.productType);
   // A refusal counts once it is repeated, be it by a later run.
   if (readsAll)
     await Promise.all(
-      notAvailableOf(streams)
+      notAvailableOf(ledgers)
         .filter(isNew)
-        .map((stream) => stream.askAgain()),
+        .map((ledger) => ledger.askAgain()),
     );
-  const notAvailable = readsAll ? notAvailableOf(streams) : [];
-  if (readsAll) await recordAvailability(deps, streams, notAvailable, before);
-  const wanted = streams.filter((stream) => !notAvailable.includes(stream));
-  await readStreams(deps, wanted);
+  const notAvailable = readsAll ? notAvailableOf(ledgers) : [];
+  if (readsAll) await recordAvailability(deps, ledgers, notAvailable, before);
+  const wanted = ledgers.filter((ledger) => !notAvailable.includes(ledger));
+  await readLedgers(deps, wanted);
   return {
-    streams: await Promise.all(wanted.map((stream) => stream.report())),
+    ledgers: await Promise.all(wanted.map((ledger) => ledger.report())),
     notAvailable: notAvailable.map(refusalOf),
   };
 }
 
-/** Plans the streams that were prepared and not refused, and walks their windows. */
-export async function readStreams(
+/** Plans the ledgers that were prepared and not refused, and walks their windows. */
+export async function readLedgers(
   deps: Pick<BillsDeps, "onProgress">,
-  streams: readonly StreamRun[],
+  ledgers: readonly LedgerRun[],
 ): Promise<void> {
   const walks = [];
-  failRefused(deps, streams);
-  for (const stream of streams.filter(({ hasFailed }) => !hasFailed)) {
-    for (const walk of await stream.plan()) walks.push({ stream, walk });
+  failRefused(deps, ledgers);
+  for (const ledger of ledgers.filter(({ hasFailed }) => !hasFailed)) {
+    for (const walk of await ledger.plan()) walks.push({ ledger, walk });
   }
   await walkAll(walks);
 }
 
 /**
- * The streams that are not available to the key. They were never read, and the exchange serves other
- * streams. A key that may read no futures, or may no longer read what it read before, counts as failed instead.
+ * The ledgers that are not available to the key. They were never read, and the exchange serves other
+ * ledgers. A key that may read no futures, or may no longer read what it read before, counts as failed instead.
  */
-const notAvailableOf = (streams: readonly StreamRun[]): readonly StreamRun[] =>
-  streams.every(({ refusal, stream }) => refusal !== undefined || isApartWallet(stream.productType))
+const notAvailableOf = (ledgers: readonly LedgerRun[]): readonly LedgerRun[] =>
+  ledgers.every(({ refusal, ledger }) => refusal !== undefined || isApartWallet(ledger.productType))
     ? []
-    : streams.filter(({ refusal, isUnread }) => isRefused(refusal) && isUnread);
+    : ledgers.filter(({ refusal, isUnread }) => isRefused(refusal) && isUnread);
 
-/** Fails the refused streams. Each refusal is reported once, with all product types that it concerns. */
+/** Fails the refused ledgers. Each refusal is reported once, with all product types that it concerns. */
 function failRefused(
   { onProgress }: Pick<BillsDeps, "onProgress">,
-  streams: readonly StreamRun[],
+  ledgers: readonly LedgerRun[],
 ): void {
-  const refused = streams.filter(({ refusal }) => refusal !== undefined);
-  for (const stream of refused) stream.acceptRefusal();
+  const refused = ledgers.filter(({ refusal }) => refusal !== undefined);
+  for (const ledger of refused) ledger.acceptRefusal();
   const alike = Map.groupBy(refused, ({ refusal }) => messageOf(refusal));
   for (const [first, ...others] of alike.values()) {
     if (first === undefined) continue;
-    const { stream, refusal } = first;
-    const also = others.map((other) => other.stream.productType);
-    onProgress({ stream, event: "failed", error: refusal, also });
+    const { ledger, refusal } = first;
+    const also = others.map((other) => other.ledger.productType);
+    onProgress({ ledger, event: "failed", error: refusal, also });
   }
 }
 
-const refusalOf = ({ stream, refusal }: StreamRun) => ({
-  productType: stream.productType,
+const refusalOf = ({ ledger, refusal }: LedgerRun) => ({
+  productType: ledger.productType,
   reason: messageOf(refusal),
 });
 
 async function recordAvailability(
   { held, exchangeNow }: HeldDeps,
-  streams: readonly StreamRun[],
-  notAvailable: readonly StreamRun[],
+  ledgers: readonly LedgerRun[],
+  notAvailable: readonly LedgerRun[],
   before: readonly NotAvailable[],
 ): Promise<void> {
-  const answered = streams
+  const answered = ledgers
     .filter(({ hasAnswered }) => hasAnswered)
-    .map(({ stream }) => stream.productType)
+    .map(({ ledger }) => ledger.productType)
     .filter((productType) => before.some((one) => one.productType === productType));
   if (answered.length === 0 && notAvailable.length === 0) return;
-  for (const stream of notAvailable) await stream.withdraw();
+  for (const ledger of notAvailable) await ledger.withdraw();
   const refused = notAvailable.map(refusalOf);
   await held.store.recordAvailability({ refused, answered, askedAt: exchangeNow() });
 }
@@ -249,18 +249,18 @@ async function recordAvailability(
 const walksAtOnce = 128;
 
 async function walkAll(
-  walks: readonly { readonly stream: StreamRun; readonly walk: Walk }[],
+  walks: readonly { readonly ledger: LedgerRun; readonly walk: Walk }[],
 ): Promise<void> {
   const accountStopped = new AbortController();
   // Each operation has a rate limit of its own.
   const queues = new Map(
     billsOperations.map((one) => [one, new PQueue({ concurrency: walksAtOnce })]),
   );
-  for (const { stream, walk } of walks.toSorted(
+  for (const { ledger, walk } of walks.toSorted(
     (a, b) => a.walk.window.from - b.walk.window.from,
   )) {
-    void queues.get(billsApiOf(stream.stream.productType).operation)?.add(async () => {
-      const error = await stream.walk(walk, accountStopped.signal);
+    void queues.get(billsApiOf(ledger.ledger.productType).operation)?.add(async () => {
+      const error = await ledger.walk(walk, accountStopped.signal);
       if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
     });
   }

@@ -12,7 +12,7 @@ import type { AccountMode, AccountState } from "./account-state.ts";
 import type { Interval } from "./intervals.ts";
 
 /** One account and one product type, which together have a ledger of their own. */
-export type Stream = { readonly account: string; readonly productType: ProductType };
+export type Ledger = { readonly account: string; readonly productType: ProductType };
 
 /** How far a window was walked, so that it can be resumed. */
 export type Walk = {
@@ -28,7 +28,7 @@ export type Walk = {
   readonly isHistoryStart?: boolean;
 };
 
-/** What is stored about a stream's time. */
+/** What is stored about a ledger's time. */
 export type KnownTime = {
   /** The time that is proven complete. */
   readonly coverage: readonly Interval[];
@@ -67,7 +67,7 @@ export type HistoryEvidence = {
 
 /** The rows of a window of tax records. They are committed with it as a whole or not at all. */
 export type RecoveredCommit = ReadRows & {
-  readonly stream: Stream;
+  readonly ledger: Ledger;
   /** The time that is now recovered; undefined where other rows of it may be missing. */
   readonly window: Interval | undefined;
 };
@@ -96,7 +96,7 @@ export type WalkEnd = {
 
 /** A page and everything that it changes. It is committed as a whole or not at all. */
 export type PageCommit = {
-  readonly stream: Stream;
+  readonly ledger: Ledger;
   readonly window: Interval;
   readonly startedAt: EpochMs;
   /** The window's place before the page: the `cursor` of the page before. */
@@ -114,9 +114,9 @@ export type PageCounts = {
   readonly rejected: number;
 };
 
-/** The windows of a stream that a run is going to walk. */
-export type StreamPlan = {
-  readonly stream: Stream;
+/** The windows of a ledger that a run is going to walk. */
+export type LedgerPlan = {
+  readonly ledger: Ledger;
   /** The walks, oldest first: the oldest time expires first. */
   readonly walks: readonly Walk[];
   /** The exchange's time of the plan. */
@@ -198,20 +198,20 @@ export type Availability = {
 export type Store = {
   /** What earlier runs have learned about the account. */
   accountState(): Promise<AccountState>;
-  /** Records the account's mode. Streams of the other mode are closed, and streams of this mode are opened again. */
-  closeStreamsOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
+  /** Records the account's mode. Ledgers of the other mode are closed, and ledgers of this mode are opened again. */
+  closeLedgersOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
   recordAvailability(availability: Availability): Promise<void>;
-  knownTime(stream: Stream): Promise<KnownTime>;
+  knownTime(ledger: Ledger): Promise<KnownTime>;
   /** The rows among these that are not stored as they are. */
-  unstored(stream: Stream, rows: ReadRows): Promise<ReadRows>;
-  /** Replaces the stream's open windows by the plan's, and records what is lost. */
-  recordPlan(plan: StreamPlan): Promise<void>;
+  unstored(ledger: Ledger, rows: ReadRows): Promise<ReadRows>;
+  /** Replaces the ledger's open windows by the plan's, and records what is lost. */
+  recordPlan(plan: LedgerPlan): Promise<void>;
   /** @throws CommitsLostError where the window's stored place is not the page's `after`. */
   commitPage(page: PageCommit): Promise<PageCounts>;
-  history(stream: Stream): Promise<HistoryState>;
+  history(ledger: Ledger): Promise<HistoryState>;
   /** The newest bills of covered time; undefined where no bill is stored. */
-  overlap(stream: Stream, overlapMs: number): Promise<Overlap | undefined>;
-  recordHistory(stream: Stream, evidence: HistoryEvidence): Promise<void>;
+  overlap(ledger: Ledger, overlapMs: number): Promise<Overlap | undefined>;
+  recordHistory(ledger: Ledger, evidence: HistoryEvidence): Promise<void>;
   /** Stores the bills of a window of tax records that are not stored yet. */
   commitRecovered(commit: RecoveredCommit): Promise<PageCounts>;
   /** Stores a record. If it equals the last one, only that record's time is extended. */
@@ -221,8 +221,8 @@ export type Store = {
   recordBalancesRefused(at: EpochMs | undefined): Promise<void>;
 };
 
-/** What reading a stream needs of the store. */
-export type StreamStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
+/** What reading a ledger needs of the store. */
+export type LedgerStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
 
 /** An account that this run holds: no other sync writes it, or asks the exchange for it. */
 export type LeasedAccount = {
@@ -274,9 +274,9 @@ export type VerifyStore = {
    * @param isRepaired whether rejected rows of bills that are stored as they are served are marked as superseded.
    * @param rows none twice.
    */
-  compare(stream: Stream, rows: ReadRows, isRepaired: boolean): Promise<Comparison>;
+  compare(ledger: Ledger, rows: ReadRows, isRepaired: boolean): Promise<Comparison>;
   /** Stores bills that differ and keeps rejected rows. Fails once another run has taken the account. */
-  repair(stream: Stream, rows: ReadRows): Promise<void>;
+  repair(ledger: Ledger, rows: ReadRows): Promise<void>;
   /** The stored bills of a time. */
-  stored(stream: Stream, window: Interval): Promise<readonly StoredBill[]>;
+  stored(ledger: Ledger, window: Interval): Promise<readonly StoredBill[]>;
 };

@@ -9,7 +9,7 @@ import { balancesQuestion } from "../contract/wallet-balances.ts";
 import { ExchangeError } from "../errors.ts";
 import type { AccountState } from "./account-state.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { BillsDeps, HeldDeps, StreamReport } from "./stream-run.ts";
+import type { BillsDeps, HeldDeps, LedgerReport } from "./ledger-run.ts";
 
 type BalancesDeps = HeldDeps &
   Pick<BillsDeps, "client" | "signal"> & {
@@ -21,16 +21,16 @@ type BalancesDeps = HeldDeps &
  * Stores what the exchange says that each wallet holds, by one request a wallet, once its bills were read. The check compares
  * it with the bills as soon as their time is settled. What is refused is asked again after a day. Fails no run: failures are told.
  *
- * @param streams those that were read without an error.
+ * @param ledgers those that were read without an error.
  */
 export async function syncBalances(
   deps: BalancesDeps,
   { balancesRefusedAt }: Pick<AccountState, "balancesRefusedAt">,
-  streams: readonly StreamReport[],
+  ledgers: readonly LedgerReport[],
 ): Promise<void> {
   const { exchangeNow, held, onFailure } = deps;
   if (balancesRefusedAt !== undefined && exchangeNow() - balancesRefusedAt < dayMs) return;
-  const wallets = Map.groupBy(streams, ({ stream }) => walletOf(stream.productType));
+  const wallets = Map.groupBy(ledgers, ({ ledger }) => walletOf(ledger.productType));
   try {
     for (const [wallet, ofWallet] of wallets) await syncWallet(deps, wallet, ofWallet);
     if (balancesRefusedAt !== undefined) await held.store.recordBalancesRefused(undefined);
@@ -45,12 +45,12 @@ export async function syncBalances(
 async function syncWallet(
   { client, held, signal }: BalancesDeps,
   wallet: string,
-  streams: readonly StreamReport[],
+  ledgers: readonly LedgerReport[],
 ): Promise<void> {
-  const productType = streams[0]?.stream.productType;
+  const productType = ledgers[0]?.ledger.productType;
   if (productType === undefined) return;
   // The categories of a unified account share its balances: who lacks one knows none.
-  if (isUnified(productType) && streams.length < unifiedProductTypes.length) return;
+  if (isUnified(productType) && ledgers.length < unifiedProductTypes.length) return;
   // No operation is known that tells what spot and funding wallets hold.
   if (isApartWallet(productType)) return;
   const { operation, query } = balancesQuestion(isUnified(productType) ? undefined : productType);

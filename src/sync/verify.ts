@@ -4,22 +4,22 @@ import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
 import { ReportableError } from "../errors.ts";
 import { type Interval, intersect, interval } from "./intervals.ts";
+import { probeAccount } from "./ledger-reader.ts";
+import { type BillsDeps, LedgerRun } from "./ledger-run.ts";
 import { horizonAt } from "./plan.ts";
-import { readStreams } from "./run.ts";
+import { readLedgers } from "./run.ts";
 import type {
   DifferingBill,
   FieldChange,
   KnownTime,
+  Ledger,
+  LedgerStore,
   PageCommit,
   PageCounts,
   ReadRows,
   RejectedRow,
-  Stream,
-  StreamStore,
   VerifyStore,
 } from "./store.ts";
-import { probeAccount } from "./stream-reader.ts";
-import { type BillsDeps, StreamRun } from "./stream-run.ts";
 import { PageHabits } from "./walk/answers.ts";
 import { isStray } from "./walk/pages.ts";
 
@@ -32,7 +32,7 @@ export type VerifyDeps = Omit<BillsDeps, "held" | "settleLagMs"> & {
 };
 
 /** A difference between what is stored and what was served. */
-export type Finding = { readonly stream: Stream } & (
+export type Finding = { readonly ledger: Ledger } & (
   | {
       readonly kind: "missing";
       readonly billId: string;
@@ -56,9 +56,9 @@ export type Finding = { readonly stream: Stream } & (
     }
 );
 
-/** The result of verifying one stream. */
-export type StreamVerification = {
-  readonly stream: Stream;
+/** The result of verifying one ledger. */
+export type LedgerVerification = {
+  readonly ledger: Ledger;
   /** The part of the span that could be read: neither older than the horizon nor in the future. */
   readonly span: readonly Interval[];
   /** How many bills were compared. */
@@ -72,23 +72,23 @@ export type StreamVerification = {
 // A span whose end was taken from this machine's clock may end this far in the exchange's future without an error.
 const aheadMaxMs = 30 * secondMs;
 
-/** The verification of one stream: a sync of the span whose store compares what a sync's would store. */
-class StreamVerify extends StreamRun {
+/** The verification of one ledger: a sync of the span whose store compares what a sync's would store. */
+class LedgerVerify extends LedgerRun {
   readonly #deps: VerifyDeps;
   readonly #compared: ComparedSpan;
 
-  /** @param pageHabits shared by the account's streams. */
-  constructor(deps: VerifyDeps, stream: Stream, pageHabits: PageHabits) {
-    const store = new ComparedSpan(deps, stream);
+  /** @param pageHabits shared by the account's ledgers. */
+  constructor(deps: VerifyDeps, ledger: Ledger, pageHabits: PageHabits) {
+    const store = new ComparedSpan(deps, ledger);
     const held = { store, assertHeld: deps.assertHeld };
-    super({ ...deps, held, settleLagMs: 0 }, stream, pageHabits);
+    super({ ...deps, held, settleLagMs: 0 }, ledger, pageHabits);
     this.#deps = deps;
     this.#compared = store;
   }
 
   /** Never throws. */
-  async result(): Promise<StreamVerification> {
-    const { stream } = this;
+  async result(): Promise<LedgerVerification> {
+    const { ledger } = this;
     const { span, exchangeNow } = this.#deps;
     const now = exchangeNow();
     try {
@@ -101,35 +101,35 @@ class StreamVerify extends StreamRun {
     const { findings, compared } = this.#compared;
     const read = intersect([span], interval(horizonAt(now), now));
     const error = this.error ?? unreadable(span, read, now);
-    return { stream, span: read, compared, findings, requests: this.requests, error };
+    return { ledger, span: read, compared, findings, requests: this.requests, error };
   }
 }
 
-/** Opens the verification of an account's streams, one by one. They share what is learned of the exchange's pages. */
-export function openStreams(
+/** Opens the verification of an account's ledgers, one by one. They share what is learned of the exchange's pages. */
+export function openLedgers(
   deps: VerifyDeps,
   account: string,
-): (productType: ProductType) => StreamVerify {
+): (productType: ProductType) => LedgerVerify {
   const pageHabits = new PageHabits();
-  return (productType) => new StreamVerify(deps, { account, productType }, pageHabits);
+  return (productType) => new LedgerVerify(deps, { account, productType }, pageHabits);
 }
 
 /**
- * Reads a span of an account's streams again, and compares each page with what is stored. The ids of the span and the
+ * Reads a span of an account's ledgers again, and compares each page with what is stored. The ids of the span and the
  * findings are kept in memory.
  *
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function verifyBills(
   deps: Pick<VerifyDeps, "onProgress">,
-  streams: readonly StreamVerify[],
-): Promise<readonly StreamVerification[]> {
-  if (!streams.some(({ hasAnswered }) => hasAnswered)) {
-    await probeAccount(streams.filter(({ refusal }) => refusal === undefined));
+  ledgers: readonly LedgerVerify[],
+): Promise<readonly LedgerVerification[]> {
+  if (!ledgers.some(({ hasAnswered }) => hasAnswered)) {
+    await probeAccount(ledgers.filter(({ refusal }) => refusal === undefined));
   }
-  await Promise.all(streams.map((stream) => stream.prepare()));
-  await readStreams(deps, streams);
-  return Promise.all(streams.map((stream) => stream.result()));
+  await Promise.all(ledgers.map((ledger) => ledger.prepare()));
+  await readLedgers(deps, ledgers);
+  return Promise.all(ledgers.map((ledger) => ledger.result()));
 }
 
 /** The reason why not all of the span could be asked for, by the exchange's clock. */
@@ -155,10 +155,10 @@ type Differences = {
 // A transaction of a repair stores so many bills.
 const repairedMax = 1_000;
 
-/** A stream's store that takes all time but the span for covered, and compares what it is given. */
-class ComparedSpan implements StreamStore {
+/** A ledger's store that takes all time but the span for covered, and compares what it is given. */
+class ComparedSpan implements LedgerStore {
   readonly #deps: VerifyDeps;
-  readonly #stream: Stream;
+  readonly #ledger: Ledger;
   readonly #coverage: Interval[];
   /** The time that was read to its end. */
   readonly #read: Interval[] = [];
@@ -172,10 +172,10 @@ class ComparedSpan implements StreamStore {
   readonly findings: Finding[] = [];
   compared = 0;
 
-  constructor(deps: VerifyDeps, stream: Stream) {
+  constructor(deps: VerifyDeps, ledger: Ledger) {
     const { span } = deps;
     this.#deps = deps;
-    this.#stream = stream;
+    this.#ledger = ledger;
     this.#coverage = [
       { from: epochMs(0), to: span.from },
       { from: span.to, to: epochMs(Number.MAX_SAFE_INTEGER) },
@@ -209,7 +209,7 @@ class ComparedSpan implements StreamStore {
   /** The rows of the span, and the bills that were booked in it long after their times, that were not served before. */
   #unserved({ bills, rejected }: ReadRows): ReadRows {
     const { span } = this.#deps;
-    const { idOf, timeOf } = billsApiOf(this.#stream.productType);
+    const { idOf, timeOf } = billsApiOf(this.#ledger.productType);
     const isOfSpan = (time: EpochMs) => time >= span.from && time < span.to;
     const isWanted = (time: EpochMs) =>
       isOfSpan(time) || isStray(time, { startTime: span.from, endTime: span.to });
@@ -231,7 +231,7 @@ class ComparedSpan implements StreamStore {
 
   async #compare(windowStart: EpochMs, rows: ReadRows): Promise<void> {
     const { store, repair } = this.#deps;
-    const { differing, areAccepted } = await store.compare(this.#stream, rows, repair);
+    const { differing, areAccepted } = await store.compare(this.#ledger, rows, repair);
     const differences = this.#unproven.get(windowStart) ?? { differing: [], rejected: [] };
     this.#unproven.set(windowStart, differences);
     differences.differing.push(...differing);
@@ -250,7 +250,7 @@ class ComparedSpan implements StreamStore {
     if (repair && bills.length + rejected.length > 0) {
       for (let from = 0; from === 0 || from < bills.length; from += repairedMax) {
         const part = bills.slice(from, from + repairedMax);
-        await store.repair(this.#stream, { bills: part, rejected: from === 0 ? rejected : [] });
+        await store.repair(this.#ledger, { bills: part, rejected: from === 0 ? rejected : [] });
       }
     }
     this.#unproven.delete(windowStart);
@@ -264,11 +264,11 @@ class ComparedSpan implements StreamStore {
   }
 
   #find({ differing, rejected }: Differences, isRepaired: boolean): void {
-    const stream = this.#stream;
-    const { idOf } = billsApiOf(stream.productType);
+    const ledger = this.#ledger;
+    const { idOf } = billsApiOf(ledger.productType);
     for (const { bill, changes: fields } of differing) {
       const { billId, cTime } = bill;
-      const difference = { stream, billId, cTime, isRepaired };
+      const difference = { ledger, billId, cTime, isRepaired };
       this.findings.push(
         fields === undefined
           ? { ...difference, kind: "missing" }
@@ -276,19 +276,19 @@ class ComparedSpan implements StreamStore {
       );
     }
     for (const { received, fault, isAccepted } of rejected) {
-      this.findings.push({ stream, kind: "rejected", billId: idOf(received), fault, isAccepted });
+      this.findings.push({ ledger, kind: "rejected", billId: idOf(received), fault, isAccepted });
     }
   }
 
   /** Finds the bills that are stored in the time that was read, and that were not served. */
   async findExtra(horizon: EpochMs): Promise<void> {
-    const stream = this.#stream;
+    const ledger = this.#ledger;
     const read = intersect(this.#read, interval(horizon, this.#deps.span.to));
     for (const window of read) {
-      const stored = await this.#deps.store.stored(stream, window);
+      const stored = await this.#deps.store.stored(ledger, window);
       for (const { billId, cTime } of stored) {
         if (!this.#served.has(billId)) {
-          this.findings.push({ stream, kind: "extra", billId, cTime });
+          this.findings.push({ ledger, kind: "extra", billId, cTime });
         }
       }
     }

@@ -9,11 +9,11 @@ import type { Database } from "../../src/db/connect.ts";
 import { UsageError } from "../../src/errors.ts";
 import { findDifferingDays } from "../../src/ledger/differing-days.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
+import type { LedgerReport } from "../../src/sync/ledger-run.ts";
 import { type AccountReport, isComplete } from "../../src/sync/run.ts";
-import type { StreamPlan } from "../../src/sync/store.ts";
-import type { StreamReport } from "../../src/sync/stream-run.ts";
+import type { LedgerPlan } from "../../src/sync/store.ts";
 import { modeOfType } from "./account.ts";
-import type { CommittedStream, Write } from "./committed.ts";
+import type { CommittedLedger, Write } from "./committed.ts";
 import { checkClosed, checkMode, checkTransit, checkUnread } from "./mode-checks.ts";
 import type { ServedPage } from "./network.ts";
 import { checkReached, recoveredFaults } from "./recovered-checks.ts";
@@ -29,7 +29,7 @@ import {
 import type { Run } from "./run-record.ts";
 import { hasFewRows, isOldestFirst } from "./step.ts";
 import { settleLagMs } from "./sync-process.ts";
-import { readSpans, type Span, type StreamTables, type Tables } from "./tables.ts";
+import { type LedgerTables, readSpans, type Span, type Tables } from "./tables.ts";
 import {
   expiredTooEarly,
   holesBehind,
@@ -68,9 +68,9 @@ function checkServed(
 }
 
 /** Checks what is settled when a run is about to record its plan. */
-export async function lookAtPlan(world: World, run: Run, plan: StreamPlan): Promise<void> {
+export async function lookAtPlan(world: World, run: Run, plan: LedgerPlan): Promise<void> {
   const { io, pool, now, tolerance } = world;
-  const { productType } = plan.stream;
+  const { productType } = plan.ledger;
   const all = await io(() => readSpans(pool, accountName));
   const own = all.filter((span) => span.productType === productType);
   run.planFaults = planFaults(plan, settledOf(own), now(), tolerance).map(
@@ -104,12 +104,15 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   }
   if (write.kind !== "plan") return;
   committed.addPlan(write.plan);
-  const { walks, stream } = write.plan;
+  const {
+    walks,
+    ledger: { productType },
+  } = write.plan;
   verdicts.check("tiling", walks.length, run.planFaults);
   // Another run may have read that time already, also one that began later: this one may have been frozen.
   if (!history.ledger.edgeBills || !run.isAlone) return;
   for (const { window, cursor } of walks) {
-    if (cursor === undefined) ledger.addEdges(stream.productType, window);
+    if (cursor === undefined) ledger.addEdges(productType, window);
   }
 }
 
@@ -131,7 +134,7 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
   const now = world.time.now();
   for (const productType of account.productTypes) {
     const tables = after[productType];
-    const stream = committed.of(productType);
+    const commits = committed.of(productType);
     const find = (billId: string) => ledger.bill(productType, billId);
     const check = (promise: PromiseName, count: number, wrong: readonly string[]) =>
       verdicts.check(
@@ -139,21 +142,21 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
         count,
         wrong.map((what) => `${productType} ${what}`),
       );
-    const { missing, different, uncommitted } = rowFaults(tables, stream, find);
+    const { missing, different, uncommitted } = rowFaults(tables, commits, find);
     const { bills: rows, counted, spans } = tables;
     check("exact", rows.length, different);
     check("atomic pages", rows.length, [...missing, ...uncommitted]);
     check("one row a bill", rows.length, [
-      ...stream.invented.map((id) => `${id} is in no ledger`),
+      ...commits.invented.map((id) => `${id} is in no ledger`),
       ...(counted === rows.length ? [] : [`${rows.length} bills are stored, ${counted} counted`]),
     ]);
-    check("restatements", stream.replaced.size, revisionFaults(tables, stream, find));
+    check("restatements", commits.replaced.size, revisionFaults(tables, commits, find));
     const untouched = before[productType].bills.length;
-    check("twice is once", untouched, rewritten(before[productType], tables, stream.touched));
-    const unkept = [...stream.rejected].filter((row) => !tables.rejected.includes(row));
+    check("twice is once", untouched, rewritten(before[productType], tables, commits.touched));
+    const unkept = [...commits.rejected].filter((row) => !tables.rejected.includes(row));
     check(
       "nothing dropped",
-      stream.rejected.size,
+      commits.rejected.size,
       unkept.map((row) => `${row} is not among the rejected rows`),
     );
     const checkStored = (promise: PromiseName, bills: readonly LedgerBill[], why: string) =>
@@ -171,11 +174,11 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
     const isScattered = world.history.ledger.idJitterMs > 0 && hasFewRows(world.history);
     if (!isOldestFirst(world.history) && !isScattered)
       checkStored("atomic pages", bills.filter(isBehind), "lies behind a cursor");
-    const claimed = isClaimed(stream, spans, settleLagMs, tolerance);
+    const claimed = isClaimed(commits, spans, settleLagMs, tolerance);
     const covered = bills.filter((bill) => claimed(bill) && isKnowable(world, productType, bill));
     checkStored("honest coverage", covered, "lies in covered time");
     const { count, wrong } = expiredFaults(world, before[productType], tables);
-    check("lost", count, [...wrong, ...forgottenTime(stream, spans, tolerance)]);
+    check("lost", count, [...wrong, ...forgottenTime(commits, spans, tolerance)]);
     const recovered = recoveredFaults(world, productType, tables);
     check("recovered", recovered.count, recovered.wrong);
   }
@@ -201,8 +204,8 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
   ]);
 }
 
-function expiredFaults(world: World, before: StreamTables, after: StreamTables) {
-  const of = ({ spans }: StreamTables) => spans.filter(({ state }) => state === "lost");
+function expiredFaults(world: World, before: LedgerTables, after: LedgerTables) {
+  const of = ({ spans }: LedgerTables) => spans.filter(({ state }) => state === "lost");
   const known = new Set(of(before).map(({ to }) => to));
   const found = of(after).filter(({ to }) => !known.has(to));
   const wrong = [
@@ -214,7 +217,7 @@ function expiredFaults(world: World, before: StreamTables, after: StreamTables) 
 
 /** Time that was once wanted, and is neither settled nor open any more. */
 function forgottenTime(
-  { wantedFrom }: CommittedStream,
+  { wantedFrom }: CommittedLedger,
   spans: readonly Span[],
   { edgeMs }: Tolerance,
 ): readonly string[] {
@@ -257,9 +260,9 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
   checkUnread(world, run, report, after);
   checkReached(world, run, report, after);
   if (run.isFaultless) {
-    const errors = [report.error, ...report.streams.map(({ error }) => error)];
+    const errors = [report.error, ...report.ledgers.map(({ error }) => error)];
     const failed = errors.filter((error) => error !== undefined).map(String);
-    const counts = report.streams.flatMap((stream) => countFaults(world, before, after, stream));
+    const counts = report.ledgers.flatMap((ledger) => countFaults(world, before, after, ledger));
     verdicts.check(
       "faults pass",
       1,
@@ -278,20 +281,20 @@ function checkRefused({ verdicts }: World, { name, key, isFaultless }: Run, repo
 const saysWhy = ({
   error,
   closed = [],
-  streams,
+  ledgers,
   history = [],
 }: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
   closed.some(({ unread }) => unread.length > 0) ||
   history.some((one) => one.error !== undefined || one.rejected + one.crowded.length > 0) ||
-  streams.some(
-    (stream) => stream.error !== undefined || stream.rejected > 0 || stream.lost.length > 0,
+  ledgers.some(
+    (ledger) => ledger.error !== undefined || ledger.rejected > 0 || ledger.lost.length > 0,
   );
 
 function falseSuccess(
   world: World,
   { beganAt, endedAt, isOvertaken }: Run,
-  tables: StreamTables,
+  tables: LedgerTables,
   productType: Parameters<World["ledger"]["bills"]>[0],
 ): readonly string[] {
   const { ledger, tolerance, history } = world;
@@ -327,9 +330,9 @@ function countFaults(
   { committed }: World,
   before: Tables,
   after: Tables,
-  { stream: { productType }, new: inserted, windows }: StreamReport,
+  { ledger: { productType }, new: inserted, windows }: LedgerReport,
 ): readonly string[] {
-  const ofPages = ({ bills }: StreamTables) => bills.filter(({ source }) => source === null).length;
+  const ofPages = ({ bills }: LedgerTables) => bills.filter(({ source }) => source === null).length;
   const added = ofPages(after[productType]) - ofPages(before[productType]);
   const touched = committed.of(productType).touched.size;
   return [

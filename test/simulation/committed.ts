@@ -3,7 +3,7 @@ import type { EpochMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import type { PageCommit, StreamPlan } from "../../src/sync/store.ts";
+import type { LedgerPlan, PageCommit } from "../../src/sync/store.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
 import type { Repaired } from "./verify-process.ts";
 
@@ -13,8 +13,8 @@ export type Version = "original" | "restated";
 /** Time that a run calls complete, and when it began to read it, by the run's own clock. */
 export type Proof = { readonly proven: Interval; readonly startedAt: EpochMs };
 
-/** All that the server has committed of a stream, as the sync passed it on. */
-export type CommittedStream = {
+/** All that the server has committed of a ledger, as the sync passed it on. */
+export type CommittedLedger = {
   readonly versions: Map<string, Version>;
   /** The contents that were replaced, oldest first. */
   readonly replaced: Map<string, Version[]>;
@@ -38,20 +38,20 @@ export type WrittenBill = {
 
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
-  | { readonly kind: "plan"; readonly plan: StreamPlan }
+  | { readonly kind: "plan"; readonly plan: LedgerPlan }
   | { readonly kind: "mode"; readonly mode: AccountMode }
   | { readonly kind: "availability" }
   | { readonly kind: "balances" }
   | { readonly kind: "history" }
   | { readonly kind: "key" };
 
-/** Records what is committed, for each stream. */
-export function committedStreams(ledger: SimulatedLedger) {
-  const streams = new Map<ProductType, CommittedStream>();
-  const streamOf = (productType: ProductType): CommittedStream => {
-    const known = streams.get(productType);
+/** Records what is committed, for each ledger. */
+export function committedLedgers(ledger: SimulatedLedger) {
+  const ledgers = new Map<ProductType, CommittedLedger>();
+  const ledgerOf = (productType: ProductType): CommittedLedger => {
+    const known = ledgers.get(productType);
     if (known !== undefined) return known;
-    const made: CommittedStream = {
+    const made: CommittedLedger = {
       versions: new Map(),
       replaced: new Map(),
       rejected: new Set(),
@@ -60,29 +60,34 @@ export function committedStreams(ledger: SimulatedLedger) {
       touched: new Set(),
       invented: [],
     };
-    streams.set(productType, made);
+    ledgers.set(productType, made);
     return made;
   };
   return {
-    of: streamOf,
+    of: ledgerOf,
     forgetTouched(): void {
-      for (const { touched } of streams.values()) touched.clear();
+      for (const { touched } of ledgers.values()) touched.clear();
     },
     forgetPlans(): void {
-      for (const stream of streams.values()) {
-        stream.proofs.splice(0);
-        stream.wantedFrom = Number.POSITIVE_INFINITY;
+      for (const ledger of ledgers.values()) {
+        ledger.proofs.splice(0);
+        ledger.wantedFrom = Number.POSITIVE_INFINITY;
       }
     },
-    addPlan({ stream, walks, lost }: StreamPlan): void {
-      const committed = streamOf(stream.productType);
+    addPlan({ ledger, walks, lost }: LedgerPlan): void {
+      const committed = ledgerOf(ledger.productType);
       const all = [...walks.map(({ window }) => window), ...lost];
       committed.wantedFrom = Math.min(committed.wantedFrom, ...all.map(({ from }) => from));
     },
     /** @returns the bills whose newer content was replaced by an older one. */
-    add({ stream, bills, rejected, next, startedAt }: PageCommit): readonly string[] {
-      const { productType } = stream;
-      const committed = streamOf(productType);
+    add({
+      ledger: { productType },
+      bills,
+      rejected,
+      next,
+      startedAt,
+    }: PageCommit): readonly string[] {
+      const committed = ledgerOf(productType);
       const older = bills.flatMap((bill) => {
         const { billId } = bill;
         if (ledger.bill(productType, billId) === undefined) committed.invented.push(billId);
@@ -96,10 +101,10 @@ export function committedStreams(ledger: SimulatedLedger) {
     },
     /** @returns the bills whose newer content was replaced by an older one. */
     addRepaired({ rows, written }: Repaired): readonly string[] {
-      const { rejected } = streamOf(rows.stream.productType);
+      const { rejected } = ledgerOf(rows.ledger.productType);
       for (const { received } of rows.rejected) rejected.add(JSON.stringify(received));
       return written.flatMap((bill) => {
-        const committed = streamOf(bill.productType);
+        const committed = ledgerOf(bill.productType);
         return store(committed, bill.billId, versionOf(bill)) ? [bill.billId] : [];
       });
     },
@@ -111,7 +116,7 @@ export const versionOf = ({ symbol }: Pick<WrittenBill, "symbol">): Version =>
 
 /** @returns whether this content is older than the one that it replaces. */
 function store(
-  { versions, replaced, touched }: CommittedStream,
+  { versions, replaced, touched }: CommittedLedger,
   id: string,
   next: Version,
 ): boolean {

@@ -35,7 +35,7 @@ export function checkMode(
 }
 
 /**
- * What a run reports of the streams that it closed: when, and which time was not read. Together
+ * What a run reports of the ledgers that it closed: when, and which time was not read. Together
  * with the time that was settled before, this is all the time since the oldest that was wanted.
  */
 export function checkUnread(
@@ -45,7 +45,7 @@ export function checkUnread(
   after: Tables,
 ): void {
   const { aheadMs, behindMs } = tolerance;
-  const wrong = closed.flatMap(({ stream: { productType }, closedAt, unread }) => {
+  const wrong = closed.flatMap(({ ledger: { productType }, closedAt, unread }) => {
     const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
     const { spans } = after[productType];
     const times = [...unread, ...settledOf(spans)];
@@ -65,7 +65,7 @@ export function checkUnread(
 }
 
 /**
- * After a run that learned the mode, the streams of the other mode are closed, and those of this
+ * After a run that learned the mode, the ledgers of the other mode are closed, and those of this
  * mode are not.
  */
 export function checkClosed(

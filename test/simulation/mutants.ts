@@ -211,7 +211,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "rows that broke the contract dropped",
     file: "src/ledger/write-pages.ts",
-    changes: [["rejectRows(tx, stream, rejected)", "Promise.resolve(rejected.length)"]],
+    changes: [["rejectRows(tx, ledger, rejected)", "Promise.resolve(rejected.length)"]],
   },
   {
     name: "time that was lost not recorded",
@@ -234,7 +234,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "a stream that failed counts as complete",
+    name: "a ledger that failed counts as complete",
     file: "src/sync/run.ts",
     changes: [
       ["        error === undefined &&\n        windows.walked === windows.planned &&\n", ""],
@@ -296,12 +296,12 @@ export const mutants: readonly Mutant[] = [
     changes: [["if (unifiedWords.includes(accountMode))", 'if (accountMode !== "")']],
   },
   {
-    name: "unified: streams of the mode before left open",
+    name: "unified: ledgers of the mode before left open",
     file: "src/db/accounts/account-states.ts",
     changes: [["and product_type <> all(", "and false and product_type <> all("]],
   },
   {
-    name: "unified: streams that are closed never opened again",
+    name: "unified: ledgers that are closed never opened again",
     file: "src/db/accounts/account-states.ts",
     changes: [["and closed_at is not null`);", "and false`);"]],
   },
@@ -336,37 +336,37 @@ export const mutants: readonly Mutant[] = [
     changes: [['"40084": notUnified,', '"40084": request,']],
   },
   {
-    name: "unified: streams closed a day late",
+    name: "unified: ledgers closed a day late",
     file: "src/sync/account-mode.ts",
     changes: [
       [
-        "await held.store.closeStreamsOfOtherMode(mode, exchangeNow());",
-        "await held.store.closeStreamsOfOtherMode(mode, (exchangeNow() + 86_400_000) as never);",
+        "await held.store.closeLedgersOfOtherMode(mode, exchangeNow());",
+        "await held.store.closeLedgersOfOtherMode(mode, (exchangeNow() + 86_400_000) as never);",
       ],
     ],
   },
   {
-    name: "unified: streams closed only by the run after the first in the new mode",
+    name: "unified: ledgers closed only by the run after the first in the new mode",
     file: "src/sync/account-mode.ts",
     changes: [
       [
         "if (isKnown || !isTold) return [];",
-        "if (isKnown || !isTold || streams.every((stream) => stream.isUnread)) return [];",
+        "if (isKnown || !isTold || ledgers.every((ledger) => ledger.isUnread)) return [];",
       ],
     ],
   },
   {
-    name: "unified: what was not read of a stream that is closed not told",
+    name: "unified: what was not read of a ledger that is closed not told",
     file: "src/sync/account-mode.ts",
-    changes: [["knownTime(stream), closedAt) };", "knownTime(stream), closedAt), unread: [] };"]],
+    changes: [["knownTime(ledger), closedAt) };", "knownTime(ledger), closedAt), unread: [] };"]],
   },
   {
-    name: "unified: a closed stream's time told up to the newest that was planned",
+    name: "unified: a closed ledger's time told up to the newest that was planned",
     file: "src/sync/account-mode.ts",
     changes: [
       [
-        "...readTime(await held.store.knownTime(stream), closedAt) };",
-        "through: undefined, unread: (await held.store.knownTime(stream)).open.map((walk) => walk.window) };",
+        "...readTime(await held.store.knownTime(ledger), closedAt) };",
+        "through: undefined, unread: (await held.store.knownTime(ledger)).open.map((walk) => walk.window) };",
       ],
     ],
   },

@@ -7,7 +7,7 @@ import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import type { Run } from "./run-record.ts";
 import { historyFromOf } from "./starts.ts";
-import type { StreamTables, Tables } from "./tables.ts";
+import type { LedgerTables, Tables } from "./tables.ts";
 import { covers, seams, timeText } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
@@ -18,7 +18,7 @@ import type { World } from "./world.ts";
 export function recoveredFaults(
   { history, ledger, committed }: World,
   productType: ProductType,
-  { bills, rejected, spans }: StreamTables,
+  { bills, rejected, spans }: LedgerTables,
 ): { readonly count: number; readonly wrong: readonly string[] } {
   const stored = new Map(bills.map((bill) => [bill.billId, bill]));
   const rows = bills.filter(({ source }) => source === "tax");
@@ -78,9 +78,9 @@ export function checkReached(
 ): void {
   const wanted = historyFromOf(history);
   if (!isFaultless || wanted === undefined) return;
-  for (const { stream, crowded, withheld, error } of report.history ?? []) {
+  for (const { ledger, crowded, withheld, error } of report.history ?? []) {
     if (withheld !== undefined || error !== undefined) continue;
-    const { productType } = stream;
+    const { productType } = ledger;
     if (!account.productTypes.includes(productType)) continue;
     const named = crowded.map((at) => ({ from: at, to: epochMs(at + 1) }));
     const { spans } = after[productType];

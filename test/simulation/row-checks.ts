@@ -3,9 +3,9 @@ import { epochMs, historyMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import { isAnew } from "../../src/sync/walk/pages.ts";
-import { billAs, type CommittedStream } from "./committed.ts";
+import { billAs, type CommittedLedger } from "./committed.ts";
 import { isOldestFirst } from "./step.ts";
-import type { Span, StreamTables } from "./tables.ts";
+import type { LedgerTables, Span } from "./tables.ts";
 import { covers, type Tolerance } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
@@ -17,7 +17,7 @@ const always = { from: epochMs(0), visibleAt: epochMs(Number.MAX_SAFE_INTEGER) }
  * Compares the table with what was committed, character for character: `wrong` contents, and rows
  * that differ.
  */
-export function rowFaults({ bills }: StreamTables, committed: CommittedStream, find: FindBill) {
+export function rowFaults({ bills }: LedgerTables, committed: CommittedLedger, find: FindBill) {
   const expected = [...committed.versions].flatMap(([billId, version]) => {
     const bill = find(billId);
     return bill === undefined ? [] : [billAs(bill, version)];
@@ -35,8 +35,8 @@ export function rowFaults({ bills }: StreamTables, committed: CommittedStream, f
 
 /** The replaced contents, in their order, character for character. */
 export function revisionFaults(
-  { revisions }: StreamTables,
-  { replaced }: CommittedStream,
+  { revisions }: LedgerTables,
+  { replaced }: CommittedLedger,
   find: FindBill,
 ): readonly string[] {
   const ofPages = revisions.filter(({ source }) => source === null);
@@ -65,7 +65,7 @@ const isKept = (
 /** The bills of a ledger that are in no table. */
 export function lostBills(
   bills: readonly LedgerBill[],
-  tables: StreamTables,
+  tables: LedgerTables,
 ): readonly LedgerBill[] {
   const stored = new Set(tables.bills.map(({ billId }) => billId));
   const rejected = new Set(tables.rejected);
@@ -77,7 +77,7 @@ export function lostBills(
  * lag, or before the walk began that proved its time.
  */
 export function isClaimed(
-  { proofs }: CommittedStream,
+  { proofs }: CommittedLedger,
   spans: readonly Span[],
   settleLagMs: number,
   { aheadMs }: Tolerance,
@@ -112,8 +112,8 @@ export function isBehindCursor(
 
 /** Rows that were rewritten although nothing in them changed. */
 export const rewritten = (
-  before: StreamTables,
-  after: StreamTables,
+  before: LedgerTables,
+  after: LedgerTables,
   touched: ReadonlySet<string>,
 ): readonly string[] => {
   const versions = new Map(before.bills.map(({ billId, version }) => [billId, version]));

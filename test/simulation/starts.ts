@@ -155,8 +155,8 @@ const describeOutcome = (outcome: VerifyOutcome | "killed"): string =>
 
 function describeReport(report: AccountReport | "killed"): string {
   if (report === "killed") return report;
-  const { streams, error } = report;
+  const { ledgers, error } = report;
   return (
-    JSON.stringify(streams.map((stream) => ({ ...stream, error: String(stream.error) }))) + error
+    JSON.stringify(ledgers.map((ledger) => ({ ...ledger, error: String(ledger.error) }))) + error
   );
 }

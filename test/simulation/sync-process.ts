@@ -94,8 +94,8 @@ function committedOf(writes: readonly Write[], statements: Statements): readonly
   const windows = new Set(statements.flatMap(windowsOf));
   return writes.filter((write) => {
     if (write.kind !== "page") return false;
-    const { stream, window } = write.page;
-    return windows.has([stream.productType, isoTime(window.from), isoTime(window.to)].join(" "));
+    const { ledger, window } = write.page;
+    return windows.has([ledger.productType, isoTime(window.from), isoTime(window.to)].join(" "));
   });
 }
 
@@ -135,8 +135,8 @@ function watched(
       return note(write, () => store.recordPlan(plan));
     },
     commitPage: (page) => note({ kind: "page", page }, () => store.commitPage(page)),
-    closeStreamsOfOtherMode: (mode, at) =>
-      note({ kind: "mode", mode }, () => store.closeStreamsOfOtherMode(mode, at)),
+    closeLedgersOfOtherMode: (mode, at) =>
+      note({ kind: "mode", mode }, () => store.closeLedgersOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       note({ kind: "availability" }, () => store.recordAvailability(given)),
     recordHistory: (...given) => note({ kind: "history" }, () => store.recordHistory(...given)),

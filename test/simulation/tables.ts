@@ -14,8 +14,8 @@ export type Span = {
   readonly startedAt: EpochMs | undefined;
 };
 
-/** What the tables have of a stream, read without any of the program's own statements. */
-export type StreamTables = {
+/** What the tables have of a ledger, read without any of the program's own statements. */
+export type LedgerTables = {
   readonly bills: readonly StoredRow[];
   /** The stored count of bills. */
   readonly counted: number;
@@ -26,7 +26,7 @@ export type StreamTables = {
   readonly isClosed: boolean;
 };
 
-export type Tables = Readonly<Record<ProductType, StreamTables>>;
+export type Tables = Readonly<Record<ProductType, LedgerTables>>;
 
 const content = `
   bill_id as "billId",
@@ -66,16 +66,16 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     order by product_type, digest`);
   const counts = await rowsOf<{ bills: string }>(`
     select product_type as "productType", bills
-    from streams
+    from ledgers
     where account = $1`);
   const spans = await readSpans(pool, account);
   const closed = await rowsOf<object>(`
     select product_type as "productType"
-    from streams
+    from ledgers
     where account = $1
       and closed_at is not null
     order by product_type`);
-  const all = productTypes.map((productType): [ProductType, StreamTables] => {
+  const all = productTypes.map((productType): [ProductType, LedgerTables] => {
     const own = <Row>(rows: readonly Of<Row>[]) =>
       rows.filter((row) => row.productType === productType);
     return [
@@ -97,8 +97,8 @@ const untold = ["productType", "version"];
 
 /** The contents of the tables, one line for each row, without physical places. */
 export const linesOf = (tables: Tables): readonly string[] =>
-  Object.entries(tables).flatMap(([productType, stream]) =>
-    Object.entries(stream).flatMap(([name, content]) =>
+  Object.entries(tables).flatMap(([productType, ledger]) =>
+    Object.entries(ledger).flatMap(([name, content]) =>
       [content].flat().map((row) => {
         const text = JSON.stringify(row, (key, value) =>
           untold.includes(key) ? undefined : value,
@@ -122,15 +122,15 @@ export async function readSpans(pool: pg.Pool, account: string): Promise<readonl
       (extract(epoch from started_at) * 1000)::bigint::text as started
     from (
       select product_type, 'covered' as state, unnest(covered) as span, null as cursor, null::timestamptz as started_at
-      from streams
+      from ledgers
       where account = $1
       union all
       select product_type, 'lost', unnest(lost), null, null
-      from streams
+      from ledgers
       where account = $1
       union all
       select product_type, 'recovered', unnest(recovered), null, null
-      from streams
+      from ledgers
       where account = $1
       union all
       select product_type, 'open', tstzrange(window_start, window_end), cursor, started_at
@@ -152,7 +152,7 @@ export async function readSpans(pool: pg.Pool, account: string): Promise<readonl
 
 const written = [
   "bills",
-  "streams",
+  "ledgers",
   "bill_revisions",
   "rejected_bills",
   "windows",

@@ -8,7 +8,7 @@ import {
   unifiedIntervalMaxMs,
 } from "../../src/contract/time.ts";
 import { type Interval, subtract } from "../../src/sync/intervals.ts";
-import type { StreamPlan } from "../../src/sync/store.ts";
+import type { LedgerPlan } from "../../src/sync/store.ts";
 import type { Span } from "./tables.ts";
 
 /**
@@ -49,13 +49,13 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
 
 /** The windows and the settled time that the plan leaves cover wanted time exactly once, up to now. */
 export function planFaults(
-  { stream, walks, lost, coverageEnd = epochMs(dateMaxMs) }: StreamPlan,
+  { ledger, walks, lost, coverageEnd = epochMs(dateMaxMs) }: LedgerPlan,
   settled: readonly Span[],
   at: EpochMs,
   { aheadMs, behindMs, edgeMs }: Tolerance,
 ): readonly string[] {
   const windows = walks.map(({ window }) => window);
-  const mostMs = isUnified(stream.productType) ? unifiedIntervalMaxMs : intervalMaxMs;
+  const mostMs = isUnified(ledger.productType) ? unifiedIntervalMaxMs : intervalMaxMs;
   const left = settled
     .map(({ state, from, to }) => ({
       state,

@@ -4,7 +4,7 @@ import type { Finding } from "../../src/sync/verify.ts";
 import { versionOf } from "./committed.ts";
 import { isKnowable, lostBills } from "./row-checks.ts";
 import type { Verification } from "./run-record.ts";
-import type { StreamTables, Tables } from "./tables.ts";
+import type { LedgerTables, Tables } from "./tables.ts";
 import type { Repaired, VerifyOutcome } from "./verify-process.ts";
 import type { World } from "./world.ts";
 
@@ -98,15 +98,15 @@ export function checkFindings(world: World, verification: Verification, before: 
 const isWhole = (outcome: VerifyOutcome | "killed"): outcome is VerifyOutcome =>
   outcome !== "killed" &&
   outcome.error === undefined &&
-  outcome.streams.every(({ error }) => error === undefined);
+  outcome.ledgers.every(({ error }) => error === undefined);
 
 const whyNot = (outcome: VerifyOutcome | "killed" | undefined): string =>
   typeof outcome === "object"
-    ? [outcome.error, ...outcome.streams.map(({ error }) => error)].join(" ")
+    ? [outcome.error, ...outcome.ledgers.map(({ error }) => error)].join(" ")
     : String(outcome);
 
 const toldOf = ({ findings }: VerifyOutcome, productType: string): readonly Finding[] =>
-  findings.filter(({ stream }) => stream.productType === productType);
+  findings.filter(({ ledger }) => ledger.productType === productType);
 
 /** Which bills a verification must have been served, and which it may have been served. */
 function readBy({ tolerance }: World, { span, beganAt, endedAt }: Verification) {
@@ -127,10 +127,10 @@ function readBy({ tolerance }: World, { span, beganAt, endedAt }: Verification) 
 const isRestated = ({ restated }: LedgerBill, at: number): boolean =>
   restated !== undefined && restated.at <= at;
 
-const isStored = ({ bills }: StreamTables, { billId }: LedgerBill): boolean =>
+const isStored = ({ bills }: LedgerTables, { billId }: LedgerBill): boolean =>
   bills.some((bill) => bill.billId === billId);
 
-const isOriginal = ({ bills }: StreamTables, { billId }: LedgerBill): boolean =>
+const isOriginal = ({ bills }: LedgerTables, { billId }: LedgerBill): boolean =>
   bills.some((bill) => bill.billId === billId && versionOf(bill) === "original");
 
 /** Equal ones count once. */

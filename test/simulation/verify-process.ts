@@ -3,11 +3,11 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { Leases } from "../../src/db/lease/leases.ts";
 import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import type { ReadRows, Stream, VerifyStore } from "../../src/sync/store.ts";
+import type { Ledger, ReadRows, VerifyStore } from "../../src/sync/store.ts";
 import {
   type Finding,
-  openStreams,
-  type StreamVerification,
+  type LedgerVerification,
+  openLedgers,
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
@@ -17,7 +17,7 @@ import { type OutsideOptions, outsideOf } from "./outside.ts";
 
 export type Repaired = {
   /** The rows that were compared. */
-  readonly rows: ReadRows & { readonly stream: Stream };
+  readonly rows: ReadRows & { readonly ledger: Ledger };
   /** The rows that the transaction wrote, as the database reports them. */
   readonly written: readonly WrittenBill[];
 };
@@ -32,7 +32,7 @@ export type VerifyProcessOptions = OutsideOptions & {
 
 export type VerifyOutcome = {
   readonly findings: readonly Finding[];
-  readonly streams: readonly StreamVerification[];
+  readonly ledgers: readonly LedgerVerification[];
   /** Why the account was not verified at all. */
   readonly error: unknown;
 };
@@ -74,10 +74,10 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         ...{ span, repair, signal, sleep: clock.sleep },
         onProgress: () => undefined,
       };
-      const streams = await verifyBills(deps, productTypes.map(openStreams(deps, account.name)));
-      return { findings: streams.flatMap(({ findings }) => findings), streams, error: undefined };
+      const ledgers = await verifyBills(deps, productTypes.map(openLedgers(deps, account.name)));
+      return { findings: ledgers.flatMap(({ findings }) => findings), ledgers, error: undefined };
     } catch (error) {
-      return { findings: [], streams: [], error };
+      return { findings: [], ledgers: [], error };
     }
   };
   return { database, ended: Promise.race([verify(), process.died.then(() => "killed" as const)]) };
@@ -95,9 +95,9 @@ function noting(store: VerifyStore, pages: Repaired["rows"][]): VerifyStore {
   };
   return {
     ...store,
-    compare: (stream, rows, isRepaired) =>
-      noted({ stream, bills: [], rejected: [] }, () => store.compare(stream, rows, isRepaired)),
-    repair: (stream, rows) => noted({ stream, ...rows }, () => store.repair(stream, rows)),
+    compare: (ledger, rows, isRepaired) =>
+      noted({ ledger, bills: [], rejected: [] }, () => store.compare(ledger, rows, isRepaired)),
+    repair: (ledger, rows) => noted({ ledger, ...rows }, () => store.repair(ledger, rows)),
   };
 }
 

@@ -11,7 +11,7 @@ import { quirky } from "../faults/quirks.ts";
 import { faultyExchange } from "../faults/schedule.ts";
 import { type VirtualClock, virtualClock } from "../support/virtual-clock.ts";
 import { type SimulatedAccount, simulatedAccount } from "./account.ts";
-import { committedStreams } from "./committed.ts";
+import { committedLedgers } from "./committed.ts";
 import { OpenTransactions, type SerialIo, serialIo } from "./database.ts";
 import type { AccountKind, History, KeyKind, ProcessFault } from "./history.ts";
 import { accountsOf, credentialOf } from "./keys.ts";
@@ -36,7 +36,7 @@ export type World = {
   readonly account: SimulatedAccount;
   readonly ledger: SimulatedLedger;
   readonly sandbox: Sandbox;
-  readonly committed: ReturnType<typeof committedStreams>;
+  readonly committed: ReturnType<typeof committedLedgers>;
   readonly verdicts: Verdicts;
   readonly tolerance: Tolerance;
   readonly wayMs: () => number;
@@ -120,7 +120,7 @@ export function openWorld(
     },
     faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
-  const committed = committedStreams(ledger);
+  const committed = committedLedgers(ledger);
   let owner: "own" | "empty" | undefined;
   let keyInUse: KeyKind | undefined;
   let holder: { readonly run: Run; readonly epoch: number } | undefined;
@@ -195,7 +195,9 @@ function requestsForOthers(sandbox: Sandbox): number {
 
 const withoutBills = (ledger: AccountBills): AccountBills => ({
   ...ledger,
-  bills: Object.fromEntries(productTypes.map((type) => [type, []])) as unknown as AccountBills["bills"],
+  bills: Object.fromEntries(
+    productTypes.map((type) => [type, []]),
+  ) as unknown as AccountBills["bills"],
 });
 
 const unifiedOptions = (account: AccountKind | undefined) =>

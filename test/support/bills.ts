@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
-import type { Stream } from "../../src/sync/store.ts";
+import type { Ledger } from "../../src/sync/store.ts";
 
 /** An ordinary bill, with the fields that the test sets. */
 export const aBill = (but: Partial<Bill> = {}): Bill => ({
@@ -26,8 +26,8 @@ export const bills = (count: number, but: Partial<Bill> = {}): Bill[] =>
     aBill({ billId: String(1_000_000 + index), cTime: epochMs(1_700_000_000_000 + index), ...but }),
   );
 
-/** A stream that no other test writes. */
-export const aStream = (): Stream => ({ account: randomUUID(), productType: "USDT-FUTURES" });
+/** A ledger that no other test writes. */
+export const aLedger = (): Ledger => ({ account: randomUUID(), productType: "USDT-FUTURES" });
 
 /** The same bill as an export reads it. */
 export function anExportedBill(but: Partial<ExportedBill> = {}): ExportedBill {

@@ -4,22 +4,22 @@ import { epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
 import type { Transaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
-import { coverStream, smallLedger, smallLedgerStart } from "./small-ledger.ts";
+import { coverLedger, smallLedger, smallLedgerStart } from "./small-ledger.ts";
 import { unifiedLedger, unifiedStart } from "./unified-ledger.ts";
 
-type StreamBill = Bill & { readonly productType: ProductType };
+type LedgerBill = Bill & { readonly productType: ProductType };
 
 /** An account's ledger that is stored bit by bit, with whatever may happen to it meanwhile. */
 export type ChangingLedger = {
   readonly account: string;
   /** In the order of their times. */
-  readonly bills: readonly StreamBill[];
+  readonly bills: readonly LedgerBill[];
   /** How many of them were served so far. */
   served: number;
-  readonly stored: StreamBill[];
+  readonly stored: LedgerBill[];
   /** Served, and not stored yet. */
-  late: StreamBill[];
-  /** Up to when each stream is covered. */
+  late: LedgerBill[];
+  /** Up to when each ledger is covered. */
   readonly coveredTo: Map<ProductType, number>;
   /** Time before that, which was not read. */
   unread: { readonly productType: ProductType; readonly from: number; readonly to: number }[];
@@ -44,7 +44,7 @@ export function changingLedger(account: string, kind: "classic" | "unified"): Ch
   };
 }
 
-function classic(random: Random): readonly StreamBill[] {
+function classic(random: Random): readonly LedgerBill[] {
   const chain = (productType: ProductType, coin: string) =>
     smallLedger(random, { missingPercent: pick(random, [1, 10]) }).map((bill) => ({
       ...bill,
@@ -81,7 +81,7 @@ export async function goOn(
     if (to <= coveredTo) continue;
     ledger.coveredTo.set(productType, to);
     if (random() < 0.1) ledger.unread.push({ productType, from: coveredTo, to });
-    else await coverStream(tx, { account: ledger.account, productType }, coveredTo, to);
+    else await coverLedger(tx, { account: ledger.account, productType }, coveredTo, to);
   }
 }
 
@@ -101,7 +101,7 @@ export async function readUnread(tx: Transaction, ledger: ChangingLedger): Promi
   const [span, ...others] = ledger.unread;
   if (span === undefined) return;
   ledger.unread = others;
-  await coverStream(
+  await coverLedger(
     tx,
     { account: ledger.account, productType: span.productType },
     span.from,
@@ -135,13 +135,13 @@ export async function restate(
 async function store(
   tx: Transaction,
   ledger: ChangingLedger,
-  bills: readonly StreamBill[],
+  bills: readonly LedgerBill[],
   isNew = true,
 ): Promise<void> {
-  const streams = Map.groupBy(bills, ({ productType }) => productType);
-  for (const [productType, own] of streams) {
+  const ledgers = Map.groupBy(bills, ({ productType }) => productType);
+  for (const [productType, own] of ledgers) {
     const plain = own.map(({ productType: _, ...bill }) => bill);
-    await upsertBills(tx, [{ stream: { account: ledger.account, productType }, bills: plain }]);
+    await upsertBills(tx, [{ ledger: { account: ledger.account, productType }, bills: plain }]);
   }
   if (isNew) ledger.stored.push(...bills);
 }

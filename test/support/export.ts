@@ -15,10 +15,14 @@ import { readConfig } from "../../src/roster/config.ts";
 import type { Environment } from "../../src/roster/settings.ts";
 import { snowflake } from "../../src/sandbox/entry.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
-import type { Stream } from "../../src/sync/store.ts";
+import type { Ledger } from "../../src/sync/store.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */
-export async function storeLedger(db: Database, account: string, ledger: AccountBills): Promise<void> {
+export async function storeLedger(
+  db: Database,
+  account: string,
+  ledger: AccountBills,
+): Promise<void> {
   for (const productType of classicProductTypes) {
     const bills = ledger.bills[productType].map(({ row }) => {
       const reading = classicRows.read(row);
@@ -31,10 +35,10 @@ export async function storeLedger(db: Database, account: string, ledger: Account
 
 export async function storeBills(
   db: Database,
-  stream: Stream,
+  ledger: Ledger,
   bills: readonly Bill[],
 ): Promise<void> {
-  await inTransaction(db, (tx) => upsertBills(tx, [{ stream, bills }]));
+  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills }]));
 }
 
 /** 80 real bills with their balances, in their true order; their ids are made up, in that order. */
@@ -113,7 +117,7 @@ export async function selected(db: Database, selection: BillSelection): Promise<
   return inSnapshot(db, async (tx) => (await Array.fromAsync(readBills(tx, selection))).flat());
 }
 
-export const streamOf = (account: string, productType: ProductType = "USDT-FUTURES"): Stream => ({
+export const ledgerOf = (account: string, productType: ProductType = "USDT-FUTURES"): Ledger => ({
   account,
   productType,
 });

@@ -33,7 +33,7 @@ const ledger = ({
   type = "USDT-FUTURES",
   stored = "{1 d}",
 }: Ledger = {}) => `
-  insert into streams (account, product_type, bills, covered, lost, open, settled_to, stored_at)
+  insert into ledgers (account, product_type, bills, covered, lost, open, settled_to, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const told = (isSupposed: string, balance: string, wallet = "USDT-FUTURES") => `
   insert into wallet_balances (account, product_type, coin, taken_at, held_until, balance, is_supposed, expected)
@@ -45,7 +45,7 @@ const synced = `
   insert into sync_runs (run_id, command, started_at, outcome)
   values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;
 const state = (fields: string, values: string, type = "") => `
-  insert into streams (account, product_type, ${fields}) values ('a', '${type}', ${values})
+  insert into ledgers (account, product_type, ${fields}) values ('a', '${type}', ${values})
   on conflict (account, product_type) do update
   set (${fields}) = row (${fields.replace(/\w+/g, "excluded.$&")})`;
 type Break = {
@@ -84,7 +84,7 @@ const ofType = (category: string, amount: string) => `
   insert into business_types (code, category, meaning, documented, listed_category)
   values ('gift', '${category}', '', false, '${category}');
   insert into type_days (
-    account, product_type, coin, day, business_type, bills, amount_in, amount_out, apart_in, apart_out,
+    account, product_type, coin, day, business_type, bills, amount_in, amount_out, gross_in, gross_out,
     fee_in, fee_out, coupon, unshown, with_extra, odd_ids
   )
   values (
@@ -128,8 +128,8 @@ export const healthStates: readonly HealthState[] = [
       state("mode, mode_since", "'classic', now()"),
       state("retired_at", "now()", "COIN-FUTURES"),
       state("not_available_since, not_available_asked_at", "now(), now()", "USDC-FUTURES"),
-      `insert into streams (account, product_type, mode, mode_since) values ('u', '', 'unified', now())`,
-      `insert into streams (account, product_type, paused_at) values ('p', '', now())`,
+      `insert into ledgers (account, product_type, mode, mode_since) values ('u', '', 'unified', now())`,
+      `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
     ],
     configured: [
       { name: "a", productTypes: ["COIN-FUTURES", "USDC-FUTURES", "UTA-SPOT"], readsAll: true },
@@ -302,7 +302,7 @@ export const healthStates: readonly HealthState[] = [
     name: "a millisecond with more tax records than an answer shows",
     statements: [
       ...well,
-      "update streams set history = json_build_object('crowded', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
+      "update ledgers set history = json_build_object('crowded', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
     ],
     found: ["crowded"],
     title: "Not complete",

@@ -5,8 +5,8 @@ import type { Database } from "../../src/db/connect.ts";
 import { readKnownTime } from "../../src/ledger/known-time.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import type { PageCommit, Store, Stream } from "../../src/sync/store.ts";
-import { aStream } from "./bills.ts";
+import type { Ledger, PageCommit, Store } from "../../src/sync/store.ts";
+import { aLedger } from "./bills.ts";
 
 /** When the windows of these tests begin, with milliseconds that rounding would lose. */
 export const origin = epochMs(Date.UTC(2026, 2, 1, 12, 34, 56, 789));
@@ -17,33 +17,33 @@ export const minutes = (from: number, to: number): Interval => ({
   to: epochMs(origin + to * minuteMs),
 });
 
-export type HeldStream = { readonly stream: Stream; readonly store: Store };
+export type HeldLedger = { readonly ledger: Ledger; readonly store: Store };
 
-/** A stream of its own, whose account is held for an hour. */
-export async function holdStream(db: Database): Promise<HeldStream> {
-  const stream = aStream();
+/** A ledger of its own, whose account is held for an hour. */
+export async function holdLedger(db: Database): Promise<HeldLedger> {
+  const ledger = aLedger();
   await db.execute(sql`
     insert into leases (account, holder, epoch, expires_at)
-    values (${stream.account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
-  return { stream, store: openStore(db, { account: stream.account, epoch: 1 }) };
+    values (${ledger.account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
+  return { ledger, store: openStore(db, { account: ledger.account, epoch: 1 }) };
 }
 
 /** Plans to walk these windows from their newest pages. */
-export const plan = ({ store, stream }: HeldStream, windows: readonly Interval[]) =>
+export const plan = ({ store, ledger }: HeldLedger, windows: readonly Interval[]) =>
   store.recordPlan({
-    stream,
+    ledger,
     plannedAt: origin,
     walks: windows.map((window) => ({ window })),
     lost: [],
   });
 
 export const aPage = (
-  stream: Stream,
+  ledger: Ledger,
   window: Interval,
   next: PageCommit["next"],
   but: Partial<PageCommit> = {},
 ): PageCommit => ({
-  stream,
+  ledger,
   window,
   startedAt: origin,
   after: undefined,
@@ -58,9 +58,9 @@ export const provenWhole = (window: Interval): PageCommit["next"] => ({
   end: { proven: [window], lost: [] },
 });
 
-/** What is known of a stream's time as text: from and to in minutes, state, and an open window's cursor. */
-export async function timesOf(db: Database, stream: Stream): Promise<readonly string[]> {
-  const { coverage, lost, open } = await readKnownTime(db, stream);
+/** What is known of a ledger's time as text: from and to in minutes, state, and an open window's cursor. */
+export async function timesOf(db: Database, ledger: Ledger): Promise<readonly string[]> {
+  const { coverage, lost, open } = await readKnownTime(db, ledger);
   const minute = (time: number) => (time - origin) / minuteMs;
   const known = [
     ...coverage.map((window) => ({ window, text: "covered" })),

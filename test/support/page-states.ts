@@ -53,16 +53,16 @@ export async function storeAccount(
       return "bill" in reading && isRead(cTime) ? [reading.bill] : [];
     });
     await inTransaction(db, async (tx) => {
-      const stream = { account, productType };
-      await upsertBills(tx, [{ stream, bills }]);
+      const ledger = { account, productType };
+      await upsertBills(tx, [{ ledger, bills }]);
       const spanOf = ([from, to]: readonly [number, number]) => ({
         from: epochMs(Math.floor(timeOf(from))),
         to: epochMs(Math.floor(timeOf(to))),
       });
-      await storeTime(tx, stream, { covered: read.map(spanOf), lost: lost.map(spanOf) });
+      await storeTime(tx, ledger, { covered: read.map(spanOf), lost: lost.map(spanOf) });
       const at = isoTime(epochMs(Math.floor(now)));
       await tx.execute(sql`
-        update streams
+        update ledgers
         set
           planned_at = ${at},
           planned_clock = ${at}
@@ -139,7 +139,7 @@ export async function losesBill(db: Database, productType: ProductType, share: n
     where product_type = ${productType}
       and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
   // Otherwise that a row was deleted is a break, too.
-  await db.execute(sql`update streams set bills = bills - 1 where product_type = ${productType}`);
+  await db.execute(sql`update ledgers set bills = bills - 1 where product_type = ${productType}`);
   await rebuildDays(db, "main");
 }
 
@@ -162,15 +162,15 @@ export const states: Readonly<Record<string, (db: Database) => Promise<void>>> =
     await db.execute(sql`
       insert into windows (account, product_type, window_start, window_end)
       select account, product_type, upper(covered), clock_timestamp() - interval '15 minutes'
-      from streams
+      from ledgers
       where product_type not like 'S%'
         and covered <> '{}'`);
     await db.execute(sql`
-      update streams
+      update ledgers
       set open = tstzmultirange(tstzrange(window_start, window_end))
       from windows
-      where streams.account = windows.account
-        and streams.product_type = windows.product_type`);
+      where ledgers.account = windows.account
+        and ledgers.product_type = windows.product_type`);
   },
   breaks: async (db) => {
     const known = {

@@ -156,7 +156,7 @@ async function hold(
   const real = wrapStore(openStore(db, lease));
   const store: Store = {
     accountState: (...given) => time.hold(() => real.accountState(...given)),
-    closeStreamsOfOtherMode: (...given) => time.hold(() => real.closeStreamsOfOtherMode(...given)),
+    closeLedgersOfOtherMode: (...given) => time.hold(() => real.closeLedgersOfOtherMode(...given)),
     recordAvailability: (...given) => time.hold(() => real.recordAvailability(...given)),
     knownTime: (...given) => time.hold(() => real.knownTime(...given)),
     unstored: (...given) => time.hold(() => real.unstored(...given)),

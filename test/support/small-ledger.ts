@@ -7,7 +7,7 @@ import { drawMovement, movesBalance, snowflake } from "../../src/sandbox/entry.t
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
-import type { Stream } from "../../src/sync/store.ts";
+import type { Ledger } from "../../src/sync/store.ts";
 import { storeTime } from "./stored-time.ts";
 
 /** What an exchange may do differently from its documentation. */
@@ -128,7 +128,7 @@ export async function storeLedgers(
 ): Promise<void> {
   await inTransaction(db, async (tx) => {
     for (const [account, bills] of ledgers) {
-      await upsertBills(tx, [{ stream: { account, productType: "USDT-FUTURES" }, bills }]);
+      await upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills }]);
       const [from, to] = unread.get(account) ?? [smallLedgerEnd, smallLedgerEnd];
       for (const [start, end] of [
         [smallLedgerStart, from],
@@ -146,12 +146,12 @@ export async function storeLedgers(
  * epoch.
  */
 export const cover = (db: Transaction, account: string, from: number, to: number): Promise<void> =>
-  coverStream(db, { account, productType: "USDT-FUTURES" }, from, to);
+  coverLedger(db, { account, productType: "USDT-FUTURES" }, from, to);
 
-/** The same for any of its streams. */
-export async function coverStream(
+/** The same for any of its ledgers. */
+export async function coverLedger(
   db: Transaction,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
   from: number,
   to: number,
 ): Promise<void> {

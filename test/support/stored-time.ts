@@ -23,11 +23,11 @@ export async function storeTime(
   }: { readonly covered?: readonly Span[]; readonly lost?: readonly Span[] },
 ): Promise<void> {
   await db.execute(sql`
-    insert into streams (account, product_type)
+    insert into ledgers (account, product_type)
     values (${account}, ${productType})
     on conflict (account, product_type) do nothing`);
   await db.execute(sql`
-    update streams
+    update ledgers
     set
       covered = covered + ${rangesOf(covered)}::tstzmultirange,
       lost = lost + ${rangesOf(lost)}::tstzmultirange,
@@ -50,11 +50,11 @@ export async function storeOpen(
       ${account}, ${productType}, ${textOf(span.from)}, ${textOf(span.to)}, ${cursor}, ${startedAt}
     )`);
   await db.execute(sql`
-    insert into streams (account, product_type)
+    insert into ledgers (account, product_type)
     values (${account}, ${productType})
     on conflict (account, product_type) do nothing`);
   await db.execute(sql`
-    update streams
+    update ledgers
     set open = open + ${rangesOf([span])}::tstzmultirange
     where account = ${account}
       and product_type = ${productType}`);
@@ -64,7 +64,7 @@ export async function storeOpen(
 /** Stores where the first gap begins, after a ledger's times were changed. */
 export async function settle(db: Queryable, { account, productType }: Ledger): Promise<void> {
   await db.execute(sql`
-    update streams
+    update ledgers
     set settled_to = coalesce(
       (
         select min(upper(span))

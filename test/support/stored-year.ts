@@ -13,19 +13,19 @@ import { commitLoanToValue } from "../../src/db/reference/stored-loan-to-value.t
 import { commitContracts, commitSymbols } from "../../src/db/reference/stored-symbols.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
-import { coverStream } from "./small-ledger.ts";
+import { coverLedger } from "./small-ledger.ts";
 
 /** A ledger as it is after syncs of a long time, without their requests. */
 export async function storeLedger(
   db: Database,
-  { name, ledger }: SandboxAccount,
+  { name, ledger: { bills: served } }: SandboxAccount,
   productTypes: readonly ProductType[],
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<void> {
   await inTransaction(db, async (tx) => {
     for (const productType of productTypes) {
-      const stream = { account: name, productType };
-      const bills = ledger.bills[productType]
+      const ledger = { account: name, productType };
+      const bills = served[productType]
         .filter(({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= to)
         .map(({ row }) => {
           const reading = billsApiOf(productType).read(row);
@@ -33,8 +33,8 @@ export async function storeLedger(
             throw new Error(`the ledger has a row with a fault: ${reading.fault.reason}`);
           return reading.bill;
         });
-      await upsertBills(tx, [{ stream, bills }]);
-      await coverStream(tx, stream, from, to);
+      await upsertBills(tx, [{ ledger, bills }]);
+      await coverLedger(tx, ledger, from, to);
     }
   });
 }

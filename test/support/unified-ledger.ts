@@ -14,7 +14,7 @@ import {
   units,
 } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
-import { coverStream } from "./small-ledger.ts";
+import { coverLedger } from "./small-ledger.ts";
 
 /** What is not known of unified accounts. */
 export type UnifiedHabits = {
@@ -160,11 +160,11 @@ export async function storeUnified(
 ): Promise<void> {
   await inTransaction(db, async (tx) => {
     for (const productType of unifiedProductTypes) {
-      const stream = { account, productType };
+      const ledger = { account, productType };
       await upsertBills(tx, [
-        { stream, bills: bills.filter((b) => b.productType === productType) },
+        { ledger, bills: bills.filter((b) => b.productType === productType) },
       ]);
-      if (!uncovered.includes(productType)) await coverStream(tx, stream, unifiedStart, unifiedEnd);
+      if (!uncovered.includes(productType)) await coverLedger(tx, ledger, unifiedStart, unifiedEnd);
     }
   });
 }

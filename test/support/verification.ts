@@ -7,8 +7,8 @@ import type { Interval } from "../../src/sync/intervals.ts";
 import type { VerifyStore } from "../../src/sync/store.ts";
 import {
   type Finding,
-  openStreams,
-  type StreamVerification,
+  type LedgerVerification,
+  openLedgers,
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
@@ -26,7 +26,7 @@ export type VerificationOptions = {
 
 export type Verified = {
   readonly findings: readonly Finding[];
-  readonly streams: readonly StreamVerification[];
+  readonly ledgers: readonly LedgerVerification[];
 };
 
 /** A verification as the command does it, in simulated time, with a real lease. */
@@ -62,10 +62,10 @@ export async function verifyIn(
       ...{ span, repair, signal, sleep: time.clock.sleep },
       onProgress: () => undefined,
     };
-    const streams = await verifyBills(deps, wanted.map(openStreams(deps, account.name)));
-    const findings = streams.flatMap((stream) => stream.findings);
+    const ledgers = await verifyBills(deps, wanted.map(openLedgers(deps, account.name)));
+    const findings = ledgers.flatMap((ledger) => ledger.findings);
     await time.hold(async () => lease[Symbol.asyncDispose]());
-    return { findings, streams };
+    return { findings, ledgers };
   };
   return time.run(verify());
 }

@@ -73,7 +73,7 @@ export async function readAccountStates(
         ${msOf(sql`balances_refused_at`)} as balances_refused_at,
         is_demo,
         settled_to is not null as is_stored
-      from streams
+      from ledgers
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
     const states = new Map(
@@ -125,7 +125,7 @@ export async function recordAvailability(
   const column = (pick: (one: Availability["refused"][number]) => string) =>
     textArray(refused.map(pick));
   await tx.execute(sql`
-    insert into streams as known (
+    insert into ledgers as known (
       account, product_type, not_available_since, not_available_asked_at, not_available_reason
     )
     select ${account}, product_type, asked_at, asked_at, reason
@@ -140,7 +140,7 @@ export async function recordAvailability(
       not_available_asked_at = excluded.not_available_asked_at,
       not_available_reason = excluded.not_available_reason`);
   await tx.execute(sql`
-    update streams
+    update ledgers
     set
       not_available_since = null,
       not_available_asked_at = null,
@@ -157,18 +157,18 @@ export async function recordBalancesRefused(
   at: EpochMs | undefined,
 ): Promise<void> {
   await tx.execute(sql`
-    insert into streams (account, product_type, balances_refused_at)
+    insert into ledgers (account, product_type, balances_refused_at)
     values (${account}, '', ${at === undefined ? null : isoTime(at)})
     on conflict (account, product_type) do update
     set balances_refused_at = excluded.balances_refused_at`);
 }
 
 /**
- * Records an account's mode. Streams of the other mode that were synced are closed, and streams of this
+ * Records an account's mode. Ledgers of the other mode that were synced are closed, and ledgers of this
  * mode are opened again. Their bills and windows stay as they are.
  * @param at the exchange's time.
  */
-export async function closeStreamsOfOtherMode(
+export async function closeLedgersOfOtherMode(
   tx: Transaction,
   account: string,
   mode: AccountMode,
@@ -176,7 +176,7 @@ export async function closeStreamsOfOtherMode(
 ): Promise<void> {
   const served = textArray(productTypes.filter((productType) => modeOf(productType) === mode));
   await tx.execute(sql`
-    insert into streams as known (account, product_type, mode, mode_since)
+    insert into ledgers as known (account, product_type, mode, mode_since)
     values (${account}, '', ${mode}, ${isoTime(at)})
     on conflict (account, product_type) do update
     set
@@ -184,13 +184,13 @@ export async function closeStreamsOfOtherMode(
       mode_since = excluded.mode_since
     where known.mode is distinct from excluded.mode`);
   await tx.execute(sql`
-    update streams
+    update ledgers
     set closed_at = null
     where account = ${account}
       and product_type = any(${served}::text[])
       and closed_at is not null`);
   await tx.execute(sql`
-    update streams
+    update ledgers
     set closed_at = ${isoTime(at)}
     where account = ${account}
       and settled_to is not null

@@ -18,7 +18,7 @@ async function decide(
   const column = sql.identifier(decision);
   await withDatabaseErrors(() =>
     db.execute(sql`
-      insert into streams as stored (account, product_type, ${column})
+      insert into ledgers as stored (account, product_type, ${column})
       values (${account}, ${productType}, statement_timestamp())
       on conflict (account, product_type) do update
       set ${column} = excluded.${column}
@@ -36,7 +36,7 @@ async function undo(
   const column = sql.identifier(decision);
   return withDatabaseErrors(async () => {
     const { rowCount } = await db.execute(sql`
-      update streams
+      update ledgers
       set ${column} = null
       where account = ${account}
         and (${productType ?? null}::text is null or product_type = ${productType ?? null})
@@ -64,13 +64,13 @@ export async function recordDemo(db: Database, account: string, isDemo: boolean)
   await withDatabaseErrors(() =>
     isDemo
       ? db.execute(sql`
-          insert into streams as stored (account, product_type, is_demo)
+          insert into ledgers as stored (account, product_type, is_demo)
           values (${account}, '', true)
           on conflict (account, product_type) do update
           set is_demo = true
           where not stored.is_demo`)
       : db.execute(sql`
-          update streams
+          update ledgers
           set is_demo = false
           where account = ${account}
             and product_type = ''

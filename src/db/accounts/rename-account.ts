@@ -15,7 +15,7 @@ const statementMaxMs = hourMs;
 
 /**
  * Renames an account in all tables, in one transaction, while no sync and no verification is at work on either
- * name. A check takes no lease: it locks its rows of `streams`, whose deletion waits for it.
+ * name. A check takes no lease: it locks its rows of `ledgers`, whose deletion waits for it.
  *
  * @throws UsageError where nothing is stored under the old name, or anything under the new one;
  *   AccountHeldError where a run is at work.

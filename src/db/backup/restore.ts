@@ -85,7 +85,7 @@ const nameRestored = (db: Queryable) =>
   db.execute(sql`
     insert into leases (account, holder, epoch, expires_at)
     select distinct account, '', 0, to_timestamp(0)
-    from streams
+    from ledgers
     on conflict (account) do nothing`);
 
 /** Numbers new breaks after the backup's. */
@@ -156,7 +156,11 @@ async function load(
   rows: AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): Promise<number> {
-  if (!keptTables.includes(name)) {
+  // An older backup's tables may have other names: they were made by the migrations that it had.
+  const { rows: tables } = await tx.execute(sql`
+    select 1
+    where to_regclass(${`public.${quoted(name)}`}) is not null`);
+  if (tables.length === 0) {
     throw new DatabaseError(`the backup holds a table ${name}, which this program does not know`);
   }
   const copy = tx.$client.query(

@@ -24,7 +24,7 @@ export const allFinite = (name: string, columns: Readonly<Record<string, PgColum
 };
 
 /** The columns that name a ledger. */
-export const stream = () => ({
+export const ledger = () => ({
   account: key("account").notNull(),
   productType: key("product_type").notNull(),
 });

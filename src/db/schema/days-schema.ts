@@ -11,8 +11,8 @@ const sums = () => ({
   amountIn: numeric("amount_in").notNull(),
   amountOut: numeric("amount_out").notNull(),
   /** The same of amounts less their fees: what a unified account's amounts are without the fee inside. */
-  apartIn: numeric("apart_in").notNull(),
-  apartOut: numeric("apart_out").notNull(),
+  grossIn: numeric("gross_in").notNull(),
+  grossOut: numeric("gross_out").notNull(),
   feeIn: numeric("fee_in").notNull(),
   feeOut: numeric("fee_out").notNull(),
   coupon: numeric("coupon").notNull(),

@@ -10,7 +10,7 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import { key, stream, time, times } from "./columns.ts";
+import { key, ledger, time, times } from "./columns.ts";
 
 /**
  * Which of a bill's numbers move the balance, for a category or a type that differs from it. Learned from the ledger, since the exchange's
@@ -19,7 +19,7 @@ import { key, stream, time, times } from "./columns.ts";
 export const walletRules = pgTable(
   "wallet_rules",
   {
-    ...stream(),
+    ...ledger(),
     category: key("category").notNull(),
     /** A type whose bills show another rule than their category's; empty for the rule of the category. */
     businessType: key("business_type").notNull().default(""),
@@ -43,7 +43,7 @@ export const walletRules = pgTable(
 export const billOrder = pgTable(
   "bill_order",
   {
-    ...stream(),
+    ...ledger(),
     billId: key("bill_id").notNull(),
     /** The bill's place among those of the same time; 0 where their ids give the order. */
     place: integer("place").notNull(),
@@ -60,7 +60,7 @@ export const ledgerBreaks = pgTable(
     /** Unique in the database, from the sequence `ledger_break_ids`, with holes where a check failed. */
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     kind: text("kind").notNull(),
-    ...stream(),
+    ...ledger(),
     /** Empty where a break does not concern one coin. */
     coin: key("coin").notNull(),
     /** Where the break is: a bill's id, a day or a snapshot's time. */
@@ -84,7 +84,7 @@ export const ledgerBreaks = pgTable(
     resolvedAt: time("resolved_at"),
     acceptedBy: text("accepted_by"),
     /** When a repair last read the time around it again, and found nothing to write. */
-    unrepairedAt: time("unrepaired_at"),
+    repairFailedAt: time("repair_failed_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.breakId] }),

@@ -14,7 +14,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { categories, frequentTypes } from "../../contract/business-types.ts";
-import { finite, key, stream, time, times } from "./columns.ts";
+import { finite, key, ledger, time, times } from "./columns.ts";
 
 const frequentList = sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`);
 
@@ -45,11 +45,11 @@ const billContent = () => ({
 /** A bill, as it was served last. */
 export const bills = pgTable(
   "bills",
-  { ...stream(), billId: key("bill_id").notNull(), ...billContent() },
+  { ...ledger(), billId: key("bill_id").notNull(), ...billContent() },
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.billId] }),
     index("bills_time").on(t.account, t.productType, t.cTime),
-    // For views of transfers, liquidations and bonuses: see src/sql/days/known_entries.sql.
+    // For views of transfers, liquidations and bonuses: see src/sql/days/rare_entries.sql.
     index("bills_rare")
       .on(t.account, t.productType, t.cTime)
       .where(sql`${t.businessType} <> all (${frequentList})`),
@@ -68,7 +68,7 @@ export const bills = pgTable(
 export const billRevisions = pgTable(
   "bill_revisions",
   {
-    ...stream(),
+    ...ledger(),
     billId: key("bill_id").notNull(),
     revision: integer("revision").notNull(),
     ...billContent(),
@@ -81,7 +81,7 @@ export const billRevisions = pgTable(
 export const rejectedBills = pgTable(
   "rejected_bills",
   {
-    ...stream(),
+    ...ledger(),
     /** SHA-256 of the row as `JSON.stringify` writes it, hexadecimal. */
     digest: key("digest").notNull(),
     /** The row's JSON, as it was written. Text, since jsonb cannot hold all that JSON can. */
@@ -113,10 +113,10 @@ export const rejectedBills = pgTable(
  * that status counts no bills. A row without product type has the state of the whole account: what a user decided, and what
  * the exchange said.
  */
-export const streams = pgTable(
-  "streams",
+export const ledgers = pgTable(
+  "ledgers",
   {
-    ...stream(),
+    ...ledger(),
     /** How many bills are stored. */
     bills: bigint("bills", { mode: "number" }).notNull().default(0),
     /** The time that is proven to be read. */
@@ -157,15 +157,15 @@ export const streams = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType] }),
-    check("streams_mode", sql`${t.mode} in ('classic', 'unified')`),
+    check("ledgers_mode", sql`${t.mode} in ('classic', 'unified')`),
   ],
 );
 
-/** A window that is planned and not read to its end, half-open, with its cursor. No two of a stream overlap. */
+/** A window that is planned and not read to its end, half-open, with its cursor. No two of a ledger overlap. */
 export const windows = pgTable(
   "windows",
   {
-    ...stream(),
+    ...ledger(),
     windowStart: time("window_start").notNull(),
     windowEnd: time("window_end").notNull(),
     /** Where the walk resumes: it asks for ids below this one. */

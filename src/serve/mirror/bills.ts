@@ -4,7 +4,7 @@ import { isOfUnifiedAccount, type ProductType } from "../../contract/product-typ
 import { type EpochMs, epochMs } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
 import { Refusal } from "../../exchange-server/source.ts";
-import type { Stream } from "../../sync/store.ts";
+import type { Ledger } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";
 import { JsonText, type Served } from "../send-envelope.ts";
 import type { Asked } from "./access.ts";
@@ -38,15 +38,15 @@ export async function serveBills(
   if (coin !== undefined && marginCoin !== undefined && coin !== marginCoin)
     return { data: new Refusal(400, "40020", "Parameter marginCoin is not coin") };
   const productType = productTypeOf(query);
-  const stream: Stream = { account: key.account, productType };
+  const ledger: Ledger = { account: key.account, productType };
   if (key.productTypes !== undefined && !key.productTypes.includes(productType))
     return { data: notOfKey(key, productType) };
   const limit = Number(query.limit ?? usualRows);
   const cursor = query.idLessThan ?? query.cursor;
   const spanFrom = (begin: EpochMs | undefined) => spanOf(query, key, begin);
-  const { times, page } = await readSeen(deps, { stream, now }, (execute, begin) =>
+  const { times, page } = await readSeen(deps, { ledger, now }, (execute, begin) =>
     readBillPage(execute, {
-      ...{ stream, limit, json: json(productType), below: cursor, ...spanFrom(begin) },
+      ...{ ledger, limit, json: json(productType), below: cursor, ...spanFrom(begin) },
       ...{ symbol: query.symbol, coin: coin ?? marginCoin, groupType: query.groupType },
       businessType: query.businessType ?? query.type,
       onlyFunding: query.onlyFunding === "yes",
@@ -55,7 +55,7 @@ export async function serveBills(
   const { count, oldest, below } = page;
   const begin = times.coverage.length === 0 ? undefined : times.beginsAt;
   if (begin === undefined && key.incomplete !== "allow")
-    return { data: await deps.read((tx) => refuseUnread(tx, stream)) };
+    return { data: await deps.read((tx) => refuseUnread(tx, ledger)) };
   if (cursor !== undefined && below === undefined) return { data: unknownCursor(productType) };
   const holes = holesOf(times, { now, maxAgeMs: deps.limits.maxAgeMs });
   const headers = completenessHeaders(times, holes);
@@ -66,7 +66,7 @@ export async function serveBills(
     to: epochMs(Math.min(to ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY) + 1),
   };
   const refusal =
-    key.incomplete === "allow" ? undefined : refuseHoles(stream, holesWithin(holes, span));
+    key.incomplete === "allow" ? undefined : refuseHoles(ledger, holesWithin(holes, span));
   if (refusal !== undefined) return { data: refusal, headers };
   const endId = oldest?.billId ?? "";
   const isForCcxt = limit > plainPageMax && path === accountBills.path;
@@ -97,14 +97,14 @@ const membersOf = (extra: string | null | undefined): object =>
  */
 async function readSeen(
   { read, readAtOnce, ledgers }: MirrorDeps,
-  { stream, now }: { readonly stream: Stream; readonly now: EpochMs },
+  { ledger, now }: { readonly ledger: Ledger; readonly now: EpochMs },
   readPage: (execute: Execute, begin: EpochMs | undefined) => Promise<BillPage>,
 ): Promise<{ readonly times: LedgerTimes; readonly page: BillPage }> {
-  const last = ledgers.last(stream);
+  const last = ledgers.last(ledger);
   const page = await readPage(readAtOnce, last?.beginsAt);
   if (last !== undefined && last.version === page.version) return { times: last, page };
   return read(async (tx) => {
-    const times = await ledgers.read(tx, stream, now);
+    const times = await ledgers.read(tx, ledger, now);
     return { times, page: await readPage((statement) => tx.execute(statement), times.beginsAt) };
   });
 }

@@ -9,7 +9,7 @@ import type { HoleKind } from "../../health/kinds.ts";
 import { readLedgerTimes, type StoredTimes } from "../../health/ledger-status.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
-import type { Stream } from "../../sync/store.ts";
+import type { Ledger } from "../../sync/store.ts";
 import type { ServeDeps } from "../route-group.ts";
 import { ledgerVersion } from "./read-bill-page.ts";
 
@@ -24,37 +24,37 @@ export type LedgerTimes = StoredTimes & {
 /** What was last read about each ledger. It is read again once the ledger's version differs. */
 type LedgerCache = {
   /** The times as last read; undefined if they never were. */
-  last(stream: Stream): LedgerTimes | undefined;
+  last(ledger: Ledger): LedgerTimes | undefined;
   /** Reads the times as of the transaction. */
-  read(tx: Queryable, stream: Stream, now: EpochMs): Promise<LedgerTimes>;
+  read(tx: Queryable, ledger: Ledger, now: EpochMs): Promise<LedgerTimes>;
 };
 
 export type MirrorDeps = ServeDeps & { readonly ledgers: LedgerCache };
 
 export function createLedgerCache(): LedgerCache {
   const ledgers = new Map<string, LedgerTimes>();
-  const nameOf = ({ account, productType }: Stream) => `${account}/${productType}`;
+  const nameOf = ({ account, productType }: Ledger) => `${account}/${productType}`;
   return {
-    last: (stream) => ledgers.get(nameOf(stream)),
-    async read(tx, stream, now) {
+    last: (ledger) => ledgers.get(nameOf(ledger)),
+    async read(tx, ledger, now) {
       const times = {
-        ...(await readLedgerTimes(tx, [stream], now)).of(stream),
-        version: await readVersion(tx, stream),
-        rejectedTimes: await readRejectedTimes(tx, stream),
+        ...(await readLedgerTimes(tx, [ledger], now)).of(ledger),
+        version: await readVersion(tx, ledger),
+        rejectedTimes: await readRejectedTimes(tx, ledger),
       };
-      ledgers.set(nameOf(stream), times);
+      ledgers.set(nameOf(ledger), times);
       return times;
     },
   };
 }
 
-async function readVersion(tx: Queryable, stream: Stream): Promise<string> {
+async function readVersion(tx: Queryable, ledger: Ledger): Promise<string> {
   const { rows } = await tx.execute<{ version: string }>(sql`
-    select ${ledgerVersion(stream)} as version`);
+    select ${ledgerVersion(ledger)} as version`);
   return onlyRow(rows, "a ledger's version").version;
 }
 
-async function readRejectedTimes(tx: Queryable, { account, productType }: Stream) {
+async function readRejectedTimes(tx: Queryable, { account, productType }: Ledger) {
   const { rows } = await tx.execute<{ received: string }>(sql`
     select received
     from rejected_bills
@@ -71,9 +71,9 @@ export async function storedMode(
   tx: Queryable,
   account: string,
 ): Promise<AccountMode | "both" | undefined> {
-  const { rows } = await tx.execute<{ productType: Stream["productType"] }>(sql`
+  const { rows } = await tx.execute<{ productType: Ledger["productType"] }>(sql`
     select product_type as "productType"
-    from streams
+    from ledgers
     where account = ${account}
       and settled_to is not null`);
   const modes = new Set(rows.map(({ productType }) => modeOf(productType)));
@@ -86,7 +86,7 @@ export async function storedMode(
  */
 export async function refuseUnread(
   tx: Queryable,
-  { account, productType }: Stream,
+  { account, productType }: Ledger,
 ): Promise<Refusal> {
   const mode = modeOf(productType);
   const stored = await storedMode(tx, account);
@@ -204,11 +204,11 @@ const retryAfterSeconds = String(minuteMs / secondMs);
 const listedMax = 10;
 
 /** Refuses a page whose time has holes: for good if a hole is permanent, otherwise for now. */
-export function refuseHoles(stream: Stream, holes: readonly Hole[]): Refusal | undefined {
+export function refuseHoles(ledger: Ledger, holes: readonly Hole[]): Refusal | undefined {
   const hole = holes.find(({ kind }) => reasons[kind].isPermanent) ?? holes[0];
   if (hole === undefined) return undefined;
   const { isPermanent = false, text } = reasons[hole.kind];
-  const msg = `${stream.account}/${stream.productType}: ${text(nameOf(hole.span), hole.span)}`;
+  const msg = `${ledger.account}/${ledger.productType}: ${text(nameOf(hole.span), hole.span)}`;
   return isPermanent
     ? new Refusal(400, "40704", msg)
     : new Refusal(503, "40725", msg, { "retry-after": retryAfterSeconds });

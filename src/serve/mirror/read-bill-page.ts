@@ -4,14 +4,14 @@ import { isApartWallet } from "../../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
 import { msOf, onlyRow, timeFrom } from "../../db/values.ts";
-import type { Stream } from "../../sync/store.ts";
+import type { Ledger } from "../../sync/store.ts";
 
 /** The parts of a wallet's type: see groupedType of src/contract/business-types.ts. */
 export const typeGroup = sql`split_part(business_type, '/', 1)`;
 export const typeName = sql`substr(business_type, strpos(business_type, '/') + 1)`;
 
 export type BillPageQuestion = {
-  readonly stream: Stream;
+  readonly ledger: Ledger;
   /** The JSON of a row of `bills` as text, in one line. */
   readonly json: SQL;
   /** Both inclusive. */
@@ -65,9 +65,9 @@ type PageRow = {
  */
 export async function readBillPage(
   execute: Execute,
-  { stream, json, from, to, below, limit, ...only }: BillPageQuestion,
+  { ledger, json, from, to, below, limit, ...only }: BillPageQuestion,
 ): Promise<BillPage> {
-  const isOf = sql`account = ${stream.account} and product_type = ${stream.productType}`;
+  const isOf = sql`account = ${ledger.account} and product_type = ${ledger.productType}`;
   const cursorTime =
     below === undefined
       ? sql`null::timestamptz`
@@ -83,7 +83,7 @@ export async function readBillPage(
     sql`(${value ?? null}::text is null or ${column} = ${value ?? null})`;
   const { rows } = await execute<PageRow>(sql`
     select
-      ${ledgerVersion(stream)} as version,
+      ${ledgerVersion(ledger)} as version,
       string_agg(${json}, ${rowSeparator}) as json,
       count(*)::int,
       case when count(extra) > 0 then array_agg(extra::text) end as extras,
@@ -101,7 +101,7 @@ export async function readBillPage(
         and ${isBelow}
         and ${isAnyOr(sql`symbol`, only.symbol)}
         and ${isAnyOr(sql`coin`, only.coin)}
-        and ${isAnyOr(isApartWallet(stream.productType) ? typeName : sql`business_type`, only.businessType)}
+        and ${isAnyOr(isApartWallet(ledger.productType) ? typeName : sql`business_type`, only.businessType)}
         and ${isAnyOr(typeGroup, only.groupType)}
         and (not ${only.onlyFunding}::boolean or business_type not in ${nonFinancialTypes})
       order by c_time desc, length(bill_id) desc, bill_id desc
@@ -125,7 +125,7 @@ export async function readBillPage(
  * A text that changes whenever a row changes that records a ledger's time: a new row version has a later
  * transaction's number, and a deleted row is missing from the count.
  */
-export const ledgerVersion = ({ account, productType }: Stream): SQL => {
+export const ledgerVersion = ({ account, productType }: Ledger): SQL => {
   const isOf = sql`account = ${account} and product_type = ${productType}`;
   return sql`concat_ws(
         ' ',
@@ -146,7 +146,7 @@ export const ledgerVersion = ({ account, productType }: Stream): SQL => {
         ),
         (
           select concat_ws('/', count(*), max(xmin::text::bigint))
-          from streams
+          from ledgers
           where account = ${account}
             and product_type in ('', ${productType})
         )

@@ -18,7 +18,7 @@ select
     partition by account, product_type, coin
     order by (c_time at time zone 'UTC')::date, $chain_order
   ) as outstanding
-from known_entries
+from rare_entries
 where category = 'bonus';
 
 comment on view analytics.bonuses is

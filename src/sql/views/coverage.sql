@@ -2,7 +2,7 @@ create or replace view analytics.coverage as
 -- Not materialized, so that a query for one account reads the rows of no other.
 with times as not materialized (
   select account, product_type, covered, lost, recovered, open, covered + lost + recovered as settled
-  from streams
+  from ledgers
 )
 select
   account,

@@ -3,7 +3,7 @@ create or replace view analytics.daily_rollforward as
 -- Not materialized, so that a query for one account reads the rows of no other.
 with read as not materialized (
   select account, product_type, covered as time
-  from streams
+  from ledgers
   where covered <> '{}'
 ),
 -- A unified account has one balance: while one of its product types was never read, nothing is
@@ -12,7 +12,7 @@ unread as (
   select distinct account
   from (select distinct account from read where $wallet = 'UTA') as unified
   cross join unnest($unified_types) as wanted (product_type)
-  left join streams using (account, product_type)
+  left join ledgers using (account, product_type)
   where coalesce(covered, '{}') = '{}'
     and not_available_since is null
 ),
@@ -35,7 +35,7 @@ closings as (
     account,
     $wallet as wallet,
     (max(closed_at) at time zone 'UTC')::date as closed_on
-  from streams
+  from ledgers
   where closed_at is not null
   group by account, 2
 ),

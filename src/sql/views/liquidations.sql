@@ -13,7 +13,7 @@ with spaced as (
     business_type = 'risk_captital_user_transfer' as is_sweep,
     row_number() over chain as position,
     c_time - lag(c_time) over chain > interval '10 seconds' as is_after_pause
-  from known_entries
+  from rare_entries
   where category = 'liquidation'
   window chain as (
     partition by account, product_type, coin

@@ -14,7 +14,7 @@ with spaced as (
     substring(business_type from '^trans_(?:from|to)_(.+)$') as counter_wallet,
     case when product_type = 'SPOT' then 'exchange' else 'contract' end as wallet,
     c_time - lag(c_time) over alike > interval '60 seconds' as is_after_pause
-  from known_entries
+  from rare_entries
   where category = 'transfer'
   window alike as (partition by account, coin, abs(amount) order by c_time, product_type, bill_id)
 ),

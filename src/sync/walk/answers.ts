@@ -47,7 +47,7 @@ export type Answer = {
   readonly servedFrom: EpochMs;
 };
 
-/** How far a stream's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
+/** How far a ledger's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
 export class IdOrder {
   #disorderMs: number;
   #isByTime = false;

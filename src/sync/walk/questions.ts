@@ -38,7 +38,7 @@ export type WindowOptions = {
   readonly settledTo?: EpochMs;
   /** The cursor at which an earlier run stopped. Default none: the walk begins with the newest page. */
   readonly cursor?: string | undefined;
-  /** What is known about the stream's ids. Each answer adds to it. */
+  /** What is known about the ledger's ids. Each answer adds to it. */
   readonly order: IdOrder;
   /** What is known about the exchange's pages. Each answer adds to it. */
   readonly habits: PageHabits;
@@ -69,7 +69,7 @@ export class WindowQuestions {
   #byTime: TimeWalk;
   #byId: IdWalk;
   #isResumed: boolean;
-  /** `order.isByTime` at the last answer: another walk of the stream may set it while a question is under way. */
+  /** `order.isByTime` at the last answer: another walk of the ledger may set it while a question is under way. */
   #isByTime: boolean;
   #lastPage: readonly PlacedRow[] = [];
   #newest: EpochMs | undefined;

@@ -5,7 +5,7 @@ import { ContradictionError, CursorError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
 import { settledTo, startSlackMs } from "../plan.ts";
-import type { PageCommit, PageCounts, ReadRows, Stream, Walk, WalkEnd } from "../store.ts";
+import type { Ledger, PageCommit, PageCounts, ReadRows, Walk, WalkEnd } from "../store.ts";
 import { type Doubt, type IdOrder, PageHabits, type RowPlace } from "./answers.ts";
 import {
   type EdgePage,
@@ -27,7 +27,7 @@ export type WalkDeps = {
   readonly plannedAt: EpochMs;
   /** How long the newest time stays settling: stored, but not yet covered. */
   readonly settleLagMs: number;
-  /** What is known about the order of the stream's ids. Its walks share it. */
+  /** What is known about the order of the ledger's ids. Its walks share it. */
   readonly idOrder: IdOrder;
   /** What is known about the exchange's pages. The walks of a run share it. Default nothing. */
   readonly pageHabits?: PageHabits;
@@ -63,8 +63,8 @@ const answersMax = 5;
  *   the window does not end; ExchangeError from `fetchPage`, and for a page that answers another request;
  *   whatever `commitPage` throws; the signal's reason.
  */
-export async function walkWindow(deps: WalkDeps, stream: Stream, walk: Walk): Promise<void> {
-  const windowWalk = new WindowWalk(deps, stream, walk);
+export async function walkWindow(deps: WalkDeps, ledger: Ledger, walk: Walk): Promise<void> {
+  const windowWalk = new WindowWalk(deps, ledger, walk);
   for (let page = 0; page < pagesPerWindowMax; page++) {
     deps.signal.throwIfAborted();
     if (await windowWalk.readPage(page)) return;
@@ -90,7 +90,7 @@ type Answered = ReadRows & {
 /** The walk through one window. */
 class WindowWalk {
   readonly #deps: WalkDeps;
-  readonly #stream: Stream;
+  readonly #ledger: Ledger;
   readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
   readonly #place: ResumePlace;
@@ -106,11 +106,11 @@ class WindowWalk {
   #doubts = 0;
   readonly #strays = new Strays();
 
-  constructor(deps: WalkDeps, stream: Stream, walk: Walk) {
+  constructor(deps: WalkDeps, ledger: Ledger, walk: Walk) {
     const { window, cursor, startedAt, isHistoryStart = false } = walk;
     this.#deps = deps;
-    this.#stream = stream;
-    this.#api = billsApiOf(stream.productType);
+    this.#ledger = ledger;
+    this.#api = billsApiOf(ledger.productType);
     this.#served = new ServedRows(this.#api);
     this.#place = new ResumePlace(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
@@ -129,7 +129,7 @@ class WindowWalk {
   }
 
   get name(): string {
-    const { account, productType } = this.#stream;
+    const { account, productType } = this.#ledger;
     return `${account}/${productType} ${isoTime(this.#window.from)} to ${isoTime(this.#window.to)}`;
   }
 
@@ -181,8 +181,8 @@ class WindowWalk {
     const changesNothing = !isStoring && end === undefined && this.#place.text === after;
     if (changesNothing) return;
     const next = end === undefined ? { cursor: this.#place.text } : { end };
-    const [stream, startedAt] = [this.#stream, this.#startedAt];
-    const page = { stream, window, startedAt, after, bills, rejected, next };
+    const [ledger, startedAt] = [this.#ledger, this.#startedAt];
+    const page = { ledger, window, startedAt, after, bills, rejected, next };
     const counts = await this.#deps.commitPage(page);
     const timely = bills.filter(({ billId }) => !this.#strays.has(billId));
     this.#oldest = oldestOf(timely, this.#oldest);

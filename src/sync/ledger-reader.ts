@@ -3,14 +3,14 @@ import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import { ExchangeError, type ExchangeErrorKind } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
-import type { RejectedRow, Stream } from "./store.ts";
+import type { Ledger, RejectedRow } from "./store.ts";
 import { IdOrder, PageHabits } from "./walk/answers.ts";
 import { type FetchedPage, readRows } from "./walk/pages.ts";
 
 // A walk that is not shown one of these later says so.
 const probedRows = 8;
 
-export type StreamReaderDeps = {
+export type LedgerReaderDeps = {
   readonly client: Client;
   /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;
@@ -18,9 +18,9 @@ export type StreamReaderDeps = {
   readonly signal: AbortSignal;
   /** Called after every request, with its failure if it failed. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
-  /** Called with the stream's first failure. */
+  /** Called with the ledger's first failure. */
   readonly onFirstFailure?: (error: unknown) => void;
-  /** What is known about the exchange's pages. The streams of an account's run share it. Default nothing. */
+  /** What is known about the exchange's pages. The ledgers of an account's run share it. Default nothing. */
   readonly pageHabits?: PageHabits | undefined;
 };
 
@@ -31,10 +31,10 @@ const isOtherMode = (kind: ExchangeErrorKind): boolean => kind === "other-mode";
 const isAnswerToProbe = (kind: ExchangeErrorKind): boolean =>
   isOtherMode(kind) || isOfProductType(kind);
 
-/** Reads a stream, for a sync or a verification. It counts the requests and knows what ended the reading. */
-export class StreamReader {
-  readonly stream: Stream;
-  /** What is known about the order of the stream's ids. Its walks share it. */
+/** Reads a ledger, for a sync or a verification. It counts the requests and knows what ended the reading. */
+export class LedgerReader {
+  readonly ledger: Ledger;
+  /** What is known about the order of the ledger's ids. Its walks share it. */
   readonly idOrder: IdOrder;
   readonly pageHabits: PageHabits;
   /** The rows that probes were served. */
@@ -42,18 +42,18 @@ export class StreamReader {
     bills: [],
     rejected: [],
   };
-  readonly #deps: StreamReaderDeps;
+  readonly #deps: LedgerReaderDeps;
   readonly #stopped = new AbortController();
   #requests = 0;
   #hasAnswered = false;
   #refusal: ExchangeError | undefined;
   #error: unknown;
 
-  constructor(deps: StreamReaderDeps, stream: Stream) {
+  constructor(deps: LedgerReaderDeps, ledger: Ledger) {
     this.#deps = deps;
-    this.stream = stream;
+    this.ledger = ledger;
     this.pageHabits = deps.pageHabits ?? new PageHabits();
-    this.idOrder = new IdOrder(billsApiOf(stream.productType).idDisorderMs);
+    this.idOrder = new IdOrder(billsApiOf(ledger.productType).idDisorderMs);
   }
 
   /** How many requests were sent, retries included. */
@@ -66,7 +66,7 @@ export class StreamReader {
     return this.#hasAnswered;
   }
 
-  /** The stream's first failure; undefined where there was none. */
+  /** The ledger's first failure; undefined where there was none. */
   get error(): unknown {
     return this.#error;
   }
@@ -75,7 +75,7 @@ export class StreamReader {
     return this.#error !== undefined;
   }
 
-  /** Records a failure, and ends the stream's other walks if it concerns them, too. */
+  /** Records a failure, and ends the ledger's other walks if it concerns them, too. */
   fail(error: unknown): void {
     if (!this.hasFailed) {
       this.#error = error;
@@ -84,7 +84,7 @@ export class StreamReader {
     if (failureScope(error) !== "window") this.#stopped.abort(error);
   }
 
-  /** Records the probe's refusal, if any, as the stream's failure. The caller reports it, not `onFirstFailure`. */
+  /** Records the probe's refusal, if any, as the ledger's failure. The caller reports it, not `onFirstFailure`. */
   acceptRefusal(): void {
     this.#error ??= this.#refusal;
   }
@@ -109,7 +109,7 @@ export class StreamReader {
       if (failure === undefined) this.#hasAnswered = true;
       onAttempt(failure !== undefined && isAnswer(failure.kind) ? undefined : failure);
     };
-    const { operation, query, rowsAt } = billsApiOf(this.stream.productType);
+    const { operation, query, rowsAt } = billsApiOf(this.ledger.productType);
     const options = { signal, beforeSend: assertHeld, onAttempt: counted, priority };
     const { data, requestTime, written } = await client.ask(
       operation,
@@ -125,7 +125,7 @@ export class StreamReader {
   }
 
   /**
-   * Asks for the newest bills, to learn whether the exchange serves the stream at all. A refusal of
+   * Asks for the newest bills, to learn whether the exchange serves the ledger at all. A refusal of
    * the product type is kept in `refusal`, and is not a failure yet.
    * @throws errors that do not concern this product type alone.
    */
@@ -138,7 +138,7 @@ export class StreamReader {
       this.pageHabits.look(page.rows.length);
       // Nothing of it is stored, so the rows' own texts are not looked at.
       const rows = { ...page, rowTexts: () => [] };
-      const { bills, rejected } = readRows(billsApiOf(this.stream.productType), rows);
+      const { bills, rejected } = readRows(billsApiOf(this.ledger.productType), rows);
       this.probed.bills.push(...bills);
       this.probed.rejected.push(...rejected);
     } catch (error) {
@@ -172,7 +172,7 @@ export class StreamReader {
  * ten times at once. The answer also sets the exchange's clock, which planning needs. If only the product
  * type is refused, the next one is tried.
  */
-export async function probeAccount(readers: readonly StreamReader[]): Promise<void> {
+export async function probeAccount(readers: readonly LedgerReader[]): Promise<void> {
   for (const reader of readers) {
     await reader.probe();
     if (reader.hasAnswered) return;

@@ -1,5 +1,5 @@
 -- The transfers, liquidations and bonuses, with the columns that order them.
-create or replace view public.known_entries as
+create or replace view public.rare_entries as
 select
   account,
   product_type,

@@ -23,14 +23,14 @@ import {
   subtract,
   union,
 } from "../src/sync/intervals.ts";
-import { horizonAt, planStream } from "../src/sync/plan.ts";
-import type { KnownTime, Stream, Walk } from "../src/sync/store.ts";
+import { horizonAt, planLedger } from "../src/sync/plan.ts";
+import type { KnownTime, Ledger, Walk } from "../src/sync/store.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   aPage,
-  type HeldStream,
-  holdStream,
+  type HeldLedger,
+  holdLedger,
   minutes,
   origin,
   plan,
@@ -41,8 +41,8 @@ import {
 const { tables } = await fileDatabase();
 const { db } = tables;
 
-/** The stored times of a stream, in milliseconds. */
-async function keptTimes({ account, productType }: Stream) {
+/** The stored times of a ledger, in milliseconds. */
+async function keptTimes({ account, productType }: Ledger) {
   const spans = (column: string) => sql`
     (
       select json_agg(json_build_object(
@@ -59,7 +59,7 @@ async function keptTimes({ account, productType }: Stream) {
       ${spans("lost")} as lost,
       ${spans("open")} as open,
       extract(epoch from settled_to) * 1000 as settled_to
-    from streams
+    from ledgers
     where account = ${account}
       and product_type = ${productType}`);
   const [row] = rows;
@@ -82,15 +82,15 @@ const settledTo = ({ covered, lost, open }: Expected): number | undefined => {
 };
 
 /** What is told of a ledger shares no time and leaves none out, and the oldest unread time is what a sync would plan. */
-async function expectSorted(stream: Stream, known: KnownTime): Promise<void> {
+async function expectSorted(ledger: Ledger, known: KnownTime): Promise<void> {
   const now = epochMs(origin + historyMs + 90 * minuteMs);
-  const of = (await readLedgerTimes(db, [stream], now)).of(stream);
+  const of = (await readLedgerTimes(db, [ledger], now)).of(ledger);
   const lists = [of.coverage, of.unfinished, of.unread, of.lost].flat();
   expect(lengthMs(union(lists))).toBe(lengthMs(lists));
   if (of.plannedTo === undefined) return expect(of.unread).toEqual(interval(horizonAt(now), now));
   expect(union(lists)).toHaveLength(1);
   expect([...union(lists)]).toMatchObject([{ to: of.plannedTo }]);
-  const { walks, lost } = planStream(stream, known, { now, settleLagMs: 0 });
+  const { walks, lost } = planLedger(ledger, known, { now, settleLagMs: 0 });
   const wanted = union([...walks.map(({ window }) => window), ...lost]);
   const oldest = union([...of.unread, ...of.unfinished, ...interval(of.plannedTo, now)]);
   expect(oldest[0]?.from).toBe(wanted[0]?.from);
@@ -98,12 +98,12 @@ async function expectSorted(stream: Stream, known: KnownTime): Promise<void> {
 
 /** Plans, cuts, reads and loses time as runs do, in any order. @returns what is expected afterwards. */
 async function live(
-  held: HeldStream,
+  held: HeldLedger,
   { covered, lost, open }: Expected,
   random: () => number,
 ): Promise<Expected> {
-  const { store, stream } = held;
-  const known = await store.knownTime(stream);
+  const { store, ledger } = held;
+  const known = await store.knownTime(ledger);
   const some = (windows: readonly Interval[]) => windows.filter(() => random() < 0.7);
   const part = (window: Interval) => {
     const middle = epochMs(
@@ -120,7 +120,7 @@ async function live(
     const isLost = random() < 0.3;
     const coverageEnd = random() < 0.2 ? minutes(0, from).to : undefined;
     const plan = isLost ? { walks: [], lost: missing } : { walks: fresh, lost: [] };
-    await store.recordPlan({ stream, plannedAt: origin, coverageEnd, ...plan });
+    await store.recordPlan({ ledger, plannedAt: origin, coverageEnd, ...plan });
     return {
       covered: intersect(
         covered,
@@ -134,7 +134,7 @@ async function live(
   const rest = subtract([walk.window], proven);
   const end = { proven, lost: some(intersect(rest, part(walk.window))) };
   const after = walk.cursor;
-  await store.commitPage(aPage(stream, walk.window, { end }, { ...(after && { after }) }));
+  await store.commitPage(aPage(ledger, walk.window, { end }, { ...(after && { after }) }));
   return {
     covered: union([...covered, ...proven]),
     lost: union([...lost, ...end.lost]),
@@ -144,15 +144,15 @@ async function live(
 
 test.each([1, 2, 3])("what is kept of a ledger's time is what runs did, seed %i", async (seed) => {
   const random = seededRandom(seed);
-  const held = await holdStream(db);
+  const held = await holdLedger(db);
   const seen = new Set<string>();
   let expected: Expected = { covered: [], lost: [], open: [] };
   for (let step = 0; step < 60; step++) {
     expected = await live(held, expected, random);
-    const kept = await keptTimes(held.stream);
+    const kept = await keptTimes(held.ledger);
     expect(kept).toEqual({ ...expected, settledTo: settledTo(expected) });
-    const known = await readKnownTime(db, held.stream);
-    await expectSorted(held.stream, known);
+    const known = await readKnownTime(db, held.ledger);
+    await expectSorted(held.ledger, known);
     const { coverage, lost, open } = known;
     expect([coverage, lost]).toEqual([kept.covered, kept.lost]);
     expect(union(open.map(({ window }) => window))).toEqual(kept.open);
@@ -164,21 +164,21 @@ test.each([1, 2, 3])("what is kept of a ledger's time is what runs did, seed %i"
 
 test("what is forgotten is unread again, and no other time; of a ledger without a bill, all is", async () => {
   for (const bills of [[aBill({ cTime: minutes(0, 100).to })], []]) {
-    const held = await holdStream(db);
-    const { stream, store } = held;
+    const held = await holdLedger(db);
+    const { ledger, store } = held;
     const window = minutes(0, 600);
     await plan(held, [window]);
-    await store.commitPage(aPage(stream, window, provenWhole(window), { bills }));
+    await store.commitPage(aPage(ledger, window, provenWhole(window), { bills }));
     await plan(held, [minutes(600, 610)]);
     const forget = (from: EpochMs | undefined) =>
-      inTransaction(db, (tx) => forgetCoverage(tx, stream.account, from));
+      inTransaction(db, (tx) => forgetCoverage(tx, ledger.account, from));
     await forget(minutes(0, 300).to);
-    expect(await timesOf(db, stream)).toEqual(bills.length > 0 ? ["0-360 covered"] : []);
-    expect((await keptTimes(stream)).settledTo).toBe(
+    expect(await timesOf(db, ledger)).toEqual(bills.length > 0 ? ["0-360 covered"] : []);
+    expect((await keptTimes(ledger)).settledTo).toBe(
       bills.length > 0 ? minutes(0, 360).to : undefined,
     );
     await forget(undefined);
-    expect(await timesOf(db, stream)).toEqual([]);
+    expect(await timesOf(db, ledger)).toEqual([]);
   }
 });
 
@@ -188,7 +188,7 @@ test("what a closed ledger lacks stays the same time, however long ago it was cl
   const covered = [epochMs(origin + 10 * dayMs), epochMs(origin + 25 * dayMs)] as const;
   const span = sql`tstzmultirange(tstzrange(${isoTime(covered[0])}::timestamptz, ${isoTime(covered[1])}::timestamptz))`;
   await db.execute(sql`
-    insert into streams (account, product_type, covered, settled_to, closed_at)
+    insert into ledgers (account, product_type, covered, settled_to, closed_at)
     values (${account}, 'USDT-FUTURES', ${span}, ${isoTime(covered[1])}::timestamptz, ${isoTime(closedAt)}::timestamptz)`);
   const unreadAt = async (now: EpochMs) => {
     const { rows } = await db.execute<{ unread: string }>(sql`

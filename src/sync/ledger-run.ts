@@ -6,18 +6,18 @@ import { CommitsLostError, ContradictionError, type ExchangeError } from "../err
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
-import { horizonAt, isUnread, planStream, readTime } from "./plan.ts";
+import { LedgerReader } from "./ledger-reader.ts";
+import { horizonAt, isUnread, planLedger, readTime } from "./plan.ts";
 import type {
   KnownTime,
   LeasedAccount,
+  Ledger,
+  LedgerPlan,
+  LedgerStore,
   PageCommit,
   PageCounts,
-  Stream,
-  StreamPlan,
-  StreamStore,
   Walk,
 } from "./store.ts";
-import { StreamReader } from "./stream-reader.ts";
 import { isPlaced, type PageHabits } from "./walk/answers.ts";
 import { placesOf } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
@@ -25,7 +25,7 @@ import { type PageProgress, walkWindow } from "./walk/walk.ts";
 export type BillsDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
-  readonly held: { readonly store: StreamStore; readonly assertHeld: () => void };
+  readonly held: { readonly store: LedgerStore; readonly assertHeld: () => void };
   readonly settleLagMs: number;
   readonly sleep: Clock["sleep"];
   /** Stops the run between two pages. */
@@ -36,7 +36,7 @@ export type BillsDeps = {
 /** What needs all that is stored of an account. */
 export type HeldDeps = Pick<BillsDeps, "exchangeNow"> & { readonly held: LeasedAccount };
 
-export type BillsProgress = { readonly stream: Stream } & (
+export type BillsProgress = { readonly ledger: Ledger } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }
   | ({ readonly event: "page" } & PageProgress)
@@ -49,9 +49,9 @@ export type BillsProgress = { readonly stream: Stream } & (
     }
 );
 
-/** The result of syncing one stream. */
-export type StreamReport = PageCounts & {
-  readonly stream: Stream;
+/** The result of syncing one ledger. */
+export type LedgerReport = PageCounts & {
+  readonly ledger: Ledger;
   readonly windows: { readonly planned: number; readonly walked: number };
   readonly pages: number;
   readonly requests: number;
@@ -59,7 +59,7 @@ export type StreamReport = PageCounts & {
   readonly completeThrough: EpochMs | undefined;
   /** The time that this run found lost: it was too old before it was read. */
   readonly lost: readonly Interval[];
-  /** The first error that kept the stream from completion; undefined where there was none. */
+  /** The first error that kept the ledger from completion; undefined where there was none. */
   readonly error: unknown;
 };
 
@@ -69,12 +69,12 @@ const expiresSoonMs = dayMs;
 // All windows of a run wait at the same time, so the sync of a quiet account takes this much longer in all.
 const emptyPauseMs = 2 * secondMs;
 
-/** One stream's part of a run: its plan, its walks and their result. */
-export class StreamRun extends StreamReader {
+/** One ledger's part of a run: its plan, its walks and their result. */
+export class LedgerRun extends LedgerReader {
   readonly #deps: BillsDeps;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0 };
   #known: KnownTime = { coverage: [], lost: [], open: [] };
-  #plan: StreamPlan | undefined;
+  #plan: LedgerPlan | undefined;
   #plannedAt = epochMs(0);
   #walked = 0;
   /** The time that was committed as complete. */
@@ -82,60 +82,60 @@ export class StreamRun extends StreamReader {
   /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
   readonly #unstored = new Map<string, EpochMs>();
 
-  /** @param pageHabits shared by the account's streams. */
-  constructor(deps: BillsDeps, stream: Stream, pageHabits?: PageHabits) {
+  /** @param pageHabits shared by the account's ledgers. */
+  constructor(deps: BillsDeps, ledger: Ledger, pageHabits?: PageHabits) {
     const { client, held, signal, onProgress } = deps;
     const reading = {
       client,
       assertHeld: held.assertHeld,
       signal,
       onAttempt: (failure: ExchangeError | undefined) =>
-        onProgress({ stream, event: "request", failure }),
-      onFirstFailure: (error: unknown) => onProgress({ stream, event: "failed", error }),
+        onProgress({ ledger, event: "request", failure }),
+      onFirstFailure: (error: unknown) => onProgress({ ledger, event: "failed", error }),
       pageHabits,
     };
-    super(reading, stream);
+    super(reading, ledger);
     this.#deps = deps;
   }
 
   /**
    * Looks up what is stored. If several windows are to be walked, the exchange is first asked whether it serves
-   * the stream: otherwise each window would be refused by itself.
+   * the ledger: otherwise each window would be refused by itself.
    */
   async prepare(): Promise<void> {
-    this.#known = await this.#deps.held.store.knownTime(this.stream);
+    this.#known = await this.#deps.held.store.knownTime(this.ledger);
     this.#plannedAt = this.#deps.exchangeNow();
     const isProbed = this.hasAnswered || this.refusal !== undefined;
     if (!isProbed && this.#planned().walks.length >= 2) await this.probe();
     const { bills, rejected } = this.probed;
     if (bills.length + rejected.length === 0) return;
-    const unstored = await this.#deps.held.store.unstored(this.stream, this.probed);
-    const places = placesOf(billsApiOf(this.stream.productType), unstored).filter(isPlaced);
+    const unstored = await this.#deps.held.store.unstored(this.ledger, this.probed);
+    const places = placesOf(billsApiOf(this.ledger.productType), unstored).filter(isPlaced);
     for (const { billId, cTime } of places) this.#unstored.set(billId, cTime);
   }
 
-  /** Whether the stream was never read. */
+  /** Whether the ledger was never read. */
   get isUnread(): boolean {
     return isUnread(this.#known);
   }
 
-  /** Probes again after a refusal: one may be a fault, and the stream would count as not available for a day. */
+  /** Probes again after a refusal: one may be a fault, and the ledger would count as not available for a day. */
   async askAgain(): Promise<void> {
     await this.#deps.sleep(emptyPauseMs, this.#deps.signal);
     await this.probe();
   }
 
-  /** Drops the windows that an earlier run planned, since the key may not read the stream. */
+  /** Drops the windows that an earlier run planned, since the key may not read the ledger. */
   async withdraw(): Promise<void> {
     if (this.#known.open.length === 0) return;
-    const plan = { stream: this.stream, plannedAt: this.#plannedAt, walks: [], lost: [] };
+    const plan = { ledger: this.ledger, plannedAt: this.#plannedAt, walks: [], lost: [] };
     await this.#deps.held.store.recordPlan(plan);
   }
 
-  #planned(): StreamPlan {
+  #planned(): LedgerPlan {
     const { settleLagMs } = this.#deps;
     const unstored = [...this.#unstored.values()];
-    return planStream(this.stream, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
+    return planLedger(this.ledger, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
   }
 
   /** Plans the walks and records the plan. Requires `prepare`. */
@@ -146,7 +146,7 @@ export class StreamRun extends StreamReader {
     await held.store.recordPlan(this.#plan);
     const { walks } = this.#plan;
     const plannedMs = lengthMs(walks.map(({ window }) => window));
-    onProgress({ stream: this.stream, event: "planned", windows: walks.length, plannedMs });
+    onProgress({ ledger: this.ledger, event: "planned", windows: walks.length, plannedMs });
     return walks;
   }
 
@@ -160,7 +160,7 @@ export class StreamRun extends StreamReader {
 
   #walk(walk: Walk, signal: AbortSignal): Promise<void> {
     const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
-    const { stream } = this;
+    const { ledger } = this;
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
     // Each page's request needs the cursor of the page before, so a walk uses one slot of the rate limit at a time. The
     // longest goes first, so that all end at about the same time; first pages go before all others, since they show
@@ -184,19 +184,19 @@ export class StreamRun extends StreamReader {
           pages += 1;
           pagesLeft = pages * (lengthMs([window]) / Math.max(1, walkedMs) - 1);
         },
-        onDoubt: (what) => onProgress({ stream, event: "doubted", what }),
+        onDoubt: (what) => onProgress({ ledger, event: "doubted", what }),
         signal,
       },
-      stream,
+      ledger,
       walk,
     );
   }
 
-  async report(): Promise<StreamReport> {
-    const known = await this.#deps.held.store.knownTime(this.stream);
+  async report(): Promise<LedgerReport> {
+    const known = await this.#deps.held.store.knownTime(this.ledger);
     this.#refuseLoss(known);
     return {
-      stream: this.stream,
+      ledger: this.ledger,
       ...this.#counts,
       requests: this.requests,
       windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
@@ -225,7 +225,7 @@ export class StreamRun extends StreamReader {
 
   /** A bill that a probe was served, and that the walk of its time did not meet, if the page ends that walk. */
   #unmetBill({ bills, rejected, next }: PageCommit): string | undefined {
-    const { idOf } = billsApiOf(this.stream.productType);
+    const { idOf } = billsApiOf(this.ledger.productType);
     for (const { billId } of bills) this.#unstored.delete(billId);
     for (const { received } of rejected) this.#unstored.delete(idOf(received) ?? "");
     if (!("end" in next)) return undefined;
@@ -235,13 +235,13 @@ export class StreamRun extends StreamReader {
   }
 
   /**
-   * Fails the stream if time that was committed as complete is missing from the coverage. The commit of each page
+   * Fails the ledger if time that was committed as complete is missing from the coverage. The commit of each page
    * notices if the page before is missing, but a walk's last page has none after it.
    */
   #refuseLoss({ coverage }: KnownTime): void {
     const [lost] = subtract(this.#proven, coverage);
     if (lost === undefined) return;
-    const { account, productType } = this.stream;
+    const { account, productType } = this.ledger;
     this.fail(
       new CommitsLostError(
         `${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`,
@@ -254,6 +254,6 @@ export class StreamRun extends StreamReader {
       this.#counts[name] += progress.counts[name];
     }
     this.#counts.pages += 1;
-    this.#deps.onProgress({ stream: this.stream, event: "page", ...progress });
+    this.#deps.onProgress({ ledger: this.ledger, event: "page", ...progress });
   }
 }
