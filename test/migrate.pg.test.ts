@@ -141,9 +141,9 @@ test("a database of the version before goes on, with its rows", async () => {
   await using opened = openDatabase(database.url);
   const [first = { when: 0 }] = journal.entries;
   await inTransaction(opened.db, (tx) => migrateTo(tx, [first.when]));
-  const ledgers =
-    "insert into ledgers (account, product_type, bills) values ('a', 'USDT-FUTURES', 7)";
-  await query(database.url, ledgers);
+  const streams =
+    "insert into streams (account, product_type, bills) values ('a', 'USDT-FUTURES', 7)";
+  await query(database.url, streams);
   expect((await migrate(database.url)).migrations).toBe(migrationsCount - 1);
   expect(
     await query(database.url, "select account, bills, balances_refused_at from ledgers"),
