@@ -13,8 +13,8 @@ const now = epochMs(5 * hourMs);
 const run = {
   command: "sync",
   outcome: "complete",
-  at: epochMs(now - hourMs),
-  durationMs: 12_500,
+  at: (now - hourMs) / 1_000,
+  duration: 12.5,
 } as const;
 const stored: StoredMetrics = {
   findings: [],
@@ -73,7 +73,7 @@ describe("the metrics", () => {
     const running = {
       ...run,
       outcome: "running",
-      durationMs: undefined,
+      duration: null,
     } as const;
     const totals = { ...stored.totals, settledTo: undefined, bills: 0 };
     const text = await textOf({ totals, lists: [], loans: [], runs: [running] });
@@ -97,10 +97,10 @@ describe("the metrics", () => {
 
   test("of a command are those of its last run that came to an end", async () => {
     const runs = [
-      { ...run, outcome: "failed", at: epochMs(now - 1_000), durationMs: 1_500 },
       run,
-      { ...run, outcome: "running", at: now, durationMs: undefined },
-      { ...run, command: "verify", durationMs: 500 },
+      { ...run, command: "verify", duration: 0.5 },
+      { ...run, outcome: "failed", at: (now - 1_000) / 1_000, duration: 1.5 },
+      { ...run, outcome: "running", at: now / 1_000, duration: null },
     ] as const;
     const text = await textOf({ runs });
     expect(seriesOf(text, "bill_sync_last_run_timestamp_seconds")).toEqual({

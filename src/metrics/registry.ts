@@ -1,61 +1,47 @@
 import { sql } from "drizzle-orm";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { dayMs, type EpochMs, secondMs } from "../contract/time.ts";
+import { dayMs, secondMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { lastRuns, type Outcome } from "../db/run-log.ts";
-import { msOf, timeFrom } from "../db/values.ts";
-import { countFindings, type FindingCount } from "../health/findings.ts";
+import { countFindings } from "../health/findings.ts";
 import { kindNames, severityOf } from "../health/kinds.ts";
-import {
-  type ListStatus,
-  type LoanToValueStatus,
-  readLists,
-  readLoans,
-  readTotals,
-  type Totals,
-} from "../health/ledgers.ts";
+import { readLists, readLoans, readTotals } from "../health/ledgers.ts";
 import type { Limits } from "../health/select.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import type { ReadRoster } from "../roster/roster.ts";
 import { programVersion } from "../version.ts";
 
 /** The last run of a command with some outcome; "running" is one. */
-export type RunFacts = {
+type LastRun = {
   readonly command: string;
   readonly outcome: Outcome | "running";
-  /** By the database's clock: when the run ended, or, where it has not, when it began. */
-  readonly at: EpochMs;
-  /** Undefined where the run has not ended. */
-  readonly durationMs: number | undefined;
+  /** When it ended, or, while it runs, began: by the database's clock, in s since 1970. */
+  readonly at: number;
+  /** In s; null while it runs. */
+  readonly duration: number | null;
 };
 
-/** The last run of each command and outcome in the log. */
-async function readRunFacts(db: Queryable): Promise<readonly RunFacts[]> {
-  const { rows } = await db.execute<{
-    command: string;
-    outcome: RunFacts["outcome"];
-    at: string;
-    duration: string | null;
-  }>(sql`
+/** The last run of each command and outcome in the log, oldest first. */
+async function readLastRuns(db: Queryable): Promise<readonly LastRun[]> {
+  const { rows } = await db.execute<LastRun>(sql`
     with recursive ${lastRuns}
     select
       run.command,
       run.outcome,
-      ${msOf(sql`coalesce(finished_at, started_at)`)} as at,
-      extract(epoch from finished_at - started_at) * 1000 as duration
+      extract(epoch from coalesce(finished_at, started_at))::float8 as at,
+      extract(epoch from finished_at - started_at)::float8 as duration
     from last
     join sync_runs as run using (run_id)
-    order by run.command, run.outcome`);
-  return rows.map(({ at, duration, ...run }) => ({
-    ...run,
-    at: timeFrom(at),
-    durationMs: duration === null ? undefined : Number(duration),
-  }));
+    order by at`);
+  return rows;
 }
 
 const metricPrefix = "bill_sync_";
 
-/** A gauge's name without the prefix, its help and samples. Without a sample it is left out: 0 would be taken for a value. */
+/**
+ * A gauge's name without the prefix, its help and samples. Samples with the same labels add up. Without a sample it
+ * is left out: 0 would be taken for a value.
+ */
 type Metric = readonly [name: string, help: string, samples: readonly Sample[]];
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
@@ -67,13 +53,7 @@ type MetricsQuestion = {
 };
 
 /** What the metrics are made of. */
-export type StoredMetrics = {
-  readonly findings: readonly FindingCount[];
-  readonly totals: Totals;
-  readonly runs: readonly RunFacts[];
-  readonly lists: readonly ListStatus[];
-  readonly loans: readonly LoanToValueStatus[];
-};
+export type StoredMetrics = Awaited<ReturnType<typeof readMetrics>>;
 
 // A loan to value that is older says nothing of the present.
 const loanMaxMs = 7 * dayMs;
@@ -81,14 +61,14 @@ const loanMaxMs = 7 * dayMs;
 export async function readMetrics(
   db: Queryable,
   { accounts, limits, readRoster }: MetricsQuestion,
-): Promise<StoredMetrics> {
+) {
   const now = await readExchangeTime(db, accounts);
   const loans = await readLoans(db, accounts);
   const roster = await readRoster(db, accounts);
   return {
     findings: await countFindings(db, { roster, limits, accounts, now }),
     totals: await readTotals(db, { accounts }),
-    runs: await readRunFacts(db),
+    runs: await readLastRuns(db),
     lists: await readLists(db),
     loans: loans.filter(({ heldUntil }) => now - heldUntil < loanMaxMs),
   };
@@ -113,7 +93,7 @@ export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
       labelNames: Object.keys(first[0]),
       registers: [registry],
     });
-    for (const [labels, value] of samples) gauge.set({ ...labels }, value);
+    for (const [labels, value] of samples) gauge.inc({ ...labels }, value);
   }
   return registry;
 }
@@ -128,7 +108,12 @@ const storedMetrics = (
   [
     "findings",
     "What is wrong with the stored ledgers, or not certain. Findings of demo trading are notices.",
-    findingSamples(findings, unreachable),
+    [
+      // A sample of 0 of each kind that is not found, so that an alert ends.
+      ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
+      ...findings,
+      { kind: "unreachable" as const, isDemo: false, findings: unreachable },
+    ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
   ],
   [
     "complete_through_timestamp_seconds",
@@ -145,18 +130,19 @@ const storedMetrics = (
   [
     "last_run_timestamp_seconds",
     "When the last run of a command with this outcome ended, or, while it runs, began; by the database's clock.",
-    runs.map(({ command, outcome, at }) => [{ command, outcome }, at / secondMs]),
+    runs.map(({ command, outcome, at }) => [{ command, outcome }, at]),
   ],
   [
     "last_run_duration_seconds",
     "How long the last ended run of a command took.",
-    [...Map.groupBy(runs, ({ command }) => command)].flatMap(([command, runsOfCommand]) =>
-      runsOfCommand
-        .flatMap(({ at, durationMs }) => (durationMs === undefined ? [] : [{ at, durationMs }]))
-        .toSorted((a, b) => b.at - a.at)
-        .slice(0, 1)
-        .map(({ durationMs }): Sample => [{ command }, durationMs / secondMs]),
-    ),
+    // The newest run of each command.
+    [
+      ...new Map(
+        runs.flatMap(({ command, duration }) =>
+          duration === null ? [] : [[command, duration] as const],
+        ),
+      ),
+    ].map(([command, duration]) => [{ command }, duration]),
   ],
   [
     "list_read_timestamp_seconds",
@@ -174,23 +160,6 @@ const storedMetrics = (
       .slice(0, loansMax),
   ],
 ];
-
-/** A sample of 0 of each kind that is not found, so that an alert ends. */
-function findingSamples(
-  findingCounts: readonly FindingCount[],
-  unreachable: number,
-): readonly Sample[] {
-  const counts = [
-    ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
-    ...findingCounts,
-    { kind: "unreachable" as const, isDemo: false, findings: unreachable },
-  ];
-  const alike = Map.groupBy(counts, (one) => JSON.stringify([one.kind, severityOf(one)]));
-  return [...alike].map(([key, counted]) => {
-    const [kind, severity] = JSON.parse(key);
-    return [{ kind, severity }, counted.reduce((sum, { findings }) => sum + findings, 0)];
-  });
-}
 
 /** What a server counts about its own answers since it started. */
 export type HttpMetrics = {
