@@ -29,12 +29,19 @@ export type Check = {
   readonly name: string;
   readonly result: string;
   /** Absent if nothing is to be done, or if `result` says what to do. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
 };
 
 export type Report = (check: Check) => unknown;
 
 export const ok = (name: string, result: string): Check => ({ status: "ok", name, result });
+
+export const warned = (name: string, result: string, remedy?: string): Check => ({
+  status: "warn",
+  name,
+  result,
+  remedy,
+});
 
 /** A check that an error stopped. The messages of this program name the remedy. */
 export const failed = (name: string, thrown: unknown): Check => ({
@@ -89,18 +96,18 @@ function withoutRight(error: unknown): Users {
 const skewMax = 5 * secondMs;
 
 /** @param offsetMs the exchange's time minus this machine's. */
-export function clockCheck(offsetMs: number | undefined): Check {
+function clockCheck(offsetMs: number | undefined): Check {
   const name = "clock";
   if (offsetMs === undefined) {
     const remedy = "check that EXCHANGE_BASE_URL is the exchange's address";
-    return { status: "warn", name, result: "the exchange's answer has no time", remedy };
+    return warned(name, "the exchange's answer has no time", remedy);
   }
   const duration = formatDuration(Math.abs(offsetMs));
   const result = `this machine is ${duration} ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
   if (Math.abs(offsetMs) <= skewMax) return ok(name, result);
   const remedy =
     "set the clock, for example by NTP; until then requests are signed with the exchange's time";
-  return { status: "warn", name, result, remedy };
+  return warned(name, result, remedy);
 }
 
 type AccountDeps = {
@@ -138,11 +145,11 @@ async function checkAccount(
     return [...checks, ...(await historyChecks(db, name))];
   } catch (error) {
     if (error instanceof AccountHeldError)
-      return [{ status: "warn", name: check, result: `its key was not tried, ${error.message}` }];
+      return [warned(check, `its key was not tried, ${error.message}`)];
     if (!lacksRight(error)) return [failed(check, error)];
     const result =
       "its key was not tried, this database user may not see whether a sync of the account runs";
-    return [{ status: "warn", name: check, result, remedy: "run doctor as the user that syncs" }];
+    return [warned(check, result, "run doctor as the user that syncs")];
   }
 }
 
@@ -202,11 +209,10 @@ async function withLoanToValue(
 async function historyChecks(db: Database, account: string): Promise<readonly Check[]> {
   const withheld = await readWithheld(db, account);
   const alike = Map.groupBy(withheld, ({ why }) => why);
-  return [...alike].map(([why, ledgers]) => ({
-    status: "warn",
-    name: `history ${account}`,
-    result: `no older bills of ${listed(ledgers.map(({ productType }) => productType))}: ${why}`,
-  }));
+  return [...alike].map(([why, ledgers]) => {
+    const types = listed(ledgers.map(({ productType }) => productType));
+    return warned(`history ${account}`, `no older bills of ${types}: ${why}`);
+  });
 }
 
 /** The result of trying an account's key. */
@@ -244,7 +250,7 @@ export function keyCheck(account: string, tried: TriedKey): Check {
     remedies.push("correct its uid: accounts of one user share its rate limit");
   }
   if (remedies.length === 0) return ok(name, parts.join("; "));
-  return { status: "warn", name, result: parts.join("; "), remedy: remedies.join("; ") };
+  return warned(name, parts.join("; "), remedies.join("; "));
 }
 
 const listed = (words: readonly string[]): string =>

@@ -24,7 +24,15 @@ import { envFileExposure } from "../roster/credentials.ts";
 import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { accountsToRead } from "../roster/to-read.ts";
-import { type Check, checkExchange, checked, failed, ok, type Report } from "./doctor-exchange.ts";
+import {
+  type Check,
+  checkExchange,
+  checked,
+  failed,
+  ok,
+  type Report,
+  warned,
+} from "./doctor-exchange.ts";
 import { type Io, stopped } from "./io.ts";
 import { accountOption, type Define, jsonOption, type Program, type Which } from "./options.ts";
 import { openWritable, placeOf } from "./stored.ts";
@@ -74,8 +82,7 @@ const lineOf = ({ status, name, result, remedy }: Check): string =>
 /** Tells of the limit only if it is too low, which is rare. */
 export function openFilesCheck(max: number | undefined): readonly Check[] {
   if (max === undefined || max >= openFilesNeeded) return [];
-  const result = `this process may have ${max} open`;
-  return [{ status: "warn", name: "open files", result, remedy: openFilesRemedy }];
+  return [warned("open files", `this process may have ${max} open`, openFilesRemedy)];
 }
 
 /**
@@ -99,12 +106,13 @@ function checkConfig(
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     if (!existsSync(".env"))
-      report({
-        status: "warn",
-        name: "env file",
-        result: `there is no ${resolve(".env")}`,
-        remedy: "create it as .env.example shows, or set these variables in the environment",
-      });
+      report(
+        warned(
+          "env file",
+          `there is no ${resolve(".env")}`,
+          "create it as .env.example shows, or set these variables in the environment",
+        ),
+      );
     for (const result of error.faults) report({ status: "FAIL", name, result });
   }
   try {
@@ -123,7 +131,7 @@ function reportExposure(
   warnings: readonly string[] | undefined,
   report: Report,
 ): void {
-  for (const result of warnings ?? []) report({ status: "warn", name, result });
+  for (const result of warnings ?? []) report(warned(name, result));
   if (warnings?.length === 0) report(ok(name, `${path} shows no credential to other users`));
 }
 
@@ -169,19 +177,16 @@ async function checkServer(db: Database, place: string): Promise<Check> {
   return ok("database", `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`);
 }
 
-export function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
+function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
   const name = "migrations";
   if (!areViewsOld && pending === 0) return ok(name, `up to date (${applied} applied)`);
   const left =
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
-  return {
-    status: "warn",
+  return warned(
     name,
-    result: areViewsOld
-      ? "the views of schema analytics are of another version of bill-sync"
-      : left,
-    remedy: "run bill-sync sync, which applies them first, or bill-sync db migrate",
-  };
+    areViewsOld ? "the views of schema analytics are of another version of bill-sync" : left,
+    "run bill-sync sync, which applies them first, or bill-sync db migrate",
+  );
 }
 
 const mebibyte = 1_024 ** 2;
@@ -205,7 +210,7 @@ export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: numbe
   const result = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
   if (freeBytes >= freeMin) return ok("disk", result);
   const remedy = "free some space, or let DATA_DIR name a folder on a larger disk";
-  if (freeBytes >= neededMin) return { status: "warn", name: "disk", result, remedy };
+  if (freeBytes >= neededMin) return warned("disk", result, remedy);
   const full = `${result}: too little for the database to write`;
   return { status: "FAIL", name: "disk", result: full, remedy };
 }
