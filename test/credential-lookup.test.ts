@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
-import { withCredentials } from "../src/roster/account.ts";
-import { type AccountSettings, readConfig } from "../src/roster/config.ts";
+import { type AccountSettings, withCredentials } from "../src/roster/account.ts";
+import { readConfig } from "../src/roster/config.ts";
 import { outputOf } from "../src/roster/credentials.ts";
 import { temporaryFolder } from "./support/cli.ts";
 

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
-import type { Account } from "../src/roster/account.ts";
-import { type Configured, readRoster } from "../src/roster/roster.ts";
+import type { Account, Configured } from "../src/roster/account.ts";
+import { readRoster } from "../src/roster/roster.ts";
 import { testDatabase } from "./support/database.ts";
 
 // One account a state. A row of `ledgers` is a ledger that was read, or the state of a whole account.

@@ -26,6 +26,26 @@ export type Account = {
   readonly uid?: string;
 };
 
+/** An account as the table `accounts` has it. */
+export type AccountSettings = Pick<Account, "name" | "demo" | "ltv" | "riskUnitIds"> & {
+  /** Undefined for those that are wanted of all accounts. */
+  readonly productTypes: readonly ProductType[] | undefined;
+};
+
+/** The accounts of a configuration. */
+export type Configured = {
+  readonly accounts: readonly Account[];
+  /** Those that are configured; `accounts` has those among them that were asked for. */
+  readonly accountNames: readonly string[];
+  /** False where nothing names an account: `accounts` then has the default's name, and no more is known. */
+  readonly namesAccounts: boolean;
+  /**
+   * The account that a row of the table `accounts` describes. Absent where nothing says how its credentials are had:
+   * then the table is not read.
+   */
+  readonly addedAccount?: (settings: AccountSettings) => Account;
+};
+
 /**
  * Looks an account's credentials up, each time anew.
  * @throws UsageError that names the account and quotes nothing of what it read.

@@ -6,15 +6,16 @@ import {
   isDemoProductType,
   type ProductType,
 } from "../contract/product-types.ts";
-import { shownCode } from "../errors.ts";
+import { shownCode, UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { type Account, type LookUp, wantedTypes } from "./account.ts";
+import { shellWord } from "../printable.ts";
+import { type Account, type AccountSettings, type Configured, wantedTypes } from "./account.ts";
 import {
   CommandSource,
   credentialKeys,
   credentialOrigin,
   exposureOf,
-  lookUpCredentials,
+  lookUpOf,
   Reference,
   type Source,
   ThreeKeys,
@@ -26,14 +27,7 @@ import { accountName, productType } from "./settings.ts";
  * collected, each with its place. No value is quoted: a secret may stand where a name, a path or a key belongs.
  */
 
-export type AccountsSource = {
-  readonly accounts: readonly Account[];
-  /** All accounts of the file or directory; `accounts` may be some of them. */
-  readonly accountNames: readonly string[];
-  readonly warnings: readonly string[];
-  /** How to look up the credentials of accounts that the file does not list; undefined where it does not say. */
-  readonly lookUpOf?: ((account: string) => LookUp) | undefined;
-};
+export type AccountsSource = Configured & { readonly warnings: readonly string[] };
 
 type Fault = (text: string) => void;
 
@@ -100,19 +94,23 @@ export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
   return isDirectory ? readDirectory(path, deps) : readList(path, deps);
 }
 
-const none: AccountsSource = { accounts: [], accountNames: [], warnings: [] };
+const none: AccountsSource = {
+  accounts: [],
+  accountNames: [],
+  namesAccounts: true,
+  warnings: [],
+};
 
 function readList(path: string, deps: AccountsDeps): AccountsSource {
   const { fault } = deps;
   const json = jsonOf(path, fault);
   const file =
-    json && checked(AccountsFile, json.value, "", Object.keys(AccountsFile.shape), fault);
+    json && checked(AccountsFile, json.value, Object.keys(AccountsFile.shape), faultAt(fault));
   if (file === undefined) return none;
   const { accounts: list, credentials: commandOfAll } = file;
   const place = { folder: dirname(path), commandOfAll };
-  const lookUpOf =
-    commandOfAll && ((account: string) => lookUpIn(account, commandOfAll, place, deps));
-  if (list === undefined && lookUpOf !== undefined) return { ...none, lookUpOf };
+  const added = commandOfAll && { addedAccount: addedBy(commandOfAll, place, deps) };
+  if (list === undefined && added) return { ...none, ...added };
   if (!Array.isArray(list) || list.length === 0) {
     fault('accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}');
     return none;
@@ -131,12 +129,31 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
     return [account];
   });
   return {
+    ...none,
+    ...added,
     accounts,
     accountNames: accounts.map((account) => account.name),
     warnings: exposureOf(list.some(holdsSecret) ? [path] : []),
-    lookUpOf,
   };
 }
+
+/** The accounts of the table `accounts`, of which one command prints the credentials. */
+const addedBy =
+  (command: Source, place: Pick<Place, "folder">, deps: AccountsDeps) =>
+  ({ productTypes: types, ...settings }: AccountSettings): Account => ({
+    ...settings,
+    ...wantedTypes(types ?? deps.productTypes, settings.demo ?? false),
+    lookUp: accountName.pattern.test(settings.name)
+      ? lookUpOf(settings.name, command, { ...deps, ...place })
+      : () => Promise.reject(unusableName(settings.name)),
+  });
+
+/** Of an account that was added before its name was refused, or past this program. */
+const unusableName = (name: string): UsageError =>
+  new UsageError(
+    `account ${name}: its credentials are not looked up, since a name is ${accountName.form}; ` +
+      `run bill-sync accounts rename -- ${shellWord(name)} NAME`,
+  );
 
 const ending = ".json";
 
@@ -168,7 +185,7 @@ function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
     const place = { folder: directory, at: "", account };
     return readEntry(json.value, place, { ...deps, fault: faultOfFile }) ?? [];
   });
-  return { accounts, accountNames, warnings: exposureOf(withSecrets) };
+  return { ...none, accounts, accountNames, warnings: exposureOf(withSecrets) };
 }
 
 const holdsSecret = (entry: unknown): boolean =>
@@ -189,9 +206,8 @@ type Place = {
 function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | undefined {
   const { at, commandOfAll } = place;
   const schema: z.ZodObject = place.account === undefined ? NamedEntry : Entry;
-  const faultIn = (key: string, what: string) =>
-    deps.fault(`${[at, key].filter(Boolean).join(".")}: ${what}`);
-  const entry = checked(schema, value, at, entryKeys, deps.fault);
+  const faultIn = faultAt(deps.fault, at);
+  const entry = checked(schema, value, entryKeys, faultIn);
   const { isObject, has, lacks } = keysIn(value);
   if (isObject && Object(value).credentials !== undefined) {
     for (const key of has) faultIn(key, "stands beside credentials; remove one of the two");
@@ -203,7 +219,7 @@ function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | 
   const source = entry["credentials"] ?? ThreeKeys.safeParse(entry).data ?? commandOfAll;
   return {
     ...accountOf(account, entry, faultIn, deps),
-    lookUp: lookUpIn(account, source as Source, place, deps),
+    lookUp: lookUpOf(account, source as Source, { ...deps, ...place }),
   };
 }
 
@@ -213,16 +229,6 @@ const keysIn = (value: unknown) => ({
   has: credentialKeys.filter((key) => Object(value)[key] !== undefined),
   lacks: credentialKeys.filter((key) => Object(value)[key] === undefined),
 });
-
-const lookUpIn =
-  (
-    account: string,
-    source: Source,
-    { folder }: Pick<Place, "folder">,
-    { variable }: AccountsDeps,
-  ): LookUp =>
-  (signal) =>
-    lookUpCredentials(account, source, { folder, variable }, signal);
 
 function accountOf(
   account: string,
@@ -268,28 +274,33 @@ function jsonOf(path: string, fault: Fault): { readonly value: unknown } | undef
   }
 }
 
-/** The value by its schema; undefined where it has faults, each of which begins with its place. */
+/** Takes faults of the parts of a place in the file; of the whole place without a key. */
+const faultAt =
+  (fault: Fault, at = "") =>
+  (key: string, what: string): void => {
+    const place = [at, key].filter(Boolean).join(".");
+    fault(place === "" ? what : `${place}: ${what}`);
+  };
+
+/** The value by its schema; undefined where it has faults. */
 function checked<Schema extends z.ZodObject>(
   schema: Schema,
   value: unknown,
-  at: string,
   keys: readonly string[],
-  fault: Fault,
+  faultIn: (key: string, what: string) => void,
 ): z.output<Schema> | undefined {
   const { data, error } = schema.safeParse(value);
   for (const issue of error?.issues ?? []) {
-    const tell = (place: readonly unknown[], what: string) => {
-      const where = place.filter((part) => part !== undefined && part !== "").join(".");
-      fault(where === "" ? what : `${where}: ${what}`);
-    };
-    if (issue.code !== "unrecognized_keys") tell([at, issue.path[0]], issue.message);
-    else
-      for (const unknown of issue.keys) {
-        const meant = didYouMean(unknown, keys);
-        // A slip of a known key is no secret.
-        if (meant === "") tell([at], `has a key that is none of ${keys.join(", ")}`);
-        else tell([at, unknown], `is not a key of this file${meant}`);
-      }
+    if (issue.code !== "unrecognized_keys") {
+      faultIn(String(issue.path[0] ?? ""), issue.message);
+      continue;
+    }
+    for (const unknown of issue.keys) {
+      const meant = didYouMean(unknown, keys);
+      // A slip of a known key is no secret.
+      if (meant === "") faultIn("", `has a key that is none of ${keys.join(", ")}`);
+      else faultIn(unknown, `is not a key of this file${meant}`);
+    }
   }
   return data;
 }

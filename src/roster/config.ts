@@ -4,13 +4,11 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean, nearest } from "../nearest.ts";
-import { shellWord } from "../printable.ts";
 import { Secret } from "../secret.ts";
-import { type Account, wantedTypes } from "./account.ts";
-import { readAccounts } from "./accounts-file.ts";
-import { credentialOrigin } from "./credentials.ts";
+import { type Account, type Configured, wantedTypes } from "./account.ts";
+import { type AccountsSource, readAccounts } from "./accounts-file.ts";
+import { credentialOrigin, credentialVariables } from "./credentials.ts";
 import {
-  accountName,
   type Environment,
   type LogLevel,
   variableNames,
@@ -21,20 +19,10 @@ import {
 /** A server's address, or where the embedded one keeps its data. */
 export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: string };
 
-export type Config = {
+export type Config = Configured & {
   readonly database: DatabaseConfig;
   readonly baseUrl: URL;
   readonly locale: string;
-  readonly accounts: readonly Account[];
-  /** Those that are configured; `accounts` has those among them that were asked for. */
-  readonly accountNames: readonly string[];
-  /** False where nothing names an account: `accounts` then has the default's name, and no more is known. */
-  readonly namesAccounts: boolean;
-  /**
-   * The account that a row of the table `accounts` describes. Absent where nothing says how its credentials are had:
-   * then the table is not read.
-   */
-  readonly addedAccount?: (settings: AccountSettings) => Account;
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
@@ -45,12 +33,6 @@ export type Config = {
   readonly logLevel: LogLevel;
   /** Messages for the user that stop nothing. */
   readonly warnings: readonly string[];
-};
-
-/** An account as the table `accounts` has it. */
-export type AccountSettings = Pick<Account, "name" | "demo" | "ltv" | "riskUnitIds"> & {
-  /** Undefined for those that are wanted of all accounts. */
-  readonly productTypes: readonly ProductType[] | undefined;
 };
 
 /** The parts of the accounts that a command needs. */
@@ -148,17 +130,6 @@ function misspelled(values: Environment): readonly string[] {
   });
 }
 
-type ConfiguredAccounts = Pick<
-  Config,
-  "accounts" | "accountNames" | "namesAccounts" | "addedAccount" | "warnings"
->;
-
-const credentialVariables = [
-  "EXCHANGE_API_KEY",
-  "EXCHANGE_API_SECRET",
-  "EXCHANGE_API_PASSPHRASE",
-] as const;
-
 const ofOneAccount = [
   ...credentialVariables,
   ...(["EXCHANGE_ACCOUNT", "SYNC_LTV", "RISK_UNIT_IDS"] as const),
@@ -171,7 +142,7 @@ function readSeveral(
   productTypes: readonly ProductType[] | undefined,
   needs: ConfigNeeds,
   fault: (text: string) => void,
-): ConfiguredAccounts {
+): AccountsSource {
   const set = ofOneAccount.filter((name) => values[name] !== undefined);
   if (set.length > 0) {
     fault(
@@ -179,36 +150,20 @@ function readSeveral(
         "remove one or the other",
     );
   }
-  const { lookUpOf, ...source } = readAccounts(path, {
+  return readAccounts(path, {
     productTypes,
     isSelected: (account) => needs.accounts?.includes(account) ?? true,
     variable: (name) => values[name],
     fault: (text) => fault(`ACCOUNTS_FILE ${text}`),
   });
-  if (lookUpOf === undefined) return { ...source, namesAccounts: true };
-  const addedAccount = ({ productTypes: types, ...settings }: AccountSettings): Account => ({
-    ...settings,
-    ...wantedTypes(types ?? productTypes, settings.demo ?? false),
-    lookUp: accountName.pattern.test(settings.name)
-      ? lookUpOf(settings.name)
-      : () => Promise.reject(unusableName(settings.name)),
-  });
-  return { ...source, namesAccounts: true, addedAccount };
 }
-
-/** Of an account that was added before its name was refused, or past this program. */
-const unusableName = (name: string): UsageError =>
-  new UsageError(
-    `account ${name}: its credentials are not looked up, since a name is ${accountName.form}; ` +
-      `run bill-sync accounts rename -- ${shellWord(name)} NAME`,
-  );
 
 /** The one account of the variables. */
 function oneAccount(
   settings: z.output<typeof variables>,
   values: Environment,
   { credentials: areNeeded }: ConfigNeeds,
-): ConfiguredAccounts {
+): AccountsSource {
   const name = settings.EXCHANGE_ACCOUNT;
   const [key, secret, passphrase] = credentialVariables.map((variable) => settings[variable]);
   const account: Account = {

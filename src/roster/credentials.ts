@@ -6,12 +6,18 @@ import { parseEnv } from "node:util";
 import { z } from "zod";
 import { secondMs } from "../contract/time.ts";
 import { shownCode, UsageError } from "../errors.ts";
-import type { Credentials } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { Secret } from "../secret.ts";
+import type { LookUp } from "./account.ts";
 
 /** An account's credentials, as a file or a command names them. */
 export const credentialKeys = ["apiKey", "apiSecret", "apiPassphrase"] as const;
+/** The same in the variables of a single account. */
+export const credentialVariables = [
+  "EXCHANGE_API_KEY",
+  "EXCHANGE_API_SECRET",
+  "EXCHANGE_API_PASSPHRASE",
+] as const;
 export const credentialOrigin = "the exchange gives it when you create an API key";
 export const headerFault = "holds a character that no header can carry; copy it again";
 export const fitsHeader = (credential: string): boolean => /^[\x20-\x7e]+$/.test(credential);
@@ -46,61 +52,54 @@ function secretOf(text: string, at: string): Secret {
   return new Secret(text);
 }
 
-/**
- * Looks an account's three credentials up.
- * @throws UsageError that names the account and quotes nothing of what was read.
- */
-export async function lookUpCredentials(
-  account: string,
-  source: Source,
-  deps: SourceDeps,
-  signal: AbortSignal,
-): Promise<Credentials> {
-  const run = async ({ command }: z.infer<typeof CommandSource>) =>
-    outputOf(
-      account,
-      command.map((part) => part.replaceAll("{account}", account)),
-      { signal },
-    );
-  if ("command" in source) {
-    const keys = threeKeysIn(await run(source));
-    if (keys === undefined)
+/** How an account's three credentials are looked up, which quotes nothing of what was read. */
+export const lookUpOf =
+  (account: string, source: Source, deps: SourceDeps): LookUp =>
+  async (signal) => {
+    const run = async ({ command }: z.infer<typeof CommandSource>) =>
+      outputOf(
+        account,
+        command.map((part) => part.replaceAll("{account}", account)),
+        { signal },
+      );
+    if ("command" in source) {
+      const keys = threeKeysIn(await run(source));
+      if (keys !== undefined) return lookUpOf(account, keys, deps)(signal);
       throw new UsageError(
         `account ${account}: what its command writes is not JSON with ${credentialKeys.map((key) => `"${key}"`).join(", ")}`,
       );
-    return lookUpCredentials(account, keys, deps, signal);
-  }
-  const read = async (name: (typeof credentialKeys)[number]): Promise<Secret> => {
-    const reference = source[name];
-    const at = `account ${account}: ${name}`;
-    if (typeof reference === "string") return secretOf(reference, at);
-    if ("command" in reference) return secretOf(withoutLineEnd(await run(reference)), at);
-    if ("file" in reference) {
-      // The path is not shown: a secret may have been put where it belongs.
-      const path = resolve(deps.folder, reference.file);
+    }
+    const textOf = async (reference: z.infer<typeof Reference>, at: string): Promise<string> => {
+      if (typeof reference === "string") return reference;
+      if ("command" in reference) return withoutLineEnd(await run(reference));
+      if ("env" in reference) {
+        const text = deps.variable(reference.env);
+        if (text !== undefined) return text;
+        throw new UsageError(
+          `${at}: the variable that it names is not set; set it, or correct its name`,
+        );
+      }
       try {
-        return secretOf(withoutLineEnd(readFileSync(path, "utf8")), at);
+        return withoutLineEnd(readFileSync(resolve(deps.folder, reference.file), "utf8"));
       } catch (error) {
-        if (error instanceof UsageError) throw error;
+        // The path is not shown: a secret may have been put where it belongs.
         throw new UsageError(
           `${at}: the file that it names cannot be read (${shownCode(error)}); correct its path, ` +
             `from ${deps.folder} on, or its permissions`,
         );
       }
-    }
-    const text = deps.variable(reference.env);
-    if (text !== undefined) return secretOf(text, at);
-    throw new UsageError(
-      `${at}: the variable that it names is not set; set it, or correct its name`,
-    );
+    };
+    const read = async (name: (typeof credentialKeys)[number]): Promise<Secret> => {
+      const at = `account ${account}: ${name}`;
+      return secretOf(await textOf(source[name], at), at);
+    };
+    const [key, secret, passphrase] = await Promise.all([
+      read("apiKey"),
+      read("apiSecret"),
+      read("apiPassphrase"),
+    ]);
+    return { key, secret, passphrase };
   };
-  const [key, secret, passphrase] = await Promise.all([
-    read("apiKey"),
-    read("apiSecret"),
-    read("apiPassphrase"),
-  ]);
-  return { key, secret, passphrase };
-}
 
 /** Undefined for a text that is not JSON with the three of them. */
 function threeKeysIn(text: string) {
@@ -188,16 +187,11 @@ export function exposureOf(paths: readonly string[]): readonly string[] {
   ];
 }
 
-const secretVariables = [
-  "EXCHANGE_API_KEY",
-  "EXCHANGE_API_SECRET",
-  "EXCHANGE_API_PASSPHRASE",
-  "DATABASE_URL",
-];
-
 /** The same of the file `.env`; undefined where there is none, or it holds no credential. */
 export function envFileExposure(path = ".env"): readonly string[] | undefined {
   if (!existsSync(path)) return undefined;
   const variables = parseEnv(readFileSync(path, "utf8"));
-  return secretVariables.some((name) => variables[name]?.trim()) ? exposureOf([path]) : undefined;
+  return [...credentialVariables, "DATABASE_URL"].some((name) => variables[name]?.trim())
+    ? exposureOf([path])
+    : undefined;
 }

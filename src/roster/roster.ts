@@ -16,8 +16,8 @@ import type { Queryable } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { modeOf } from "../sync/account-state.ts";
 import type { Ledger } from "../sync/store.ts";
-import type { Account } from "./account.ts";
-import { type Config, unknownAccount } from "./config.ts";
+import type { Account, Configured } from "./account.ts";
+import { unknownAccount } from "./config.ts";
 import { productTypeOf } from "./settings.ts";
 
 /** The ledgers that a command is of. Undefined selects all. */
@@ -43,12 +43,6 @@ export const isSelected = (
   { account, productType }: Ledger,
 ): boolean =>
   (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
-
-/** The accounts of a configuration. */
-export type Configured = Pick<
-  Config,
-  "accounts" | "accountNames" | "namesAccounts" | "addedAccount"
->;
 
 /** Why a ledger is read or is not. */
 export type LedgerState =
@@ -230,7 +224,7 @@ function accountsOf(
  * @throws UsageError for a name or a product type that none of them has.
  */
 export function selectedAccounts(
-  { accounts, accountNames }: Pick<Config, "accounts" | "accountNames">,
+  { accounts, accountNames }: Pick<Configured, "accounts" | "accountNames">,
   { accounts: names, productTypes: types }: Which,
 ): readonly Account[] {
   const unknown = names?.find((name) => !accountNames.includes(name));

@@ -5,10 +5,8 @@ import type { Database, Queryable } from "../db/connect.ts";
 import { readLeasedNames } from "../db/lease/lease.ts";
 import { DatabaseError } from "../errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import type { Account } from "./account.ts";
-import type { Config } from "./config.ts";
+import type { Account, Configured } from "./account.ts";
 import {
-  type Configured,
   everyLedger,
   type Roster,
   readRoster,
@@ -83,7 +81,7 @@ function readBySync(
   return { accounts, notices };
 }
 
-type Names = Pick<Config, "accountNames" | "addedAccount">;
+type Names = Pick<Configured, "accountNames" | "addedAccount">;
 
 /**
  * Every account that is configured, was added or was ever synced, and the former names of renamed
@@ -138,7 +136,7 @@ export async function reachableSelection(
  */
 export async function refuseUnreachable(
   db: Database,
-  config: Config,
+  config: Configured,
   selection: Selection,
 ): Promise<void> {
   const { unreachable } = await reachableSelection(db, config, selection);
