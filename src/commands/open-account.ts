@@ -1,7 +1,7 @@
 import { recordDemo } from "../db/accounts/decisions.ts";
 import type { Database } from "../db/connect.ts";
 import { checkLease, type Lease, recordUser, type Users } from "../db/lease/lease.ts";
-import type { Leases, TakeOptions } from "../db/lease/leases.ts";
+import type { Leases } from "../db/lease/leases.ts";
 import type { AccountExchange } from "../exchange/session.ts";
 import { AccountKey } from "../ledger/account-key.ts";
 import type { AccountWithCredentials } from "../roster/account.ts";
@@ -19,8 +19,8 @@ type OpenDeps = {
   readonly isVouched?: boolean;
 };
 
-/** An account that this process holds, and its key. */
-export type OpenAccount = AccountHold & {
+/** An account that this process alone asks the exchange for, and its key. */
+export type OpenAccount = Lease & {
   /** Decides whether the key is the account's. Writes nothing. Throws, and returns, as {@link AccountKey.check} does. */
   checkKey(answer: KeyAnswer): Promise<{ readonly isNew: boolean }>;
   /** Makes it the key that reads the account. Called before anything else is written. */
@@ -28,8 +28,9 @@ export type OpenAccount = AccountHold & {
 };
 
 /**
- * Takes an account's lease, before the exchange is asked anything with its key.
- * @throws KeyTakenError where the key is stored under another name; AccountHeldError where another run holds the account.
+ * Takes an account's lease and, where its user is known, the user's, before the exchange is asked anything with its key.
+ * @throws KeyTakenError where the key is stored under another name; AccountHeldError where another process holds one of
+ * the leases.
  */
 export async function openAccount(
   deps: OpenDeps,
@@ -40,10 +41,24 @@ export async function openAccount(
   const { name, credentials, demo: isDemo = false } = account;
   const key = new AccountKey(db, { account: name, key: credentials.key }, { isDemo, isVouched });
   await key.refuseTaken();
-  const uid = account.uid ?? users.get(name);
-  const lease = await holdAccount({ leases, exchange }, { name, uid }, waiting);
+  await using stack = new AsyncDisposableStack();
+  const { assertHeld, ...lease } = stack.use(await leases.take(name, waiting));
+  const leasesOfUsers = new Map<string, Lease>();
+  const ofUsers = stack.use(new AsyncDisposableStack());
+  /** From now on, reads the account as one of this user's: within the limits that the user's accounts share. */
+  const readAs = async (user: string | undefined): Promise<void> => {
+    if (user === undefined || leasesOfUsers.has(user)) return;
+    leasesOfUsers.set(user, ofUsers.use(await leases.takeUser(user, waiting)));
+    await exchange.useLimitsOf(user);
+  };
+  await readAs(account.uid ?? users.get(name));
+  const whole = stack.move();
   return {
     ...lease,
+    assertHeld() {
+      assertHeld();
+      for (const user of leasesOfUsers.values()) user.assertHeld();
+    },
     checkKey: (answer) => key.check(answer),
     async takeKey(answer) {
       const checked = await key.check(answer);
@@ -52,52 +67,9 @@ export async function openAccount(
       const shared = await key.sharedUser();
       const user = account.uid ?? shared?.uid;
       await recordUser(db, [name, ...(account.uid ? [] : (shared?.accounts ?? []))], user);
-      if (user !== undefined) await lease.asUser(user);
+      await readAs(user);
       return checked;
     },
-  };
-}
-
-/** An account that this process alone asks the exchange for. */
-type AccountHold = Lease & {
-  /**
-   * From now on, reads the account as one of this user's: under the user's lease, and within the limits that
-   * the user's accounts share.
-   * @throws AccountHeldError where another process reads an account of the user.
-   */
-  asUser(uid: string): Promise<void>;
-};
-
-type Holding = { readonly leases: Leases; readonly exchange: Pick<AccountExchange, "useLimitsOf"> };
-
-/**
- * Takes an account's lease and, where its user is known, the user's.
- * @throws AccountHeldError where another process holds one of them.
- */
-async function holdAccount(
-  { leases, exchange }: Holding,
-  { name, uid }: { readonly name: string; readonly uid: string | undefined },
-  options: TakeOptions,
-): Promise<AccountHold> {
-  await using stack = new AsyncDisposableStack();
-  const { assertHeld, ...lease } = stack.use(await leases.take(name, options));
-  const users = new Map<string, Lease>();
-  const ofUsers = new AsyncDisposableStack();
-  const asUser = async (user: string): Promise<void> => {
-    if (users.has(user)) return;
-    users.set(user, ofUsers.use(await leases.takeUser(user, options)));
-    await exchange.useLimitsOf(user);
-  };
-  stack.use(ofUsers);
-  if (uid !== undefined) await asUser(uid);
-  const whole = stack.move();
-  return {
-    ...lease,
-    assertHeld() {
-      assertHeld();
-      for (const user of users.values()) user.assertHeld();
-    },
-    asUser,
     [Symbol.asyncDispose]: () => whole.disposeAsync(),
   };
 }
