@@ -1,6 +1,5 @@
 import type { ProductType } from "../contract/product-types.ts";
-import type { EpochMs } from "../contract/time.ts";
-import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
+import { readAccountStates } from "../db/accounts/account-states.ts";
 import { addAccount, pause, resume, retire, unretire } from "../db/accounts/decisions.ts";
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
@@ -9,13 +8,7 @@ import { becameText } from "../output/account-remarks.ts";
 import { ledgerName } from "../output/format.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import {
-  closedSince,
-  everyLedger,
-  listed,
-  type RosterLedger,
-  readRoster,
-} from "../roster/roster.ts";
+import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/roster.ts";
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
 import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
@@ -23,10 +16,8 @@ import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 import { openMigrated, readStored, withUnreachable } from "./stored.ts";
 
-type Ledger = RosterLedger & { readonly since: EpochMs | undefined };
-
-const columns: Columns<Ledger> = {
-  ...fields<Ledger>("value", ["account", "productType"]),
+const columns: Columns<RosterLedger> = {
+  ...fields<RosterLedger>("value", ["account", "productType"]),
   ledger: {
     kind: "text",
     title: "account/product type",
@@ -41,7 +32,7 @@ const columns: Columns<Ledger> = {
     of: ({ state, productType }) =>
       state === "closed" ? `closed: ${becameText({ productType })}` : state,
   },
-  ...fields<Ledger>("time", ["since"]),
+  ...fields<RosterLedger>("time", ["since"]),
 };
 
 /** `accounts list`: every ledger that is configured or stored, and whether it is read. */
@@ -50,17 +41,7 @@ const listAccounts = (config: Config, io: Io): Promise<Result> =>
     const { result: roster, unreachable } = await readSelected(db, config, everyLedger, (among) =>
       readRoster(db, config, everyLedger, among),
     );
-    const ledgers = listed(roster).map((ledger): Ledger => {
-      const { state, account, productType } = ledger;
-      const stored = roster.states.of(account);
-      const since = {
-        retired: retiredSince(stored, productType),
-        closed: closedSince(stored, productType),
-        paused: stored.pausedAt,
-      };
-      return { ...ledger, since: since[state as "paused"] };
-    });
-    return withUnreachable(done(table("ledgers", columns, ledgers)), unreachable);
+    return withUnreachable(done(table("ledgers", columns, listed(roster))), unreachable);
   });
 
 /** The options of `accounts add`. */

@@ -17,7 +17,7 @@ import { headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatMinute, ledgerName } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
-import { isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
+import { closedSince, isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
 import type { Ledger } from "../sync/store.ts";
 import type { ExportOptions } from "./export-options.ts";
 
@@ -56,9 +56,7 @@ export async function planExport(
   const now = await readExchangeTime(tx, options.accounts);
   const stored = await readLedgerTimes(tx, synced, now);
   const times = synced.map((ledger): ExportedTime => {
-    const closedAt = states
-      .of(ledger.account)
-      .closed.find(({ productType }) => productType === ledger.productType)?.closedAt;
+    const closedAt = closedSince(states.of(ledger.account), ledger.productType);
     const through = closedAt ?? stored.of(ledger).coverage.at(-1)?.to;
     return { ledger, through, isClosed: closedAt !== undefined };
   });

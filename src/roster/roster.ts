@@ -55,6 +55,8 @@ export type LedgerState =
 
 export type RosterLedger = Ledger & {
   readonly state: LedgerState;
+  /** When it was retired, closed or paused. */
+  readonly since: EpochMs | undefined;
   /** Whether a run has planned to read it. */
   readonly isStored: boolean;
   readonly isConfigured: boolean;
@@ -161,7 +163,7 @@ function ledgersOf(
       {
         account: name,
         productType,
-        state: stateOf(state, productType, { isConfigured, isWanted }),
+        ...stateOf(state, productType, { isConfigured, isWanted }),
         isStored,
         isConfigured,
         isDemo: isDemoKey || isDemoProductType(productType),
@@ -174,12 +176,19 @@ function stateOf(
   state: StoredState,
   productType: ProductType,
   { isConfigured, isWanted }: { readonly isConfigured: boolean; readonly isWanted: boolean },
-): LedgerState {
-  if (retiredSince(state, productType) !== undefined) return "retired";
-  if (closedSince(state, productType) !== undefined) return "closed";
-  if (state.pausedAt !== undefined) return "paused";
-  if (isConfigured) return "read";
-  return isWanted ? "not available" : "not configured";
+): Pick<RosterLedger, "state" | "since"> {
+  const stops = [
+    { state: "retired", since: retiredSince(state, productType) },
+    { state: "closed", since: closedSince(state, productType) },
+    { state: "paused", since: state.pausedAt },
+  ] as const;
+  const unread = isWanted ? "not available" : "not configured";
+  return (
+    stops.find(({ since }) => since !== undefined) ?? {
+      state: isConfigured ? "read" : unread,
+      since: undefined,
+    }
+  );
 }
 
 export const closedSince = (
