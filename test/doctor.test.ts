@@ -38,21 +38,22 @@ test("product types that are refused alike are named together, and those that ar
     ["USDC-FUTURES", noRight],
   ]);
   const read = ["USDT-FUTURES"] as const;
-  const tried: TriedKey = { mode: "classic", readsAll: false, read, refused, info: noRight };
-  expect(keyCheck("a", tried)).toEqual({
+  const tried: TriedKey = { mode: "classic", read, refused, info: noRight };
+  const readsAll = { name: "a", readsAll: true };
+  expect(keyCheck({ name: "a" }, tried)).toEqual({
     status: "FAIL",
     name: "account a",
     result:
       "a classic account; its key reads bills of USDT-FUTURES; refused: COIN-FUTURES and " +
       "USDC-FUTURES: no right; SUSDT-FUTURES: no such product",
   });
-  expect(keyCheck("a", { ...tried, readsAll: true })).toEqual({
+  expect(keyCheck(readsAll, tried)).toEqual({
     status: "ok",
     name: "account a",
     result:
       "a classic account; its key reads bills of USDT-FUTURES; not available to it: COIN-FUTURES and USDC-FUTURES: no right; not available to it: SUSDT-FUTURES: no such product; the exchange did not tell whose key it is, nor what it may do: the key of a classic account needs the right to read spot for it",
   });
-  expect(keyCheck("a", { ...tried, readsAll: true, read: [] }).status).toBe("FAIL");
+  expect(keyCheck(readsAll, { ...tried, read: [] }).status).toBe("FAIL");
 });
 
 test.each([
@@ -75,15 +76,9 @@ test.each([
     "make a key that may only read: bill-sync needs no more",
   ],
 ] as const)("what a key may do is told: %j", (rights, status, text, remedy) => {
-  const refused = new Map();
   const info = { userId: "12", ...rights };
-  const check = keyCheck("a", {
-    mode: "unified",
-    readsAll: true,
-    read: ["UTA-SPOT"],
-    refused,
-    info,
-  });
+  const tried: TriedKey = { mode: "unified", read: ["UTA-SPOT"], refused: new Map(), info };
+  const check = keyCheck({ name: "a" }, tried);
   expect(check).toEqual({
     status,
     name: "account a",

@@ -18,7 +18,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { migrate } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
-import { formatCount, formatCounted, jsonTime } from "../output/format.ts";
+import { formatCount, formatCounted, formatMinute, jsonTime } from "../output/format.ts";
 import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { type Io, note } from "./io.ts";
@@ -141,7 +141,7 @@ const factsOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
 function contentOf({ takenAt, postgres, program, tables }: BackupHeader): string {
   const bills = tables.find(({ name }) => name === "bills")?.rows ?? 0;
   const all = `${formatCounted(rowsOfAll(tables), "row")} of ${formatCounted(tables.length, "table")}`;
-  const at = `${takenAt.slice(0, 16).replace("T", " ")}Z`;
+  const at = formatMinute(epochMs(Date.parse(takenAt)));
   return `${formatCounted(bills, "bill")}, ${all}, taken ${at} from PostgreSQL ${postgres} by bill-sync ${program}`;
 }
 

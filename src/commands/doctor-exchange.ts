@@ -20,7 +20,7 @@ import type { Config } from "../roster/config.ts";
 import { assertSomethingToRead, identifyAccount } from "../sync/account-mode.ts";
 import type { AccountMode } from "../sync/account-state.ts";
 import { LedgerReader } from "../sync/ledger-reader.ts";
-import { openAccount } from "./open-account.ts";
+import { type OpenAccount, openAccount } from "./open-account.ts";
 
 /** The result of a check, and what to do about it. */
 export type Check = {
@@ -50,11 +50,9 @@ export const failed = (name: string, thrown: unknown): Check => ({
   result: messageOf(explained(firstThrown(thrown))),
 });
 
-/** Runs a check that may throw an error, or find nothing to check. */
-export const checked = <Done extends Check | undefined>(
-  name: string,
-  check: () => Promise<Done>,
-): Promise<Done | Check> => check().catch((error: unknown) => failed(name, error));
+/** Runs a check that may throw an error. */
+export const checked = (name: string, check: () => Promise<Check>): Promise<Check> =>
+  check().catch((error: unknown) => failed(name, error));
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
@@ -127,22 +125,23 @@ async function checkAccount(
   const { db, exchange } = deps;
   const { name, uid } = account;
   const check = `account ${name}`;
+  const checkKey = async (opened?: OpenAccount) => {
+    const key = await checked(check, async () => {
+      const tried = await tryKey(deps, account, opened?.assertHeld);
+      const key = keyCheck(account, tried);
+      if (key.status !== "FAIL") await opened?.checkKey({ ...tried, productTypes: tried.read });
+      return key;
+    });
+    return withLoanToValue(deps, account, key);
+  };
   if (db === undefined) {
     if (uid !== undefined) await exchange.useLimitsOf(uid);
-    const tried = async () => keyCheck(name, await tryKey(deps, account));
-    return withLoanToValue(deps, account, await checked(check, tried));
+    return checkKey();
   }
   try {
     const opening = { ...deps, db, leases: new Leases(db) };
     await using opened = await openAccount(opening, account, exchange);
-    const tryAndCheck = async () => {
-      const tried = await tryKey(deps, account, opened.assertHeld);
-      const key = keyCheck(name, tried);
-      if (key.status !== "FAIL") await opened.checkKey({ ...tried, productTypes: tried.read });
-      return key;
-    };
-    const checks = await withLoanToValue(deps, account, await checked(check, tryAndCheck));
-    return [...checks, ...(await historyChecks(db, name))];
+    return [...(await checkKey(opened)), ...(await historyChecks(db, name))];
   } catch (error) {
     if (error instanceof AccountHeldError)
       return [warned(check, `its key was not tried, ${error.message}`)];
@@ -159,7 +158,7 @@ async function tryKey(
   account: Account,
   assertHeld: () => void = () => undefined,
 ): Promise<TriedKey> {
-  const { name, readsAll = false, uid } = account;
+  const { name } = account;
   const states = db === undefined ? noStates : await readAccountStates(db, name);
   const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
   const readerOf = (productType: ProductType) =>
@@ -174,7 +173,7 @@ async function tryKey(
     refusal === undefined ? [] : [[ledger.productType, refusal] as const],
   );
   const productTypes = read.map(({ ledger }) => ledger.productType);
-  return { mode, readsAll, read: productTypes, refused: new Map(refused), info, uid };
+  return { mode, read: productTypes, refused: new Map(refused), info };
 }
 
 /** `doctor` reports an exchange that is away or a ban, and does not wait for its end. */
@@ -218,19 +217,17 @@ async function historyChecks(db: Database, account: string): Promise<readonly Ch
 /** The result of trying an account's key. */
 export type TriedKey = {
   readonly mode: AccountMode;
-  /** Whether the configuration names no product type: one that the key may not read is then no failure. */
-  readonly readsAll: boolean;
   readonly read: readonly ProductType[];
   readonly refused: ReadonlyMap<ProductType, ExchangeError>;
   /** The error where the exchange tells nothing about the key. */
   readonly info: KeyInfo | ExchangeError;
-  /** The account's user id, as it is configured. */
-  readonly uid?: string | undefined;
 };
 
 /** The check of an account's key. Product types with equal refusals are named together. */
-export function keyCheck(account: string, tried: TriedKey): Check {
-  const { mode, readsAll, read, refused, info, uid } = tried;
+export function keyCheck(
+  { name: account, uid, readsAll = false }: Pick<Account, "name" | "uid" | "readsAll">,
+  { mode, read, refused, info }: TriedKey,
+): Check {
   const name = `account ${account}`;
   const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
   const alike = Map.groupBy(refused, ([, { message }]) => message);
@@ -238,6 +235,7 @@ export function keyCheck(account: string, tried: TriedKey): Check {
     ([message, types]) => `${listed(types.map(([type]) => type))}: ${message}`,
   );
   const result = `a ${mode} account; its key ${able}`;
+  // Where the configuration names no product type, one that the key may not read is no failure.
   if (refusals.length > 0 && (read.length === 0 || !readsAll))
     return { status: "FAIL", name, result: `${result}; refused: ${refusals.join("; ")}` };
   const parts = [result, ...refusals.map((text) => `not available to it: ${text}`)];

@@ -153,18 +153,9 @@ export function exportOptions(words: ExportWords): ExportOptions {
   if (spreadsheet && format !== "csv")
     throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
   return {
-    prices,
-    currency,
-    spreadsheet,
-    format,
-    output,
-    force,
     ...selectionOf(words),
-    from,
-    to,
-    zone,
-    changedSince,
-    continues,
+    ...{ format, output, force, spreadsheet, prices, currency },
+    ...{ zone, from, to, changedSince, continues },
   };
 }
 

@@ -1,5 +1,4 @@
 import { Option } from "commander";
-import { hasSchema } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
@@ -9,7 +8,7 @@ import { accountName } from "../roster/settings.ts";
 import { changeKeys, type MirrorKey, newKey, readKeys } from "../serve/keys/key-file.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption, productOption, type Which } from "./options.ts";
-import { openWritable } from "./stored.ts";
+import { openStored } from "./stored.ts";
 
 type NewKeyWords = Which & { readonly allowIncomplete: boolean; readonly trim: boolean };
 
@@ -66,9 +65,8 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
   }
   if (configured.includes(account)) return account;
   // An account that is no longer configured still has its history.
-  await using database = await openWritable(config, io);
-  const db = (await hasSchema(database.db)) ? database.db : undefined;
-  await readRoster(db, config, { accounts: [account] });
+  await using stored = await openStored(config, io);
+  await readRoster(stored.db, config, { accounts: [account] });
   return account;
 }
 

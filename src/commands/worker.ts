@@ -29,7 +29,7 @@ import { accountsToRead } from "../roster/to-read.ts";
 import { errorText } from "./exit-code.ts";
 import { askedOf, type Define, numberFrom, type Program } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
-import { openSyncSession, type SyncSession } from "./sync-run.ts";
+import { openSyncSession, type SyncSession, type Target } from "./sync-run.ts";
 
 type WorkerOptions = {
   readonly concurrency: number;
@@ -141,8 +141,6 @@ type TaskDeps = {
   readonly signal: AbortSignal;
 };
 
-const targetsOf = { account: ["bills", "ltv"], lists: ["symbols", "contracts"] } as const;
-
 /** Does one task as the command `sync` would. Never throws. */
 async function runTask(
   { session, program, reporter, signal }: TaskDeps,
@@ -150,11 +148,10 @@ async function runTask(
 ): Promise<JobEnd> {
   try {
     const isAccount = "account" in task;
+    const which = isAccount ? { account: [task.account] } : {};
     // The configuration is read anew, so that added accounts are found.
-    const { config, selection } = isAccount
-      ? askedOf(program, true, { account: [task.account] })
-      : { config: program.config(), selection: everyLedger };
-    const targets = new Set(isAccount ? targetsOf.account : targetsOf.lists);
+    const { config, selection } = askedOf(program, isAccount, which);
+    const targets = new Set<Target>(isAccount ? ["bills", "ltv"] : ["symbols", "contracts"]);
     const { errors } = await session.run(config, { targets, selection, reporter, signal });
     return jobEndOf(errors);
   } catch (error) {
