@@ -4,6 +4,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
+import { commandNames } from "../src/commands/io.ts";
 import { programOf } from "../src/commands/program.ts";
 import { variableNames } from "../src/roster/settings.ts";
 import { generatedPart, withParts } from "./support/docs-parts.ts";
@@ -162,6 +163,12 @@ describe("commands", () => {
       faultsOf(name, words).map((fault) => ({ path, typed, fault })),
     );
     expect(wrong).toEqual([]);
+  });
+
+  test("messages take just the names of commands for commands", () => {
+    expect([...commandNames].toSorted()).toEqual(
+      program.commands.map((command) => command.name()).toSorted(),
+    );
   });
 
   test("options that stand alone are of some command", () => {

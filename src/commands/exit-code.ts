@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
 import { beginRun, finishRun, forgetOldRuns, type Outcome } from "../db/run-log.ts";
 import { AccountHeldError, firstThrown, messageOf, StoppedError, UsageError } from "../errors.ts";
-import type { ExitCode } from "../output/result.ts";
+import type { Result } from "../output/result.ts";
 
 /** The facts of a run that decide its outcome. */
 export type RunFacts = {
@@ -15,7 +15,7 @@ export type RunFacts = {
 };
 
 /** How a run ends: the outcome for the run log, and the exit code for the caller. */
-export type RunExit = { readonly outcome: Outcome; readonly exitCode: ExitCode };
+export type RunExit = { readonly outcome: Outcome; readonly exitCode: Result["exit"] };
 
 /** The only rule for the exit codes of commands and the outcomes in the run log. */
 export function exitOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): RunExit {
@@ -39,7 +39,7 @@ export const exitOfThrown = (error: unknown): RunExit =>
   exitOf({ errors: [error], isOpen: false, isAnythingDone: false });
 
 /** Codes 2 and 3 tell the caller what would help, which is true only if nothing else went wrong. */
-function exitCodeOf(errors: readonly unknown[]): ExitCode {
+function exitCodeOf(errors: readonly unknown[]): Result["exit"] {
   if (errors.every((error) => error instanceof AccountHeldError)) return 3;
   const isKnown = (error: unknown) =>
     error instanceof AccountHeldError || error instanceof UsageError;

@@ -12,10 +12,9 @@ import {
   UsageError,
 } from "../errors.ts";
 import { isOutOfFiles, openFilesRemedy } from "../open-files.ts";
-import { asJson, asText, type ExitCode, type Result } from "../output/result.ts";
+import { asJson, asText, type Result } from "../output/result.ts";
 import { printable, printableJson } from "../printable.ts";
 import type { Environment } from "../roster/settings.ts";
-import { entries } from "./entries.ts";
 import { exitOfThrown } from "./exit-code.ts";
 
 /** A command's access to its process. Results go to `out`, everything else to `err`. */
@@ -32,9 +31,27 @@ export type Io = {
   readonly onOutputError: (error: Error) => void;
 };
 
+export type ExitCode = Result["exit"];
+
 /** What a user types after bill-sync. Other words after it are prose. */
+export const commandNames = [
+  ...[
+    "demo",
+    "doctor",
+    "sync",
+    "status",
+    "verify",
+    "reconcile",
+    "breaks",
+    "export",
+    "report",
+    "serve",
+  ],
+  ...["accounts", "keys", "types", "db", "worker", "sandbox"],
+] as const;
+
 const command = new RegExp(
-  `\\bbill-sync (${Object.keys(entries).join("|")})\\b( (?:[^;:,\\n]|,(?! ))*)?`,
+  `\\bbill-sync (${commandNames.join("|")})\\b( (?:[^;:,\\n]|,(?! ))*)?`,
   "g",
 );
 

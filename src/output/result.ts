@@ -173,16 +173,14 @@ export function ledgerColumns<Row>(
   };
 }
 
-/** 0 done and complete · 1 not complete · 2 wrong usage or configuration · 3 another run holds the account */
-export type ExitCode = 0 | 1 | 2 | 3;
-
 /** What a command returns, whoever called it. */
 export type Result = {
   /** For programs, beside the tables that have names. */
   readonly data: object;
   /** For people, in this order: tables, and lines between them. */
   readonly parts: readonly (Table | string)[];
-  readonly exit: ExitCode;
+  /** 0 done and complete · 1 not complete · 2 wrong usage or configuration · 3 another run holds the account */
+  readonly exit: 0 | 1 | 2 | 3;
   /** Whether the text only sums up work that is done: then nothing fails where it cannot be written. */
   readonly isSummary?: true;
   /** Whether people have asked for what programs get. */
