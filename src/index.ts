@@ -10,6 +10,7 @@ import type { Verification } from "./commands/verify-result.ts";
 import type { ProductType } from "./contract/product-types.ts";
 import { epochMs } from "./contract/time.ts";
 import { inSnapshot } from "./db/connect.ts";
+import { withDatabaseErrors } from "./db/database-errors.ts";
 import { migrate } from "./db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "./db/open.ts";
 import { StoppedError } from "./errors.ts";
@@ -121,8 +122,10 @@ export async function openLedgers(
   const resources = stack.move();
   return {
     sync: (options = {}) => sync(at, options),
-    status: async (which = {}) =>
-      readStatus(database.db, await ledgersOf(at, which), config.settleLagMs),
+    status: (which = {}) =>
+      withDatabaseErrors(async () =>
+        readStatus(database.db, await ledgersOf(at, which), config.settleLagMs),
+      ),
     verify: (options) => verify(at, options),
     reconcile: async ({ isFull = false, ...which } = {}) => {
       await ledgersOf(at, which);

@@ -1,7 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
@@ -22,32 +21,29 @@ export type ComparedBalance = {
 };
 
 /** The newest ones. @param since instead the first ones that were held at that time or later. */
-export function readComparedBalances(
+export async function readComparedBalances(
   db: Queryable,
   accounts: readonly string[] | undefined,
   since?: EpochMs,
 ): Promise<readonly ComparedBalance[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<
-      Omit<ComparedBalance, "asOf"> & Record<"taken_at" | "held_until", string>
-    >(sql`
-      select
-        account,
-        product_type as ledger,
-        coin,
-        balance::text,
-        expected::text,
-        differs,
-        ${msOf(sql`taken_at`)} as taken_at,
-        ${msOf(sql`held_until`)} as held_until
-      from ${comparedBalances(accounts, since)}
-      order by account, ledger, coin`);
-    return rows.map(({ taken_at, held_until, ...row }) => ({
-      ...row,
-      asOf:
-        since === undefined ? timeFrom(held_until) : epochMs(Math.max(timeFrom(taken_at), since)),
-    }));
-  });
+  const { rows } = await db.execute<
+    Omit<ComparedBalance, "asOf"> & Record<"taken_at" | "held_until", string>
+  >(sql`
+    select
+      account,
+      product_type as ledger,
+      coin,
+      balance::text,
+      expected::text,
+      differs,
+      ${msOf(sql`taken_at`)} as taken_at,
+      ${msOf(sql`held_until`)} as held_until
+    from ${comparedBalances(accounts, since)}
+    order by account, ledger, coin`);
+  return rows.map(({ taken_at, held_until, ...row }) => ({
+    ...row,
+    asOf: since === undefined ? timeFrom(held_until) : epochMs(Math.max(timeFrom(taken_at), since)),
+  }));
 }
 
 /** The balance in a sentence. */

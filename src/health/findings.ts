@@ -1,7 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { Queryable } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
 import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { accountFlags, isDemo } from "../sql/ledgers.ts";
@@ -12,17 +11,16 @@ import { type Scope, select, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 
 /** The findings, worst first. One query, however many accounts there are. */
-export function readFindings(
+export async function readFindings(
   db: Queryable,
   scope: Scope,
   { limit = 1_000 } = {},
 ): Promise<readonly Finding[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<
-      Omit<Finding, "since" | "until" | "count" | "breakIds"> &
-        Record<"since" | "until", string | null> &
-        Record<"count" | "breakIds", string>
-    >(sql`
+  const { rows } = await db.execute<
+    Omit<Finding, "since" | "until" | "count" | "breakIds"> &
+      Record<"since" | "until", string | null> &
+      Record<"count" | "breakIds", string>
+  >(sql`
     select
       kind,
       account,
@@ -47,16 +45,15 @@ export function readFindings(
       coin collate "C",
       detail collate "C"
     limit ${limit}`);
-    const unconfiguredOf = unconfiguredIn(scope.roster);
-    return rows.map(({ since, until, count, breakIds, ...row }) => ({
-      ...row,
-      unconfigured: unconfiguredOf(row),
-      since: timeFrom(since),
-      until: timeFrom(until),
-      count: Number(count),
-      breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksNamedMax).map(Number),
-    }));
-  });
+  const unconfiguredOf = unconfiguredIn(scope.roster);
+  return rows.map(({ since, until, count, breakIds, ...row }) => ({
+    ...row,
+    unconfigured: unconfiguredOf(row),
+    since: timeFrom(since),
+    until: timeFrom(until),
+    count: Number(count),
+    breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksNamedMax).map(Number),
+  }));
 }
 
 /** The part of a finding's ledger that is not configured. Undefined if the configuration names no account at all. */
@@ -88,9 +85,8 @@ export type FindingCount = {
   readonly ledgers: number;
 };
 
-export function countFindings(db: Queryable, scope: Scope): Promise<readonly FindingCount[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<FindingCount>(sql`
+export async function countFindings(db: Queryable, scope: Scope): Promise<readonly FindingCount[]> {
+  const { rows } = await db.execute<FindingCount>(sql`
     select
       kind,
       is_demo as "isDemo",
@@ -99,17 +95,15 @@ export function countFindings(db: Queryable, scope: Scope): Promise<readonly Fin
     from (${findings(scope)}) as findings
     group by kind, is_demo
     order by is_demo, array_position(${textArray(kindNames)}::text[], kind)`);
-    return rows;
-  });
+  return rows;
 }
 
-export function readAccepted(
+export async function readAccepted(
   db: Queryable,
   { accounts, productTypes, span }: Pick<Scope, "accounts" | "productTypes" | "span">,
 ): Promise<Accepted> {
   const wallets = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
+  const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
     select coin, sum(abs(difference))::text as difference
     from (
       select account, product_type, coin, difference
@@ -127,11 +121,10 @@ export function readAccepted(
     where not ${isDemo("product_type")}
     group by coin
     order by coin`);
-    return {
-      differences: rows.filter(({ coin }) => coin !== ""),
-      lostMs: Number(rows.find(({ coin }) => coin === "")?.difference ?? 0),
-    };
-  });
+  return {
+    differences: rows.filter(({ coin }) => coin !== ""),
+    lostMs: Number(rows.find(({ coin }) => coin === "")?.difference ?? 0),
+  };
 }
 
 /** The ledgers that wait for their first run, as the roster has them. */

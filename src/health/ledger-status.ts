@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, historyMs } from "../contract/time.ts";
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import {
   type IntervalsJson,
   intervalsFrom,
@@ -18,6 +17,7 @@ import {
   readExchangeTime,
   wantedLedgers,
 } from "../ledger/known-time.ts";
+import { closedSince } from "../roster/roster.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
@@ -88,39 +88,35 @@ export async function readStatus(
   settleLagMs: number,
   accounts?: readonly string[],
 ): Promise<Status> {
-  return withDatabaseErrors(async () => {
-    const lastRun = await readLastRun(db);
-    const now = await readExchangeTime(db, accounts);
-    const names = accountsOf(ledgers);
-    const states = await readAccountStates(db, names);
-    const times = await readLedgerTimes(db, ledgers, now);
-    return {
-      ...{ now, lastRun },
-      ledgers: ledgers.map((ledger): LedgerStatus => {
-        const { plannedTo, plannedAt, isOpen, expiresAt, ...stored } = times.of(ledger);
-        const state = states.of(ledger.account);
-        const retiredAt = retiredSince(state, ledger.productType);
-        const closedAt = state.closed.find(
-          ({ productType }) => productType === ledger.productType,
-        )?.closedAt;
-        const isRead = retiredAt === undefined && closedAt === undefined;
-        // Where no window is open, the last run has read up to its plan; the newest of it settles.
-        const settlingTo = isOpen ? 0 : Math.min((plannedTo ?? 0) + settleLagMs, plannedAt ?? 0);
-        const isBehind = isRead && plannedTo !== undefined;
-        return {
-          ...{ ledger, retiredAt, closedAt, pausedAt: state.pausedAt },
-          ...stored,
-          unread: retiredAt === undefined ? stored.unread : [],
-          behind: isBehind ? interval(Math.max(plannedTo, settlingTo), now) : [],
-          expiresAt: isRead ? expiresAt : undefined,
-        };
-      }),
-      accounts: names.map((account) => {
-        const { mode, notAvailable, closed } = states.of(account);
-        return { account, mode, notAvailable, closed };
-      }),
-    };
-  });
+  const lastRun = await readLastRun(db);
+  const now = await readExchangeTime(db, accounts);
+  const names = accountsOf(ledgers);
+  const states = await readAccountStates(db, names);
+  const times = await readLedgerTimes(db, ledgers, now);
+  return {
+    ...{ now, lastRun },
+    ledgers: ledgers.map((ledger): LedgerStatus => {
+      const { plannedTo, plannedAt, isOpen, expiresAt, ...stored } = times.of(ledger);
+      const state = states.of(ledger.account);
+      const retiredAt = retiredSince(state, ledger.productType);
+      const closedAt = closedSince(state, ledger.productType);
+      const isRead = retiredAt === undefined && closedAt === undefined;
+      // Where no window is open, the last run has read up to its plan; the newest of it settles.
+      const settlingTo = isOpen ? 0 : Math.min((plannedTo ?? 0) + settleLagMs, plannedAt ?? 0);
+      const isBehind = isRead && plannedTo !== undefined;
+      return {
+        ...{ ledger, retiredAt, closedAt, pausedAt: state.pausedAt },
+        ...stored,
+        unread: retiredAt === undefined ? stored.unread : [],
+        behind: isBehind ? interval(Math.max(plannedTo, settlingTo), now) : [],
+        expiresAt: isRead ? expiresAt : undefined,
+      };
+    }),
+    accounts: names.map((account) => {
+      const { mode, notAvailable, closed } = states.of(account);
+      return { account, mode, notAvailable, closed };
+    }),
+  };
 }
 
 export type StoredTimes = LedgerTimes &

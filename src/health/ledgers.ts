@@ -2,7 +2,6 @@ import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
 import { ledgerState } from "../ledger/known-time.ts";
 import { accountFlags } from "../sql/ledgers.ts";
@@ -36,74 +35,68 @@ type LedgerScope = {
 };
 
 /** How many ledgers there are that a run has ever planned to read. */
-export function countLedgers(db: Queryable, scope: LedgerScope): Promise<number> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ ledgers: string }>(sql`
-      select count(*) as ledgers
-      from ledgers
-      where ${isInScope(scope)}`);
-    return Number(onlyRow(rows, "a count").ledgers);
-  });
+export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<number> {
+  const { rows } = await db.execute<{ ledgers: string }>(sql`
+    select count(*) as ledgers
+    from ledgers
+    where ${isInScope(scope)}`);
+  return Number(onlyRow(rows, "a count").ledgers);
 }
 
-export function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
-  return withDatabaseErrors(async () => {
-    const count = (state: string) =>
-      sql`count(*) filter (where state = ${state}) as ${sql.identifier(state)}`;
-    const settledTo = (state: string) => msOf(sql`min(settled_to) filter (where state = ${state})`);
-    const { rows } = await db.execute<
-      Record<"accounts" | "ledgers" | "bills" | State, string> &
-        Record<"settledTo" | "pausedSettledTo", string | null>
-    >(sql`
-      select *
+export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
+  const count = (state: string) =>
+    sql`count(*) filter (where state = ${state}) as ${sql.identifier(state)}`;
+  const settledTo = (state: string) => msOf(sql`min(settled_to) filter (where state = ${state})`);
+  const { rows } = await db.execute<
+    Record<"accounts" | "ledgers" | "bills" | State, string> &
+      Record<"settledTo" | "pausedSettledTo", string | null>
+  >(sql`
+    select *
+    from (
+      select
+        count(*) as ledgers,
+        ${sql.join(states.map(count), sql`, `)},
+        ${settledTo("read")} as "settledTo",
+        ${settledTo("paused")} as "pausedSettledTo"
+      from ${ledgers(scope)}
+    ) as counted
+    -- Beside the other counts, and not among them: distributed Postgres refuses that.
+    cross join (
+      select count(*) as accounts
       from (
-        select
-          count(*) as ledgers,
-          ${sql.join(states.map(count), sql`, `)},
-          ${settledTo("read")} as "settledTo",
-          ${settledTo("paused")} as "pausedSettledTo"
-        from ${ledgers(scope)}
-      ) as counted
-      -- Beside the other counts, and not among them: distributed Postgres refuses that.
-      cross join (
-        select count(*) as accounts
-        from (
-          select account
-          from ledgers
-          where ${isInScope(scope)}
-          group by account
-        ) as names
-      ) as named
-      cross join (
-        select coalesce(sum(bills), 0) as bills
+        select account
         from ledgers
-        where ${isOneOf(scope.accounts)}
-          and ${isOneOf(scope.productTypes, "product_type")}
-      ) as stored`);
-    const { settledTo: through, pausedSettledTo, ...counts } = onlyRow(rows, "the totals");
-    return {
-      ...(Object.fromEntries(
-        Object.entries(counts).map(([name, value]) => [name, Number(value)]),
-      ) as Record<keyof typeof counts, number>),
-      settledTo: timeFrom(through),
-      pausedSettledTo: timeFrom(pausedSettledTo),
-    };
-  });
+        where ${isInScope(scope)}
+        group by account
+      ) as names
+    ) as named
+    cross join (
+      select coalesce(sum(bills), 0) as bills
+      from ledgers
+      where ${isOneOf(scope.accounts)}
+        and ${isOneOf(scope.productTypes, "product_type")}
+    ) as stored`);
+  const { settledTo: through, pausedSettledTo, ...counts } = onlyRow(rows, "the totals");
+  return {
+    ...(Object.fromEntries(
+      Object.entries(counts).map(([name, value]) => [name, Number(value)]),
+    ) as Record<keyof typeof counts, number>),
+    settledTo: timeFrom(through),
+    pausedSettledTo: timeFrom(pausedSettledTo),
+  };
 }
 
 /** The ledgers that are farthest from complete first; those that no sync reads come last. */
-export function worstLedgers(
+export async function worstLedgers(
   db: Queryable,
   scope: LedgerScope & { readonly limit: number },
 ): Promise<readonly Ledger[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Ledger>(sql`
-      select account, product_type as "productType"
-      from ${ledgers(scope)}
-      order by state <> 'read', settled_to, account, product_type
-      limit ${scope.limit}`);
-    return rows;
-  });
+  const { rows } = await db.execute<Ledger>(sql`
+    select account, product_type as "productType"
+    from ${ledgers(scope)}
+    order by state <> 'read', settled_to, account, product_type
+    limit ${scope.limit}`);
+  return rows;
 }
 
 const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
@@ -144,48 +137,46 @@ export type LoanToValueStatus = {
 };
 
 /** The stored lists, by name. */
-export const readLists = (db: Queryable): Promise<readonly ListStatus[]> =>
-  withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Omit<ListStatus, "readAt"> & { readonly readAt: string }>(sql`
-      select
-        market as list,
-        count(listed)::int as entries,
-        count(gone_at)::int as gone,
-        ${msOf(sql`read_at`)} as "readAt"
-      from symbol_lists
-      left join (
-        select 'spot' as market, symbol as listed, gone_at
-        from symbols
-        union all
-        select product_type, symbol, gone_at
-        from contracts
-      ) as stored using (market)
-      group by market
-      order by market <> 'spot', market`);
-    return rows.map((row) => ({ ...row, readAt: timeFrom(row.readAt) }));
-  });
+export async function readLists(db: Queryable): Promise<readonly ListStatus[]> {
+  const { rows } = await db.execute<Omit<ListStatus, "readAt"> & { readonly readAt: string }>(sql`
+    select
+      market as list,
+      count(listed)::int as entries,
+      count(gone_at)::int as gone,
+      ${msOf(sql`read_at`)} as "readAt"
+    from symbol_lists
+    left join (
+      select 'spot' as market, symbol as listed, gone_at
+      from symbols
+      union all
+      select product_type, symbol, gone_at
+      from contracts
+    ) as stored using (market)
+    group by market
+    order by market <> 'spot', market`);
+  return rows.map((row) => ({ ...row, readAt: timeFrom(row.readAt) }));
+}
 
 /** @param accounts default all. */
-export const readLoans = (
+export async function readLoans(
   db: Queryable,
   accounts?: readonly string[],
-): Promise<readonly LoanToValueStatus[]> =>
-  withDatabaseErrors(async () => {
-    const { rows } = await db.execute<
-      Record<"account" | "riskUnitId" | "takenAt" | "heldUntil", string> & { ltv: string | null }
-    >(sql`
-      select distinct on (account, risk_unit_id)
-        account,
-        risk_unit_id as "riskUnitId",
-        ltv::text,
-        ${msOf(sql`taken_at`)} as "takenAt",
-        ${msOf(sql`held_until`)} as "heldUntil"
-      from ltv_snapshots
-      where ${isOneOf(accounts)}
-      order by account, risk_unit_id, taken_at desc`);
-    return rows.map(({ takenAt, heldUntil, ...row }) => ({
-      ...row,
-      takenAt: timeFrom(takenAt),
-      heldUntil: timeFrom(heldUntil),
-    }));
-  });
+): Promise<readonly LoanToValueStatus[]> {
+  const { rows } = await db.execute<
+    Record<"account" | "riskUnitId" | "takenAt" | "heldUntil", string> & { ltv: string | null }
+  >(sql`
+    select distinct on (account, risk_unit_id)
+      account,
+      risk_unit_id as "riskUnitId",
+      ltv::text,
+      ${msOf(sql`taken_at`)} as "takenAt",
+      ${msOf(sql`held_until`)} as "heldUntil"
+    from ltv_snapshots
+    where ${isOneOf(accounts)}
+    order by account, risk_unit_id, taken_at desc`);
+  return rows.map(({ takenAt, heldUntil, ...row }) => ({
+    ...row,
+    takenAt: timeFrom(takenAt),
+    heldUntil: timeFrom(heldUntil),
+  }));
+}

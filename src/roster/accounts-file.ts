@@ -52,10 +52,9 @@ const listOf = <Item extends z.ZodType<string, string>>(item: Item, example: str
     `is not a list of texts in quotes; leave it out, or write a list such as ["${example}"]`,
   ).pipe(z.array(item));
 const flag = z.boolean({ error: "is neither true nor false" }).optional();
-const isNoName = `is not ${accountName.form}`;
 const name = field(
   z.string().regex(accountName.pattern),
-  isNoName,
+  `is not ${accountName.form}`,
   `is missing; it is ${accountName.form}`,
 );
 const settings = {
@@ -86,7 +85,6 @@ const NamedEntry = z.strictObject(
 );
 /** In a directory, the file has the name. */
 const Entry = NamedEntry.omit({ name: true });
-const entryKeys = Object.keys(NamedEntry.shape);
 
 /** Reads the file or directory. Never throws: faults go to `deps.fault`. */
 export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
@@ -94,18 +92,12 @@ export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
   return isDirectory ? readDirectory(path, deps) : readList(path, deps);
 }
 
-const none: AccountsSource = {
-  accounts: [],
-  accountNames: [],
-  namesAccounts: true,
-  warnings: [],
-};
+const none: AccountsSource = { accounts: [], accountNames: [], namesAccounts: true, warnings: [] };
 
 function readList(path: string, deps: AccountsDeps): AccountsSource {
   const { fault } = deps;
   const json = jsonOf(path, fault);
-  const file =
-    json && checked(AccountsFile, json.value, Object.keys(AccountsFile.shape), faultAt(fault));
+  const file = json && checked(AccountsFile, json.value, faultAt(fault));
   if (file === undefined) return none;
   const { accounts: list, credentials: commandOfAll } = file;
   const place = { folder: dirname(path), commandOfAll };
@@ -207,7 +199,7 @@ function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | 
   const { at, commandOfAll } = place;
   const schema: z.ZodObject = place.account === undefined ? NamedEntry : Entry;
   const faultIn = faultAt(deps.fault, at);
-  const entry = checked(schema, value, entryKeys, faultIn);
+  const entry = checked(schema, value, faultIn);
   const { isObject, has, lacks } = keysIn(value);
   if (isObject && Object(value).credentials !== undefined) {
     for (const key of has) faultIn(key, "stands beside credentials; remove one of the two");
@@ -286,9 +278,9 @@ const faultAt =
 function checked<Schema extends z.ZodObject>(
   schema: Schema,
   value: unknown,
-  keys: readonly string[],
   faultIn: (key: string, what: string) => void,
 ): z.output<Schema> | undefined {
+  const keys = Object.keys(schema.shape);
   const { data, error } = schema.safeParse(value);
   for (const issue of error?.issues ?? []) {
     if (issue.code !== "unrecognized_keys") {
