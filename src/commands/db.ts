@@ -14,7 +14,6 @@ import {
   type Step,
   takeStep,
 } from "../db/citus.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { readOnlyUrl } from "../db/embedded/embedded.ts";
 import { migrate } from "../db/migrate.ts";
 import { UsageError } from "../errors.ts";
@@ -88,15 +87,13 @@ async function backupCommand(
   await refuseTakenOutput(path, force, path);
   await using database = await openWritable(config, io, { statementMaxMs: tableMaxMs });
   await using output = await fileOutput(path, { shown: path, mode: ownerOnly });
-  const header = await withDatabaseErrors(() =>
-    backUp(
-      database.db,
-      (lines) =>
-        pipeline(Readable.from(lines), createGzip({ chunkSize: chunkBytes }), async (chunks) => {
-          for await (const chunk of chunks) await output.write(chunk);
-        }),
-      io.signal,
-    ),
+  const header = await backUp(
+    database.db,
+    (lines) =>
+      pipeline(Readable.from(lines), createGzip({ chunkSize: chunkBytes }), async (chunks) => {
+        for await (const chunk of chunks) await output.write(chunk);
+      }),
+    io.signal,
   );
   await output.commit();
   const { size } = await stat(path);

@@ -1,6 +1,5 @@
 import { epochMs } from "../contract/time.ts";
 import { inSnapshot, type Transaction } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
 import type { BillPages } from "../export/exported-bill.ts";
 import { formatNames, formatOf } from "../export/formats.ts";
@@ -53,14 +52,12 @@ export async function exportCommand(
   const { db } = stored;
   if (db === undefined) throw new ReportableError(nothingStored(config));
   await refuseUnreachable(db, config, options);
-  await withDatabaseErrors(() =>
-    inSnapshot(db, async (tx) => {
-      const plan = await planExport(tx, config, options);
-      for (const line of plan.said) say(line);
-      const bills = await writeBills(tx, io, { ...options, prices }, plan);
-      if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
-    }),
-  );
+  await inSnapshot(db, async (tx) => {
+    const plan = await planExport(tx, config, options);
+    for (const line of plan.said) say(line);
+    const bills = await writeBills(tx, io, { ...options, prices }, plan);
+    if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
+  });
   return done();
 }
 

@@ -1,7 +1,6 @@
 import { Option } from "commander";
 import { epochMs } from "../contract/time.ts";
 import { inSnapshot } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { ReportableError, UsageError } from "../errors.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { done, type Result } from "../output/result.ts";
@@ -70,13 +69,11 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const { db } = stored;
   if (db === undefined) throw new ReportableError(nothingStored(config));
   await refuseUnreachable(db, config, selection);
-  const report = await withDatabaseErrors(() =>
-    inSnapshot(db, async (tx) => {
-      const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-      const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
-      return readMonthReport(tx, roster, { ...options, selection });
-    }),
-  );
+  const report = await inSnapshot(db, async (tx) => {
+    const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
+    const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
+    return readMonthReport(tx, roster, { ...options, selection });
+  });
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };
   return done(format === "csv" ? reportCsv(report, table) : writers[format](report));
 }

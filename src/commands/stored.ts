@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import type { StatementLimit } from "../db/connections.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
 import { hasSchema, type Migrated, migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
@@ -48,8 +47,7 @@ export async function openStored(
     "url" in where ||
     lstatSync(join(where.dataDir, "postgres"), { throwIfNoEntry: false }) !== undefined;
   const database = isThere ? stack.use(await openWritable(config, io, limit)) : undefined;
-  const isMigrated =
-    database !== undefined && (await withDatabaseErrors(() => hasSchema(database.db)));
+  const isMigrated = database !== undefined && (await hasSchema(database.db));
   const opened = stack.move();
   return {
     db: isMigrated ? database.db : undefined,

@@ -87,9 +87,8 @@ async function workerCommand(
     everyMs && queueRounds({ db, queue, readConfig, everyMs, notice, signal }).catch(beRefused);
   await workOff({ queue, concurrency, work, clock: systemClock, signal, onTrouble });
   await rounds;
-  if (failure !== undefined) throw failure;
-  const ban = session.ban();
-  if (ban !== undefined) throw ban;
+  const error = failure ?? session.ban();
+  if (error !== undefined) throw error;
   notice("stopped; other workers take the jobs that were not done");
   return done();
 }

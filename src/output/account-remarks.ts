@@ -41,14 +41,13 @@ export function notAvailableLines(
   );
 }
 
-/** An account whose rows cannot be read, and why. */
-type Unreachable = { readonly account: string; readonly error: Error };
-
 /** How many accounts a person is shown for each reason. JSON has all. */
 const shownMax = 10;
 
-/** A line for each reason why accounts could not be reached. */
-export function unreachableLines(unreachable: readonly Unreachable[]): readonly string[] {
+/** A line for each reason why accounts' rows cannot be read. */
+export function unreachableLines(
+  unreachable: readonly { readonly account: string; readonly error: Error }[],
+): readonly string[] {
   const byReason = Map.groupBy(unreachable, ({ error }) => error.message);
   return [...byReason].map(([message, those]) => {
     const names = those.slice(0, shownMax).map(({ account }) => printableLine(account));
