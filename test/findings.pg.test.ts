@@ -69,7 +69,7 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
     page: () =>
       inTransaction(db, async (tx) => {
         const parts: string[] = [];
-        const deps = { readRoster: roster, query: new URLSearchParams() };
+        const deps = { readRoster: roster, limits: usualLimits, query: new URLSearchParams() };
         await writePage(tx, deps, ({ text }) => parts.push(text));
         return parts.join("");
       }),

@@ -18,6 +18,7 @@ import { fileDatabase } from "./support/database.ts";
 import { exact, places } from "./support/exact.ts";
 import { type FigureRow, type FigureTable, tablesIn } from "./support/page-figures.ts";
 import { logRun } from "./support/page-states.ts";
+import { unconfigured } from "./support/roster.ts";
 import {
   type Habits,
   smallLedger,
@@ -299,7 +300,7 @@ async function pageOf(
   const query = new URLSearchParams({ account, product, coin, ...days, ...more });
   return await inTransaction(db, async (tx) => {
     const parts: string[] = [];
-    await writePage(tx, { query }, ({ text }) => parts.push(text));
+    await writePage(tx, { ...unconfigured, query }, ({ text }) => parts.push(text));
     return parts.join("");
   });
 }

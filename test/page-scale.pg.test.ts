@@ -5,7 +5,7 @@ import type { OverviewDeps } from "../src/page/overview.ts";
 import { writePage } from "../src/page/page.ts";
 import { fileDatabase } from "./support/database.ts";
 import { check, storeAccount } from "./support/page-states.ts";
-import { rosterOfAccounts } from "./support/roster.ts";
+import { rosterOfAccounts, unconfigured } from "./support/roster.ts";
 
 // The page of many accounts, and of accounts of which nothing was read.
 
@@ -43,7 +43,7 @@ await db.execute(sql`
 
 type Written = { readonly page: string; readonly queries: number };
 
-async function written(address: string, more: OverviewDeps = {}): Promise<Written> {
+async function written(address: string, more: Partial<OverviewDeps> = {}): Promise<Written> {
   const query = new URLSearchParams(address);
   const parts: string[] = [];
   let queries = 0;
@@ -55,7 +55,7 @@ async function written(address: string, more: OverviewDeps = {}): Promise<Writte
         return typeof value === "function" ? value.bind(target) : value;
       },
     }) as Transaction;
-    await writePage(counting, { query, ...more }, ({ text }) => parts.push(text));
+    await writePage(counting, { ...unconfigured, query, ...more }, ({ text }) => parts.push(text));
   });
   return { page: parts.join(""), queries };
 }

@@ -11,11 +11,11 @@ import {
   readOnlyAtOnce,
   urgently,
 } from "../src/db/connect.ts";
-import { usualLimits } from "../src/health/select.ts";
 import { createApp, listen } from "../src/serve/app.ts";
 import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
 import { readWhole } from "./support/read-whole.ts";
+import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/small-ledger.ts";
 
 // What strangers cost the server who send requests and never read an answer, or never end a request.
@@ -50,7 +50,7 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
-    limits: usualLimits,
+    ...unconfigured,
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });
   const listening = await listen(app, { host: "127.0.0.1", port: 0 });

@@ -5,13 +5,13 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
 import { inTransaction, readOnly, readOnlyAtOnce } from "../src/db/connect.ts";
-import { usualLimits } from "../src/health/select.ts";
 import type { Log } from "../src/log.ts";
 import { createApp } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
 import { readWhole } from "./support/read-whole.ts";
+import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
@@ -114,7 +114,7 @@ const depsOf = () => {
     readReachable: readWhole,
     keys: () => new Map(),
     now: () => now,
-    limits: usualLimits,
+    ...unconfigured,
     log: { debug: take, info: take, warn: take, error: take } as unknown as Log,
   };
 };

@@ -5,18 +5,19 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
-import type { Scope } from "../health/select.ts";
+import type { Limits } from "../health/select.ts";
 import { type Verdict, verdictOf } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
-import { noRoster, type ReadRoster } from "../roster/roster.ts";
+import type { ReadRoster } from "../roster/roster.ts";
 import { accountFlags, isDemo, isLedger } from "../sql/ledgers.ts";
 import { walletOf as walletSql } from "../sql/wallet-moves.ts";
 import { isSyncAtWork, type LoggedRun, readLastSync } from "./runs.ts";
 
 // What is known of all ledgers at one moment.
 
-export type OverviewDeps = Pick<Scope, "limits"> & {
-  readonly readRoster?: ReadRoster;
+export type OverviewDeps = {
+  readonly readRoster: ReadRoster;
+  readonly limits: Limits;
   /** Variables that the commands of the page need here, as lines of `NAME=value`. Default none. */
   readonly variables?: string | undefined;
 };
@@ -64,11 +65,11 @@ const findingsMax = 1_000;
 
 export async function readOverview(
   tx: Transaction,
-  { readRoster = noRoster, limits, variables }: OverviewDeps,
+  { readRoster, limits, variables }: OverviewDeps,
   find: string,
 ): Promise<Overview> {
   const now = await readExchangeTime(tx);
-  const scope = { now, roster: await readRoster(tx), ...(limits && { limits }) };
+  const scope = { now, roster: await readRoster(tx), limits };
   const isAtWork = await isSyncAtWork(tx);
   // A sync that is at work may close these findings.
   const isKnown = ({ kind }: Pick<Finding, "kind">) => !(isAtWork && closedBySync.has(kind));

@@ -132,8 +132,6 @@ export type ReadRoster = (
   accounts?: readonly string[],
 ) => Promise<readonly RosterLedger[]>;
 
-export const noRoster: ReadRoster = async () => [];
-
 export const rosterReader =
   (config: Configured): ReadRoster =>
   async (db, accounts) =>

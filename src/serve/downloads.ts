@@ -15,7 +15,6 @@ import { productTypesOf, type Selection } from "../page/selection.ts";
 import { readSelected } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportHtml } from "../report/write-report.ts";
-import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
 // A download holds a connection of the pool until its client has read it: other requests need
@@ -56,7 +55,7 @@ export const downloads: RouteGroup = (app, deps) => {
 /** The close of the month in which the selected days end, of all coins of the wallet. */
 async function sendClose(
   reply: FastifyReply,
-  { read, readRoster = noRoster }: ServeDeps,
+  { read, readRoster }: ServeDeps,
   asked: URLSearchParams,
 ): Promise<FastifyReply> {
   const close = await read(async (tx) => {

@@ -4,7 +4,6 @@ import type { Queryable } from "../db/connect.ts";
 import { isOneOf, msOf, timeFrom } from "../db/values.ts";
 import { messageOf } from "../errors.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
-import { noRoster } from "../roster/roster.ts";
 import type { RouteGroup } from "./route-group.ts";
 
 /**
@@ -55,7 +54,7 @@ async function newestReading(connection: Queryable, accounts: readonly string[] 
  * that arrive while an answer is computed get that answer.
  */
 export const metrics: RouteGroup = (app, deps) => {
-  const { read, readReachable, limits, readRoster = noRoster, http } = deps;
+  const { read, readReachable, limits, readRoster, http } = deps;
   const readStored = async () => {
     const { result, unreachable } = await readReachable((accounts) =>
       read((tx) => readMetrics(tx, { readRoster, limits, accounts })),

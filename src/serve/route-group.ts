@@ -4,7 +4,7 @@ import type { Queryable, Read, ReadAtOnce } from "../db/connect.ts";
 import type { Limits } from "../health/select.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/registry.ts";
-import { noRoster, type ReadRoster } from "../roster/roster.ts";
+import type { ReadRoster } from "../roster/roster.ts";
 import type { KeyRing } from "./keys/key-file.ts";
 
 export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
@@ -23,8 +23,7 @@ export type ServeDeps = {
   /** How far behind a ledger may be, and how high a loan to value. */
   readonly limits: Limits;
   readonly log: Log;
-  /** Default none. */
-  readonly readRoster?: ReadRoster;
+  readonly readRoster: ReadRoster;
   /**
    * The host names, in lower case, under which an authenticating proxy shows the page. Default
    * none.
@@ -41,12 +40,3 @@ export type RouteGroup = (
   app: FastifyInstance,
   deps: ServeDeps & { readonly http: HttpMetrics },
 ) => void;
-
-/** What the ledgers are judged by. */
-export const judgedBy = ({
-  readRoster = noRoster,
-  limits,
-}: Pick<ServeDeps, "readRoster" | "limits">) => ({
-  readRoster,
-  limits,
-});

@@ -7,6 +7,7 @@ import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
 import { readWhole } from "./read-whole.ts";
+import { unconfigured } from "./roster.ts";
 
 export type MirrorAnswer = {
   readonly status: number;
@@ -87,7 +88,7 @@ export function openMirror(
     readAtOnce: readOnlyAtOnce(database.db, true),
     readFirst: (work) => urgently(database.db, work),
     readReachable: readWhole,
-    ...{ keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
+    ...{ ...unconfigured, keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
   });
   return {
     app,

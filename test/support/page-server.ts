@@ -1,8 +1,8 @@
 import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
-import { usualLimits } from "../../src/health/select.ts";
 import { createApp, listen } from "../../src/serve/app.ts";
 import type { ServeDeps } from "../../src/serve/route-group.ts";
 import { readWhole } from "./read-whole.ts";
+import { unconfigured } from "./roster.ts";
 
 export type PageServer = AsyncDisposable & {
   readonly url: string;
@@ -29,7 +29,7 @@ export async function openPageServer(
     readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
-    limits: usualLimits,
+    ...unconfigured,
     log: { debug() {}, info() {}, warn() {}, error: complain },
     ...options,
   });

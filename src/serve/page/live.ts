@@ -6,7 +6,7 @@ import { firstThrown, messageOf } from "../../errors.ts";
 import { joined } from "../../page/html.ts";
 import { type Overview, readOverview } from "../../page/overview.ts";
 import { findIn, liveParts } from "../../page/page.ts";
-import { judgedBy, type ServeDeps } from "../route-group.ts";
+import type { ServeDeps } from "../route-group.ts";
 
 // Poll intervals while a sync runs and while none does. One poll serves all viewers.
 const busyPollMs = secondMs;
@@ -72,11 +72,7 @@ async function sendTo(
   const finds = [...new Set([...viewers].map(({ query }) => findIn(query)))];
   const overviews = await deps.read(async (tx) => {
     const read = new Map<string, Overview>();
-    for (const find of finds)
-      read.set(
-        find,
-        await readOverview(tx, { ...judgedBy(deps), variables: deps.variables }, find),
-      );
+    for (const find of finds) read.set(find, await readOverview(tx, deps, find));
     return read;
   });
   let isAtWork = false;

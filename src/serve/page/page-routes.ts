@@ -15,7 +15,7 @@ import { messagePage } from "../../page/layout.ts";
 import { writePage } from "../../page/page.ts";
 import { writeRunsPage } from "../../page/runs.ts";
 import { downloads } from "../downloads.ts";
-import { judgedBy, type RouteGroup, type ServeDeps } from "../route-group.ts";
+import type { RouteGroup, ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
 import { addLive } from "./live.ts";
 
@@ -79,8 +79,7 @@ export const page: RouteGroup = (app, deps) => {
     downloads(scope, deps);
     const parts = { log: deps.log, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
-      "/": (tx, query, write) =>
-        writePage(tx, { ...judgedBy(deps), variables: deps.variables, query }, write),
+      "/": (tx, query, write) => writePage(tx, { ...deps, query }, write),
       "/bills": writeBillsPage,
       "/runs": writeRunsPage,
     };
