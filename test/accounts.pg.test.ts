@@ -10,7 +10,7 @@ import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { readKeys, writeKeys } from "../src/serve/keys/key-file.ts";
+import { changeKeys, readKeys } from "../src/serve/keys/key-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { aMirrorKey } from "./support/mirror.ts";
@@ -223,7 +223,7 @@ test.concurrent("an account that is added is read with credentials that a comman
   expect(rest.stdout).toMatch(/^accounts +ledgers +bills +read +paused .*\n +2 +3 +[\d,]+ +2 +1 /m);
   // The mirror's keys lie beside the accounts file, and are renamed too.
   const keysPath = join(folder.path, "mirror-keys.json");
-  await writeKeys(keysPath, [aMirrorKey("first"), aMirrorKey("second")]);
+  await changeKeys(keysPath, () => [aMirrorKey("first"), aMirrorKey("second")]);
   expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });
   expect(readKeys(keysPath).map(({ account }) => account)).toEqual(["first", "other"]);
   await using opened = openDatabase(database.url);

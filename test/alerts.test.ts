@@ -27,7 +27,12 @@ const stored: StoredMetrics = {
     { list: "spot", entries: 1, gone: 0, readAt: now },
     { list: "USDT-FUTURES", entries: 1, gone: 0, readAt: now },
   ],
-  loans: [{ account: 'a"b\\c\nd', riskUnitId: "", ltv: "0.5", takenAt: now, heldUntil: now }],
+  loans: [
+    {
+      ...{ account: 'a"b\\c\nd', riskUnitId: "", ltv: "0.5", takenAt: now, heldUntil: now },
+      ...{ owed: null, collateral: null },
+    },
+  ],
 };
 const textOf = (changes: Partial<StoredMetrics> = {}, unreachable = 0) =>
   registryOf({ ...stored, ...changes }, unreachable).metrics();

@@ -9,7 +9,7 @@ import { readReachable } from "../src/db/citus.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { countLedgers } from "../src/health/ledgers.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { type MirrorKey, writeKeys } from "../src/serve/keys/key-file.ts";
+import { changeKeys, type MirrorKey } from "../src/serve/keys/key-file.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
@@ -83,7 +83,7 @@ test("a node that hangs holds up its own account: each command does the others, 
     aMirrorKey(name, { incomplete: "allow" }),
   );
   if (ofWest === undefined || ofHanging === undefined) throw new Error("no keys");
-  await writeKeys(join(folder.path, "mirror-keys.json"), [ofWest, ofHanging]);
+  await changeKeys(join(folder.path, "mirror-keys.json"), () => [ofWest, ofHanging]);
   expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
   await queueAccounts(env);
   await query(database.url, "delete from fleet.job");

@@ -6,7 +6,7 @@ import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { inTransaction, openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { readKeys, writeKeys } from "../src/serve/keys/key-file.ts";
+import { changeKeys, readKeys } from "../src/serve/keys/key-file.ts";
 import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
@@ -127,7 +127,7 @@ test("serve answers behind a pooler that hands its connections round", async () 
   await storeHour(database.url);
   await using pooler = await transactionPooler(database.url, { serversMax: 2 });
   await using folder = await temporaryFolder();
-  await writeKeys(join(folder.path, "mirror-keys.json"), [key]);
+  await changeKeys(join(folder.path, "mirror-keys.json"), () => [key]);
   await using serving = await startCli(["serve", "--port", "0"], {
     env: { DATABASE_URL: pooler.url },
     cwd: folder.path,
@@ -141,7 +141,7 @@ test("a database that is stopped, and one that crashes, costs the requests of th
   await migrate(server.url);
   await storeHour(server.url);
   await using folder = await temporaryFolder();
-  await writeKeys(join(folder.path, "mirror-keys.json"), [key]);
+  await changeKeys(join(folder.path, "mirror-keys.json"), () => [key]);
   const options = { env: { DATABASE_URL: server.url }, cwd: folder.path };
   await using serving = await startCli(["serve", "--port", "0"], options);
   const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);

@@ -153,7 +153,7 @@ test("the records' rows say how old lists and loans are", () => {
     { list: "spot", entries: 3_204, gone: 2, readAt },
     { list: "COIN-FUTURES", entries: 40, gone: 2, readAt },
   ];
-  const loan = { account: "main", riskUnitId: "12", ltv: "0.4321" };
+  const loan = { account: "main", riskUnitId: "12", ltv: "0.4321", owed: null, collateral: null };
   const rows = recordsTable(lists, [{ ...loan, takenAt: ago(dayMs), heldUntil: readAt }], now);
   expect(tableText(rows).split("\n")).toEqual([
     "records                    content                            read  age",

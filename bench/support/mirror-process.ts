@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Agent, request } from "undici";
 import { accountBills } from "../../src/contract/account-bills.ts";
 import { signature } from "../../src/contract/signature.ts";
-import { type MirrorKey, newKey, writeKeys } from "../../src/serve/keys/key-file.ts";
+import { changeKeys, type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
 import { nodeFlags } from "./node-flags.ts";
 import type { BenchDatabase } from "./postgres.ts";
 import { processCpuMs } from "./server-cpu.ts";
@@ -33,7 +33,7 @@ export async function startServe({ url }: BenchDatabase): Promise<Serving> {
       new Date(),
     ),
   );
-  await writeKeys(join(folder, "mirror-keys.json"), keys);
+  await changeKeys(join(folder, "mirror-keys.json"), () => keys);
   const program = new URL("../../src/bin.js", import.meta.url).pathname;
   const child = spawn(process.execPath, [...nodeFlags, program, "serve", "--port", "0"], {
     cwd: folder,

@@ -132,6 +132,9 @@ export type LoanToValueStatus = {
   /** Empty for the account's own unit. */
   readonly riskUnitId: string;
   readonly ltv: string | null;
+  /** In USDT, as the collateral. */
+  readonly owed: string | null;
+  readonly collateral: string | null;
   readonly takenAt: EpochMs;
   readonly heldUntil: EpochMs;
 };
@@ -157,23 +160,28 @@ export async function readLists(db: Queryable): Promise<readonly ListStatus[]> {
   return rows.map((row) => ({ ...row, readAt: timeFrom(row.readAt) }));
 }
 
-/** @param accounts default all. */
+/** The newest record of each risk unit. @param accounts default all. @param limit default none. */
 export async function readLoans(
   db: Queryable,
   accounts?: readonly string[],
+  limit: number | null = null,
 ): Promise<readonly LoanToValueStatus[]> {
   const { rows } = await db.execute<
-    Record<"account" | "riskUnitId" | "takenAt" | "heldUntil", string> & { ltv: string | null }
+    Record<"account" | "riskUnitId" | "takenAt" | "heldUntil", string> &
+      Record<"ltv" | "owed" | "collateral", string | null>
   >(sql`
     select distinct on (account, risk_unit_id)
       account,
       risk_unit_id as "riskUnitId",
       ltv::text,
+      unpaid_usdt_amount::text as owed,
+      usdt_balance::text as collateral,
       ${msOf(sql`taken_at`)} as "takenAt",
       ${msOf(sql`held_until`)} as "heldUntil"
     from ltv_snapshots
     where ${isOneOf(accounts)}
-    order by account, risk_unit_id, taken_at desc`);
+    order by account, risk_unit_id, taken_at desc
+    limit ${limit}`);
   return rows.map(({ takenAt, heldUntil, ...row }) => ({
     ...row,
     takenAt: timeFrom(takenAt),

@@ -79,6 +79,13 @@ export const timeTag = (time: EpochMs | undefined): Html =>
     ? unknown
     : html`<time datetime="${isoTime(time)}">${formatMinute(time)}</time>`;
 
+// An error may quote an exchange's answer, which may be a page of HTML.
+const lengthMax = 300;
+
+/** The start of a text that may be long. */
+export const shortened = (text: string): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
+
 const monthNames = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
 const monthName = (day: string): string => monthNames[Number(day.slice(5, 7)) - 1] ?? "";

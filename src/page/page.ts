@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
 import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { msOf, timeFrom } from "../db/values.ts";
+import { readLoans } from "../health/ledgers.ts";
 import { amount, none, percentage, timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";
@@ -58,29 +57,10 @@ export const liveParts = (overview: Overview): readonly Html[] => [
   ledgersSection(overview),
 ];
 
-type Loan = {
-  readonly account: string;
-  readonly unit: string;
-  readonly ltv: string | null;
-  readonly owed: string | null;
-  readonly balance: string | null;
-  readonly heldUntil: string;
-};
-
 /** The newest loan-to-value record of each risk unit; empty where there are no loans. */
 async function loansSection(tx: Transaction): Promise<Html> {
-  const { rows } = await tx.execute<Loan>(sql`
-    select distinct on (account, risk_unit_id)
-      account,
-      risk_unit_id as unit,
-      ltv::text,
-      unpaid_usdt_amount::text as owed,
-      usdt_balance::text as balance,
-      ${msOf(sql`held_until`)} as "heldUntil"
-    from ltv_snapshots
-    order by account, risk_unit_id, taken_at desc
-    limit ${loansMax}`);
-  if (rows.length === 0) return html``;
+  const loans = await readLoans(tx, undefined, loansMax);
+  if (loans.length === 0) return html``;
   const usd = { coin: "USDT", isExact: false };
   const figure = (decimal: string | null) =>
     html`<td class="n">${decimal === null ? none : amount(decimal, usd)}</td>`;
@@ -89,9 +69,9 @@ async function loansSection(tx: Transaction): Promise<Html> {
     frame(
       "List of loans",
       html`<table><thead><tr><th scope="col">Account</th><th scope="col">Risk unit</th><th scope="col" class="n">Loan to value</th><th scope="col" class="n">Owed</th><th scope="col" class="n">Collateral</th><th scope="col">As of</th></tr></thead>
-<tbody>${rows.map(
-        ({ account, unit, ltv, owed, balance, heldUntil }) =>
-          html`<tr><th scope="row">${account}</th><td>${unit === "" ? "its own" : unit}</td><td class="n">${ltv === null ? none : html`<data value="${ltv}">${percentage(ltv)}</data>`}</td>${figure(owed)}${figure(balance)}<td>${timeTag(timeFrom(heldUntil))}</td></tr>`,
+<tbody>${loans.map(
+        ({ account, riskUnitId, ltv, owed, collateral, heldUntil }) =>
+          html`<tr><th scope="row">${account}</th><td>${riskUnitId || "its own"}</td><td class="n">${ltv === null ? none : html`<data value="${ltv}">${percentage(ltv)}</data>`}</td>${figure(owed)}${figure(collateral)}<td>${timeTag(heldUntil)}</td></tr>`,
       )}</tbody></table>`,
     ),
   );

@@ -4,7 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCounted, formatDuration } from "../output/format.ts";
-import { daysText, none, timeTag } from "./format.ts";
+import { daysText, none, shortened, timeTag } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
 import { askedIn, type Days, daysIn, timesOf } from "./selection.ts";
@@ -138,12 +138,9 @@ const outcomes = {
   held: html`<span class="quiet">held</span>`,
 } as const;
 
-// An error may quote an exchange's answer, which may be a page of HTML.
-const whyMax = 300;
-
 /** Why a run did not succeed, and what to type. */
 function whyOf({ outcome, error }: LoggedRun): HtmlPart {
-  if (error !== null) return error.length > whyMax ? `${error.slice(0, whyMax)}…` : error;
+  if (error !== null) return shortened(error);
   switch (outcome) {
     case "complete":
       return "";

@@ -2,7 +2,7 @@ import type { EpochMs } from "../contract/time.ts";
 import type { Finding } from "../health/kinds.ts";
 import { type HeadLine, headLines } from "../health/verdict.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
-import { timeTag } from "./format.ts";
+import { shortened, timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block } from "./layout.ts";
 import { type Ledger, type Overview, type Period, throughOf } from "./overview.ts";
@@ -25,8 +25,6 @@ ${overview.variables === undefined ? "" : variablesFold(overview.variables)}</se
 
 export const titleOf = ({ verdict, isSyncAtWork: isAtWork }: Overview): string =>
   isAtWork && verdict.severity === "good" ? "A sync is at work" : verdict.title;
-
-const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
 
 function sentence({ bills, checked, isSyncAtWork: isAtWork, ...rest }: Overview): Html {
   if (rest.stored === 0) {

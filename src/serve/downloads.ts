@@ -15,6 +15,7 @@ import { productTypesOf, type Selection } from "../page/selection.ts";
 import { readSelected } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportHtml } from "../report/write-report.ts";
+import { queryOf, sendPage } from "./page/send-page.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
 
 // A download holds a connection of the pool until its client has read it: other requests need
@@ -40,15 +41,14 @@ export const downloads: RouteGroup = (app, deps) => {
       underWay -= 1;
     });
   };
-  const askedBy = (url: string) => new URL(url, "http://localhost").searchParams;
   app.get("/export", async (request, reply) => {
-    const asked = askedBy(request.url);
+    const asked = queryOf(request);
     const format = asked.get("format");
     if (!isDownloadFormat(format)) return refuse(reply, 404, "There is no such format");
     return inTurn(reply, () => send(reply, deps, asked, format));
   });
   app.get("/close", (request, reply) =>
-    inTurn(reply, () => sendClose(reply, deps, askedBy(request.url))),
+    inTurn(reply, () => sendClose(reply, deps, queryOf(request))),
   );
 };
 
@@ -91,7 +91,7 @@ async function selectedIn(
 }
 
 const refuse = (reply: FastifyReply, status: number, text: string): FastifyReply =>
-  reply.code(status).type("text/html; charset=utf-8").send(messagePage(text, html``).text);
+  sendPage(reply, status, messagePage(text, html``));
 
 /**
  * Resolves when the client has the file, or has gone. A file that fails midway is cut off, so that

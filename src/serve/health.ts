@@ -11,16 +11,13 @@ import type { RouteGroup } from "./route-group.ts";
  * Neither needs a key, and neither waits for other requests.
  */
 export const health: RouteGroup = (app, { readFirst, readReachable, now, limits, log }) => {
-  const readNewest = () =>
-    readReachable((accounts) => readFirst((connection) => newestReading(connection, accounts)));
-  let underWay: ReturnType<typeof readNewest> | undefined;
+  const readNewest = shared(() =>
+    readReachable((accounts) => readFirst((connection) => newestReading(connection, accounts))),
+  );
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
     try {
-      underWay ??= readNewest().finally(() => {
-        underWay = undefined;
-      });
-      const { result: settledTo, unreachable } = await underWay;
+      const { result: settledTo, unreachable } = await readNewest();
       const isFresh = settledTo !== undefined && now() - settledTo <= limits.maxAgeMs;
       const freshness = settledTo === undefined ? "empty" : isFresh ? "fresh" : "stale";
       return reply.code(isFresh ? 200 : 503).send({
@@ -33,6 +30,17 @@ export const health: RouteGroup = (app, { readFirst, readReachable, now, limits,
     }
   });
 };
+
+/** Who asks while an answer is computed gets that answer. */
+function shared<Answer>(compute: () => Promise<Answer>): () => Promise<Answer> {
+  let underWay: Promise<Answer> | undefined;
+  return () => {
+    underWay ??= compute().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+}
 
 const statusOf = (isReady: boolean) => (isReady ? "ready" : "not ready");
 
@@ -50,23 +58,18 @@ async function newestReading(connection: Queryable, accounts: readonly string[] 
 }
 
 /**
- * What is stored, and what the server counted, in the format of Prometheus. Needs no key. Requests
- * that arrive while an answer is computed get that answer.
+ * What is stored, and what the server counted, in the format of Prometheus. Needs no key.
  */
 export const metrics: RouteGroup = (app, deps) => {
   const { read, readReachable, limits, readRoster, http } = deps;
-  const readStored = async () => {
+  const readStored = shared(async () => {
     const { result, unreachable } = await readReachable((accounts) =>
       read((tx) => readMetrics(tx, { readRoster, limits, accounts })),
     );
     return registryOf(result, unreachable.length);
-  };
-  let underWay: ReturnType<typeof readStored> | undefined;
+  });
   app.get("/metrics", async (_request, reply) => {
-    underWay ??= readStored().finally(() => {
-      underWay = undefined;
-    });
-    const all = Registry.merge([await underWay, http.registry]);
+    const all = Registry.merge([await readStored(), http.registry]);
     return reply.type(all.contentType).send(await all.metrics());
   });
 };

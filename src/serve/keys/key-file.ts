@@ -61,7 +61,7 @@ export function newKey(
 
 /**
  * The keys of a file; none if there is no file.
- * @throws UsageError if others may read the file, or if {@link writeKeys} did not write it.
+ * @throws UsageError if others may read the file, or if {@link changeKeys} did not write it.
  */
 export function readKeys(path: string): readonly MirrorKey[] {
   if (!existsSync(path)) return [];
@@ -81,13 +81,10 @@ export function readKeys(path: string): readonly MirrorKey[] {
   }
 }
 
-/** Replaces the file as a whole: a concurrent reader sees all the old keys or all the new ones. */
-export const writeKeys = (path: string, keys: readonly MirrorKey[]): Promise<void> =>
-  changeKeys(path, () => keys);
-
 /**
- * Replaces the file's keys by what `change` makes of them. Concurrent changes run one after the
- * other: a key that was shown is in the file, and a removed key stays removed.
+ * Replaces the file's keys by what `change` makes of them: a concurrent reader sees all the old keys or all the new
+ * ones. Concurrent changes run one after the other: a key that was shown is in the file, and a removed key stays
+ * removed.
  * @throws UsageError if the file cannot be written, and what `change` throws.
  */
 export async function changeKeys(

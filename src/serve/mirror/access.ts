@@ -33,8 +33,8 @@ export function accessBy(
   /** Called with the code of every refused key or signature, even if the client is told less. */
   onFailure: (code: string) => void,
 ): Access {
-  const failures = createRollingLimit(failuresMax, minuteMs);
-  const uses = createRollingLimit(requestsMax);
+  const failuresOf = createRollingLimit(failuresMax, minuteMs);
+  const usesOf = createRollingLimit(requestsMax);
   return (request) => {
     const at = now();
     const name = request.headers["access-key"] ?? "";
@@ -43,11 +43,11 @@ export function accessBy(
     const refusal = authenticate(request, credential, undefined, at);
     const failed = (failure: Refusal) => {
       onFailure(failure.code);
-      return exceeded(failures, request.clientAddress, at) ?? failure;
+      return failuresOf(request.clientAddress, at) ?? failure;
     };
     if (key === undefined) return failed(unknownKey(name));
     if (refusal !== undefined) return failed(refusal);
-    return exceeded(uses, key.apiKey, at) ?? key;
+    return usesOf(key.apiKey, at) ?? key;
   };
 }
 
@@ -71,22 +71,11 @@ const credentialOf = (key: MirrorKey): Credential => ({
   permissions: [],
 });
 
-/** Takes one use of a name; returns a refusal if none is left. */
-export function exceeded(limit: RollingLimit, name: string, at: number): Refusal | undefined {
-  const waitMs = limit.take(name, at);
-  if (waitMs === undefined) return undefined;
-  return new Refusal(429, "429", "Too Many Requests", {
-    "retry-after": String(Math.max(1, Math.ceil(waitMs / secondMs))),
-  });
-}
-
 // Beyond this many names the oldest are forgotten: a server may see any number of addresses.
 const namesMax = 10_000;
 
-type RollingLimit = {
-  /** Takes one use of a name. @returns undefined, or in how many ms the next use is free. */
-  take(name: string, at: number): number | undefined;
-};
+/** Takes one use of a name; a refusal where none is left. */
+export type RollingLimit = (name: string, at: number) => Refusal | undefined;
 
 /**
  * Allows each name at most this many uses in any rolling span of `perMs`. Refused uses do not
@@ -94,20 +83,19 @@ type RollingLimit = {
  */
 export function createRollingLimit(requests: number, perMs: number = secondMs): RollingLimit {
   const uses = new Map<string, number[]>();
-  return {
-    take(name, at) {
-      const times = uses.get(name) ?? [];
-      const recent = times.filter((time) => time > at - perMs);
-      const [oldest] = recent;
-      if (oldest !== undefined && recent.length >= requests) {
-        uses.set(name, recent);
-        return oldest + perMs - at;
-      }
-      uses.delete(name);
-      const [first] = uses.keys();
-      if (first !== undefined && uses.size >= namesMax) uses.delete(first);
-      uses.set(name, [...recent, at]);
-      return undefined;
-    },
+  return (name, at) => {
+    const times = uses.get(name) ?? [];
+    const recent = times.filter((time) => time > at - perMs);
+    const [oldest] = recent;
+    if (oldest !== undefined && recent.length >= requests) {
+      uses.set(name, recent);
+      const waitS = Math.max(1, Math.ceil((oldest + perMs - at) / secondMs));
+      return new Refusal(429, "429", "Too Many Requests", { "retry-after": String(waitS) });
+    }
+    uses.delete(name);
+    const [first] = uses.keys();
+    if (first !== undefined && uses.size >= namesMax) uses.delete(first);
+    uses.set(name, [...recent, at]);
+    return undefined;
   };
 }

@@ -17,7 +17,7 @@ import { readRequest } from "../../exchange-server/http.ts";
 import { Refusal, readQuery } from "../../exchange-server/source.ts";
 import type { RouteGroup } from "../route-group.ts";
 import { type Served, sendEnvelope } from "../send-envelope.ts";
-import { type Access, type Asked, accessBy, createRollingLimit, exceeded } from "./access.ts";
+import { type Access, type Asked, accessBy, createRollingLimit } from "./access.ts";
 import { serveBills } from "./bills.ts";
 import { createLedgerCache, type MirrorDeps } from "./ledger-time.ts";
 import { listings } from "./listings.ts";
@@ -125,10 +125,10 @@ export const routes: readonly Route[] = [
 export const mirror: RouteGroup = (app, deps) => {
   const { keys, now, http } = deps;
   // Public lists are limited by address, as at the exchange.
-  const uses = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
+  const usesOf = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
   const door: Door = {
     access: accessBy(keys, now, http.authFailed),
-    refusalOf: (address) => exceeded(uses, address, now()),
+    refusalOf: (address) => usesOf(address, now()),
     deps: { ...deps, ledgers: createLedgerCache() },
   };
   for (const { path, answer } of routes)

@@ -7,6 +7,7 @@ import { joined } from "../../page/html.ts";
 import { type Overview, readOverview } from "../../page/overview.ts";
 import { findIn, liveParts } from "../../page/page.ts";
 import type { ServeDeps } from "../route-group.ts";
+import { queryOf } from "./send-page.ts";
 
 // Poll intervals while a sync runs and while none does. One poll serves all viewers.
 const busyPollMs = secondMs;
@@ -48,8 +49,7 @@ export function addLive(app: FastifyInstance, deps: ServeDeps): void {
   app.get("/page/live", (request, reply) => {
     if (viewers.size >= viewersMax) return reply.code(503).send();
     const stream = new PassThrough();
-    const query = new URL(request.url, "http://localhost").searchParams;
-    const viewer: Viewer = { query, stream, sent: "", sentAt: 0 };
+    const viewer: Viewer = { query: queryOf(request), stream, sent: "", sentAt: 0 };
     viewers.add(viewer);
     stream.on("close", () => viewers.delete(viewer));
     timer ??= setTimeout(tick, 0);

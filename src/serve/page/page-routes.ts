@@ -18,6 +18,7 @@ import { downloads } from "../downloads.ts";
 import type { RouteGroup, ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
 import { addLive } from "./live.ts";
+import { queryOf, sendPage } from "./send-page.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -71,7 +72,7 @@ export const page: RouteGroup = (app, deps) => {
     scope.addHook("onRequest", async (request, reply) => {
       reply.headers(headers);
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
-      return reply.code(403).type("text/html; charset=utf-8").send(refused.text);
+      return sendPage(reply, 403, refused);
     });
     compressAnswers(scope);
     addAssets(scope);
@@ -119,7 +120,7 @@ const refused = messagePage(
 
 /** The answer to an address that does not exist. */
 export const sendNoSuchPage = (reply: FastifyReply): FastifyReply =>
-  reply.code(404).headers(headers).type("text/html; charset=utf-8").send(noSuchPage.text);
+  sendPage(reply.headers(headers), 404, noSuchPage);
 
 const noSuchPage = messagePage(
   "There is no such page",
@@ -131,9 +132,6 @@ function addAssets(app: FastifyInstance): void {
     app.get(`/page/${name}`, withHead, async (_request, reply) => reply.type(type).send(text));
   }
 }
-
-const queryOf = ({ url }: FastifyRequest): URLSearchParams =>
-  new URL(url, "http://localhost").searchParams;
 
 /** Shown where the rest of a page cannot be read. */
 const broken = html`<section class="card failed" role="alert"><h2>The rest cannot be shown</h2>
@@ -184,8 +182,5 @@ async function sendInParts(
   if (early === true) return reply.send(body);
   const instead = await unreachable().catch(() => undefined);
   if (instead === undefined && (await begun.promise)) return reply.send(body);
-  return reply
-    .code(503)
-    .header("retry-after", "5")
-    .send((instead ?? away).text);
+  return sendPage(reply.header("retry-after", "5"), 503, instead ?? away);
 }

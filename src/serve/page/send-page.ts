@@ -1,0 +1,9 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Html } from "../../page/html.ts";
+
+/** What a page's address asks for. */
+export const queryOf = ({ url }: Pick<FastifyRequest, "url">): URLSearchParams =>
+  new URL(url, "http://localhost").searchParams;
+
+export const sendPage = (reply: FastifyReply, status: number, { text }: Html): FastifyReply =>
+  reply.code(status).type("text/html; charset=utf-8").send(text);
