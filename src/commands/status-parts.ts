@@ -6,11 +6,11 @@ import { type Finding, remedyOf, sentenceOf, severityOf } from "../health/kinds.
 import {
   type AccountStatus,
   coverageShare,
-  type LastRun,
   type LedgerStatus,
   type Status,
 } from "../health/ledger-status.ts";
 import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
+import type { LoggedRun } from "../health/runs.ts";
 import { type HeadLine, headLines, type Verdict } from "../health/verdict.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import { formatCounted, jsonTime, ledgerName, riskUnitName } from "../output/format.ts";
@@ -191,11 +191,11 @@ const queueColumns: Columns<QueueStatus> = {
   atWork: { kind: "count", of: ({ atWork }) => atWork },
 };
 
-const lastRunColumns: Columns<LastRun> = {
+const lastRunColumns: Columns<LoggedRun> = {
   command: { kind: "text", title: "last run", of: ({ command }) => command },
   startedAt: { kind: "time", title: "began", of: ({ startedAt }) => startedAt },
   finishedAt: { kind: "time", title: "ended", of: ({ finishedAt }) => finishedAt },
-  ...fields<LastRun>("text", ["outcome", "error"]),
+  ...fields<LoggedRun>("text", ["outcome", "error"]),
 };
 
 type Stored = Partial<Status> & {

@@ -17,9 +17,8 @@ export async function readFindings(
   { limit = 1_000 } = {},
 ): Promise<readonly Finding[]> {
   const { rows } = await db.execute<
-    Omit<Finding, "since" | "until" | "count" | "breakIds"> &
-      Record<"since" | "until", string | null> &
-      Record<"count" | "breakIds", string>
+    Omit<Finding, "since" | "until" | "breakIds"> &
+      Record<"since" | "until", string | null> & { breakIds: string }
   >(sql`
     select
       kind,
@@ -28,7 +27,7 @@ export async function readFindings(
       coin,
       ${msOf(sql`since`)} as since,
       ${msOf(sql`until`)} as until,
-      count::text,
+      count::float8,
       detail,
       break_ids as "breakIds",
       is_repairable as "isRepairable",
@@ -46,12 +45,11 @@ export async function readFindings(
       detail collate "C"
     limit ${limit}`);
   const unconfiguredOf = unconfiguredIn(scope.roster);
-  return rows.map(({ since, until, count, breakIds, ...row }) => ({
+  return rows.map(({ since, until, breakIds, ...row }) => ({
     ...row,
     unconfigured: unconfiguredOf(row),
     since: timeFrom(since),
     until: timeFrom(until),
-    count: Number(count),
     breakIds: breakIds === "" ? [] : breakIds.split(",").slice(0, breaksNamedMax).map(Number),
   }));
 }

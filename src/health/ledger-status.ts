@@ -22,15 +22,8 @@ import type { AccountState } from "../sync/account-state.ts";
 import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
 import type { Ledger } from "../sync/store.ts";
+import { type LoggedRun, readLastSync } from "./runs.ts";
 import { timeOf } from "./select.ts";
-
-export type LastRun = {
-  readonly command: string;
-  readonly startedAt: EpochMs;
-  readonly finishedAt: EpochMs | undefined;
-  readonly outcome: string;
-  readonly error: string | null;
-};
 
 /** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
 export type LedgerTimes = {
@@ -71,7 +64,7 @@ export type AccountStatus = AccountState & { readonly account: string };
 export type Status = {
   /** The exchange's time, estimated from the last run. */
   readonly now: EpochMs;
-  readonly lastRun: LastRun | undefined;
+  readonly lastRun: LoggedRun | undefined;
   readonly ledgers: readonly LedgerStatus[];
   readonly accounts: readonly AccountStatus[];
 };
@@ -88,7 +81,7 @@ export async function readStatus(
   settleLagMs: number,
   accounts?: readonly string[],
 ): Promise<Status> {
-  const lastRun = await readLastRun(db);
+  const lastRun = await readLastSync(db);
   const now = await readExchangeTime(db, accounts);
   const names = accountsOf(ledgers);
   const states = await readAccountStates(db, names);
@@ -246,30 +239,4 @@ export function coverageShare({
   const readMs = lengthMs([...coverage, ...unfinished]);
   const wholeMs = readMs + lengthMs([...unread, ...lost]);
   return wholeMs === 0 ? 0 : readMs / wholeMs;
-}
-
-/** The last sync: a check after it would hide how it ended. */
-async function readLastRun(db: Queryable): Promise<LastRun | undefined> {
-  const { rows } = await db.execute<
-    Pick<LastRun, "command" | "outcome" | "error"> & {
-      startedAt: string;
-      finishedAt: string | null;
-    }
-  >(sql`
-    select
-      command,
-      ${msOf(sql`started_at`)} as "startedAt",
-      ${msOf(sql`finished_at`)} as "finishedAt",
-      outcome,
-      error
-    from sync_runs
-    where outcome <> 'held'
-      and command = 'sync'
-    order by started_at desc
-    limit 1`);
-  return rows.map(({ startedAt, finishedAt, ...run }) => ({
-    ...run,
-    startedAt: timeFrom(startedAt),
-    finishedAt: timeFrom(finishedAt),
-  }))[0];
 }

@@ -27,7 +27,6 @@ export type Totals = {
 };
 
 const states = ["read", "paused", "retired", "closed"] as const;
-type State = (typeof states)[number];
 
 type LedgerScope = {
   readonly accounts?: readonly string[] | undefined;
@@ -36,25 +35,25 @@ type LedgerScope = {
 
 /** How many ledgers there are that a run has ever planned to read. */
 export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<number> {
-  const { rows } = await db.execute<{ ledgers: string }>(sql`
-    select count(*) as ledgers
+  const { rows } = await db.execute<{ ledgers: number }>(sql`
+    select count(*)::float8 as ledgers
     from ledgers
     where ${isInScope(scope)}`);
-  return Number(onlyRow(rows, "a count").ledgers);
+  return onlyRow(rows, "a count").ledgers;
 }
 
 export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   const count = (state: string) =>
-    sql`count(*) filter (where state = ${state}) as ${sql.identifier(state)}`;
+    sql`count(*) filter (where state = ${state})::float8 as ${sql.identifier(state)}`;
   const settledTo = (state: string) => msOf(sql`min(settled_to) filter (where state = ${state})`);
   const { rows } = await db.execute<
-    Record<"accounts" | "ledgers" | "bills" | State, string> &
+    Omit<Totals, "settledTo" | "pausedSettledTo"> &
       Record<"settledTo" | "pausedSettledTo", string | null>
   >(sql`
     select *
     from (
       select
-        count(*) as ledgers,
+        count(*)::float8 as ledgers,
         ${sql.join(states.map(count), sql`, `)},
         ${settledTo("read")} as "settledTo",
         ${settledTo("paused")} as "pausedSettledTo"
@@ -62,7 +61,7 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
     ) as counted
     -- Beside the other counts, and not among them: distributed Postgres refuses that.
     cross join (
-      select count(*) as accounts
+      select count(*)::float8 as accounts
       from (
         select account
         from ledgers
@@ -71,18 +70,16 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
       ) as names
     ) as named
     cross join (
-      select coalesce(sum(bills), 0) as bills
+      select coalesce(sum(bills), 0)::float8 as bills
       from ledgers
       where ${isOneOf(scope.accounts)}
         and ${isOneOf(scope.productTypes, "product_type")}
     ) as stored`);
-  const { settledTo: through, pausedSettledTo, ...counts } = onlyRow(rows, "the totals");
+  const totals = onlyRow(rows, "the totals");
   return {
-    ...(Object.fromEntries(
-      Object.entries(counts).map(([name, value]) => [name, Number(value)]),
-    ) as Record<keyof typeof counts, number>),
-    settledTo: timeFrom(through),
-    pausedSettledTo: timeFrom(pausedSettledTo),
+    ...totals,
+    settledTo: timeFrom(totals.settledTo),
+    pausedSettledTo: timeFrom(totals.pausedSettledTo),
   };
 }
 

@@ -203,13 +203,12 @@ export async function sumOfBills(
 ): Promise<BillSum | undefined> {
   if (days.reduce((sum, { bills }) => sum + bills, 0) > addedMax) return undefined;
   const { from, where, part } = sourceOf(selection, filter, days);
-  const { rows } = await tx.execute<{ bills: string; sum: string }>(sql`
-    select count(*) as bills, coalesce(sum(${part}), 0)::text as sum
+  const { rows } = await tx.execute<BillSum>(sql`
+    select count(*)::float8 as bills, coalesce(sum(${part}), 0)::text as sum
     from ${from}
     where product_type = any(${textArray(productTypesOf(selection))}::text[])
       and ${where}`);
-  const { bills, sum } = onlyRow(rows, "a figure's bills");
-  return { bills: Number(bills), sum };
+  return onlyRow(rows, "a figure's bills");
 }
 
 /** The figure that the statement shows of these bills, from stored days; undefined if it shows none. */

@@ -5,13 +5,14 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
+import { type LoggedRun, readLastSync } from "../health/runs.ts";
 import type { Limits } from "../health/select.ts";
 import { type Verdict, verdictOf } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import type { ReadRoster } from "../roster/roster.ts";
 import { accountFlags, isDemo, isLedger } from "../sql/ledgers.ts";
 import { walletOf as walletSql } from "../sql/wallet-moves.ts";
-import { isSyncAtWork, type LoggedRun, readLastSync } from "./runs.ts";
+import { isSyncAtWork } from "./runs.ts";
 
 // What is known of all ledgers at one moment.
 
@@ -98,36 +99,28 @@ const closedBySync: ReadonlySet<Kind> = new Set([
   ...(["ltv-behind", "unchecked"] as const),
 ]);
 
-async function readTotals(
-  tx: Transaction,
-): Promise<Pick<Overview, "stored" | "storedOfMoney" | "bills" | "checked">> {
-  const { rows } = await tx.execute<
-    Record<"stored" | "storedOfMoney" | "bills" | "checked", string>
-  >(sql`
+type Totals = Pick<Overview, "stored" | "storedOfMoney" | "bills" | "checked">;
+
+async function readTotals(tx: Transaction): Promise<Totals> {
+  const { rows } = await tx.execute<Totals>(sql`
     select *
     from (
       select
-        count(*) as stored,
-        count(*) filter (where not ${isDemo("product_type")}) as "storedOfMoney",
-        coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0) as bills
+        count(*)::float8 as stored,
+        count(*) filter (where not ${isDemo("product_type")})::float8 as "storedOfMoney",
+        coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0)::float8 as bills
       from ledgers
       left join ${accountFlags(sql`true`)} using (account)
       where ${isLedger}
     ) as ledgers
     -- Beside the other sums, and not among them: distributed Postgres refuses that.
     cross join (
-      select coalesce(sum(tested), 0) as checked
+      select coalesce(sum(tested), 0)::float8 as checked
       from reconciled_chains
       left join ${accountFlags(sql`true`)} using (account)
       where not ${isDemo("wallet")}
     ) as chains`);
-  const { stored, storedOfMoney, bills, checked } = onlyRow(rows, "the totals");
-  return {
-    stored: Number(stored),
-    storedOfMoney: Number(storedOfMoney),
-    bills: Number(bills),
-    checked: Number(checked),
-  };
+  return onlyRow(rows, "the totals");
 }
 
 /** Those with findings first, worst first; then those with most bills. */
@@ -137,16 +130,11 @@ async function readLedgers(
   find: string,
 ): Promise<readonly Ledger[]> {
   const places = [...new Set(findings.map(({ account, ledger }) => `${account}\n${ledger}`))];
-  const { rows } = await tx.execute<{
-    account: string;
-    productType: string;
-    bills: string;
-    isDemo: boolean;
-  }>(sql`
+  const { rows } = await tx.execute<Omit<Ledger, "periods" | "findings">>(sql`
     select
       account,
       product_type as "productType",
-      bills,
+      bills::float8,
       ${isDemo("product_type")} as "isDemo"
     from ledgers
     left join ${accountFlags(sql`true`)} using (account)
@@ -177,9 +165,8 @@ async function readLedgers(
     from analytics.coverage
     where account = any(${textArray(rows.map(({ account }) => account))}::text[])
     order by covered_from`);
-  return rows.map(({ bills, ...row }) => ({
+  return rows.map((row) => ({
     ...row,
-    bills: Number(bills),
     periods: spans
       .filter((span) => span.account === row.account && span.productType === row.productType)
       .map((span) => ({

@@ -35,13 +35,13 @@ export async function readDays(
 ): Promise<readonly Period[]> {
   const { rows } = await tx.execute<
     Record<PieceName, string> &
-      Pick<Period, "from" | "opening" | "closing" | "isComplete"> & { bills: string }
+      Pick<Period, "from" | "opening" | "closing" | "bills" | "isComplete">
   >(sql`
     select
       to_char(day, 'YYYY-MM-DD') as from,
       opening::text,
       reported_closing::text as closing,
-      bills,
+      bills::float8,
       is_complete as "isComplete",
       ${sql.join(
         pieceNames.map((name) => sql`(${sumOfDay(name)})::text as ${sql.identifier(name)}`),
@@ -54,8 +54,7 @@ export async function readDays(
       and day between ${from}::date and ${to}::date
     order by daily_rollforward.day`);
   return rows.map(({ from: day, opening, closing, bills, isComplete, ...figures }) => ({
-    ...{ from: day, to: day, opening, closing, figures, isComplete },
-    bills: Number(bills),
+    ...{ from: day, to: day, opening, closing, figures, bills, isComplete },
   }));
 }
 

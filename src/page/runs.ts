@@ -1,52 +1,13 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, isoTime, minuteMs } from "../contract/time.ts";
+import { isoTime, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { msOf, timeFrom } from "../db/values.ts";
+import { type LoggedRun, readRuns } from "../health/runs.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCounted, formatDuration } from "../output/format.ts";
 import { daysText, none, shortened, timeTag } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
-import { askedIn, type Days, daysIn, timesOf } from "./selection.ts";
-
-/** A row of the run log. Its times are the database's. */
-export type LoggedRun = {
-  readonly command: string;
-  readonly startedAt: EpochMs;
-  readonly finishedAt: EpochMs | undefined;
-  readonly outcome: "running" | "complete" | "incomplete" | "stopped" | "failed" | "held";
-  readonly error: string | null;
-};
-
-type Row = Omit<LoggedRun, "startedAt" | "finishedAt"> & {
-  readonly startedAt: string;
-  readonly finishedAt: string | null;
-};
-
-const columns = sql`
-      command,
-      ${msOf(sql`started_at`)} as "startedAt",
-      ${msOf(sql`finished_at`)} as "finishedAt",
-      outcome,
-      error`;
-
-const runOf = ({ startedAt, finishedAt, ...run }: Row): LoggedRun => ({
-  ...run,
-  startedAt: timeFrom(startedAt),
-  finishedAt: timeFrom(finishedAt),
-});
-
-/** The last sync that was not held back by another; undefined if there was none. */
-export async function readLastSync(tx: Transaction): Promise<LoggedRun | undefined> {
-  const { rows } = await tx.execute<Row>(sql`
-    select ${columns}
-    from sync_runs
-    where command = 'sync'
-      and outcome <> 'held'
-    order by started_at desc
-    limit 1`);
-  return rows.map(runOf)[0];
-}
+import { askedIn, daysIn, timesOf } from "./selection.ts";
 
 // A run that was killed stays "running" in the log. One that is alive stores pages more often than this.
 const silentMaxMs = 2 * minuteMs;
@@ -73,24 +34,6 @@ export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
 
 const listedMax = 200;
 
-/** Newest first. */
-async function readRuns(
-  tx: Transaction,
-  days: Days,
-  search: string,
-): Promise<readonly LoggedRun[]> {
-  const { from, to } = timesOf(days);
-  const { rows } = await tx.execute<Row>(sql`
-    select ${columns}
-    from sync_runs
-    where started_at >= ${isoTime(from)}::timestamptz
-      and started_at < ${isoTime(to)}::timestamptz
-      and strpos(lower(concat_ws(' ', command, outcome, error)), lower(${search})) > 0
-    order by started_at desc
-    limit ${listedMax + 1}`);
-  return rows.map(runOf);
-}
-
 const usualDays = 14;
 
 /** Writes the page of the runs of all commands, newest first. */
@@ -102,7 +45,12 @@ export async function writeRunsPage(
   const asked = askedIn(query);
   const days = daysIn(asked, await readExchangeTime(tx), usualDays);
   const search = asked.get("search")?.trim() ?? "";
-  const runs = await readRuns(tx, days, search);
+  const { from, to } = timesOf(days);
+  const isListed = sql`
+      started_at >= ${isoTime(from)}::timestamptz
+      and started_at < ${isoTime(to)}::timestamptz
+      and strpos(lower(concat_ws(' ', command, outcome, error)), lower(${search})) > 0`;
+  const runs = await readRuns(tx, isListed, listedMax + 1);
   const isAtWork = await isSyncAtWork(tx);
   const listed = runs.slice(0, listedMax);
   const failed = listed.filter(({ outcome }) => outcome === "failed").length;

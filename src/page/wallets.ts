@@ -69,12 +69,12 @@ async function readWallets(tx: Transaction, asked: URLSearchParams): Promise<Wal
 const isEnded = sql`(coalesce(ledgers.retired_at, closed_at) is not null or coalesce(is_retired, false))`;
 
 async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<readonly Wallet[]> {
-  const { rows } = await tx.execute<Omit<Wallet, "bills"> & { bills: string }>(sql`
+  const { rows } = await tx.execute<Wallet>(sql`
     select
       account,
       ${walletOf("product_type")} as product,
       coin,
-      sum(bills) as bills,
+      sum(bills)::float8 as bills,
       bool_or(${isDemo("product_type")}) as "isDemo"
     from type_days
     left join ${accountFlags(isOneOf(accounts))} using (account)
@@ -82,5 +82,5 @@ async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<
     group by 1, 2, 3
     having sum(bills) > 0
     order by account, product, sum(bills) desc, coin`);
-  return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
+  return rows;
 }

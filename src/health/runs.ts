@@ -1,0 +1,48 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { EpochMs } from "../contract/time.ts";
+import type { Queryable } from "../db/connect.ts";
+import type { Outcome } from "../db/run-log.ts";
+import { msOf, timeFrom } from "../db/values.ts";
+
+/** A row of the run log. Its times are the database's. */
+export type LoggedRun = {
+  readonly command: string;
+  readonly startedAt: EpochMs;
+  readonly finishedAt: EpochMs | undefined;
+  readonly outcome: Outcome | "running";
+  readonly error: string | null;
+};
+
+type Row = Omit<LoggedRun, "startedAt" | "finishedAt"> & {
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+};
+
+/** The newest runs of those that a condition on `sync_runs` selects. */
+export async function readRuns(
+  db: Queryable,
+  condition: SQL,
+  limit: number,
+): Promise<readonly LoggedRun[]> {
+  const { rows } = await db.execute<Row>(sql`
+    select
+      command,
+      ${msOf(sql`started_at`)} as "startedAt",
+      ${msOf(sql`finished_at`)} as "finishedAt",
+      outcome,
+      error
+    from sync_runs
+    where ${condition}
+    order by started_at desc
+    limit ${limit}`);
+  return rows.map(({ startedAt, finishedAt, ...run }) => ({
+    ...run,
+    startedAt: timeFrom(startedAt),
+    finishedAt: timeFrom(finishedAt),
+  }));
+}
+
+/** The last sync that was not held back by another. A check after it would hide how it ended. */
+export async function readLastSync(db: Queryable): Promise<LoggedRun | undefined> {
+  return (await readRuns(db, sql`command = 'sync' and outcome <> 'held'`, 1))[0];
+}
