@@ -4,7 +4,7 @@ import type { Queryable } from "../db/connect.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
-import { type Scope, select, withFlags } from "./select.ts";
+import { flaggedOf, type Scope } from "./select.ts";
 
 /** A wallet's balance by the exchange, compared with that of its bills. Decimals are text. */
 export type ComparedBalance = {
@@ -54,17 +54,9 @@ export const balanceText = ({ coin, balance, expected, differs, asOf }: Compared
 
 /** The balances that differ from their bills' where both may be right: see kinds.ts. */
 export const balanceFinding = ({ accounts }: Scope): SQL =>
-  select(
+  flaggedOf(accounts)(
     "balance-unsure",
-    {
-      ledger: sql`product_type`,
-      coin: sql`coin`,
-      since: sql`held_until`,
-      detail: sql`balance - expected`,
-    },
-    withFlags(
-      sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
-      "product_type",
-      accounts,
-    ),
+    "product_type",
+    { coin: sql`coin`, since: sql`held_until`, detail: sql`balance - expected` },
+    sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
   );

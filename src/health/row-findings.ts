@@ -4,7 +4,7 @@ import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/known-time.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
+import { flaggedOf, type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -48,6 +48,7 @@ export function timeFindings(scope: Scope): readonly SQL[] {
 export function breakFindings(scope: Scope): readonly SQL[] {
   const { accounts, now, span } = scope;
   const isOne = isOneOf(accounts);
+  const flagged = flaggedOf(accounts);
   const isWithin = sql`
           coalesce(happened_at < ${span?.to === undefined ? sql`null` : timeOf(span.to)}, true)
           and coalesce(happened_at >= ${span?.from === undefined ? sql`null` : timeOf(span.from)}, true)`;
@@ -86,10 +87,10 @@ export function breakFindings(scope: Scope): readonly SQL[] {
     ) as breaks`;
   const isOutdated = sql`kind = 'unread' and has_loss is not true`;
   return [
-    select(
+    flagged(
       sql`finding`,
+      "product_type",
       {
-        ledger: sql`product_type`,
         coin: sql`coin`,
         since: sql`since`,
         until: sql`until`,
@@ -98,8 +99,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         breakIds: sql`break_ids`,
         isRepairable: sql`is_repairable`,
       },
-      withFlags(
-        sql`(
+      sql`(
         select
           account,
           product_type,
@@ -125,15 +125,12 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         where not (${isOutdated})
         group by account, product_type, coin, finding
       )`,
-        "product_type",
-        accounts,
-      ),
     ),
-    select(
+    flagged(
       "unchecked",
-      { ledger: sql`ledger`, since: sql`checked` },
-      withFlags(
-        sql`(
+      "ledger",
+      { since: sql`checked` },
+      sql`(
         select account, ledger, min(checked) as checked
         from (
           select account, ledger, case when isfinite(checked) then checked end as checked
@@ -163,9 +160,6 @@ export function breakFindings(scope: Scope): readonly SQL[] {
         ) as due
         group by account, ledger
       )`,
-        "ledger",
-        accounts,
-      ),
     ),
   ];
 }
@@ -173,6 +167,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
 /** Findings of single rows: rejected, crowded, or of a type without a category. */
 export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
   const isOne = isOneOf(accounts);
+  const flagged = flaggedOf(accounts);
   const days = [
     span?.from === undefined
       ? sql`true`
@@ -180,11 +175,11 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
     span?.to === undefined ? sql`true` : sql`day < ${timeOf(span.to)} at time zone 'UTC'`,
   ];
   return [
-    select(
+    flagged(
       "rejected",
-      { ledger: sql`product_type`, count: sql`rejected` },
-      withFlags(
-        sql`(
+      "product_type",
+      { count: sql`rejected` },
+      sql`(
         select account, product_type, count(*) as rejected
         from rejected_bills
         where resolved_at is null
@@ -192,15 +187,12 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
           and ${isOne}
         group by account, product_type
       )`,
-        "product_type",
-        accounts,
-      ),
     ),
-    select(
+    flagged(
       "crowded",
-      { ledger: sql`product_type`, since: sql`at`, until: sql`at + interval '1 ms'` },
-      withFlags(
-        sql`(
+      "product_type",
+      { since: sql`at`, until: sql`at + interval '1 ms'` },
+      sql`(
         select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
         from (
           select account, product_type, json_array_elements_text(history -> 'crowded')::bigint as ms
@@ -209,22 +201,18 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
             and ${isOne}
         ) as crowds
       )`,
-        "product_type",
-        accounts,
-      ),
     ),
-    select(
+    flagged(
       "unclassified",
+      "product_type",
       {
-        ledger: sql`product_type`,
         coin: sql`coin`,
         since: sql`since`,
         until: sql`until`,
         count: sql`bills`,
         detail: sql`business_type`,
       },
-      withFlags(
-        sql`(
+      sql`(
         select
           account,
           product_type,
@@ -243,9 +231,6 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
           and ${isOne}
         group by account, product_type, coin, business_type
       )`,
-        "product_type",
-        accounts,
-      ),
     ),
   ];
 }

@@ -65,5 +65,16 @@ export const withFlags = (
       left join ${accountFlags(isOneOf(accounts))} using (account)
     ) as flagged`;
 
+/** A select of rows of these accounts, in parentheses, of which one column names the ledger. */
+export const flaggedOf =
+  (accounts: readonly string[] | undefined) =>
+  (
+    kind: Kind | SQL,
+    ledger: "ledger" | "product_type",
+    columns: Partial<Record<keyof Finding, SQL>>,
+    rows: SQL,
+  ): SQL =>
+    select(kind, { ledger: sql.raw(ledger), ...columns }, withFlags(rows, ledger, accounts));
+
 /** A time of this program in a statement. */
 export const timeOf = (time: number): SQL => sql`${isoTime(epochMs(time))}::timestamptz`;
