@@ -42,6 +42,7 @@ test("a text is put into a statement as it stands only where it is this program'
     "src/ledger/bill-rows.ts": 2,
     "src/health/ledgers.ts": 1,
     "src/health/row-findings.ts": 1,
+    "src/health/select.ts": 1,
     "src/ledger/upsert-bills.ts": 1,
     "src/db/open.ts": 1,
     "src/db/views.ts": 3,
