@@ -41,9 +41,8 @@ export async function serveCommand(
   const whole = database.url.reveal();
   const url = "url" in config.database ? whole : readOnlyUrl(whole);
   const reader = stack.use(openDatabase(url, { statementMaxMs }));
-  const isDistributed = await hasNodes(reader.db);
   // A plan that is kept knows no account, and so not its node.
-  const keepsPlans = !isDistributed && (await isDirect(reader.db.$client));
+  const keepsPlans = !(await hasNodes(reader.db)) && (await isDirect(reader.db.$client));
   const log = openLog(config.logLevel, io);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
@@ -56,9 +55,8 @@ export async function serveCommand(
     limits: config.healthLimits,
     log,
     readRoster: rosterReader(config),
-    isDistributed,
     pageNames: pageHost.map((name) => name.toLowerCase()),
-    ...(variables !== undefined && { variables }),
+    variables,
   });
   const server = stack.use(await listen(app, { host, port }));
   if (keys().size === 0) note(io, "no client has a key yet: bill-sync keys add NAME makes one");

@@ -30,9 +30,7 @@ export type ServeDeps = {
    */
   readonly pageNames?: readonly string[];
   /** Variables that the page's commands need, as lines of `NAME=value`. Default none. */
-  readonly variables?: string;
-  /** Whether the rows are on several nodes. Default false. */
-  readonly isDistributed?: boolean;
+  readonly variables?: string | undefined;
 };
 
 /** Adds some routes of one kind to the server. */

@@ -5,6 +5,7 @@ import type { LoanToValue, loanToValue } from "../../contract/loan-to-value.ts";
 import { symbolFields, type symbols } from "../../contract/symbols.ts";
 import { epochMs, isoTime } from "../../contract/time.ts";
 import { readAccountStates } from "../../db/accounts/account-states.ts";
+import type { Transaction } from "../../db/connect.ts";
 import { readLastSnapshot } from "../../db/reference/stored-loan-to-value.ts";
 import {
   type ListedRow,
@@ -88,35 +89,34 @@ function wireRecord(record: LoanToValue): object {
   };
 }
 
-/** Get Symbol Info: the spot pairs, as they were last read. */
-export async function serveSymbols(
-  { symbol: asked }: z.output<typeof symbols.query>,
-  { read }: ServeDeps,
-): Promise<Served> {
-  const symbol = asked?.trim() || undefined;
-  return listed(await read((tx) => readPairs(tx, symbol)), symbolFields, symbol);
-}
+/**
+ * A list as it was last read. One that was never read is empty: clients then know fewer names, but no wrong ones.
+ */
+const serveList =
+  <Query extends { readonly symbol?: string | undefined }>(
+    fields: Readonly<Record<string, z.ZodType>>,
+    readRows: (tx: Transaction, query: Query, symbol: string | undefined) => Promise<ListedRows>,
+  ) =>
+  async (query: Query, { read }: ServeDeps): Promise<Served> => {
+    const symbol = query.symbol?.trim() || undefined;
+    const { readAt, rows } = await read((tx) => readRows(tx, query, symbol));
+    const headers = readAt === undefined ? {} : { "x-read-at": isoTime(readAt) };
+    if (symbol !== undefined && rows.length === 0)
+      return { data: new Refusal(400, "40034", `Parameter ${symbol} does not exist`), headers };
+    return { data: rows.map((row) => wireRow(row, Object.keys(fields))), headers };
+  };
+
+/** Get Symbol Info: the spot pairs. */
+export const serveSymbols = serveList<z.output<typeof symbols.query>>(
+  symbolFields,
+  (tx, _, symbol) => readPairs(tx, symbol),
+);
 
 /** The contracts of a product type. Clients need them to interpret a bill's symbol. */
-export async function serveContracts(
-  { productType, symbol: asked }: z.output<typeof contracts.query>,
-  { read }: ServeDeps,
-): Promise<Served> {
-  const symbol = asked?.trim() || undefined;
-  return listed(await read((tx) => readContracts(tx, productType, symbol)), contractFields, symbol);
-}
-
-/** A list that was never read is empty: clients then know fewer names, but no wrong ones. */
-function listed(
-  { readAt, rows }: ListedRows,
-  fields: Readonly<Record<string, z.ZodType>>,
-  symbol: string | undefined,
-): Served {
-  const headers = readAt === undefined ? {} : { "x-read-at": isoTime(readAt) };
-  if (symbol !== undefined && rows.length === 0)
-    return { data: new Refusal(400, "40034", `Parameter ${symbol} does not exist`), headers };
-  return { data: rows.map((row) => wireRow(row, Object.keys(fields))), headers };
-}
+export const serveContracts = serveList<z.output<typeof contracts.query>>(
+  contractFields,
+  (tx, { productType }, symbol) => readContracts(tx, productType, symbol),
+);
 
 const wireRow = ({ extra = null, ...row }: ListedRow, names: readonly string[]): object => ({
   ...Object.fromEntries(names.map((name) => [name, wireValue(name, row[name] ?? null)])),
