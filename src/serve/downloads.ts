@@ -4,8 +4,6 @@ import type { FastifyReply } from "fastify";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { explained } from "../db/database-errors.ts";
-import { firstThrown, messageOf } from "../errors.ts";
 import { periodIn } from "../export/time-zone.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { type DownloadFormat, exportFile, fileName, isDownloadFormat } from "../page/download.ts";
@@ -16,7 +14,7 @@ import { readSelected } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportHtml } from "../report/write-report.ts";
 import { queryOf, sendPage } from "./page/send-page.ts";
-import type { RouteGroup, ServeDeps } from "./route-group.ts";
+import { faultOf, type RouteGroup, type ServeDeps } from "./route-group.ts";
 
 // A download holds a connection of the pool until its client has read it: other requests need
 // connections too.
@@ -122,10 +120,7 @@ async function send(
     );
   } catch (thrown) {
     if (!reply.sent) throw thrown;
-    log.warn(
-      { error: messageOf(explained(firstThrown(thrown))) },
-      "a file was not sent to its end",
-    );
+    log.warn(faultOf(thrown), "a file was not sent to its end");
   }
   return reply;
 }

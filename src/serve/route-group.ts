@@ -1,6 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import type { ReadReachable } from "../db/citus.ts";
 import type { Queryable, Read, ReadAtOnce } from "../db/connect.ts";
+import { explained } from "../db/database-errors.ts";
+import { firstThrown, messageOf } from "../errors.ts";
 import type { Limits } from "../health/select.ts";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics/registry.ts";
@@ -32,6 +34,9 @@ export type ServeDeps = {
   /** Variables that the page's commands need, as lines of `NAME=value`. Default none. */
   readonly variables?: string | undefined;
 };
+
+/** What the log says of a failure. */
+export const faultOf = (thrown: unknown) => ({ error: messageOf(explained(firstThrown(thrown))) });
 
 /** Adds some routes of one kind to the server. */
 export type RouteGroup = (

@@ -1,12 +1,10 @@
 import { PassThrough } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { secondMs } from "../../contract/time.ts";
-import { explained } from "../../db/database-errors.ts";
-import { firstThrown, messageOf } from "../../errors.ts";
 import { joined } from "../../page/html.ts";
 import { type Overview, readOverview } from "../../page/overview.ts";
 import { findIn, liveParts } from "../../page/page.ts";
-import type { ServeDeps } from "../route-group.ts";
+import { faultOf, type ServeDeps } from "../route-group.ts";
 import { queryOf } from "./send-page.ts";
 
 // Poll intervals while a sync runs and while none does. One poll serves all viewers.
@@ -36,7 +34,7 @@ export function addLive(app: FastifyInstance, deps: ServeDeps): void {
   const tick = async (): Promise<void> => {
     const startedAt = performance.now();
     const isAtWork = await sendTo(viewers, deps, wasAtWork).catch((thrown: unknown) => {
-      deps.log.warn({ error: messageOf(explained(firstThrown(thrown))) }, "no progress to show");
+      deps.log.warn(faultOf(thrown), "no progress to show");
       return wasAtWork;
     });
     const isWatched = viewers.size > 0;

@@ -3,8 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { secondMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
-import { explained } from "../../db/database-errors.ts";
-import { firstThrown, messageOf } from "../../errors.ts";
 import { countLedgers } from "../../health/ledgers.ts";
 import type { Log } from "../../log.ts";
 import { unreachableLines } from "../../output/account-remarks.ts";
@@ -15,7 +13,7 @@ import { messagePage } from "../../page/layout.ts";
 import { writePage } from "../../page/page.ts";
 import { writeRunsPage } from "../../page/runs.ts";
 import { downloads } from "../downloads.ts";
-import type { RouteGroup, ServeDeps } from "../route-group.ts";
+import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
 import { addLive } from "./live.ts";
 import { queryOf, sendPage } from "./send-page.ts";
@@ -169,7 +167,7 @@ async function sendInParts(
   };
   void work(write)
     .catch((thrown: unknown) => {
-      log.error({ error: messageOf(explained(firstThrown(thrown))) }, "the page failed");
+      log.error(faultOf(thrown), "the page failed");
       begun.resolve(false);
       write(broken);
     })
