@@ -2,18 +2,11 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { type ProductType, productTypes } from "../../contract/product-types.ts";
+import { productTypes } from "../../contract/product-types.ts";
 import { secondMs } from "../../contract/time.ts";
 import { errorCode, messageOf, UsageError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { makeWholeFile, type WholeFile } from "../../whole-file.ts";
-
-/**
- * How a key's answers treat incomplete time. `refuse` refuses them, `trim` leaves out the time before the first coverage
- * and refuses the rest, and `allow` answers.
- */
-const incompleteRules = ["refuse", "trim", "allow"] as const;
-type IncompleteRule = (typeof incompleteRules)[number];
 
 const mirrorKey = z.strictObject({
   name: z.string(),
@@ -23,8 +16,12 @@ const mirrorKey = z.strictObject({
   apiPassphrase: z.string(),
   account: z.string(),
   /** The product types that the key may read. Default all of the account. */
-  productTypes: z.array(z.enum(productTypes)).optional(),
-  incomplete: z.enum(incompleteRules),
+  productTypes: z.array(z.enum(productTypes)).readonly().optional(),
+  /**
+   * How its answers treat incomplete time: `refuse` refuses them, `trim` leaves out the time before the first coverage
+   * and refuses the rest, and `allow` answers.
+   */
+  incomplete: z.enum(["refuse", "trim", "allow"]),
   createdAt: z.string(),
 });
 
@@ -38,26 +35,17 @@ export const keyPrefix = "mirror_";
 
 const token = (bytes: number): string => randomBytes(bytes).toString("hex");
 
-export function newKey(
-  what: {
-    readonly name: string;
-    readonly account: string;
-    readonly productTypes: readonly ProductType[] | undefined;
-    readonly incomplete: IncompleteRule;
-  },
+export const newKey = (
+  what: Pick<MirrorKey, "name" | "account" | "productTypes" | "incomplete">,
   now: Date,
-): MirrorKey {
-  const { productTypes: types, ...others } = what;
-  return {
-    ...others,
-    apiKey: `${keyPrefix}${token(16)}`,
-    apiSecret: token(32),
-    apiPassphrase: token(10),
-    ...(types !== undefined && { productTypes: [...types] }),
-    // In whole seconds, as all times in JSON.
-    createdAt: `${now.toISOString().slice(0, 19)}Z`,
-  };
-}
+): MirrorKey => ({
+  ...what,
+  apiKey: `${keyPrefix}${token(16)}`,
+  apiSecret: token(32),
+  apiPassphrase: token(10),
+  // In whole seconds, as all times in JSON.
+  createdAt: `${now.toISOString().slice(0, 19)}Z`,
+});
 
 /**
  * The keys of a file; none if there is no file.
