@@ -488,7 +488,23 @@ test("amounts are in cents and thousands, and zero lines hidden; all digits on r
   expect(before).toBeLessThan(text.indexOf("\nnet result"));
 });
 
-test("a month of three ledgers with lots prints on two A4 pages, and no day or amount breaks", async () => {
+test("liquidations have the time of the zone's clock, and the close says the zone once", async () => {
+  const when = ["--month", "2026-03", "--time-zone", "Europe/Berlin", "--product", "USDT-FUTURES"];
+  const { ledgers: closed } = JSON.parse(await run("report", ...when, "--format", "json"));
+  const clock = new Intl.DateTimeFormat("sv-SE", {
+    ...{ timeZone: "Europe/Berlin", dateStyle: "short", timeStyle: "short" },
+  });
+  const wanted = closed[0].liquidations.map(({ liquidation }: { liquidation: string }) =>
+    clock.format(new Date(liquidation)),
+  );
+  const text = await run("report", ...when, "--all-rows");
+  const shown = [...text.matchAll(/^(2026-0[34]-\d\d \d\d:\d\d) +\S+USDT +USDT/gm)];
+  expect(shown.map(([, at]) => at)).toEqual(wanted);
+  expect(wanted.length).toBeGreaterThan(20);
+  expect(text.match(/(?<!--time-zone )Europe\/Berlin/g)).toHaveLength(1);
+});
+
+test("a month of three ledgers with lots prints in 8 points on two A4 pages, and no day or amount breaks", async () => {
   await using browser = await openBrowser();
   const page = await browser.newPage();
   const args = ["--month", "2026-02", ...inEuros, "--lots", "--format", "html"];
@@ -502,8 +518,13 @@ test("a month of three ledgers with lots prints on two A4 pages, and no day or a
   expect(await page.evaluate(`[...document.querySelectorAll("td")].filter(${broken}).length`)).toBe(
     0,
   );
+  await page.emulateMedia({ media: "print" });
+  const sizes =
+    "[...document.querySelectorAll('body *')].map(one => parseFloat(getComputedStyle(one).fontSize))";
+  const points = 0.75 * Math.min(...(await page.evaluate<number[]>(sizes)));
+  expect(points).toBeGreaterThanOrEqual(8);
   const pdf = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
-  expect(pdf).toMatch(/\/MediaBox \[0 0 59[45](\.\d+)? 84[12]/);
+  expect(/\/MediaBox \[[^\]]*/.exec(pdf)?.[0]).toMatch(/\[0 0 84[12](\.\d+)? 59[45]/);
   expect((pdf.match(/\/Type \/Page\b/g) ?? []).length).toBeLessThanOrEqual(2);
 });
 
@@ -629,6 +650,15 @@ test("a coin without a price is named with the line to add, and no sum pretends"
     "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,PRICE,EUR",
   );
   expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);
+  // A year opens with the prices of the day before it. Of CSV, standard error says so.
+  await writeFile(
+    path,
+    "date,coin,price,currency\n2026-01-01,USDT,0.9,EUR\n2026-01-01,BTC,8,EUR\n",
+  );
+  const year = ["--year", "2026", "--prices", path, "--format", "csv"];
+  expect((await runCli(["report", ...year], { env })).stderr).toContain(
+    "warning: no price of BTC on 2025-12-31 or before: add a line such as 2025-12-31,BTC,PRICE,EUR\n",
+  );
 });
 
 test("the lots of the page's example are its own figures", async () => {
@@ -915,6 +945,26 @@ test("a coin whose first bill comes later has the same balance before, if all ti
     "resting",
   );
   expect(journal).toMatch(/^2026-02-01 .*\n.*\n.* 2.0 BTC$/m);
+  // Its lots cost the price of the first bill's day, in each close alike, and the close says of which day that is.
+  const path = join(folder.path, "resting.csv");
+  const prices = ["2026-01-31,BTC,100", "2026-03-18,BTC,110", "2026-03-25,BTC,130"];
+  await writeFile(
+    path,
+    `date,coin,price,currency\n${prices.map((line) => `${line},EUR\n`).join("")}`,
+  );
+  for (const [month, figures] of [
+    ["2026-02", { opening: "220.0", cost: "0", closing: "220.0", worth: "200.0" }],
+    ["2026-03", { opening: "220.0", cost: "55.0", closing: "165.0", worth: "195.0" }],
+  ] as const) {
+    const args = ["--month", month, "--account", "resting", "--prices", path, "--lots"];
+    const { ledgers: closed } = JSON.parse(await run("report", ...args, "--format", "json"));
+    expect(closed[0].costBasis).toMatchObject([
+      { ...figures, firstBillOn: "2026-03-20", pricedOn: "2026-03-18" },
+    ]);
+    expect(await run("report", ...args)).toContain(
+      "2.000000 BTC were there before the first bill, of 2026-03-20, and cost the price of 2026-03-18",
+    );
+  }
   await db.execute(sql`
     update ledgers set covered = '{[2026-02-01Z,2026-03-05Z),[2026-03-06Z,2026-04-01Z)}'
     where account = 'resting'`);

@@ -119,7 +119,7 @@ export type ExportWords = Which &
 export type ExportOptions = Selection &
   PricesWords & {
     readonly format: FormatName;
-    /** Whether CSV has a byte order mark, and no number that a spreadsheet rounds. */
+    /** Whether CSV has a byte order mark, and no id that a spreadsheet rounds. */
     readonly spreadsheet: boolean;
     readonly output: string | undefined;
     readonly force: boolean;

@@ -136,7 +136,7 @@ export const define: Define = (command, program) => {
     .addOption(pricesOption(program))
     .addOption(currencyOption())
     .option("--changed-since <time>", "only bills that were stored or restated since then")
-    .option("--spreadsheet", "CSV that Excel and LibreOffice open without rounding an id")
+    .option("--spreadsheet", "CSV for Excel and LibreOffice: ids are text, amounts numbers")
     .option("--output <file>", "a new file instead of standard output", path)
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)

@@ -24,7 +24,7 @@ import {
   pricesOf,
   zoneOf,
 } from "./export-options.ts";
-import type { Io } from "./io.ts";
+import { type Io, note } from "./io.ts";
 import {
   accountOption,
   currencyOption,
@@ -74,6 +74,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
     const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
     return readMonthReport(tx, roster, { ...options, selection });
   });
+  if (format === "csv") for (const line of report.incomplete) note(io, `warning: ${line}`);
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };
   return done(format === "csv" ? reportCsv(report, table) : writers[format](report));
 }

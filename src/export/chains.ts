@@ -2,10 +2,9 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/values.ts";
-import { readKnownTime } from "../ledger/known-time.ts";
-import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
+import { type Interval, interval, subtract, union } from "../sync/intervals.ts";
 import type { Opening } from "./exported-bill.ts";
-import { isBillOf, type ReportedWallet } from "./reported-wallets.ts";
+import { inAll, isBillOf, type ReportedWallet, readTimes } from "./reported-wallets.ts";
 
 /** The discrepancies of balances from their bills. */
 export const chainParts = ["rounding", "difference", "unsettled", "closed_out"] as const;
@@ -113,11 +112,10 @@ async function readLaterOpenings(
       and coin <> all(${textArray(coins)}::text[])
     order by coin, day`);
   if (rows.length === 0) return [];
-  let read: readonly Interval[] = interval(0, Number.POSITIVE_INFINITY);
-  for (const type of productTypes) {
-    const { coverage, recovered = [] } = await readKnownTime(tx, { account, productType: type });
-    read = intersect(read, union([...coverage, ...recovered]));
-  }
+  const times = await readTimes(tx, { account, productTypes });
+  const read = inAll(
+    times.map(({ coverage, recovered = [] }) => union([...coverage, ...recovered])),
+  );
   return rows
     .filter(({ opening }) => opening !== null)
     .filter(({ day }) => subtract(interval(to, Date.parse(day)), read).length === 0)

@@ -70,7 +70,7 @@ export type FormatOptions = {
   readonly prices?: Prices | undefined;
   /** The first day of a journal that continues others: prices and openings of earlier days are in those. */
   readonly startDay?: string;
-  /** CSV with a byte order mark, in which a spreadsheet rounds nothing. */
+  /** CSV with a byte order mark, in which a spreadsheet rounds no id. */
   readonly isForSpreadsheet?: boolean;
 };
 

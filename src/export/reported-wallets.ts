@@ -9,9 +9,9 @@ import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates, type StoredState } from "../db/accounts/account-states.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/values.ts";
-import { accountsOf } from "../ledger/known-time.ts";
-import type { Interval } from "../sync/intervals.ts";
-import type { Ledger } from "../sync/store.ts";
+import { accountsOf, readKnownTimes } from "../ledger/known-time.ts";
+import { type Interval, intersect, interval } from "../sync/intervals.ts";
+import type { KnownTime, Ledger } from "../sync/store.ts";
 
 /** A wallet: it has one balance for each coin. */
 export type ReportedWallet = {
@@ -37,6 +37,20 @@ export const isBillOf = ({
 /** Selects rows of a period. @param column their time. */
 export const isWithin = (column: SQL, { from, to }: Interval): SQL =>
   sql`${column} >= ${isoTime(from)}::timestamptz and ${column} < ${isoTime(to)}::timestamptz`;
+
+/** What is known of the time of each of a wallet's product types. */
+export async function readTimes(
+  tx: Transaction,
+  { account, productTypes }: Pick<ReportedWallet, "account" | "productTypes">,
+): Promise<readonly KnownTime[]> {
+  const ledgers = productTypes.map((productType) => ({ account, productType }));
+  const known = await readKnownTimes(tx, ledgers);
+  return ledgers.map((ledger) => known.of(ledger));
+}
+
+/** The time that is in all of the lists: a balance follows only where all of its product types were read. */
+export const inAll = (lists: readonly (readonly Interval[])[]): readonly Interval[] =>
+  lists.reduce(intersect, interval(0, Number.POSITIVE_INFINITY));
 
 type StoredLedger = Ledger & { readonly isDemo: boolean };
 

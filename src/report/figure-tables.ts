@@ -1,11 +1,11 @@
-import { add, type Decimal, decimalText, isZero, negate, zero } from "../export/decimal.ts";
-import type { ReportedWallet } from "../export/reported-wallets.ts";
-import { formatCount, formatMinute, ledgerName } from "../output/format.ts";
-import { type Columns, type Table, table } from "../output/result.ts";
+import { add, type Decimal, decimalText, isZero, subtract, zero } from "../export/decimal.ts";
+import { minuteIn } from "../export/time-zone.ts";
+import { formatCount, ledgerName } from "../output/format.ts";
+import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
-import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
+import { type CoinFigures, plus, type Sum, sumOf, type Tally } from "./figures.ts";
 import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 
 // The tables of the report that have figures. Each column is declared once, for people and for programs.
@@ -29,16 +29,15 @@ export const money = (
 export const inCents = (decimal: Decimal | undefined, isExact = false) =>
   money(decimal, "USD", isExact);
 
-export const forPrograms = (rows: Table): Table => ({ ...rows, cells: [] });
-
 export const nameOf = ({ wallet }: LedgerMonth): string =>
   `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
+
 /** The lines of the statement: opening, what moved it, and closing, each with what it was worth. */
 type Line = {
   readonly line: string;
   readonly title: string;
-  readonly amount: Decimal | undefined;
-  readonly value: Decimal | undefined;
+  readonly amount?: Decimal | undefined;
+  readonly value?: Decimal | undefined;
 };
 
 export const isResult = (name: string): boolean =>
@@ -51,179 +50,146 @@ export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
 export const openingTitle = ({ coverage }: LedgerMonth): string =>
   coverage.isStartRead ? "opening" : "opening (not read)";
 
-function linesOf(figures: CoinFigures, ledger: LedgerMonth): readonly Line[] {
+function linesOf(figures: CoinFigures): readonly Line[] {
   const { opening, moved, closing } = figures;
   const line = (name: string, title: string, sum: Sum | null): Line => ({
+    ...sum,
     ...{ line: name, title },
-    ...{ amount: sum?.amount, value: sum?.value },
   });
-  const moves = movements.map(([name, title]) => ({
-    name,
-    shown: line(name, title, sumOf(moved, [name])),
-  }));
-  const computed = opening && plus(opening, [...moved.values()].reduce(plus));
-  const change =
-    computed?.value &&
-    closing?.value &&
-    plus(
-      { ...closing, amount: zero },
-      {
-        amount: zero,
-        value: negate(computed.value),
-      },
-    ).value;
+  const moves = movements.map(([name, title]) => line(name, title, sumOf(moved, [name])));
+  const computed = opening && [...moved.values()].reduce(plus, opening).value;
+  const change = computed && closing?.value && subtract(closing.value, computed);
   return [
-    line("opening", openingTitle(ledger), opening),
-    ...moves.filter(({ name }) => isResult(name)).map(({ shown }) => shown),
+    line("opening", "opening", opening),
+    ...moves.filter((move) => isResult(move.line)),
     line("result", "net result", resultOf(figures)),
-    ...moves.filter(({ name }) => !isResult(name)).map(({ shown }) => shown),
-    { line: "price_change", title: "change of prices", amount: undefined, value: change },
+    ...moves.filter((move) => !isResult(move.line)),
+    { line: "price_change", title: "change of prices", value: change ?? undefined },
     line("closing", "closing", closing),
   ];
 }
 
-export const isShown = ({ bills, opening, closing }: CoinFigures): boolean =>
-  bills > 0 || ![opening, closing].every((sum) => sum !== null && isZero(sum.amount));
+type LineRow = Line & { readonly coin: string };
 
-export type LineRow = Line & {
-  readonly coin: string;
-  readonly wallet: ReportedWallet;
-  readonly currency: string | undefined;
-};
-
-export const lineRows = (ledger: LedgerMonth, { prices }: MonthReport): readonly LineRow[] =>
-  ledger.figures.filter(isShown).flatMap((figures) =>
-    linesOf(figures, ledger)
-      .filter(({ line }) => line !== "price_change" || prices !== undefined)
-      .map((line) => ({
-        ...line,
-        ...{ coin: figures.coin, wallet: ledger.wallet, currency: prices?.currency },
-      })),
-  );
-
-/** A line a row: of the CSV, and of JSON. */
-export const lineColumns: Columns<LineRow> = {
-  account: { kind: "text", of: ({ wallet }) => wallet.account },
-  productType: { kind: "text", of: ({ wallet }) => wallet.productType },
-  isDemo: { kind: "value", of: ({ wallet }) => wallet.isDemo },
-  coin: { kind: "text", of: ({ coin }) => coin },
-  line: { kind: "text", of: ({ line }) => line },
-  title: { kind: "text", of: ({ title }) => title },
-  amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },
-  currency: { kind: "text", of: ({ currency }) => currency },
-  value: { kind: "amount", of: ({ value }) => value && decimalText(value) },
-};
-
-// An A4 page has room for so many columns of figures.
-const coinsMax = 7;
-
-/**
- * For people: a column a coin, and with prices one of what all are worth; a row a line. Lines that are zero everywhere are
- * left out.
- */
-export function rollforwardTables(
-  ledger: LedgerMonth,
-  { allDigits, prices }: ReportOptions,
-): readonly Table[] {
-  const all = ledger.figures
-    .filter(isShown)
-    .map((figures) => ({ coin: figures.coin, lines: linesOf(figures, ledger) }));
-  const rows = (all[0]?.lines ?? []).map(({ line, title }, place) => {
-    const cells = all.map(({ lines }) => lines[place]);
+/** The lines of coins side by side, and what all are worth. Lines that are zero everywhere are left out. */
+const sideBySide = (coins: readonly CoinFigures[]) => {
+  const all = coins.map(linesOf);
+  return (all[0] ?? []).flatMap(({ line, title }, place) => {
+    const cells = all.map((lines) => lines[place]);
+    const isFigure = cells.some((one) =>
+      [one?.amount, one?.value].some((sum) => sum && !isZero(sum)),
+    );
+    if (!isFigure && !["opening", "result", "closing"].includes(line)) return [];
     const values = cells.map((one) => one?.value);
-    return {
-      ...{ line, title, cells },
-      value: values.reduce((sum, value) => sum && value && add(sum, value), zero),
-    };
+    const value = values.reduce((sum, one) => sum && one && add(sum, one), zero);
+    return { line, title, cells, value };
   });
-  type Row = (typeof rows)[number];
-  const hasFigures = ({ line, cells }: Row) =>
-    ["opening", "result", "closing"].includes(line) ||
-    cells.some((one) => [one?.amount, one?.value].some((sum) => sum && !isZero(sum)));
-  return Array.from({ length: Math.ceil(all.length / coinsMax) }, (_, chunk) => {
-    const first = chunk * coinsMax;
-    const shown = all.slice(first, first + coinsMax);
-    const isLast = first + coinsMax >= all.length;
-    const columns: Columns<Row> = {
-      line: { kind: "text", title: "rollforward", of: ({ title }) => title },
-      ...Object.fromEntries(
-        shown.map(({ coin }, place) => [
-          `coin ${coin}`,
-          {
-            ...{ kind: "money" as const, title: coin },
-            of: ({ cells }: Row) => money(cells[first + place]?.amount, coin, allDigits),
-          },
-        ]),
-      ),
-      ...(prices !== undefined && isLast
-        ? {
-            value: {
-              ...{ kind: "money" as const, title: `all in ${prices.currency}` },
-              of: ({ value }: Row) => inCents(value, allDigits),
-            },
-          }
-        : {}),
-    };
-    return table("", columns, rows.filter(hasFigures));
-  });
+};
+type LinesOfCoins = ReturnType<typeof sideBySide>[number];
+
+/** With prices, what each line of several ledgers of real money is worth together. */
+export function fundTable({ allDigits, prices, ledgers }: MonthReport): Table {
+  const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
+  const coins = real.flatMap(({ figures }) => figures);
+  const isFund = prices !== undefined && real.length > 1;
+  const columns: Columns<LinesOfCoins> = {
+    title: { kind: "text", title: "all ledgers", of: ({ title }) => title },
+    value: {
+      ...{ kind: "money", title: prices?.currency ?? "" },
+      of: ({ value }) => inCents(value, allDigits),
+    },
+  };
+  return table("", columns, isFund ? sideBySide(coins) : []);
 }
 
-type ConfirmedRow = Confirmation & { readonly byBills: Decimal | undefined };
+// Half of a lying A4 page has room for so many columns of figures.
+const coinsMax = 5;
 
-const confirmedRows = ({ confirmations, figures }: LedgerMonth): readonly ConfirmedRow[] =>
-  confirmations.flatMap((confirmation) => {
-    const coin = figures.find((one) => one.coin === confirmation.coin);
-    return coin === undefined || !isShown(coin)
-      ? []
-      : [{ ...confirmation, byBills: coin[confirmation.of]?.amount }];
+/** For people, a column a coin, with prices one of what all are worth, and a row a line; for programs, a line a row. */
+export function rollforwardTables(ledger: LedgerMonth, options: ReportOptions): readonly Table[] {
+  const { allDigits, prices } = options;
+  const { wallet, figures: coins } = ledger;
+  const titleOf = ({ line, title }: Pick<Line, "line" | "title">) =>
+    line === "opening" ? openingTitle(ledger) : title;
+  const sums = sideBySide(coins);
+  const people = Array.from({ length: Math.ceil(coins.length / coinsMax) }, (_, chunk) => {
+    const first = chunk * coinsMax;
+    const shown = coins.slice(first, first + coinsMax);
+    const isLast = first + coinsMax >= coins.length;
+    const ofCoins = shown.map(({ coin }, place): [string, Columns<LinesOfCoins>[string]] => [
+      `coin ${coin}`,
+      {
+        ...{ kind: "money", title: coin },
+        of: ({ cells }) => money(cells[first + place]?.amount, coin, allDigits),
+      },
+    ]);
+    const columns: Columns<LinesOfCoins> = {
+      line: { kind: "text", title: "rollforward", of: titleOf },
+      ...Object.fromEntries(ofCoins),
+      ...(isLast ? valueColumn(options, ({ value }) => value, "all in") : {}),
+    };
+    return table("", columns, sums);
   });
-
-const confirmedColumns = ({ allDigits }: ReportOptions): Columns<ConfirmedRow> => ({
-  balance: { kind: "text", title: "exchange's own balance", of: (confirmation) => confirmation.of },
-  coin: { kind: "text", of: ({ coin }) => coin },
-  byBills: {
-    kind: "money",
-    title: "by the bills",
-    of: (row) => money(row.byBills, row.coin, allDigits),
-  },
-  readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
-  exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
-  expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
-  differs: { kind: "value", title: "", of: ({ differs }) => differs },
-});
+  const columns: Columns<LineRow> = {
+    account: { kind: "text", of: () => wallet.account },
+    productType: { kind: "text", of: () => wallet.productType },
+    isDemo: { kind: "value", of: () => wallet.isDemo },
+    ...fields<LineRow>("text", ["coin", "line"]),
+    title: { kind: "text", of: titleOf },
+    amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },
+    currency: { kind: "text", of: () => prices?.currency },
+    value: { kind: "amount", of: ({ value }) => value && decimalText(value) },
+  };
+  const lines = coins
+    .flatMap((figures) => linesOf(figures).map((line) => ({ ...line, coin: figures.coin })))
+    .filter(({ line }) => line !== "price_change" || prices !== undefined);
+  return [...people, table("rollforward", columns, lines, [])];
+}
 
 /** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
 export function confirmedParts(
-  ledger: LedgerMonth,
-  options: ReportOptions,
+  { confirmations, figures }: LedgerMonth,
+  { allDigits, zone }: ReportOptions,
 ): readonly (string | Table)[] {
-  const rows = confirmedRows(ledger);
+  type Row = Confirmation & { readonly byBills: Decimal | undefined };
+  const rows = confirmations.flatMap((confirmation): readonly Row[] => {
+    const coin = figures.find((one) => one.coin === confirmation.coin);
+    return coin ? [{ ...confirmation, byBills: coin[confirmation.of]?.amount }] : [];
+  });
+  const columns: Columns<Row> = {
+    balance: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
+    ...fields<Row>("text", ["coin"]),
+    byBills: {
+      ...{ kind: "money", title: "by the bills" },
+      of: (row) => money(row.byBills, row.coin, allDigits),
+    },
+    readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
+    exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
+    expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
+    ...fields<Row>("value", ["differs"]),
+  };
   const confirmed = rows.filter(({ differs }) => !differs);
-  const columns = confirmedColumns(options);
+  const minuteOf = minuteIn(zone);
   return [
-    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${formatMinute(row.asOf)}`)].map(
+    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${minuteOf(row.asOf)}`)].map(
       ([what, group]) =>
         `the exchange confirms the ${what}: ${group.map(({ coin }) => coin).join(", ")}`,
     ),
     table(
-      "",
+      "confirmed",
       columns,
+      rows,
       rows.filter(({ differs }) => differs),
     ),
-    forPrograms(table("confirmed", columns, rows)),
   ];
 }
 
 // A page has room for so many; --all-rows and JSON have all.
 const rowsMax = 10;
 
-type Contract = Pick<CoinFigures, "bills" | "moved"> & {
-  readonly symbol: string;
-  readonly coin: string;
-};
-
 /** Each contract's result, the largest first. */
 export function contractsTable({ figures }: LedgerMonth, options: ReportOptions): Table {
+  type Contract = Tally & Readonly<Record<"symbol" | "coin", string>>;
   const { allDigits } = options;
   const rows = figures.flatMap(({ coin, contracts }) =>
     [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
@@ -237,19 +203,15 @@ export function contractsTable({ figures }: LedgerMonth, options: ReportOptions)
   const sorted = rows
     .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
-  const part = (title: string, ...names: readonly PieceName[]) =>
-    ({
-      kind: "money",
-      title,
-      of: (row: Contract) => {
-        const summed = names.flatMap((name) => [...pieces[name].columns]);
-        return money(sumOf(row.moved, summed).amount, row.coin, allDigits);
-      },
-    }) as const;
+  const part = (title: string, ...names: readonly PieceName[]) => {
+    const summed = names.flatMap((name): readonly string[] => pieces[name].columns);
+    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed).amount, coin, allDigits);
+    return { kind: "money", title, of } as const;
+  };
   const columns: Columns<Contract> = {
     contract: { kind: "text", of: ({ symbol }) => symbol || "no contract" },
-    coin: { kind: "text", of: ({ coin }) => coin },
-    bills: { kind: "count", of: ({ bills }) => bills },
+    ...fields<Contract>("text", ["coin"]),
+    ...fields<Contract>("count", ["bills"]),
     profit: part("profit", "profit"),
     fees: part("fees", "fees"),
     funding: part("funding", "funding"),
@@ -260,17 +222,17 @@ export function contractsTable({ figures }: LedgerMonth, options: ReportOptions)
   return limited(table("contracts", columns, sorted), options);
 }
 
-/** A row's worth in the chosen currency; no column without prices. */
+/** What a row is worth in the chosen currency; no column without prices. */
 export const valueColumn = <Row>(
   { allDigits, prices }: ReportOptions,
   of: (row: Row) => Decimal | undefined,
+  title = "in",
 ): Columns<Row> =>
   prices === undefined
     ? {}
     : {
         value: {
-          kind: "money",
-          title: `in ${prices.currency}`,
+          ...{ kind: "money", title: `${title} ${prices.currency}` },
           of: (row) => inCents(of(row), allDigits),
         },
       };

@@ -74,11 +74,6 @@ export class Valuation {
   }
 }
 
-const valuedBy =
-  (valuation: Valuation | undefined) =>
-  (coin: string, amount: Decimal, time: EpochMs): Sum =>
-    valuation?.valued(coin, amount, time) ?? { amount, value: undefined };
-
 type MovedRow = Readonly<Record<BillMovement, string>> & {
   readonly coin: string;
   readonly symbol: string;
@@ -129,7 +124,8 @@ export async function readFigures(
   span: Interval,
   { zone, valuation }: { readonly zone: string; readonly valuation: Valuation | undefined },
 ): Promise<readonly CoinFigures[]> {
-  const valued = valuedBy(valuation);
+  const valued = (coin: string, amount: Decimal, time: EpochMs): Sum =>
+    valuation?.valued(coin, amount, time) ?? { amount, value: undefined };
   const starts = valuation === undefined ? [span.from] : dayStarts(span, zone);
   const tallyOf = (rows: readonly MovedRow[]): Tally => {
     const sumOfRows = (name: BillMovement) =>
@@ -144,7 +140,7 @@ export async function readFigures(
   const byCoin = Map.groupBy(await readMoved(tx, wallet, span, starts), ({ coin }) => coin);
   const before = epochMs(span.from - 1);
   const last = epochMs(span.to - 1);
-  return (await readChains(tx, wallet, span)).map((chain) => {
+  return (await readChains(tx, wallet, span)).flatMap((chain) => {
     const { coin } = chain;
     const rows = byCoin.get(coin) ?? [];
     const { bills, moved } = tallyOf(rows);
@@ -154,6 +150,8 @@ export async function readFigures(
     const all: Moved = new Map<Movement, Sum>([...moved, ...ofChain]);
     const opening = chain.opening === null ? null : decimalOf(chain.opening);
     const closing = opening && [...all.values()].map(({ amount }) => amount).reduce(add, opening);
+    const isNothing = [opening, closing].every((sum) => sum !== null && isZero(sum));
+    if (bills === 0 && isNothing) return [];
     const bySymbol = [...Map.groupBy(rows, ({ symbol }) => symbol)];
     return {
       ...{ coin, bills, moved: all },

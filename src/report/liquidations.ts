@@ -3,6 +3,7 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 import { decimalOf } from "../export/decimal.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
+import { minuteIn } from "../export/time-zone.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { limited, money, valueColumn } from "./figure-tables.ts";
@@ -17,10 +18,7 @@ export async function readLiquidations(
   valuation: Valuation | undefined,
 ): Promise<readonly Liquidation[]> {
   const { rows } = await tx.execute<
-    Pick<Liquidation, "coin" | "symbols" | "bills"> & {
-      readonly at: string;
-      readonly amount: string;
-    }
+    Omit<Liquidation, "at" | "amount" | "value"> & Readonly<Record<"at" | "amount", string>>
   >(sql`
     select
       coin,
@@ -39,9 +37,13 @@ export async function readLiquidations(
 }
 
 export function liquidationTable({ liquidations }: LedgerMonth, options: ReportOptions): Table {
-  const { allDigits } = options;
+  const { allDigits, zone } = options;
   const columns: Columns<Liquidation> = {
-    liquidation: { kind: "time", of: ({ at }) => at },
+    liquidation: { kind: "time", title: "", of: ({ at }) => at },
+    at: {
+      ...{ kind: "text", title: "liquidation", isForPeople: true },
+      of: ({ at }) => minuteIn(zone)(at),
+    },
     contracts: { kind: "text", of: ({ symbols }) => symbols.join(" ") || null },
     coin: { kind: "text", of: ({ coin }) => coin },
     bills: { kind: "count", of: ({ bills }) => bills },

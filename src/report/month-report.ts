@@ -9,6 +9,10 @@ import type { Interval } from "../sync/intervals.ts";
 import type { Ledger } from "../sync/store.ts";
 import type { Digest } from "./digest.ts";
 import type { CoinFigures } from "./figures.ts";
+import type { Lots } from "./lots.ts";
+
+// A person reads one page; the tables of the database have the rest.
+export const shownMax = 100;
 
 /** The first items of a list, and the length of the whole list. */
 export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
@@ -83,31 +87,18 @@ export type Liquidation = {
   readonly value: Decimal | undefined;
 };
 
-/** Coins that were acquired on a day; below zero where a wallet owes them. */
-export type Lot = { readonly day: string; readonly amount: Decimal; readonly price: Decimal };
-
-/** What lots cost and brought in a period, in the currency. */
+/** The lots of one coin that is no dollar, and what they are worth at the period's end, in the currency. */
 export type CostBasis = {
+  readonly wallet: ReportedWallet;
   readonly coin: string;
-  readonly opening: Decimal;
-  /** What came in: at the price of its day, or from another wallet with its cost. */
-  readonly acquired: Decimal;
-  /** What went out and was spent: what it had cost, and what it was worth. */
-  readonly cost: Decimal;
-  readonly proceeds: Decimal;
-  /** What went elsewhere, with its cost. */
-  readonly movedOut: Decimal;
-  readonly closing: Decimal;
-  /** What the last lots are worth at the period's end. */
+  readonly lots: Lots;
   readonly worth: Decimal;
-  readonly lots: readonly Lot[];
+  /** What was there before the coin's first bill: the bill's day, and the day of the price that it costs. */
+  readonly before: { readonly day: string; readonly amount: Decimal; readonly pricedOn: string };
 };
 
 /** The exchange's balance, beside that of the bills at the period's start or end. */
 export type Confirmation = ComparedBalance & { readonly of: "opening" | "closing" };
-
-/** Open ones come first, so that the first of a long list may hide how many are open. */
-export type ListedBreaks = Listed<Break> & { readonly open: number };
 
 export type LedgerMonth = {
   readonly wallet: ReportedWallet;
@@ -125,7 +116,8 @@ export type LedgerMonth = {
   readonly digestThen: Digest | undefined;
   readonly rejected: Listed<Rejected>;
   readonly restatements: Listed<Restatement>;
-  readonly breaks: ListedBreaks;
+  /** Open or accepted; open ones come first. */
+  readonly breaks: readonly Break[];
 };
 
 /** The selection of a report, and its form. */

@@ -2,35 +2,35 @@ import { type SQL, sql } from "drizzle-orm";
 import { type Break, readBreaks } from "../audit/breaks.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { textArray, timeText } from "../db/values.ts";
+import { timeText } from "../db/values.ts";
 import { readBills } from "../export/read-bills.ts";
-import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
+import {
+  inAll,
+  isBillOf,
+  isWithin,
+  type ReportedWallet,
+  readTimes,
+} from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
-import { readKnownTime } from "../ledger/known-time.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { historyStart } from "../sync/plan.ts";
 import { digestOf } from "./digest.ts";
 import { readFigures, type Valuation } from "./figures.ts";
 import { readLiquidations } from "./liquidations.ts";
-import type {
-  Change,
-  Coverage,
-  LedgerMonth,
-  Listed,
-  ListedBreaks,
-  Rejected,
-  Restatement,
+import {
+  type Change,
+  type Coverage,
+  type LedgerMonth,
+  type Listed,
+  type Rejected,
+  type ReportOptions,
+  type Restatement,
+  shownMax,
 } from "./month-report.ts";
 
-// A person reads one page; the tables have the rest.
-const shownMax = 100;
-
-type Reading = {
-  readonly span: Interval;
-  readonly zone: string;
+type Reading = Pick<ReportOptions, "span" | "zone" | "signedAt"> & {
   readonly valuation: Valuation | undefined;
-  readonly signedAt: EpochMs | undefined;
 };
 
 /** A ledger's period, in one snapshot. */
@@ -69,29 +69,21 @@ async function readCoverage(
   wallet: ReportedWallet,
   span: Interval,
 ): Promise<Coverage> {
-  const { account, productTypes, unread, closedAt } = wallet;
-  let read: readonly Interval[] = unread.length === 0 ? interval(0, Number.POSITIVE_INFINITY) : [];
-  const lostTimes: Interval[] = [];
-  let recovered: readonly Interval[] = [];
-  let historyFrom: number = span.from;
-  for (const productType of productTypes) {
-    const times = await readKnownTime(tx, { account, productType });
-    read = intersect(read, times.coverage);
-    lostTimes.push(...times.lost);
-    recovered = union([...recovered, ...(times.recovered ?? [])]);
-    historyFrom = Math.max(historyFrom, historyStart(times, span.to));
-  }
+  const { unread, closedAt } = wallet;
+  const times = await readTimes(tx, wallet);
+  const read = unread.length === 0 ? inAll(times.map(({ coverage }) => coverage)) : [];
+  const historyFrom = Math.max(span.from, ...times.map((one) => historyStart(one, span.to)));
   const complete = intersect([span], read);
-  const lost = subtract(intersect([span], lostTimes), complete);
-  recovered = subtract(intersect([span], recovered), [...complete, ...lost]);
+  const inAny = (all: readonly Interval[]) => intersect([span], union(all));
+  const lost = subtract(inAny(times.flatMap((one) => one.lost)), complete);
+  const known = [...complete, ...lost];
+  const recovered = subtract(inAny(times.flatMap((one) => one.recovered ?? [])), known);
   // After its closing, a ledger has nothing to read.
   const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
   return {
-    ...{ read, complete },
-    lost,
-    recovered,
+    ...{ read, complete, lost, recovered },
     older: subtract(interval(span.from, Math.min(historyFrom, span.to)), recovered),
-    unread: subtract(wanted, [...complete, ...lost, ...recovered]),
+    unread: subtract(wanted, [...known, ...recovered]),
     isStartRead: [...complete, ...recovered].some(({ from }) => from === span.from),
   };
 }
@@ -133,26 +125,16 @@ async function readRestatements(
   wallet: ReportedWallet,
   span: Interval,
 ): Promise<Listed<Restatement>> {
-  const names = sql`${textArray(contentColumns)}::text[]`;
   const isOfMonth = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
-  const { rows } = await tx.execute<Restatement & { total: string }>(sql`
+  type Content = Readonly<Record<string, string | null>>;
+  type Row = Omit<Restatement, "changes"> & { old: Content; new: Content; total: string };
+  const { rows } = await tx.execute<Row>(sql`
     select
       bill_id as "billId",
       revision,
       ${timeText(sql`replaced_at`)} as "replacedAt",
-      (
-        select coalesce(
-          json_agg(
-            json_build_object('field', key, 'old', old.value, 'new', present.value)
-            order by array_position(${names}, key)
-          ),
-          '[]'
-        )
-        from jsonb_each_text(content) as old
-        join jsonb_each_text(next_content) as present using (key)
-        where key = any(${names})
-          and old.value is distinct from present.value
-      ) as changes,
+      content as old,
+      next_content as new,
       count(*) over () as total
     from (
       select
@@ -177,7 +159,15 @@ async function readRestatements(
       and (${isOfMonth(sql`content`)} or ${isOfMonth(sql`next_content`)})
     order by replaced_at, bill_id, revision
     limit ${shownMax}`);
-  return listed(rows);
+  return listed(
+    rows.map(({ old, new: next, ...row }) => ({
+      ...row,
+      changes: contentColumns.flatMap((field) => {
+        const change = { field, old: old[field] ?? null, new: next[field] ?? null };
+        return change.old === change.new ? [] : [change];
+      }),
+    })),
+  );
 }
 
 /** A bill's content as an object of texts. */
@@ -198,23 +188,17 @@ async function readMonthBreaks(
   { account, productType, productTypes }: ReportedWallet,
   span: Interval,
   isRestated: boolean,
-): Promise<ListedBreaks> {
+): Promise<readonly Break[]> {
   const scope = { accounts: [account], productTypes: [productType, ...productTypes] };
   const isOfMonth = ({ kind, happenedAt }: Break): boolean => {
     if (happenedAt === null) return true;
     if (kind === "restatement") return isRestated;
     return happenedAt >= isoTime(span.from) && happenedAt < isoTime(span.to);
   };
-  const placeOf = ({ state, happenedAt }: Break) =>
-    `${state === "open" ? 0 : 1} ${happenedAt ?? "later"}`;
-  const breaks = (await readBreaks(tx, scope, { isAll: true }))
-    .filter((one) => one.state !== "resolved" && isOfMonth(one))
-    .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : Number(placeOf(a) > placeOf(b))));
-  return {
-    total: breaks.length,
-    open: breaks.filter(({ state }) => state === "open").length,
-    shown: breaks.slice(0, shownMax),
-  };
+  const breaks = (await readBreaks(tx, scope, { isAll: true })).filter(isOfMonth);
+  return (["open", "accepted"] as const).flatMap((state) =>
+    breaks.filter((one) => one.state === state),
+  );
 }
 
 /**

@@ -3,7 +3,6 @@ import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { onlyRow, timeText } from "../db/values.ts";
 import { decimalText, zero } from "../export/decimal.ts";
-import type { Prices } from "../export/prices.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { readComparedBalances } from "../health/balances.ts";
@@ -16,8 +15,8 @@ import { formatInterval, ledgerName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
+import { readCostBasis } from "./cost-basis.ts";
 import { Valuation } from "./figures.ts";
-import { readCostBasis } from "./lots.ts";
 import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 import { readTransfers } from "./transfers.ts";
@@ -51,15 +50,13 @@ export async function readMonthReport(
   const isCosted = lots && valuation !== undefined;
   const legs = await readTransfers(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
   const real = wallets.filter(({ isDemo }) => !isDemo);
-  const costBasisOf = isCosted
-    ? await readCostBasis(tx, real, span, { valuation, legs })
-    : () => [];
+  const costBasis = isCosted ? await readCostBasis(tx, real, span, { valuation, legs }) : [];
   const ledgers: LedgerMonth[] = [];
   for (const wallet of wallets) {
     const ledger = await readLedgerMonth(tx, wallet, { span, zone, valuation, signedAt });
     ledgers.push({
       ...ledger,
-      costBasis: costBasisOf(wallet),
+      costBasis: costBasis.filter((one) => one.wallet === wallet),
       confirmations: confirmations.filter(
         (confirmation) =>
           confirmation.account === wallet.account &&
@@ -102,9 +99,10 @@ export async function readMonthReport(
               `${ledgerName(wallet)} ${coin}: no bill shows a balance, so none is known`,
           ),
       ),
-      ...(valuation === undefined
-        ? []
-        : [...valuation.missing].map(missingPrice(valuation.prices))),
+      ...[...(valuation?.missing ?? [])].map(
+        ([coin, day]) =>
+          `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},PRICE,${prices?.currency}`,
+      ),
     ],
     accepted: acceptedParts(await readAccepted(tx, { ...scope, span })),
     ledgers: ledgers.toSorted(
@@ -120,11 +118,6 @@ export async function readMonthReport(
 const worthOf = ({ figures }: LedgerMonth): number =>
   figures.reduce((sum, { closing }) => sum + Number(decimalText(closing?.value ?? zero)), 0);
 
-const missingPrice =
-  (file: Prices) =>
-  ([coin, day]: readonly [string, string]): string =>
-    `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},PRICE,${file.currency}`;
-
 /** The balances that the exchange told first at the period's start or later, and at its end or later. */
 async function readConfirmations(
   tx: Transaction,
@@ -133,11 +126,10 @@ async function readConfirmations(
 ): Promise<readonly Confirmation[]> {
   const opening = await readComparedBalances(tx, accounts, span.from);
   const closing = await readComparedBalances(tx, accounts, span.to);
+  const inTime = opening.filter(({ asOf }) => asOf < span.to);
   return [
-    ...opening
-      .filter(({ asOf }) => asOf < span.to)
-      .map((balance) => ({ ...balance, of: "opening" as const })),
-    ...closing.map((balance) => ({ ...balance, of: "closing" as const })),
+    ...inTime.map((balance): Confirmation => ({ ...balance, of: "opening" })),
+    ...closing.map((balance): Confirmation => ({ ...balance, of: "closing" })),
   ];
 }
 

@@ -2,30 +2,22 @@ import type { Break } from "../audit/breaks.ts";
 import { isoTime } from "../contract/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayIn } from "../export/time-zone.ts";
-import { formatCount, jsonTimeOrNull } from "../output/format.ts";
-import { type Columns, type Table, table } from "../output/result.ts";
+import { formatCount, formatCounted, jsonTimeOrNull } from "../output/format.ts";
+import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
-import { costTables } from "./cost-tables.ts";
+import { costParts } from "./cost-basis.ts";
 import { digestCommand } from "./digest.ts";
-import {
-  confirmedParts,
-  contractsTable,
-  forPrograms,
-  isShown,
-  lineColumns,
-  lineRows,
-  nameOf,
-  rollforwardTables,
-} from "./figure-tables.ts";
+import { confirmedParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
 import { liquidationTable } from "./liquidations.ts";
-import type {
-  LedgerMonth,
-  Listed,
-  MonthReport,
-  Rejected,
-  ReportOptions,
-  Restatement,
+import {
+  type LedgerMonth,
+  type Listed,
+  type MonthReport,
+  type Rejected,
+  type ReportOptions,
+  type Restatement,
+  shownMax,
 } from "./month-report.ts";
 import { headOf, type Section } from "./summary.ts";
 import { transferTables } from "./transfers.ts";
@@ -34,28 +26,21 @@ import { transferTables } from "./transfers.ts";
 
 function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
   const { wallet, digest, digestThen, reconciledAt, rejected, restatements, breaks } = ledger;
-  const open = { ...breaks, shown: breaks.shown.filter(({ state }) => state === "open") };
-  const lists = { rejected: rejected.total, restatements: restatements.total };
-  const none = Object.entries({
-    "rejected rows": rejected.total,
-    restatements: restatements.total,
-    "open breaks": breaks.open,
-  }).flatMap(([name, total]) => (total === 0 ? [name] : []));
+  const { account, productType, productTypes, isDemo } = wallet;
+  const open = breaks.filter(({ state }) => state === "open");
+  const openShown = open.slice(0, shownMax);
+  const command = digestCommand("bills.csv");
+  const then = digestThen?.sha256 === digest.sha256 ? undefined : digestThen;
   return {
     title: nameOf(ledger),
     data: {
-      account: wallet.account,
-      productType: wallet.productType,
-      productTypes: wallet.productTypes,
-      isDemo: wallet.isDemo,
-      counts: { ...lists, openBreaks: breaks.open },
+      ...{ account, productType, productTypes, isDemo },
+      counts: {
+        ...{ rejected: rejected.total, restatements: restatements.total, openBreaks: open.length },
+      },
       closedAt: jsonTimeOrNull(wallet.closedAt),
       reconciledAt,
-      digest: {
-        ...digest,
-        export: exportOf(wallet, report),
-        command: digestCommand("bills.csv"),
-      },
+      digest: { ...digest, export: exportOf(wallet, report), command },
       digestThen: digestThen ?? null,
       isOpeningRead: ledger.coverage.isStartRead,
     },
@@ -67,72 +52,61 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
               "in this wallet is not carried over to another wallet",
           ]),
       coverageTable(ledger, report.span),
-      ...(ledger.figures.some(isShown)
+      ...(ledger.figures.length > 0
         ? []
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
       ...rollforwardTables(ledger, report),
-      forPrograms(table("rollforward", lineColumns, lineRows(ledger, report))),
       contractsTable(ledger, report),
       ...transferTables(ledger, report),
       liquidationTable(ledger, report),
-      ...costTables(ledger, report),
+      ...costParts(ledger, report),
       ...confirmedParts(ledger, report),
-      ...listedParts("restatements", "restatements", restatementColumns, restatements),
-      ...listedParts("rejected", "rejected rows, not resolved", rejectedColumns, rejected),
-      ...listedParts("", "open breaks", breakColumns, { ...open, total: breaks.open }),
-      forPrograms(table("breaks", breakColumns, breaks.shown)),
-      `${none.length === 0 ? "" : `no ${none.join(", no ")}; `}reconciled ${reconciledAt ?? "never"}`,
-      ...(digestThen === undefined || digestThen.sha256 === digest.sha256
-        ? []
-        : [`then ${formatCount(digestThen.bills)} bills, SHA-256 ${digestThen.sha256}`]),
-      `${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, which these commands compute, too:`,
-      { code: [`${exportOf(wallet, report)} > bills.csv`, digestCommand("bills.csv")] },
+      table("restatements", restatementColumns, restatements.shown),
+      table("rejected", rejectedColumns, rejected.shown),
+      table("breaks", breakColumns, breaks.slice(0, shownMax), openShown),
+      [
+        listedText("restatement", restatements),
+        listedText("rejected row", rejected),
+        listedText("open break", { total: open.length, shown: openShown }),
+        `reconciled ${reconciledAt ?? "never"}`,
+      ].join("; "),
+      ...(then ? [`then ${formatCount(then.bills)} bills, SHA-256 ${then.sha256}`] : []),
+      `${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, of ${exportOf(wallet, report)}`,
     ],
   };
 }
 
-type Time = { readonly state: string; readonly time: Interval };
+type Time = Interval & { readonly state: string };
 
-/** The complete part of the period; for people only if it is not all. */
+/** The time of the period by what became of it; for people only if not all is complete. */
 function coverageTable({ coverage }: LedgerMonth, span: Interval): Table {
   const rows = (["complete", "unread", "lost", "recovered", "older"] as const).flatMap((state) =>
-    coverage[state].map((time): Time => ({ state: state === "complete" ? "read" : state, time })),
+    coverage[state].map(
+      (time): Time => ({ state: state === "complete" ? "read" : state, ...time }),
+    ),
   );
-  const all = table("coverage", coverageColumns, rows);
-  return lengthMs(coverage.complete) === span.to - span.from ? forPrograms(all) : all;
+  const columns: Columns<Time> = {
+    state: { kind: "text", title: "time", of: ({ state }) => state },
+    ...fields<Time>("time", ["from", "to"]),
+  };
+  const isWhole = lengthMs(coverage.complete) === span.to - span.from;
+  return table("coverage", columns, rows, isWhole ? [] : rows);
 }
 
-const coverageColumns: Columns<Time> = {
-  state: { kind: "text", title: "time", of: ({ state }) => state },
-  from: { kind: "time", of: ({ time }) => time.from },
-  to: { kind: "time", of: ({ time }) => time.to },
-};
-
-function listedParts<Item>(
-  name: string,
-  title: string,
-  columns: Columns<Item>,
-  { total, shown }: Listed<Item>,
-): readonly (string | Table)[] {
-  const more = total > shown.length ? `, the first ${shown.length} of them` : "";
-  return [
-    ...(total === 0 ? [] : [`${title}: ${formatCount(total)}${more}`]),
-    table(name, columns, shown),
-  ];
-}
+const listedText = (noun: string, { total, shown }: Listed<object>): string =>
+  formatCounted(total, noun) + (total > shown.length ? `, of which ${shown.length} are shown` : "");
 
 const rejectedColumns: Columns<Rejected> = {
   rejectedAt: { kind: "text", title: "rejected", of: ({ rejectedAt }) => rejectedAt },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   faultPath: { kind: "text", title: "where", of: ({ faultPath }) => faultPath },
-  fault: { kind: "text", of: ({ fault }) => fault },
-  digest: { kind: "text", of: ({ digest }) => digest },
+  ...fields<Rejected>("text", ["fault", "digest"]),
 };
 
 const restatementColumns: Columns<Restatement> = {
   replacedAt: { kind: "text", title: "replaced", of: ({ replacedAt }) => replacedAt },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
-  revision: { kind: "count", of: ({ revision }) => revision },
+  ...fields<Restatement>("count", ["revision"]),
   what: {
     ...{ kind: "text", title: "what changed", isForPeople: true },
     of: ({ changes }) =>
@@ -140,20 +114,17 @@ const restatementColumns: Columns<Restatement> = {
         .map((change) => `${change.field}: ${change.old ?? "none"} → ${change.new ?? "none"}`)
         .join("; "),
   },
-  changes: { kind: "value", of: ({ changes }) => changes },
+  ...fields<Restatement>("value", ["changes"]),
 };
 
 const breakColumns: Columns<Break> = {
   breakId: { kind: "text", title: "number", of: ({ breakId }) => `#${breakId}` },
-  state: { kind: "text", of: ({ state }) => state },
-  kind: { kind: "text", of: ({ kind }) => kind },
+  ...fields<Break>("text", ["state", "kind"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "text", title: "happened", of: ({ happenedAt }) => happenedAt },
   difference: { kind: "amount", title: "off by", of: ({ difference }) => difference },
-  explanation: { kind: "text", of: ({ explanation }) => explanation },
-  note: { kind: "text", title: "", of: ({ note }) => note },
-  acceptedBy: { kind: "text", title: "", of: ({ acceptedBy }) => acceptedBy },
-  acceptedAt: { kind: "text", title: "", of: ({ acceptedAt }) => acceptedAt },
+  ...fields<Break>("text", ["explanation"]),
+  ...fields<Break>("text", ["note", "acceptedBy", "acceptedAt"], ""),
 };
 
 const periodOptions = (period: string, { from, to }: Interval, dayOf: DayOf): string =>

@@ -1,40 +1,26 @@
 import type { Break } from "../audit/breaks.ts";
 import { isApartWallet } from "../contract/product-types.ts";
-import { isoTime } from "../contract/time.ts";
-import { add, isZero, zero } from "../export/decimal.ts";
-import { formatMinute, jsonInterval } from "../output/format.ts";
-import { type Columns, type Table, table } from "../output/result.ts";
+import { type EpochMs, isoTime } from "../contract/time.ts";
+import { isZero } from "../export/decimal.ts";
+import { dayIn } from "../export/time-zone.ts";
+import { jsonInterval } from "../output/format.ts";
+import { type Columns, fields, type Result, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
-import {
-  forPrograms,
-  inCents,
-  isResult,
-  isShown,
-  type LineRow,
-  lineRows,
-  money,
-  nameOf,
-  resultOf,
-} from "./figure-tables.ts";
-import { plus, type Sum, sumOf } from "./figures.ts";
+import { digestCommand } from "./digest.ts";
+import { fundTable, inCents, isResult, money, nameOf, resultOf } from "./figure-tables.ts";
+import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
 import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
 
 // The head of the report: what is incomplete, all coins in a line each, what changed and what was accepted.
 
-/** A part of the report with a title. */
-export type Section = {
-  readonly title: string;
-  /** For programs, beside the tables that have names. */
-  readonly data: object;
-  /** Sentences, tables, and lines to copy into a shell. */
-  readonly parts: readonly (string | Table | { readonly code: readonly string[] })[];
-};
+/** A part of the report with a title. Its tables with names are for programs, too. */
+export type Section = Pick<Result, "data" | "parts"> & { readonly title: string };
 
 /** A ledger's rows beside its name. */
-export type Of<Row> = Row & { readonly ledger: LedgerMonth };
-export const ledgerColumn = { kind: "text", of: (row: Of<object>) => nameOf(row.ledger) } as const;
-export const ofAll = <Row>(
+type Of<Row> = Row & { readonly ledger: LedgerMonth };
+const ledgerColumn = { kind: "text", of: (row: Of<object>) => nameOf(row.ledger) } as const;
+const ofAll = <Row>(
   { ledgers }: MonthReport,
   rowsOf: (ledger: LedgerMonth) => readonly Row[],
 ): readonly Of<Row>[] =>
@@ -50,30 +36,26 @@ export function headOf(report: MonthReport): Section {
       : `complete, with ${accepted.join(" and ")}`;
   const changes = ofAll(report, (ledger) => ledger.changes);
   const acceptedBreaks = ofAll(report, ({ breaks }) =>
-    breaks.shown.filter(({ state }) => state === "accepted"),
+    breaks.filter(({ state }) => state === "accepted"),
   );
   const isAllClassified = report.ledgers.every(({ figures }) =>
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
-  const closings = ofAll(report, ({ figures }) => figures.filter(isShown));
+  const closings = ofAll(report, ({ figures }) => figures);
   const confirmed = closings.filter(
     ({ coin, ledger }) => closingConfirmation(ledger, coin)?.differs === false,
   );
   return {
     title: `Close of ${period}`,
     data: {
-      period,
-      zone,
-      ...jsonInterval(span),
-      asOf: generatedAt,
+      ...{ period, zone, ...jsonInterval(span), asOf: generatedAt },
       currency: prices?.currency ?? null,
       prices: prices === undefined ? null : { file: prices.file, sha256: prices.sha256 },
-      versions,
-      isComplete: incomplete.length === 0,
-      incomplete,
+      ...{ versions, isComplete: incomplete.length === 0, incomplete },
     },
     parts: [
-      `${zone}, as of ${generatedAt} (--signed-at with this time lists what changes after it)`,
+      `${zone}${zone === "UTC" ? "" : ", but times with a Z are in UTC"}, as of ${generatedAt} ` +
+        "(--signed-at with this time lists what changes after it)",
       `bill-sync ${program}, Node ${node}, Postgres ${postgres}, ${schema}`,
       ...(prices === undefined
         ? []
@@ -81,7 +63,6 @@ export function headOf(report: MonthReport): Section {
       ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...incomplete]),
       `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
-      ...fundTables(report),
       ...(signedAt === undefined
         ? []
         : [
@@ -93,90 +74,65 @@ export function headOf(report: MonthReport): Section {
       ...(isAllClassified ? ["no money is unclassified"] : []),
       acceptedBreaks.length === 0 ? "no difference was accepted" : "accepted differences:",
       table("accepted", acceptedColumns, acceptedBreaks),
+      `a SHA-256 of bills is that of their export in bills.csv by: ${digestCommand("bills.csv")}`,
     ],
   };
 }
 
-/** With prices, for people: what each line of the rollforwards is worth over all ledgers of real money. */
-function fundTables(report: MonthReport): readonly Table[] {
-  const { allDigits, prices, ledgers } = report;
-  const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
-  if (prices === undefined || real.length < 2) return [];
-  type Row = Pick<LineRow, "title" | "value">;
-  const byTitle = Map.groupBy(
-    real.flatMap((ledger) => lineRows(ledger, report)),
-    ({ line, title }) => (line === "opening" ? line : title),
+type AmountName = "opening" | "result" | "transfers" | "other" | "closing";
+type Sums = ReadonlyMap<AmountName, Sum | null>;
+
+const others = movements.flatMap(([name]) =>
+  isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
+);
+
+const sumsOf = (figures: CoinFigures): Sums =>
+  new Map([
+    ["opening", figures.opening],
+    ["result", resultOf(figures)],
+    ["transfers", sumOf(figures.moved, pieces.transfers.columns)],
+    ["other", sumOf(figures.moved, others)],
+    ["closing", figures.closing],
+  ]);
+
+const total = (all: readonly Sums[]): Sums =>
+  new Map(
+    [...(all[0]?.keys() ?? [])].map((name) => {
+      const sums = all.map((one) => one.get(name) ?? null);
+      return [name, sums.reduce((left, right) => left && right && plus(left, right))];
+    }),
   );
-  const rows = [...byTitle]
-    .map(
-      ([title, lines]): Row => ({
-        title,
-        value: lines.reduce<LineRow["value"]>(
-          (sum, { value }) => sum && value && add(sum, value),
-          zero,
-        ),
-      }),
-    )
-    .filter(({ value }) => value === undefined || !isZero(value));
-  const columns: Columns<Row> = {
-    title: { kind: "text", title: "all ledgers", of: ({ title }) => title },
-    value: { kind: "money", title: prices.currency, of: ({ value }) => inCents(value, allDigits) },
-  };
-  return [table("", columns, rows)];
-}
 
 /** A line a ledger and coin, with prices their sum over real money; then a line a coin that several ledgers hold. */
 function summaryTables(report: MonthReport): readonly Table[] {
-  const { allDigits, prices } = report;
-  type Amount = "opening" | "result" | "transfers" | "other" | "closing";
-  type Row = Partial<Record<Amount, Sum | null>> & {
-    readonly name?: string;
-    readonly coin?: string;
-    readonly isApart?: boolean;
-    readonly isDemo?: boolean;
-    readonly isOpeningRead?: boolean;
-    readonly confirmation?: Confirmation | undefined;
-  };
-  const others = movements.flatMap(([name]) =>
-    isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
-  );
-  const rows = ofAll(report, ({ figures }) => figures.filter(isShown)).map(
-    ({ ledger, ...figures }): Row => ({
-      ...figures,
-      name: nameOf(ledger),
-      isApart: isApartWallet(ledger.wallet.productType),
-      isDemo: ledger.wallet.isDemo,
-      isOpeningRead: ledger.coverage.isStartRead,
-      result: resultOf(figures),
-      transfers: sumOf(figures.moved, pieces.transfers.columns),
-      other: sumOf(figures.moved, others),
-      confirmation: closingConfirmation(ledger, figures.coin),
-    }),
-  );
-  const amountOf = (name: Amount) =>
+  const { allDigits, prices, zone } = report;
+  type Row = { readonly sums: Sums } & Partial<{
+    readonly name: string;
+    /** Undefined in the sum of several coins, which has worths only. */
+    readonly coin: string;
+    readonly ledger: LedgerMonth;
+    readonly isOpeningRead: boolean;
+  }>;
+  const amountOf = (name: AmountName) =>
     ({
       kind: "money",
-      of: ({ coin, [name]: sum }: Row) =>
-        coin === undefined ? undefined : money(sum?.amount, coin, allDigits),
+      of: ({ coin, sums, isOpeningRead }: Row) => {
+        const shown =
+          coin === undefined ? undefined : money(sums.get(name)?.amount, coin, allDigits);
+        const isMarked = shown && name === "opening" && isOpeningRead === false;
+        return isMarked ? { ...shown, shown: `${shown.shown} (not read)` } : shown;
+      },
     }) as const;
-  const worthOf = (name: Amount) =>
+  const worthOf = (name: AmountName) =>
     ({
       kind: "money",
       title: `${name}, ${prices?.currency}`,
-      of: (row: Row) => inCents(row[name]?.value, allDigits),
+      of: ({ sums }: Row) => inCents(sums.get(name)?.value, allDigits),
     }) as const;
   const amounts: Columns<Row> = {
-    coin: { kind: "text", of: ({ coin }) => coin },
-    opening: {
-      kind: "money",
-      of: (row) => {
-        const opening = amountOf("opening").of(row);
-        return opening && row.isOpeningRead === false
-          ? { ...opening, shown: `${opening.shown} (not read)` }
-          : opening;
-      },
-    },
-    isOpeningRead: { kind: "value", of: ({ isOpeningRead }) => isOpeningRead },
+    ...fields<Row>("text", ["coin"]),
+    opening: amountOf("opening"),
+    ...fields<Row>("value", ["isOpeningRead"]),
     result: amountOf("result"),
     transfers: amountOf("transfers"),
     other: amountOf("other"),
@@ -186,48 +142,33 @@ function summaryTables(report: MonthReport): readonly Table[] {
     prices === undefined
       ? {}
       : { resultValue: worthOf("result"), closingValue: worthOf("closing") };
+  const dayOf = dayIn(zone);
   const columns: Columns<Row> = {
     ledger: { kind: "text", of: ({ name }) => name },
     ...amounts,
     confirmed: {
-      kind: "text",
-      title: "confirmed by the exchange",
-      of: ({ confirmation, coin, isApart }) =>
-        coin && (isApart ? "not asked" : confirmedText(confirmation)),
+      ...{ kind: "text", title: "confirmed by the exchange" },
+      of: ({ ledger, coin }) => ledger && coin && confirmedText(ledger, coin, dayOf),
     },
     ...values,
   };
-  const real = rows.filter(({ isDemo }) => isDemo === false);
-  const total = (of: readonly Row[], name: Amount): Sum | null =>
-    of.reduce((sum: Sum | null, { [name]: one }) => (sum && one ? plus(sum, one) : null), {
-      amount: zero,
-      value: zero,
-    });
+  const rows = ofAll(report, ({ figures }) => figures).map(({ ledger, ...figures }) => ({
+    ...{ ledger, name: nameOf(ledger), coin: figures.coin, sums: sumsOf(figures) },
+    isOpeningRead: ledger.coverage.isStartRead,
+  }));
+  const real = rows.filter(({ ledger }) => !ledger.wallet.isDemo);
+  const totalOf = (of: readonly Row[]) => total(of.map(({ sums }) => sums));
   const coins = [...Map.groupBy(real, ({ coin }) => coin)].map(
-    ([coin = "", of]): Row => ({
-      coin,
-      opening: total(of, "opening"),
-      isOpeningRead: of.every(({ isOpeningRead }) => isOpeningRead),
-      result: total(of, "result"),
-      transfers: total(of, "transfers"),
-      other: total(of, "other"),
-      closing: total(of, "closing"),
+    ([coin, of]): Row => ({
+      ...{ coin, sums: totalOf(of), isOpeningRead: of.every((row) => row.isOpeningRead) },
     }),
   );
-  const byCoin = table("coins", { ...amounts, ...values }, coins);
+  const hasSum = prices !== undefined && real.length > 0;
+  const sum = hasSum ? [{ name: "all", sums: totalOf(real) }] : [];
   return [
-    table(
-      "summary",
-      columns,
-      rows,
-      prices === undefined || real.length === 0
-        ? rows
-        : [
-            ...rows,
-            { name: "all", result: total(real, "result"), closing: total(real, "closing") },
-          ],
-    ),
-    coins.length < real.length ? byCoin : forPrograms(byCoin),
+    table<Row>("summary", columns, rows, [...rows, ...sum]),
+    fundTable(report),
+    table("coins", { ...amounts, ...values }, coins, coins.length < real.length ? coins : []),
   ];
 }
 
@@ -237,36 +178,35 @@ const closingConfirmation = (
 ): Confirmation | undefined =>
   confirmations.find((confirmation) => confirmation.of === "closing" && confirmation.coin === coin);
 
-const confirmedText = (confirmation: Confirmation | undefined): string =>
-  confirmation === undefined
-    ? "no balance yet"
-    : confirmation.differs
-      ? `NO: ${confirmation.balance}, not ${confirmation.expected}`
-      : formatMinute(confirmation.asOf).slice(0, 10);
+function confirmedText(
+  ledger: LedgerMonth,
+  coin: string,
+  dayOf: (time: EpochMs) => string,
+): string {
+  if (isApartWallet(ledger.wallet.productType)) return "not asked";
+  const confirmation = closingConfirmation(ledger, coin);
+  if (confirmation === undefined) return "no balance yet";
+  const { differs, balance, expected, asOf } = confirmation;
+  return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
+}
 
 const changeColumns: Columns<Of<Change>> = {
   ledger: ledgerColumn,
-  kind: { kind: "text", of: ({ kind }) => kind },
-  category: { kind: "text", of: ({ category }) => category },
-  coin: { kind: "text", of: ({ coin }) => coin },
-  bills: { kind: "count", of: ({ bills }) => bills },
-  difference: {
-    kind: "amount",
-    title: "moved more than before",
-    of: ({ difference }) => difference,
-  },
-  since: { kind: "text", of: ({ since }) => since },
-  until: { kind: "text", title: "", of: ({ until }) => until },
+  ...fields<Change>("text", ["kind", "category", "coin"]),
+  ...fields<Change>("count", ["bills"]),
+  difference: { kind: "amount", title: "moved more than before", of: (row) => row.difference },
+  ...fields<Change>("text", ["since"]),
+  ...fields<Change>("text", ["until"], ""),
 };
 
 const acceptedColumns: Columns<Of<Break>> = {
   ledger: ledgerColumn,
   number: { kind: "text", of: ({ breakId }) => `#${breakId}` },
-  kind: { kind: "text", of: ({ kind }) => kind },
+  ...fields<Break>("text", ["kind"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
   difference: { kind: "amount", title: "off by", of: ({ difference }) => difference },
-  note: { kind: "text", of: ({ note }) => note },
+  ...fields<Break>("text", ["note"]),
   by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
   on: { kind: "text", of: ({ acceptedAt }) => acceptedAt },
 };

@@ -2,12 +2,12 @@ import { sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
-import { add, type Decimal, decimalOf, zero } from "../export/decimal.ts";
+import { add, decimalOf, zero } from "../export/decimal.ts";
 import { isWithin } from "../export/reported-wallets.ts";
 import { ledgerName } from "../output/format.ts";
-import { type Table, table } from "../output/result.ts";
+import { type Columns, fields, type Table, table } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
-import { forPrograms, limited, money } from "./figure-tables.ts";
+import { limited, money } from "./figure-tables.ts";
 import type { LedgerMonth, Leg, ReportOptions } from "./month-report.ts";
 
 /** The transfers, deposits and withdrawals of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
@@ -78,52 +78,28 @@ export function transferTables(
   options: ReportOptions,
 ): readonly Table[] {
   const { allDigits } = options;
-  const byPlace = Map.groupBy(transfers, (leg) => `${leg.coin} ${whereOf(leg)}`);
-  type Sum = Pick<Leg, "coin"> & {
-    readonly where: string;
-    readonly bills: number;
-    readonly amount: Decimal;
+  const sums = [...Map.groupBy(transfers, (leg) => `${leg.coin} ${whereOf(leg)}`)]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, legs]) => legs);
+  const sumOf = (legs: readonly Leg[]) =>
+    legs.reduce((sum, { amount }) => add(sum, decimalOf(amount)), zero);
+  const columns: Columns<readonly Leg[]> = {
+    transfers: { kind: "text", of: ([leg]) => leg && whereOf(leg) },
+    coin: { kind: "text", of: ([leg]) => leg?.coin },
+    bills: { kind: "count", of: ({ length }) => length },
+    amount: { kind: "money", of: (legs) => money(sumOf(legs), legs[0]?.coin ?? "", allDigits) },
   };
-  const sums = [...byPlace.keys()].toSorted().flatMap((place): readonly Sum[] => {
-    const legs = byPlace.get(place) ?? [];
-    const [first] = legs;
-    if (first === undefined) return [];
-    const amount = legs.reduce((sum, leg) => add(sum, decimalOf(leg.amount)), zero);
-    return [{ where: whereOf(first), coin: first.coin, bills: legs.length, amount }];
-  });
   return [
-    limited(
-      table<Sum>(
-        "",
-        {
-          transfers: { kind: "text", of: ({ where }) => where },
-          coin: { kind: "text", of: ({ coin }) => coin },
-          bills: { kind: "count", of: ({ bills }) => bills },
-          amount: { kind: "money", of: ({ amount, coin }) => money(amount, coin, allDigits) },
-        },
-        sums,
-      ),
-      options,
-    ),
-    forPrograms(
-      table<Leg>(
-        "transfers",
-        {
-          time: { kind: "time", of: ({ time }) => time },
-          productType: { kind: "text", of: ({ productType }) => productType },
-          billId: { kind: "text", of: ({ billId }) => billId },
-          coin: { kind: "text", of: ({ coin }) => coin },
-          amount: { kind: "amount", of: ({ amount }) => amount },
-          meaning: { kind: "text", of: ({ meaning }) => meaning },
-          otherAccount: { kind: "text", of: ({ otherAccount }) => otherAccount },
-          otherProductType: { kind: "text", of: ({ otherProductType }) => otherProductType },
-          otherBillId: { kind: "text", of: ({ otherBillId }) => otherBillId },
-        },
-        transfers,
-      ),
-    ),
+    limited(table("", columns, sums), options),
+    table("transfers", legColumns, transfers, []),
   ];
 }
+
+const legColumns: Columns<Leg> = {
+  ...fields<Leg>("time", ["time"]),
+  ...fields<Leg>("text", ["productType", "billId", "coin", "amount", "meaning"]),
+  ...fields<Leg>("text", ["otherAccount", "otherProductType", "otherBillId"]),
+};
 
 function whereOf({ amount, meaning, otherAccount, otherProductType }: Leg): string {
   if (otherAccount === null || otherProductType === null)

@@ -1,5 +1,5 @@
-import { csvLines, harmless } from "../export/csv.ts";
-import { asJson, asText, type Table } from "../output/result.ts";
+import { csvLines, unrounded } from "../export/csv.ts";
+import { asJson, asText } from "../output/result.ts";
 import { Html, type HtmlPart, html, joined } from "../page/html.ts";
 import type { MonthReport } from "./month-report.ts";
 import { sectionsOf } from "./sections.ts";
@@ -7,13 +7,8 @@ import type { Section } from "./summary.ts";
 
 // The report as text, HTML, JSON and CSV, of the same sections.
 
-const isForAll = (part: Section["parts"][number]): part is string | Table =>
-  typeof part === "string" || !("code" in part);
-
 export function reportJson(report: MonthReport): object {
-  const [head = {}, ...ledgers] = sectionsOf(report).map(({ data, parts }) =>
-    asJson({ data, parts: parts.filter(isForAll) }),
-  );
+  const [head = {}, ...ledgers] = sectionsOf(report).map(asJson);
   return { ...head, ledgers };
 }
 
@@ -27,7 +22,7 @@ export const tableNames = [
 /** A table with the rows of all ledgers. */
 export function reportCsv(report: MonthReport, name: string): string {
   const tables = sectionsOf(report).flatMap(({ parts }, place) =>
-    parts.filter(isForAll).flatMap((part) => {
+    parts.flatMap((part) => {
       if (typeof part === "string" || part.name !== name) return [];
       const wallet = report.ledgers[place - 1]?.wallet;
       const names = wallet && { account: wallet.account, productType: wallet.productType };
@@ -49,43 +44,40 @@ export function reportCsv(report: MonthReport, name: string): string {
 
 function cellOf(value: unknown): string | null {
   const text = typeof value === "object" ? value && JSON.stringify(value) : String(value);
-  // A spreadsheet rounds an id of so many digits.
-  if (text !== null && /^\d{16,}$/.test(text)) return `'${text}`;
-  return text && (/^-?\d[\d.]*$/.test(text) ? text : harmless(text));
+  return text && (/^-\d[\d.]*$/.test(text) ? text : unrounded(text));
 }
 
 export const reportText = (report: MonthReport): string =>
   sectionsOf(report)
-    .map(({ title, parts }) => {
-      const shown = parts.flatMap((part) =>
-        isForAll(part) ? [part] : part.code.map((line) => `  ${line}`),
-      );
-      return `== ${title}\n${asText({ parts: shown })}`;
-    })
+    .map(({ title, parts }) => `== ${title}\n${asText({ parts })}`)
     .join("\n\n");
 
+// Measured: two columns on a lying page hold a close of three ledgers with lots in 8 points on two pages. On a standing one
+// it took three, since its tables are half as wide as the page or a little more.
 const style = `
-  @page { size: A4; margin: 10mm; }
+  @page { size: A4 landscape; margin: 8mm; }
   body { font: 9pt/1.3 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
   h2 { border-top: 2px solid #111; padding-top: .3rem; margin: 1.2rem 0 .3rem; font-size: 12pt; }
-  p { margin: .2rem 0; }
+  p { margin: .2rem 0; overflow-wrap: anywhere; }
   table { border-collapse: collapse; margin: .3rem 1rem .3rem 0; display: inline-table; vertical-align: top; max-width: 100%; }
   th, td { border-bottom: 1px solid #ccc; padding: .1rem .4rem .1rem 0; text-align: left; vertical-align: top; }
   td { white-space: nowrap; } .long { white-space: normal; overflow-wrap: anywhere; }
   .figure { text-align: right; font-variant-numeric: tabular-nums; }
   th:first-child, td:first-child { text-align: left; }
-  pre { background: #f3f3f3; padding: .2rem; margin: .2rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7pt; }
   @media print {
-    body { margin: 0; padding: 0; max-width: none; font-size: 6.5pt; line-height: 1.1; orphans: 1; widows: 1; }
-    p { margin: .1rem 0; } table { margin: .2rem .6rem .2rem 0; } th, td { padding: .05rem .3rem .05rem 0; }
-    h2 { break-after: avoid; font-size: 8.5pt; margin: .4rem 0 .2rem; } tr { break-inside: avoid; }
-    pre { border: 1px solid #ccc; font-size: 5pt; padding: .1rem; margin: .1rem 0; }
+    body { margin: 0; padding: 0; max-width: none; font: 8pt/1.05 "DejaVu Sans Condensed", Arial, sans-serif; orphans: 1; widows: 1; }
+    main { columns: 2; column-gap: 5mm; } main table { display: table; }
+    p { margin: 0; } table { margin: .1rem .6rem .2rem 0; } th, td { padding: 0 .3rem 0 0; }
+    h2 { break-after: avoid; font-size: 9pt; margin: .2rem 0 .1rem; padding-top: .1rem; } tr { break-inside: avoid; }
   }
 `;
 
 /** The report as a single file, without scripts and without anything to load. */
-export const reportHtml = (report: MonthReport): string =>
-  html`<!doctype html>
+export function reportHtml(report: MonthReport): string {
+  const [head, ...ledgers] = sectionsOf(report).map(
+    ({ title, parts }) => html`<h2>${title}</h2>\n${joined(parts.map(partHtml), "\n")}`,
+  );
+  return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -95,21 +87,19 @@ export const reportHtml = (report: MonthReport): string =>
 <style>${new Html(style)}</style>
 </head>
 <body>
-${joined(
-  sectionsOf(report).map(
-    ({ title, parts }) => html`<h2>${title}</h2>\n${joined(parts.map(partHtml), "\n")}`,
-  ),
-  "\n",
-)}
+${head}
+<main>
+${joined(ledgers, "\n")}
+</main>
 </body>
 </html>`.text;
+}
 
 // A longer text than this may break, such as a note; a day, an id or a name may not.
 const shortMax = 30;
 
 function partHtml(part: Section["parts"][number]): HtmlPart {
   if (typeof part === "string") return html`<p>${part}</p>`;
-  if ("code" in part) return html`<pre>${part.code.join("\n")}</pre>`;
   const { titles, cells, isRight } = part;
   if (cells.length === 0) return undefined;
   const row = (values: readonly string[], tag: "th" | "td"): Html => {
