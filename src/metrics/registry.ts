@@ -162,23 +162,20 @@ const storedMetrics = (
 ];
 
 /** What a server counts about its own answers since it started. */
-export type HttpMetrics = {
-  readonly registry: Registry;
-  answered(answer: {
-    readonly method: string;
-    /** The server's name of the route, not the path that a client wrote, which may be anything. */
-    readonly route: string;
-    readonly status: number;
-    readonly ms: number;
-  }): void;
-  /** @param code of the exchange's, as 40009. */
-  authFailed(code: string): void;
+export type HttpMetrics = ReturnType<typeof createHttpMetrics>;
+
+type Answered = {
+  readonly method: string;
+  /** The server's name of the route, not the path that a client wrote, which may be anything. */
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
 };
 
 // A page of 100 bills takes some milliseconds; a page of HTML or a download takes up to seconds.
 const bucketsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export function createHttpMetrics(): HttpMetrics {
+export function createHttpMetrics() {
   const registry = new Registry();
   const registers = [registry];
   const requests = new Counter({
@@ -202,10 +199,11 @@ export function createHttpMetrics(): HttpMetrics {
   });
   return {
     registry,
-    answered({ method, route, status, ms }) {
+    answered({ method, route, status, ms }: Answered): void {
       requests.inc({ method, route, status: String(status) });
       durations.observe({ route }, ms / secondMs);
     },
-    authFailed: (code) => failures.inc({ code }),
+    /** @param code of the exchange's, as 40009. */
+    authFailed: (code: string): void => failures.inc({ code }),
   };
 }

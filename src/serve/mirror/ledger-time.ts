@@ -21,22 +21,17 @@ export type LedgerTimes = StoredTimes & {
   readonly version: string;
 };
 
+export type MirrorDeps = ServeDeps & { readonly ledgers: ReturnType<typeof createLedgerCache> };
+
 /** What was last read about each ledger. It is read again once the ledger's version differs. */
-type LedgerCache = {
-  /** The times as last read; undefined if they never were. */
-  last(ledger: Ledger): LedgerTimes | undefined;
-  /** Reads the times as of the transaction. */
-  read(tx: Queryable, ledger: Ledger, now: EpochMs): Promise<LedgerTimes>;
-};
-
-export type MirrorDeps = ServeDeps & { readonly ledgers: LedgerCache };
-
-export function createLedgerCache(): LedgerCache {
+export function createLedgerCache() {
   const ledgers = new Map<string, LedgerTimes>();
   const nameOf = ({ account, productType }: Ledger) => `${account}/${productType}`;
   return {
-    last: (ledger) => ledgers.get(nameOf(ledger)),
-    async read(tx, ledger, now) {
+    /** The times as last read; undefined if they never were. */
+    last: (ledger: Ledger): LedgerTimes | undefined => ledgers.get(nameOf(ledger)),
+    /** Reads the times as of the transaction. */
+    async read(tx: Queryable, ledger: Ledger, now: EpochMs): Promise<LedgerTimes> {
       const times = {
         ...(await readLedgerTimes(tx, [ledger], now)).of(ledger),
         version: await readVersion(tx, ledger),
