@@ -1,4 +1,4 @@
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Finding } from "../health/kinds.ts";
 import { type HeadLine, headLines } from "../health/verdict.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
@@ -37,10 +37,8 @@ function sentence({ bills, checked, isSyncAtWork: isAtWork, ...rest }: Overview)
 
 /** The time before which all of these ledgers are complete; undefined where one is not. */
 function completeThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
-  const ends = ledgers.map(throughOf);
-  return ends.includes(undefined) || ends.length === 0
-    ? undefined
-    : ends.reduce((least, end) => ((end ?? 0) < (least ?? 0) ? end : least));
+  const ends = ledgers.flatMap((ledger) => throughOf(ledger) ?? []);
+  return ends.length === 0 || ends.length < ledgers.length ? undefined : epochMs(Math.min(...ends));
 }
 
 function progress({ ledgers }: Overview): Html {
