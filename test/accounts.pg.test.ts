@@ -145,11 +145,13 @@ test("a product type that is retired is read no more, fails no run and has no ga
   const before = at.requests();
   const alone = await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" });
   expect(alone).toMatchObject({ code: 0 });
-  expect(alone.stderr).toContain("COIN-FUTURES configured but retired, so not read");
+  expect(alone.stdout).toMatch(
+    /^main: COIN-FUTURES configured but retired, so not synced; .*: bill-sync accounts unretire main\nno account was synced, after /,
+  );
   expect(at.requests()).toBe(before);
   const synced = await at.run(syncBills);
   expect(synced).toMatchObject({ code: 0 });
-  expect(synced.stdout).not.toContain("COIN-FUTURES");
+  expect(synced.stdout).not.toMatch(/^COIN-FUTURES/m);
   expect((await at.run(["sync", "--dry-run"])).stdout).not.toContain("COIN-FUTURES");
   expect((await at.run(["status"])).stdout).toMatch(/^COIN-FUTURES +[\d,]+ .* retired$/m);
   expect((await at.run(["accounts", "list"])).stdout).toMatch(
@@ -202,7 +204,13 @@ test.concurrent("an account that is added is read with credentials that a comman
   const synced = await run("sync", "--only", "bills");
   expect(synced).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining("second: not read, since it is paused"),
+    stdout: expect.stringMatching(
+      /\nsecond: not synced, since it is paused; .*: bill-sync accounts resume second\ncomplete, apart from what is paused or retired, after /,
+    ),
+  });
+  expect(await run("sync", "--only", "bills", "--account", "second")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^second: not synced, .*\nno account was synced, after /),
   });
   const list = async () => (await run("accounts", "list")).stdout;
   expect(await list()).toMatch(/^first\/USDT-FUTURES +read +-$/m);

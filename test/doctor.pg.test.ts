@@ -118,10 +118,10 @@ test.concurrent("the key of a retired account is not tried, nor is one of a reti
   const end = await at.doctor();
   expect(end.code).toBe(0);
   expect(end.stdout).toMatch(
-    /^ok {4}accounts .*b: every product type configured but retired, so not read/m,
+    /^ok {4}accounts .*b: every product type configured but retired, so not synced/m,
   );
   expect(end.stdout).toMatch(
-    /^ok {4}accounts .*a: COIN-FUTURES configured but retired, so not read/m,
+    /^ok {4}accounts .*a: COIN-FUTURES configured but retired, so not synced/m,
   );
   expect(end.stdout).not.toMatch(/^ok {4}(?:account|ltv) b/m);
   expect(at.sandbox.statistics().arrivals).toMatchObject({

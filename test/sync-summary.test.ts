@@ -52,6 +52,7 @@ const loans = (...loanToValue: readonly LoanToValueReport[]): AccountReport => (
 const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
   syncResult({
     ...{ runId: "run", symbols: undefined, contracts: undefined, reports, rejected: [] },
+    notices: [],
     elapsedMs: 5_234,
     ...changes,
   });

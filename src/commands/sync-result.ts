@@ -22,6 +22,8 @@ export type SyncRun = {
   readonly symbols: SymbolsReport | undefined;
   /** One for each product type; undefined if contracts were not a target. */
   readonly contracts: readonly ContractsReport[] | undefined;
+  /** What of the accounts was not synced, since it is paused or retired. */
+  readonly notices: readonly string[];
   readonly reports: readonly AccountReport[];
   /**
    * All unresolved rejected rows, those of earlier runs included. Or the error that prevented

@@ -7,7 +7,6 @@ import {
 } from "../contract/product-types.ts";
 import { taxReadingMs } from "../contract/tax-records.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
-import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
 import { type Egress, holderName, Leases, shareAddress } from "../db/lease/leases.ts";
@@ -31,7 +30,7 @@ import { formatCounted } from "../output/format.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
 import type { Selection } from "../roster/roster.ts";
-import { accountsToRead } from "../roster/to-read.ts";
+import { type AccountsToRead, accountsToRead } from "../roster/to-read.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { historyDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
@@ -85,7 +84,6 @@ export async function openSyncSession(
       const { targets, reporter, reconcile = true } = deps;
       const read = await accountsToRead(db, config, deps.selection);
       const areAccounts = isOfAccounts(targets);
-      if (areAccounts) for (const line of read.notices) reporter.warn(line);
       const shared = {
         ...{ db, access, leases, config, accounts: forTargets(read.accounts, targets) },
         contractTypes: contractTypesOf(read.selected),
@@ -93,7 +91,7 @@ export async function openSyncSession(
         reconcile: reconcile && read.unreachable.length === 0,
       };
       return await loggedRun({ db, notice: reporter.warn }, "sync", (runId) =>
-        sync({ ...deps, ...shared, runId }, areAccounts ? read.unreachable : []),
+        sync({ ...deps, ...shared, runId }, areAccounts ? read : { notices: [], unreachable: [] }),
       );
     },
     /** The error after which no more requests are sent: the exchange banned this machine's address. */
@@ -136,11 +134,11 @@ type SyncDeps = RunDeps & {
 
 /**
  * Runs one sync of several accounts, side by side.
- * @param unreachable accounts that should be synced, but whose rows cannot be reached.
+ * @param leftOut what of the accounts is not synced: it is paused or retired, or its rows cannot be reached.
  */
 async function sync(
   deps: SyncDeps,
-  unreachable: readonly Unreachable[],
+  { notices, unreachable }: Pick<AccountsToRead, "notices" | "unreachable">,
 ): Promise<SyncResult & { readonly counts: object }> {
   const { accounts, reporter, db, runId, targets } = deps;
   const startedAt = performance.now();
@@ -168,7 +166,7 @@ async function sync(
   );
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
-    ...{ runId, symbols, contracts, reports, rejected, reconciled, elapsedMs },
+    ...{ runId, symbols, contracts, notices, reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
   return { ...result, counts: countsOf(result) };

@@ -72,7 +72,7 @@ function tablesOf(run: SyncRun): readonly Table[] {
 export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tablesOf(run) });
 
 export function resultOf(result: SyncResult): Result {
-  const { runId, reports, rejected, reconciled, outcome, elapsedMs } = result;
+  const { runId, notices, reports, rejected, reconciled, outcome, elapsedMs } = result;
   const failures = Map.groupBy(
     partsOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
     ({ error }) => messageOf(error),
@@ -80,7 +80,7 @@ export function resultOf(result: SyncResult): Result {
   const checked = reconciled === undefined || "error" in reconciled ? undefined : reconciled;
   return {
     data: {
-      ...{ runId, outcome },
+      ...{ runId, outcome, notices },
       rejected: "error" in rejected ? null : rejected,
       openBreaks: checked?.open ?? null,
       errors: [...failures.keys()],
@@ -98,12 +98,25 @@ export function resultOf(result: SyncResult): Result {
         ...notAvailableLines(account, notAvailable),
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
+      ...notices,
       ...breaksParts(checked),
-      `${checked && checked.open > 0 && outcome === "complete" ? "everything is read" : outcomeWords[outcome]}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
+      `${endText(result, checked)}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
     exit: result.exitCode,
     isSummary: true,
   };
+}
+
+function endText(
+  { outcome, notices, reports }: SyncResult,
+  checked: AccountsChecked | undefined,
+): string {
+  if (outcome !== "complete") return outcomeWords[outcome];
+  if (notices.length > 0)
+    return reports.length === 0
+      ? "no account was synced"
+      : "complete, apart from what is paused or retired";
+  return checked !== undefined && checked.open > 0 ? "everything is read" : outcomeWords[outcome];
 }
 
 const accountColumns: Columns<AccountReport> = {

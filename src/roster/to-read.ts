@@ -61,8 +61,8 @@ function readBySync(
     const state = states.of(name);
     if (state.pausedAt !== undefined) {
       notices.push(
-        `${name}: not read, since it is paused; bills left unread for 90 days are lost; ` +
-          `to read it again: bill-sync accounts resume ${name}`,
+        `${name}: not synced, since it is paused; bills left unread for 90 days are lost; ` +
+          `to sync it again: bill-sync accounts resume ${name}`,
       );
       return [];
     }
@@ -71,7 +71,7 @@ function readBySync(
     const isWhole = retired.length === productTypes.length;
     notices.push(
       `${name}: ${readsAll && isWhole ? "every product type" : retired.join(", ")} configured but ` +
-        `retired, so not read; to read again: bill-sync accounts unretire ${name}`,
+        `retired, so not synced; to sync again: bill-sync accounts unretire ${name}`,
     );
     const isLoanRead = ltv && !state.retired.has("");
     if (isWhole && !isLoanRead) return [];
