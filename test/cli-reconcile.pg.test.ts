@@ -1,10 +1,13 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
+import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 
 test.concurrent("reconcile finds what was damaged, --repair reads it again, and what stays is accepted", async () => {
   await using sandbox = await openSandbox({ seed: "reconcile", density: 0.3 });
@@ -59,7 +62,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   expect(repaired).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(
-      / \S+ too (much|little) [\s\S]*3 breaks open[^\n]*; that bills were deleted stays open until then/,
+      / \S+ too (much|little) [\s\S]*3 breaks open; bill-sync breaks accept \d/,
     ),
     stderr: expect.stringMatching(/^main\/USDC-FUTURES \S+ to \S+: 1 bill repaired$/m),
   });
@@ -100,6 +103,22 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   });
   await db.execute(sql`delete from bills where bill_id = (${at(20)}::bigint + 7)::text`);
   expect(await heldAgainstLedger(db, sandbox, "USDC-FUTURES", syncedAt)).toMatchObject(exactly);
+});
+
+test.concurrent("a balance that does not follow beside unread time is for a sync, and not to be accepted", async () => {
+  await using database = await testDatabase();
+  await using tables = openDatabase(database.url);
+  const bills = smallLedger(seededRandom("unread"));
+  const [from, to] = [smallLedgerStart + dayMs, smallLedgerStart + 2 * dayMs];
+  const readBills = bills.filter(({ cTime }) => cTime < from || cTime >= to);
+  await storeLedgers(tables.db, new Map([["main", readBills]]), {
+    unread: new Map([["main", [from, to]]]),
+  });
+  const env = { DATABASE_URL: database.url, EXCHANGE_ACCOUNT: "main" };
+  expect(await runCli(["reconcile"], { env })).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^#1 +unread [\s\S]*\n1 break open; bill-sync sync\n$/m),
+  });
 });
 
 test.concurrent("--repair leaves out what no clock has reached yet, and says so", async () => {

@@ -11,13 +11,17 @@ import { movesText } from "../audit/rules.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
+import { readFindings } from "../health/findings.ts";
+import type { Kind } from "../health/kinds.ts";
+import { usualLimits } from "../health/select.ts";
+import { verdictOf } from "../health/verdict.ts";
 import type { DifferingDay } from "../ledger/differing-days.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCount, formatCounted, ledgerName } from "../output/format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { printableLine } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
-import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
+import { everyLedger, rosterReader, type Selection, selectionOf } from "../roster/roster.ts";
 import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { expectedRule } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
@@ -74,8 +78,30 @@ export async function reconcileCommand(
     };
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
-  const result = resultOf(end, end.accepted, unreachable);
+  const next = end.breaks.length === 0 ? [] : await commandsThatClose(db, config, selection);
+  const result = resultOf(end, { accepted: end.accepted, unreachable, next });
   return { ...withUnreachable(result, unreachable, "not checked: "), exit: end.exitCode };
+}
+
+const isOfBreaks: ReadonlySet<Kind> = new Set([
+  "broken",
+  "lost",
+  "unread",
+  "unreadable",
+  "restated",
+]);
+
+/** What to type about open breaks, as `status` says: time beside them that is unread is read first. */
+async function commandsThatClose(
+  db: Database,
+  config: Config,
+  selection: Selection,
+): Promise<readonly string[]> {
+  const roster = await rosterReader(config)(db, selection.accounts);
+  const now = await readExchangeTime(db, selection.accounts);
+  const limits = { ...usualLimits, maxAgeMs: 0 };
+  const findings = await readFindings(db, { ...selection, roster, now, limits });
+  return verdictOf(findings.filter(({ kind }) => isOfBreaks.has(kind))).next;
 }
 
 /** The result of a check, with the breaks of retired ledgers marked. */
@@ -135,14 +161,18 @@ const ruleColumns: Columns<RuleSummary> = {
   },
 };
 
-/**
- * What a check found. Rules are shown only where they are not the expected ones, or do not fit.
- * @param accepted how many breaks are accepted of which something does not add up.
- */
+type End = {
+  /** How many breaks are accepted of which something does not add up. */
+  readonly accepted: number;
+  readonly unreachable: readonly unknown[];
+  /** The commands that close the open breaks. */
+  readonly next: readonly string[];
+};
+
+/** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
 export function resultOf(
   { chains, rules, breaks, isWhole, recounted, wrongDays }: Checked,
-  accepted = 0,
-  unreachable: readonly unknown[] = [],
+  { accepted, unreachable, next }: End,
 ): Result {
   const odd = rules.filter(
     ({ category, businessType, moves, tested, fitting }) =>
@@ -156,11 +186,7 @@ export function resultOf(
     breaks.length === 0
       ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
         `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`
-      : `${formatCounted(breaks.length, "break")} open; ` +
-        'to accept one: bill-sync breaks accept NUMBER --note "…"' +
-        (breaks.some(({ kind }) => kind === "deleted")
-          ? "; that bills were deleted stays open until then, also if they were read again"
-          : "");
+      : [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
   return {
     data: { isWhole, chains, rules, recounted, wrongDays },
     parts: [
