@@ -17,12 +17,17 @@ test.concurrent("a sync, and a verification, of an account that another process 
   await using at = await house();
   const lease = await new Leases(at.db).take("main", { signal: AbortSignal.timeout(60_000) });
   const verify = ["verify", "--from", daysAgo(15), "--to", daysAgo(2), "--product", "USDT-FUTURES"];
-  for (const command of [["sync", "--only", "bills", "--product", "USDT-FUTURES"], verify]) {
+  const sync = ["sync", "--only", "bills", "--product", "USDT-FUTURES"];
+  for (const [command, end] of [
+    [sync, "NOT begun, after"],
+    [verify, "Z: nothing was compared"],
+  ] as const) {
     const { code, stdout } = await at.run(...command);
     expect(code).toBe(3);
     expect(stdout).toMatch(
       /another run holds account main \(\S+ process \d+, since 2\S+ \S+Z\); wait until it has/,
     );
+    expect(stdout.trimEnd().split("\n").at(-1)).toContain(end);
   }
   expect(at.sandbox.statistics().arrivals[accountBills.name]).toBeUndefined();
   await lease[Symbol.asyncDispose]();

@@ -230,5 +230,6 @@ function lastLine(verification: Verification): string {
         : `equal, after ${formatCounted(repaired, "bill")} ${repaired === 1 ? "was" : "were"} repaired`
       : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
   const unread = verification.errors.length > 0 ? "NOT everything was read; what was read is " : "";
-  return `${formatInterval(span)}${cut}: ${unread}${differences}`;
+  const end = verification.isAnythingDone ? `${unread}${differences}` : "nothing was compared";
+  return `${formatInterval(span)}${cut}: ${end}`;
 }
