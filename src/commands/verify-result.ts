@@ -231,5 +231,6 @@ function lastLine(verification: Verification): string {
       : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
   const unread = verification.errors.length > 0 ? "NOT everything was read; what was read is " : "";
   const end = verification.isAnythingDone ? `${unread}${differences}` : "nothing was compared";
-  return `${formatInterval(span)}${cut}: ${end}`;
+  const next = repaired === 0 ? "" : "; bill-sync reconcile says whether the ledger adds up now";
+  return `${formatInterval(span)}${cut}: ${end}${next}`;
 }

@@ -84,13 +84,13 @@ async function recordDeleted(
   const more = days.length > daysNamedMax ? [`${days.length - daysNamedMax} more days`] : [];
   const where =
     days.length === 0
-      ? "no stored day lacks bills, so they may have been read again"
+      ? "no stored day lacked bills, so they may have been read again"
       : `by the stored days, of ${[...named, ...more].join(", ")}; verify --repair of these days reads again ` +
-        "what the exchange still has";
+        "what the exchange still has, and this stays until it is accepted";
   const explanation =
     stored < counted
-      ? `${counted} bills were stored and ${stored} are there: somebody deleted rows; ${where}`
-      : `somebody deleted or changed ${gone} of the bills, and ${stored} are there; ${where}`;
+      ? `when counted, ${stored} of ${counted} bills were there: somebody had deleted rows; ${where}`
+      : `when counted, ${stored} bills were there: somebody had deleted or changed ${gone}; ${where}`;
   const { rows } = await tx.execute<{ id: string }>(
     sql`select nextval('public.ledger_break_ids') as id`,
   );
