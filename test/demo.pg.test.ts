@@ -35,13 +35,18 @@ test.concurrent("demo of a unified account reads all of it, each bill is the san
   expect(stdout).toMatch(/\n0 stored bills are not in it\n$/);
 }, 240_000);
 
-test.concurrent("Ctrl-C ends the demo's Postgres in the middle of its sync", async () => {
+test.concurrent("Ctrl-C ends the demo's Postgres in the middle of its sync, and says how the demo is started again", async () => {
   await using folder = await temporaryFolder();
   const env = { DATA_DIR: join(folder.path, "data") };
   await using demo = await startCli(["demo"], { env });
   await demo.seen("stderr", /planned/);
   expect(isServing(env.DATA_DIR)).toBe(true);
   demo.kill("SIGINT");
-  expect(await demo.ended).toMatchObject({ code: 1 });
+  const { code, stdout } = await demo.ended;
+  expect(code).toBe(1);
+  expect(stdout).toMatch(
+    /\nthe demo was stopped; bill-sync demo starts it again from the beginning\n$/,
+  );
+  expect(stdout).not.toContain("go on");
   expect(isServing(env.DATA_DIR)).toBe(false);
 });

@@ -69,15 +69,17 @@ async function demoCommand(
   const database = stack.use(await openCommandDatabase(config.database, say));
   await empty(database.db);
   const startedAt = epochMs(Date.now());
-  const synced = answer(io, await syncCommand(config, io));
-  if (io.signal.aborted) return { ...done(), exit: 1 };
+  const synced = await syncCommand(config, io);
+  if (io.signal.aborted) return stopped;
+  answer(io, synced);
   print(io, "\n$ bill-sync status");
   answer(io, await statusCommand(() => config, io, {}));
   print(io, "\n$ bill-sync reconcile --full");
   const reconciled = answer(io, await reconcileCommand(config, io, { full: true, repair: false }));
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
-  const exit = synced === 0 && reconciled === 0 && isEqual ? 0 : 1;
-  if (!open || io.signal.aborted) return { ...done(), exit };
+  if (io.signal.aborted) return stopped;
+  const exit = synced.exit === 0 && reconciled === 0 && isEqual ? 0 : 1;
+  if (!open) return { ...done(), exit };
   print(io, "\n$ bill-sync serve     the page of it, in a browser:");
   const { serveCommand } = await import("./serve.ts");
   const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
@@ -90,6 +92,11 @@ async function demoCommand(
   if (served.running !== undefined) stack.use(served.running);
   return { ...served, exit, running: stack.move() };
 }
+
+const stopped: Result = {
+  ...done("the demo was stopped; bill-sync demo starts it again from the beginning"),
+  exit: 1,
+};
 
 /** Without the delisted products with coins of their own, which would take a third of the time. */
 const shownTypes = (mode: AccountMode) =>

@@ -46,7 +46,7 @@ import {
 const outcomeWords: Readonly<Record<Outcome, string>> = {
   complete: "complete",
   incomplete: "NOT complete",
-  stopped: "stopped before the end; run sync again to go on",
+  stopped: "stopped before the end; bill-sync sync goes on",
   failed: "FAILED",
   held: "NOT begun",
 };
