@@ -151,6 +151,10 @@ export const isRefused = (error: unknown): error is ExchangeError =>
   error instanceof ExchangeError &&
   (error.kind === "refused-permission" || error.kind === "refused-request");
 
+/** Whether another try would fail, too: a refused request is refused again, and a wrong configuration stays wrong. */
+export const isHopeless = (error: unknown): boolean =>
+  error instanceof UsageError || (error instanceof ExchangeError && /^refused-/.test(error.kind));
+
 /** The first error: a scope that then failed to close hides it in a SuppressedError. */
 export function firstThrown(error: unknown): unknown {
   return error instanceof SuppressedError ? firstThrown(error.suppressed) : error;

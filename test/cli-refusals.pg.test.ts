@@ -7,7 +7,7 @@ import { classicProductTypes, spotWallet } from "../src/contract/product-types.t
 import { dayMs } from "../src/contract/time.ts";
 import type { Credential } from "../src/exchange-server/source.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
-import type { CliEnvironment } from "./support/cli.ts";
+import { type CliEnvironment, runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 
 async function house(options: Partial<SandboxOptions>, others: CliEnvironment = {}) {
@@ -57,6 +57,29 @@ describe.concurrent("credentials that are refused are refused once, and told apa
       expect(end.stdout + end.stderr).not.toContain(at.env[name]);
     }
   });
+});
+
+test.concurrent("a key that is refused after a good sync fails a check at once, until a sync has read with a right one", async () => {
+  await using at = await house({ isClassified: true });
+  const syncBills = ["sync", "--only", "bills"];
+  const checkIs = async (code: number, stdout: RegExp) =>
+    expect(await at.run("status", "--check")).toMatchObject({
+      code,
+      stdout: expect.stringMatching(stdout),
+    });
+  expect((await at.run(...syncBills)).code).toBe(0);
+  await checkIs(0, /^Complete/);
+  for (const EXCHANGE_API_KEY of ["other", "second"]) {
+    expect(await runCli(syncBills, { env: { ...at.env, EXCHANGE_API_KEY } })).toMatchObject({
+      code: 1,
+    });
+  }
+  await checkIs(
+    1,
+    /^Some accounts cannot be read\n[\s\S]*\ncritical +main cannot be read: the exchange refused .* bill-sync doctor\n/,
+  );
+  expect((await at.run(...syncBills)).code).toBe(0);
+  await checkIs(0, /^Complete/);
 });
 
 describe.concurrent("a key without the right to something", () => {

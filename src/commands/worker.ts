@@ -8,8 +8,8 @@ import type { Egress } from "../db/lease/leases.ts";
 import { openCommandDatabase } from "../db/open.ts";
 import {
   AccountHeldError,
-  ExchangeError,
   firstThrown,
+  isHopeless,
   messageOf,
   ReportableError,
   StoppedError,
@@ -170,10 +170,6 @@ function jobEndOf(thrown: readonly unknown[]): JobEnd {
   if (why === null) return { is: "done" };
   return { is: errors.every(isHopeless) ? "hopeless" : "failed", why };
 }
-
-/** A refused request is refused again, and a wrong configuration stays wrong. */
-const isHopeless = (error: unknown): boolean =>
-  error instanceof UsageError || (error instanceof ExchangeError && /^refused-/.test(error.kind));
 
 const help = `
 With --every, a worker queues every account, and syncs them; workers without it

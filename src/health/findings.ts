@@ -4,9 +4,10 @@ import type { Queryable } from "../db/connect.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
 import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { accountFlags, isDemo } from "../sql/ledgers.ts";
+import { accountFindings } from "./account-findings.ts";
 import { balanceFinding } from "./balances.ts";
 import { breaksNamedMax, type Finding, type Kind, kindNames } from "./kinds.ts";
-import { accountFindings, breakFindings, rowFindings, timeFindings } from "./row-findings.ts";
+import { breakFindings, rowFindings, timeFindings } from "./row-findings.ts";
 import { type Scope, select, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 

@@ -78,7 +78,7 @@ const ofTime = ({ since, until, isSeveral = false }: FindingGroup): string =>
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
-/** Every verdict there is, worst first. A new one is a line here and a select in row-findings.ts. */
+/** Every verdict there is, worst first. A new one is a line here, and a select in row-findings.ts or account-findings.ts. */
 export const kinds = {
   broken: {
     severity: "critical",
@@ -130,9 +130,9 @@ export const kinds = {
   },
   unreachable: {
     severity: "critical",
-    meaning: "an account's rows cannot be read, so nothing else is known of it",
+    meaning: "an account's rows cannot be read, or its last sync was refused",
     title: "Some accounts cannot be read",
-    what: () => "{its|their} rows cannot be read",
+    what: ({ detail }) => `cannot be read${detail && `: ${printableLine(detail)}`}`,
     remedy: () => "bill-sync doctor",
     isOfAccount: true,
   },

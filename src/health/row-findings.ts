@@ -234,37 +234,3 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
     ),
   ];
 }
-
-// An older record says nothing of the present.
-const ltvKeptMs = 7 * dayMs;
-
-/** Findings of whole accounts. */
-export function accountFindings({ accounts, now, limits = usualLimits }: Scope): readonly SQL[] {
-  const columns = { ledger: sql`risk_unit_id`, since: sql`held_until` };
-  const records = sql`(
-        select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, held_until
-        from ltv_snapshots
-        where ${isOneOf(accounts)}
-        order by account, risk_unit_id, taken_at desc
-      )`;
-  const newest = sql`${withFlags(records, "risk_unit_id", accounts)}
-      where not is_retired
-        and held_until > ${timeOf(now - ltvKeptMs)}`;
-  return [
-    select(
-      "never-synced",
-      { account: sql`''`, isDemo: sql`false`, isPaused: sql`false` },
-      sql`(select 1) as one where not exists (select 1 from sync_runs where command = 'sync')`,
-    ),
-    select(
-      "ltv-high",
-      { ...columns, detail: sql`ltv` },
-      sql`${newest} and ltv > ${limits.ltvMax}::numeric`,
-    ),
-    select(
-      "ltv-behind",
-      columns,
-      sql`${newest} and not is_paused and held_until < ${timeOf(now - limits.maxAgeMs)}`,
-    ),
-  ];
-}

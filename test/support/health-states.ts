@@ -44,6 +44,12 @@ const checked = (type = "USDT-FUTURES") => `
 const synced = `
   insert into sync_runs (run_id, command, started_at, outcome)
   values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;
+const refused = (account: string) => `
+  insert into sync_runs (run_id, command, started_at, outcome, counts)
+  values (
+    gen_random_uuid(), 'sync', '{2 h}', 'failed',
+    '{"accounts": [{"account": "${account}", "error": "there is no such key", "isHopeless": true}]}'
+  )`;
 const state = (fields: string, values: string, type = "") => `
   insert into ledgers (account, product_type, ${fields}) values ('a', '${type}', ${values})
   on conflict (account, product_type) do update
@@ -109,6 +115,24 @@ export const healthStates: readonly HealthState[] = [
     found: ["never-synced"],
     title: "Nothing was ever read",
     next: "bill-sync sync",
+  },
+  {
+    name: "a key that was refused, of an account that was never read",
+    statements: [...well, refused("b")],
+    found: ["unreachable"],
+    title: "Some accounts cannot be read",
+    next: "bill-sync doctor",
+  },
+  {
+    name: "a key that was refused before a later sync read its account, and one of a paused account",
+    statements: [
+      ...well,
+      refused("a"),
+      refused("p"),
+      `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
+    ],
+    found: [],
+    title: good,
   },
   {
     name: "a configured ledger that was never read",

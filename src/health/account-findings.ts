@@ -1,0 +1,73 @@
+import { type SQL, sql } from "drizzle-orm";
+import { dayMs } from "../contract/time.ts";
+import { isOneOf } from "../db/values.ts";
+import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
+
+/**
+ * The accounts whose last sync failed so that another try fails, too. Of an older run, what is behind or was never
+ * read is a finding; once a run has planned again, none is.
+ */
+const refusedAccounts = ({ accounts, now, limits = usualLimits }: Scope): SQL => sql`(
+        select distinct on (account) account, '' as product_type, started_at, error
+        from (
+          select account, started_at, reports.error
+          from sync_runs
+          cross join jsonb_to_recordset(counts -> 'accounts')
+            as reports (account text, error text, "isHopeless" boolean)
+          where command = 'sync'
+            and outcome in ('failed', 'incomplete')
+            and started_at > ${timeOf(now - limits.maxAgeMs)}
+            and "isHopeless"
+            and ${isOneOf(accounts)}
+        ) as refusals
+        left join (
+          select account, max(planned_clock) as planned_clock
+          from ledgers
+          where ${isOneOf(accounts)}
+          group by account
+        ) as plans using (account)
+        where planned_clock is null
+          or planned_clock < started_at
+        order by account, started_at desc
+      )`;
+
+// An older record says nothing of the present.
+const ltvKeptMs = 7 * dayMs;
+
+/** Findings of whole accounts. */
+export function accountFindings(scope: Scope): readonly SQL[] {
+  const { accounts, now, limits = usualLimits } = scope;
+  const columns = { ledger: sql`risk_unit_id`, since: sql`held_until` };
+  const records = sql`(
+        select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, held_until
+        from ltv_snapshots
+        where ${isOneOf(accounts)}
+        order by account, risk_unit_id, taken_at desc
+      )`;
+  const newest = sql`${withFlags(records, "risk_unit_id", accounts)}
+      where not is_retired
+        and held_until > ${timeOf(now - ltvKeptMs)}`;
+  return [
+    select(
+      "never-synced",
+      { account: sql`''`, isDemo: sql`false`, isPaused: sql`false` },
+      sql`(select 1) as one where not exists (select 1 from sync_runs where command = 'sync')`,
+    ),
+    select(
+      "unreachable",
+      { since: sql`started_at`, detail: sql`error` },
+      sql`${withFlags(refusedAccounts(scope), "product_type", accounts)}
+      where not is_paused and not is_retired`,
+    ),
+    select(
+      "ltv-high",
+      { ...columns, detail: sql`ltv` },
+      sql`${newest} and ltv > ${limits.ltvMax}::numeric`,
+    ),
+    select(
+      "ltv-behind",
+      columns,
+      sql`${newest} and not is_paused and held_until < ${timeOf(now - limits.maxAgeMs)}`,
+    ),
+  ];
+}
