@@ -14,7 +14,7 @@ import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
 import { renameInKeys } from "./keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
-import { openMigrated, readStored, withUnreachable } from "./stored.ts";
+import { openFilled, openMigrated, withUnreachable } from "./stored.ts";
 
 const columns: Columns<RosterLedger> = {
   ...fields<RosterLedger>("value", ["account", "productType"]),
@@ -36,13 +36,14 @@ const columns: Columns<RosterLedger> = {
 };
 
 /** `accounts list`: every ledger that is configured or stored, and whether it is read. */
-const listAccounts = (config: Config, io: Io): Promise<Result> =>
-  readStored(config, io, { ledgers: [], unreachable: [] }, async (db) => {
-    const { result: roster, unreachable } = await readSelected(db, config, everyLedger, (among) =>
-      readRoster(db, config, everyLedger, among),
-    );
-    return withUnreachable(done(table("ledgers", columns, listed(roster))), unreachable);
-  });
+async function listAccounts(config: Config, io: Io): Promise<Result> {
+  await using stored = await openFilled(config, io);
+  const { db } = stored;
+  const { result: roster, unreachable } = await readSelected(db, config, everyLedger, (among) =>
+    readRoster(db, config, everyLedger, among),
+  );
+  return withUnreachable(done(table("ledgers", columns, listed(roster))), unreachable);
+}
 
 /** The options of `accounts add`. */
 type AddWords = {

@@ -30,7 +30,7 @@ import { everyLedger, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
 import type { Io } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
-import { openWritable, readStored, withUnreachable } from "./stored.ts";
+import { openFilled, openWritable, withUnreachable } from "./stored.ts";
 
 /** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
 export type Marked = Break & { readonly isRetired: boolean };
@@ -131,30 +131,33 @@ type ListWords = Which & { readonly all: boolean };
 const rowsShownMax = 100;
 
 /** `breaks list`: what does not add up, as the last check found it, and rows that could not be read. */
-const listCommand = (config: Config, io: Io, { all: isAll, ...which }: ListWords) => {
+async function listCommand(
+  config: Config,
+  io: Io,
+  { all: isAll, ...which }: ListWords,
+): Promise<Result> {
   const asked = selectionOf(which);
-  const nothing = { breaks: [], rejected: [], unreachable: [] };
-  return readStored(config, io, nothing, async (db) => {
-    const { selection, unreachable } = await reachableSelection(db, config, asked);
-    const listed = await readBreaks(db, selection, { isAll });
-    const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
-    const rejected = await listRejected(db, selection);
-    const isOpen =
-      rejected.length > 0 || breaks.some((entry) => entry.state === "open" && isFault(entry));
-    const more = rejected.length - rowsShownMax;
-    const none = isAll
-      ? "no break was ever recorded"
-      : "nothing is open; --all lists what is accepted or resolved";
-    const parts = [
-      ...(breaks.length + rejected.length === 0 ? [none] : []),
-      breaksTable("breaks", breaks),
-      ...(isAll ? [decidedTable(breaks)] : []),
-      table("", rejectedColumns, rejected.slice(0, rowsShownMax)),
-      ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
-    ];
-    return withUnreachable({ data: { rejected }, parts, exit: isOpen ? 1 : 0 }, unreachable);
-  });
-};
+  await using stored = await openFilled(config, io);
+  const { db } = stored;
+  const { selection, unreachable } = await reachableSelection(db, config, asked);
+  const listed = await readBreaks(db, selection, { isAll });
+  const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
+  const rejected = await listRejected(db, selection);
+  const isOpen =
+    rejected.length > 0 || breaks.some((entry) => entry.state === "open" && isFault(entry));
+  const more = rejected.length - rowsShownMax;
+  const none = isAll
+    ? "no break was ever recorded"
+    : "nothing is open; --all lists what is accepted or resolved";
+  const parts = [
+    ...(breaks.length + rejected.length === 0 ? [none] : []),
+    breaksTable("breaks", breaks),
+    ...(isAll ? [decidedTable(breaks)] : []),
+    table("", rejectedColumns, rejected.slice(0, rowsShownMax)),
+    ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
+  ];
+  return withUnreachable({ data: { rejected }, parts, exit: isOpen ? 1 : 0 }, unreachable);
+}
 
 const rejectedColumns: Columns<RejectedBill> = {
   ledger: { kind: "text", of: (row) => ledgerName(row) },

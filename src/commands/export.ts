@@ -1,6 +1,6 @@
 import { epochMs } from "../contract/time.ts";
 import { inSnapshot, type Transaction } from "../db/connect.ts";
-import { ReportableError, UsageError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
 import type { BillPages } from "../export/exported-bill.ts";
 import { formatNames, formatOf } from "../export/formats.ts";
 import type { Prices } from "../export/prices.ts";
@@ -29,7 +29,7 @@ import {
   refuseTakenOutput,
   standardOutput,
 } from "./output-file.ts";
-import { nothingStored, openStored } from "./stored.ts";
+import { openFilled } from "./stored.ts";
 
 /**
  * `export`: the stored bills in another program's format, as of one moment. What the bills may lack
@@ -48,9 +48,8 @@ export async function exportCommand(
   }
   const prices = await pricesOf(options);
   const say = (message: string) => note(io, message);
-  await using stored = await openStored(config, io);
+  await using stored = await openFilled(config, io);
   const { db } = stored;
-  if (db === undefined) throw new ReportableError(nothingStored(config));
   await refuseUnreachable(db, config, options);
   await inSnapshot(db, async (tx) => {
     const plan = await planExport(tx, config, options);

@@ -29,7 +29,7 @@ import { breaksTable, isFault, type Marked, markRetired } from "./breaks.ts";
 import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
-import { noResult, openStored, withUnreachable } from "./stored.ts";
+import { openFilled, withUnreachable } from "./stored.ts";
 import { compareAccounts } from "./verify.ts";
 import { leftLines, recountText, remarksOf, repairedOf } from "./verify-result.ts";
 
@@ -40,19 +40,14 @@ type ReconcileOptions = {
   readonly repair: boolean;
 };
 
-const nothing: Checked = {
-  ...{ isWhole: true, chains: [], rules: [], breaks: [], recounted: [], wrongDays: [] },
-};
-
 /** `reconcile`: checks the ledger against itself. The exit code is 0 only if nothing is open. */
 export async function reconcileCommand(
   config: Config,
   io: Io,
   options: Which & ReconcileOptions,
 ): Promise<Result> {
-  await using stored = await openStored(config, io, { statementMaxMs });
+  await using stored = await openFilled(config, io, { statementMaxMs });
   const { db } = stored;
-  if (db === undefined) return noResult(config, { ...nothing, unreachable: [] });
   const { selection, unreachable } = await reachableSelection(db, config, selectionOf(options));
   const notice = (message: string) => note(io, message);
   const run = async () => {

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { epochMs } from "../contract/time.ts";
 import { inSnapshot } from "../db/connect.ts";
-import { ReportableError, UsageError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { done, type Result } from "../output/result.ts";
 import type { ReportOptions } from "../report/month-report.ts";
@@ -34,7 +34,7 @@ import {
   productOption,
   type Which,
 } from "./options.ts";
-import { nothingStored, openStored } from "./stored.ts";
+import { openFilled } from "./stored.ts";
 
 type ReportWords = Which &
   PeriodWords &
@@ -65,9 +65,8 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
   const signedAt = optionalTime("--signed-at", words.signedAt, zone);
   const selection = selectionOf(words);
-  await using stored = await openStored(config, io);
+  await using stored = await openFilled(config, io);
   const { db } = stored;
-  if (db === undefined) throw new ReportableError(nothingStored(config));
   await refuseUnreachable(db, config, selection);
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });

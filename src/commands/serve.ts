@@ -14,7 +14,7 @@ import { createApp, listen } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-file.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
-import { openWritable } from "./stored.ts";
+import { nothingStored, openWritable } from "./stored.ts";
 
 type ServeOptions = {
   readonly port: number;
@@ -35,9 +35,7 @@ export async function serveCommand(
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openWritable(config, io));
-  if (!(await hasSchema(database.db))) {
-    throw new ReportableError("nothing is stored yet; run sync, then serve");
-  }
+  if (!(await hasSchema(database.db))) throw new ReportableError(nothingStored(config));
   const whole = database.url.reveal();
   const url = "url" in config.database ? whole : readOnlyUrl(whole);
   const reader = stack.use(openDatabase(url, { statementMaxMs }));

@@ -5,6 +5,7 @@ import type { Database } from "../db/connect.ts";
 import type { StatementLimit } from "../db/connections.ts";
 import { hasSchema, type Migrated, migrate } from "../db/migrate.ts";
 import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
+import { ReportableError } from "../errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
@@ -55,22 +56,17 @@ export async function openStored(
   };
 }
 
-/** The result of a command that only reads. @param nothing the result's data before the first sync. */
-export async function readStored(
-  config: Where,
-  io: Io,
-  nothing: object,
-  read: (db: Database) => Promise<Result>,
-): Promise<Result> {
-  await using stored = await openStored(config, io);
-  return stored.db === undefined ? noResult(config, nothing) : await read(stored.db);
+/**
+ * Opens what is stored, for a command that has nothing to say before the first sync.
+ * @throws ReportableError where nothing is stored: the database, and the remedy.
+ */
+export async function openFilled(config: Where, io: Io, limit?: StatementLimit) {
+  await using stack = new AsyncDisposableStack();
+  const { db } = stack.use(await openStored(config, io, limit));
+  if (db === undefined) throw new ReportableError(nothingStored(config));
+  const opened = stack.move();
+  return { db, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
-
-export const noResult = (config: Where, data: object): Result => ({
-  data,
-  parts: [nothingStored(config)],
-  exit: 0,
-});
 
 /** The message if nothing is stored: the database, and the remedy. */
 export const nothingStored = ({ database: where }: Where): string =>

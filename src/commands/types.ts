@@ -10,7 +10,7 @@ import { type Columns, done, fields, type Result, table } from "../output/result
 import type { Config } from "../roster/config.ts";
 import type { Io } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
-import { openMigrated, readStored } from "./stored.ts";
+import { openFilled, openMigrated } from "./stored.ts";
 
 const columns: Columns<MappedType> = {
   code: { kind: "text", title: "business type", of: ({ code }) => code },
@@ -26,13 +26,13 @@ const columns: Columns<MappedType> = {
 };
 
 /** `types`: lists the category of each business type, and who chose it. */
-const typesCommand = (config: Config, io: Io): Promise<Result> =>
-  readStored(config, io, { types: [] }, async (db) => {
-    const rows = await readMappedTypes(db);
-    const isUnknown = rows.some(({ category }) => category === "unknown");
-    const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
-    return done(table("types", columns, rows), ...(isUnknown ? [hint] : []));
-  });
+async function typesCommand(config: Config, io: Io): Promise<Result> {
+  await using stored = await openFilled(config, io);
+  const rows = await readMappedTypes(stored.db);
+  const isUnknown = rows.some(({ category }) => category === "unknown");
+  const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
+  return done(table("types", columns, rows), ...(isUnknown ? [hint] : []));
+}
 
 /**
  * `types set` and `types unset`.
