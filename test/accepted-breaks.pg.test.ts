@@ -80,7 +80,9 @@ describe("breaks", () => {
     expect(open.code).toBe(1);
     expect(open.stdout.match(/^#\d+/gm)).toEqual(["#2", "#5", "#7", "#8"]);
     const all = await breaks("list", "--all", "--account", "main");
-    expect(all.stdout.match(/^#\d+ +chain/gm)).toHaveLength(5);
+    expect(all.stdout.match(/^#\d+ +(?:open|accepted) +chain/gm)).toHaveLength(5);
+    expect(all.stdout).toMatch(/^#1 +accepted +chain +main/m);
+    expect(open.stdout).not.toContain("state");
     expect(all.stdout).toMatch(/^#1 +accepted +\d{4}-\S+ \S+Z +Ann +lost in the move$/m);
   });
 

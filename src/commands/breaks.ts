@@ -59,8 +59,13 @@ const sizeOf = (kind: BreakKind, size: string): string => {
   return kind === "lost" ? formatDuration(Number(size)) : size;
 };
 
-const columns: Columns<Marked> = {
+const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
+  ...fields<Marked>(
+    "text",
+    ["state"],
+    breaks.every(({ state }) => state === "open") ? "" : undefined,
+  ),
   ...fields<Marked>("text", ["kind"]),
   ...fields<Marked>("value", ["breakId", "account", "productType"]),
   wallet: {
@@ -88,7 +93,7 @@ const columns: Columns<Marked> = {
     kind: "text",
     of: ({ kind, explanation }) => explanation || breakKinds[kind],
   },
-  ...fields<Marked>("value", ["isRetired", "state", "note", "acceptedBy"]),
+  ...fields<Marked>("value", ["isRetired", "note", "acceptedBy"]),
   firstSeenAt: time("firstSeenAt"),
   acceptedAt: time("acceptedAt"),
   resolvedAt: time("resolvedAt"),
@@ -100,11 +105,11 @@ const columns: Columns<Marked> = {
         decidedAt: jsonTime(epochMs(Date.parse(decision.decidedAt))),
       })),
   },
-};
+});
 
 /** @param name empty where programs are not given them. */
 export const breaksTable = (name: string, breaks: readonly Marked[]): Table =>
-  table(name, columns, breaks);
+  table(name, columnsOf(breaks), breaks);
 
 const decisionColumns: Columns<Marked> = {
   break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
