@@ -138,7 +138,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   );
   expect(incomplete).toEqual([
     expect.stringMatching(
-      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, \+7 .*\) since 2026-03-05 01:00Z$/,
+      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, the balance is 7 .* higher than the bills explain\) since 2026-03-05 01:00Z$/,
     ),
     "main/COIN-FUTURES not read 2026-03-20 00:00Z to 2026-03-21 00:00Z",
     "main/COIN-FUTURES rejected 1 row",

@@ -1,4 +1,4 @@
-import { type Break, type BreakKind, breakKinds, readBreaks } from "../audit/breaks.ts";
+import { type Break, breakKinds, readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { epochMs } from "../contract/time.ts";
 import {
@@ -7,15 +7,10 @@ import {
   retiredSince,
 } from "../db/accounts/account-states.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
+import { discrepancyText } from "../health/discrepancy.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  jsonTime,
-  ledgerName,
-} from "../output/format.ts";
+import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/format.ts";
 import {
   type Column,
   type Columns,
@@ -53,12 +48,6 @@ const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> 
   of: (entry) => epochOf(entry[key]),
 });
 
-/** A break's amount, or how many bills or how much time it is of. */
-const sizeOf = (kind: BreakKind, size: string): string => {
-  if (kind === "deleted" || kind === "restatement") return formatCounted(Number(size), "bill");
-  return kind === "lost" ? formatDuration(Number(size)) : size;
-};
-
 const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
   ...fields<Marked>(
@@ -78,16 +67,7 @@ const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
   happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
   happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
   ...fields<Marked>("value", ["expected", "observed", "difference", "lastGoodBill"]),
-  offBy: {
-    kind: "amount",
-    isForPeople: true,
-    // How what was observed lies to what was expected.
-    of: ({ kind, difference }) =>
-      difference &&
-      (difference.startsWith("-")
-        ? `${sizeOf(kind, difference.slice(1))} too little`
-        : `${sizeOf(kind, difference)} too much`),
-  },
+  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
   because: {
     kind: "text",

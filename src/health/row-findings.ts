@@ -4,7 +4,8 @@ import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/known-time.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { flaggedOf, type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
+import { balanceDiscrepancy } from "./discrepancy.ts";
+import { flaggedOf, type Scope, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -57,7 +58,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
       select
         account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
         repair_failed_at, has_loss,
-        case when coin <> '' and difference <> 0 and kind not in ('restatement', 'deleted') then difference end
+        case when coin <> '' and difference <> 0 and kind not in ('transfer', 'ltv-haircut') then difference end
           as amount
       from (
         select
@@ -113,7 +114,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
             string_agg(distinct kind, ', '),
             case
               when count(amount) = 1
-                then case when sum(amount) > 0 then '+' else '' end || sum(amount) || ' ' || coin
+                then ${balanceDiscrepancy(sql`sum(amount)`, sql`coin`)}
               when count(amount) > 1 then sum(abs(amount)) || ' ' || coin || ' in all'
             end
           ) as detail,

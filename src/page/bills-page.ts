@@ -1,5 +1,6 @@
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
+import { discrepancyText } from "../health/discrepancy.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCounted } from "../output/format.ts";
 import {
@@ -150,12 +151,15 @@ function rowOf(
 const chainCells = (chain: Chain | undefined, selection: Selection): Html =>
   chain === undefined
     ? html`<td></td><td></td><td></td>`
-    : html`<td class="n">${amount(chain.before, selection)}</td><td class="n">${amount(chain.after, selection)}</td><td>${checkText(chain)}</td>`;
+    : html`<td class="n">${amount(chain.before, selection)}</td><td class="n">${amount(chain.after, selection)}</td><td>${checkText(chain, selection)}</td>`;
 
-function checkText({ difference, rounding, isSettled }: Chain): Html {
+function checkText(
+  { difference, rounding, isSettled }: Chain,
+  { coin }: Pick<Selection, "coin">,
+): Html {
   if (difference === null) return none;
   if (!isZero(difference)) {
-    return html`<span class="${isSettled ? "bad" : "warn"}">off by ${allDigits(difference, "+")}${isSettled ? "" : ", not checked yet"}</span>`;
+    return html`<span class="${isSettled ? "bad" : "warn"}">${discrepancyText({ kind: "chain", coin, difference }) ?? ""}${isSettled ? "" : ", not checked yet"}</span>`;
   }
   return isZero(rounding)
     ? html`<span class="good">adds up</span>`

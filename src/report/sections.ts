@@ -2,6 +2,7 @@ import type { Break } from "../audit/breaks.ts";
 import { isoTime } from "../contract/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayIn } from "../export/time-zone.ts";
+import { discrepancyText } from "../health/discrepancy.ts";
 import { formatCount, formatCounted, jsonTimeOrNull } from "../output/format.ts";
 import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
@@ -122,7 +123,8 @@ const breakColumns: Columns<Break> = {
   ...fields<Break>("text", ["state", "kind"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "text", title: "happened", of: ({ happenedAt }) => happenedAt },
-  difference: { kind: "amount", title: "off by", of: ({ difference }) => difference },
+  ...fields<Break>("amount", ["difference"], ""),
+  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Break>("text", ["explanation"]),
   ...fields<Break>("text", ["note", "acceptedBy", "acceptedAt"], ""),
 };

@@ -3,6 +3,7 @@ import { isApartWallet } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { isZero } from "../export/decimal.ts";
 import { dayIn } from "../export/time-zone.ts";
+import { discrepancyText } from "../health/discrepancy.ts";
 import { jsonInterval } from "../output/format.ts";
 import { type Columns, fields, type Result, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
@@ -205,7 +206,8 @@ const acceptedColumns: Columns<Of<Break>> = {
   ...fields<Break>("text", ["kind"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
-  difference: { kind: "amount", title: "off by", of: ({ difference }) => difference },
+  ...fields<Break>("amount", ["difference"], ""),
+  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Break>("text", ["note"]),
   by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
   on: { kind: "text", of: ({ acceptedAt }) => acceptedAt },

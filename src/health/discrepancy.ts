@@ -1,0 +1,27 @@
+import { type SQL, sql } from "drizzle-orm";
+import { formatCounted, formatDuration } from "../output/format.ts";
+
+type Discrepancy = {
+  /** A break's. */
+  readonly kind: string;
+  readonly coin: string;
+  /** What was observed minus what was expected, as a decimal; of lost time, milliseconds. */
+  readonly difference: string | null;
+};
+
+/** What a break is of, and which way it lies: as true of a missing bill as of one that is there twice. */
+export function discrepancyText({ kind, coin, difference }: Discrepancy): string | null {
+  if (difference === null) return null;
+  const size = difference.replace("-", "");
+  if (kind === "lost") return formatDuration(Number(size));
+  if (kind === "deleted" || kind === "restatement") return formatCounted(Number(size), "bill");
+  const amount = `${[size, coin].join(" ").trim()} ${size === difference ? "higher" : "lower"}`;
+  if (kind === "transfer") return `what arrived is ${amount} than what was sent`;
+  if (kind.startsWith("ltv-")) return `the record is ${amount} than its parts explain`;
+  return `the balance is ${amount} than the bills explain`;
+}
+
+/** The same of a balance, in a statement. */
+export const balanceDiscrepancy = (difference: SQL, coin: SQL): SQL => sql`
+                'the balance is ' || abs(${difference}) || ' ' || ${coin}
+                  || case when ${difference} < 0 then ' lower' else ' higher' end || ' than the bills explain'`;
