@@ -1,4 +1,5 @@
 import { type Logger, pino } from "pino";
+import { asTyped } from "./as-typed.ts";
 import { printableJson } from "./printable.ts";
 import type { LogLevel } from "./roster/settings.ts";
 
@@ -11,7 +12,10 @@ const keptCharsMax = 1_024 * 1_024;
  * NDJSON on standard error: standard output is for results. A line that cannot be written (a full
  * disk, a reader that has gone) ends nothing: the work goes on, and its exit code tells of the work.
  */
-export function openLog(level: LogLevel, { err }: { err: NodeJS.WritableStream }): Log {
+export function openLog(
+  level: LogLevel,
+  { err, npm }: { readonly err: NodeJS.WritableStream; readonly npm?: object | undefined },
+): Log {
   // Synchronous: the last line before an exit is written too.
   const to =
     "fd" in err
@@ -27,6 +31,6 @@ export function openLog(level: LogLevel, { err }: { err: NodeJS.WritableStream }
       formatters: { level: (label) => ({ level: label }) },
     },
     // A log is read on terminals too, and JSON spells out only some of what they act on.
-    { write: (line: string) => to.write(printableJson(line)) },
+    { write: (line: string) => to.write(printableJson(asTyped({ npm }, line))) },
   );
 }

@@ -4,7 +4,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { asTyped } from "../src/commands/io.ts";
+import { asTyped } from "../src/as-typed.ts";
+import { openReporter } from "../src/commands/sync-reporter.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { programVersion } from "../src/version.ts";
@@ -140,6 +141,18 @@ test("a message names commands as npm runs them, where it does", () => {
   );
   const prose = "a newer version of bill-sync has migrated it: run bill-sync as an ordinary user";
   expect(asTyped({ npm: {} }, prose)).toBe(prose);
+});
+
+test.each([
+  ["a log", false],
+  ["a terminal", true],
+])("%s names commands as npm runs them, too", (_title, isTTY) => {
+  const written: string[] = [];
+  const err = { isTTY, columns: 80, write: (text: string) => written.push(text) };
+  const io = { err, npm: {} } as unknown as Parameters<typeof openReporter>[1];
+  using reporter = openReporter("info", io);
+  reporter.notice("paused: bill-sync accounts resume main");
+  expect(written.join("")).toContain("paused: npm run accounts resume main");
 });
 
 describe("what cannot be meant ends with code 2 and one message, before anything is done", () => {

@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { commandNames } from "../src/commands/io.ts";
+import { commandNames } from "../src/as-typed.ts";
 import { programOf } from "../src/commands/program.ts";
 import { variableNames } from "../src/roster/settings.ts";
 import { generatedPart, withParts } from "./support/docs-parts.ts";

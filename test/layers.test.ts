@@ -48,7 +48,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   index: [...judged, "roster", "commands"],
 };
 /** Files in src itself that every room may import. */
-const shared = ["clock", "errors", "open-files", "printable", "secret", "version", "whole-file"];
+const shared = [
+  "as-typed",
+  "clock",
+  "errors",
+  "open-files",
+  "printable",
+  "secret",
+  "version",
+  "whole-file",
+];
 
 const files = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 

@@ -35,6 +35,16 @@ test.each(["SIGINT", "SIGTERM"] as const)(
   },
 );
 
+test("the page names commands as npm runs them, where npm runs the server", async () => {
+  await using database = await testDatabase();
+  const env = { DATABASE_URL: database.url, npm_lifecycle_event: "serve" };
+  await using serving = await startCli(["serve", "--port", "0"], { env });
+  const [url = ""] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  const page = await (await fetch(url)).text();
+  expect(page).toContain("<code>npm run doctor</code> checks the key");
+  expect(page).not.toContain("bill-sync sync");
+});
+
 test("serve of a database without tables, or on a port that is taken, ends with what to do", async () => {
   await using empty = await testDatabase({ isEmpty: true });
   const none = await runCli(["serve", "--port", "0"], { env: { DATABASE_URL: empty.url } });

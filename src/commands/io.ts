@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { asTyped } from "../as-typed.ts";
 import { hourMs } from "../contract/time.ts";
 import { explained } from "../db/database-errors.ts";
 import {
@@ -32,38 +33,6 @@ export type Io = {
 };
 
 export type ExitCode = Result["exit"];
-
-/** What a user types after bill-sync. Other words after it are prose. */
-export const commandNames = [
-  ...[
-    "demo",
-    "doctor",
-    "sync",
-    "status",
-    "verify",
-    "reconcile",
-    "breaks",
-    "export",
-    "report",
-    "serve",
-  ],
-  ...["accounts", "keys", "types", "db", "worker", "sandbox"],
-] as const;
-
-const command = new RegExp(
-  `\\bbill-sync (${commandNames.join("|")})\\b( (?:[^;:,\\n]|,(?! ))*)?`,
-  "g",
-);
-
-/** Commands in a text, which are written "bill-sync sync --json", as the user types them. */
-export const asTyped = ({ npm }: Pick<Io, "npm">, text: string): string =>
-  npm !== undefined
-    ? text.replaceAll(
-        command,
-        (_, name: string, rest = "") =>
-          `npm run ${name}${/ --[a-z]/.test(rest) ? " --" : ""}${rest}`,
-      )
-    : text;
 
 /** Prints a result. A failed write is reported to `io.onOutputError`. */
 export const print = (io: Io, text: string): void => write(io, asTyped(io, text));

@@ -53,6 +53,7 @@ export async function serveCommand(
     limits: config.healthLimits,
     log,
     readRoster: rosterReader(config),
+    npm: io.npm,
     pageNames: pageHost.map((name) => name.toLowerCase()),
     variables,
   });

@@ -1,3 +1,4 @@
+import { asTyped } from "../as-typed.ts";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { isoTime, minuteMs, secondMs } from "../contract/time.ts";
@@ -27,7 +28,7 @@ export type Reporter = Disposable & {
 
 export function openReporter(level: LogLevel, io: Io, clock: Clock = systemClock): Reporter {
   return io.err.isTTY
-    ? terminalReporter(io.err, clock.now)
+    ? terminalReporter(io.err, clock.now, (message) => asTyped(io, message))
     : logReporter(openLog(level, io), clock);
 }
 
@@ -88,7 +89,11 @@ const toClearedLine = "\x1b[1A\r\x1b[J";
  * Redraws a line at the bottom of a terminal. The cursor stays below it and visible, so that a process that is
  * killed leaves the terminal in order.
  */
-export function terminalReporter(terminal: Terminal, now: () => number): Reporter {
+export function terminalReporter(
+  terminal: Terminal,
+  now: () => number,
+  typed: (message: string) => string = (message) => message,
+): Reporter {
   const run = new RunProgress();
   const said = new Set<string>();
   let startedAt: number | undefined;
@@ -100,7 +105,10 @@ export function terminalReporter(terminal: Terminal, now: () => number): Reporte
         ? []
         : [progressLine(run.beat, now() - startedAt, recoveredAt && recoveredAt - now())];
     const width = (terminal.columns || 80) - 1;
-    const lines = [...messages.map(printable), ...line.map((text) => text.slice(0, width))];
+    const lines = [
+      ...messages.map((message) => printable(typed(message))),
+      ...line.map((text) => text.slice(0, width)),
+    ];
     terminal.write(`${isDrawn ? toClearedLine : ""}${lines.map((text) => `${text}\n`).join("")}`);
     isDrawn = line.length > 0;
   };

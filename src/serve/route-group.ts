@@ -33,6 +33,8 @@ export type ServeDeps = {
   readonly pageNames?: readonly string[];
   /** Variables that the page's commands need, as lines of `NAME=value`. Default none. */
   readonly variables?: string | undefined;
+  /** The environment, if npm runs the program: the page then names commands as they are typed there. */
+  readonly npm?: object | undefined;
 };
 
 /** What the log says of a failure. */

@@ -1,5 +1,6 @@
 import { PassThrough } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import { asTyped } from "../../as-typed.ts";
 import { secondMs } from "../../contract/time.ts";
 import { joined } from "../../page/html.ts";
 import { type Overview, readOverview } from "../../page/overview.ts";
@@ -79,7 +80,7 @@ async function sendTo(
     // This one came while the others' were read.
     if (overview === undefined) continue;
     isAtWork = overview.isSyncAtWork;
-    const parts = joined(liveParts(overview), "").text;
+    const parts = asTyped(deps, joined(liveParts(overview), "").text);
     const hasEnded = wasAtWork && !isAtWork;
     if (parts !== viewer.sent || hasEnded) {
       send(viewer, hasEnded ? "ended" : "parts", parts, now());

@@ -1,14 +1,14 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { asTyped } from "../../as-typed.ts";
 import { secondMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { countLedgers } from "../../health/ledgers.ts";
-import type { Log } from "../../log.ts";
 import { unreachableLines } from "../../output/account-remarks.ts";
 import { readAssets } from "../../page/assets.ts";
 import { writeBillsPage } from "../../page/bills-page.ts";
-import { type Html, html } from "../../page/html.ts";
+import { Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 import { writePage } from "../../page/page.ts";
 import { writeRunsPage } from "../../page/runs.ts";
@@ -76,7 +76,7 @@ export const page: RouteGroup = (app, deps) => {
     addAssets(scope);
     addLive(scope, deps);
     downloads(scope, deps);
-    const parts = { log: deps.log, unreachable: () => insteadOf(deps) };
+    const parts = { log: deps.log, npm: deps.npm, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
       "/": (tx, query, write) => writePage(tx, { ...deps, query }, write),
       "/bills": writeBillsPage,
@@ -143,8 +143,7 @@ const away = messagePage(
 // The first part of a page is there within a second.
 const patienceMs = 3 * secondMs;
 
-type PartsDeps = {
-  readonly log: Log;
+type PartsDeps = Pick<ServeDeps, "log" | "npm"> & {
   /** The page to send instead where the rows of some accounts cannot be read. */
   readonly unreachable: () => Promise<Html | undefined>;
 };
@@ -155,14 +154,14 @@ type PartsDeps = {
  */
 async function sendInParts(
   reply: FastifyReply,
-  { log, unreachable }: PartsDeps,
+  { log, npm, unreachable }: PartsDeps,
   work: (write: (part: Html) => void) => Promise<void>,
 ): Promise<FastifyReply> {
   const body = new PassThrough();
   const begun = Promise.withResolvers<boolean>();
   const write = ({ text }: Html): void => {
     // The reader may have gone.
-    if (!body.destroyed) body.write(text);
+    if (!body.destroyed) body.write(asTyped({ npm }, text));
     begun.resolve(true);
   };
   void work(write)
@@ -180,5 +179,6 @@ async function sendInParts(
   if (early === true) return reply.send(body);
   const instead = await unreachable().catch(() => undefined);
   if (instead === undefined && (await begun.promise)) return reply.send(body);
-  return sendPage(reply.header("retry-after", "5"), 503, instead ?? away);
+  const whole = new Html(asTyped({ npm }, (instead ?? away).text));
+  return sendPage(reply.header("retry-after", "5"), 503, whole);
 }
