@@ -80,7 +80,7 @@ export function resultOf(result: SyncResult): Result {
   const checked = reconciled === undefined || "error" in reconciled ? undefined : reconciled;
   return {
     data: {
-      ...{ runId, outcome, notices },
+      ...{ runId, outcome, notSynced: notices },
       rejected: "error" in rejected ? null : rejected,
       openBreaks: checked?.open ?? null,
       errors: [...failures.keys()],
@@ -112,11 +112,11 @@ function endText(
   checked: AccountsChecked | undefined,
 ): string {
   if (outcome !== "complete") return outcomeWords[outcome];
-  if (notices.length > 0)
-    return reports.length === 0
-      ? "no account was synced"
-      : "complete, apart from what is paused or retired";
-  return checked !== undefined && checked.open > 0 ? "everything is read" : outcomeWords[outcome];
+  const end = checked !== undefined && checked.open > 0 ? "everything is read" : "complete";
+  if (notices.length === 0) return end;
+  return reports.length === 0
+    ? "no account was synced"
+    : `${end}, apart from what is paused or retired`;
 }
 
 const accountColumns: Columns<AccountReport> = {

@@ -4,8 +4,8 @@ import { isOneOf } from "../db/values.ts";
 import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
 /**
- * The accounts whose last sync failed so that another try fails, too. Of an older run, what is behind or was never
- * read is a finding; once a run has planned again, none is.
+ * The accounts whose last sync failed so that another try would fail, too. Once that is long ago, they are behind or
+ * were never read, which are findings; a run that has planned again shows that the account can be read.
  */
 const refusedAccounts = ({ accounts, now, limits = usualLimits }: Scope): SQL => sql`(
         select distinct on (account) account, '' as product_type, started_at, error
