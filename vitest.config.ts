@@ -2,11 +2,10 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import LongestFirst from "./test/support/longest-first.ts";
 
-const postgresTests = "test/**/*.pg.test.ts";
-const programSetup = "test/support/built-program.ts";
-
 export default defineConfig({
   test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/built-program.ts", "test/support/global-setup.ts"],
     pool: "forks",
     // A worker runs one file after the other: loading the program anew for each took 0.6 s of CPU.
     // So a file leaves no timer, no folder and no variable of the environment behind.
@@ -18,24 +17,5 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 60_000,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: "pure",
-          include: ["test/**/*.test.ts"],
-          exclude: [postgresTests],
-          globalSetup: programSetup,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "postgres",
-          include: [postgresTests],
-          globalSetup: [programSetup, "test/support/global-setup.ts"],
-        },
-      },
-    ],
   },
 });

@@ -16,7 +16,12 @@ declare module "vitest" {
   }
 }
 
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+/** Starts a Postgres, if a test of this run needs one. */
+export default async function setup(
+  project: TestProject,
+): Promise<(() => Promise<void>) | undefined> {
+  if (!project.vitest.state.getPaths().some((path) => path.endsWith(".pg.test.ts")))
+    return undefined;
   const server = await openTestServer(scratch);
   process.stdout.write(`tests run on PostgreSQL ${server.version} from ${server.kind}\n`);
   const templateName = `bill_sync_template_${process.pid}`;
