@@ -5,8 +5,8 @@ import { dirname, join, normalize } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { commandNames } from "../src/as-typed.ts";
-import { programOf } from "../src/commands/program.ts";
 import { variableNames } from "../src/roster/settings.ts";
+import { program } from "./support/command-tree.ts";
 import { generatedPart, withParts } from "./support/docs-parts.ts";
 import { promisesTable } from "./support/promises.ts";
 import { referenceParts } from "./support/reference-parts.ts";
@@ -91,20 +91,6 @@ test("docs/how-it-works.md says what each folder of src has", () => {
   expect(folders.filter((folder) => !told.includes(folder))).toEqual([]);
 });
 
-const silent = { write: () => true } as unknown as NodeJS.WriteStream;
-const io = {
-  out: silent,
-  err: silent,
-  signal: AbortSignal.abort(),
-  onOutputError: () => undefined,
-};
-const nothing = () => {
-  throw new Error("nothing is run here");
-};
-const program = await programOf({
-  ...{ io, readEnvironment: nothing, config: nothing, path: nothing },
-  runs: () => nothing,
-});
 const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Record<string, string> };
 const commandNamed = (within: Command, name: string | undefined): Command | undefined =>
   within.commands.find((command) => command.name() === name);

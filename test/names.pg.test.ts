@@ -3,7 +3,6 @@ import { getTableColumns } from "drizzle-orm";
 import { getTableConfig } from "drizzle-orm/pg-core";
 import { beforeAll, expect, test } from "vitest";
 import { breakKinds } from "../src/audit/breaks.ts";
-import { programOf } from "../src/commands/program.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { tables as schema } from "../src/db/schema/tables.ts";
 import { kindNames } from "../src/health/kinds.ts";
@@ -12,6 +11,7 @@ import { variableNames } from "../src/roster/settings.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { withBrokenRows, withRestatements } from "./faults/ledger.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
+import { commandsByName } from "./support/command-tree.ts";
 import { fileDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 
@@ -25,7 +25,7 @@ let names: ReadonlyMap<string, readonly string[]>;
 
 beforeAll(async () => {
   names = new Map([
-    ...(await commandNames()),
+    ...commandNames(),
     ["settings", variableNames],
     ["exit codes", ["0", "1", "2", "3"]],
     ["findings", kindNames],
@@ -63,34 +63,11 @@ function linesOf(text: string): ReadonlyMap<string, readonly string[]> {
   );
 }
 
-async function commandNames(): Promise<readonly (readonly [string, readonly string[]])[]> {
-  const silent = { write: () => true } as unknown as NodeJS.WriteStream;
-  const io = {
-    out: silent,
-    err: silent,
-    signal: AbortSignal.abort(),
-    onOutputError: () => undefined,
-  };
-  const nothing = () => {
-    throw new Error("nothing is run here");
-  };
-  const program = await programOf({
-    ...{ io, readEnvironment: nothing, config: nothing, path: nothing },
-    runs: () => nothing,
-  });
-  return program.commands
-    .flatMap((command) => [
-      { command, name: command.name() },
-      ...command.commands.map((part) => ({
-        command: part,
-        name: `${command.name()} ${part.name()}`,
-      })),
-    ])
-    .map(({ command, name }) => [
-      `command ${name}`,
-      ["--help", ...command.options.flatMap(({ long }) => long ?? [])],
-    ]);
-}
+const commandNames = () =>
+  [...commandsByName].map(
+    ([name, { options }]) =>
+      [`command ${name}`, ["--help", ...options.flatMap(({ long }) => long ?? [])]] as const,
+  );
 
 const tableNames = () =>
   Object.values(schema).map(

@@ -6,10 +6,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Command } from "commander";
 import { Client, escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
-import { programOf } from "../src/commands/program.ts";
 import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
@@ -23,6 +21,7 @@ import {
   startCli,
   temporaryFolder,
 } from "./support/cli.ts";
+import { commandsByName } from "./support/command-tree.ts";
 import { testDatabase } from "./support/database.ts";
 import { give, serve } from "./support/exchange-client.ts";
 
@@ -266,27 +265,6 @@ const commands: Readonly<
   "accounts rename": { args: [["another", "other"]] },
 };
 
-const nothing = () => {
-  throw new Error("nothing is run here");
-};
-const io = { out: process.stdout, err: process.stderr, signal: AbortSignal.abort() };
-const program = await programOf({
-  ...{ io: { ...io, onOutputError: nothing }, readEnvironment: nothing, config: nothing },
-  path: nothing,
-  runs: () => nothing,
-});
-const leaves = program.commands.flatMap((command): [string, Command][] =>
-  command.commands.length === 0
-    ? [[command.name(), command]]
-    : [
-        [command.name(), command],
-        ...command.commands.map((part): [string, Command] => [
-          `${command.name()} ${part.name()}`,
-          part,
-        ]),
-      ],
-);
-
 /** Times that jq's fromdate does not read, and those that differ from the exact one beside them. */
 function oddTimes(json: string): readonly string[] {
   const odd: string[] = [];
@@ -307,14 +285,14 @@ test(
   "no command that the program has shows a secret, nor does its help, and each time in JSON is in whole seconds",
   async () => {
     await using world = await openWorld();
-    const named = leaves.map(([name]) => name).filter((name) => name !== "help");
+    const named = [...commandsByName.keys()].filter((name) => name !== "help");
     expect(named.toSorted()).toEqual(Object.keys(commands).toSorted());
     const odd: unknown[] = [];
     let runs = 0;
     for (const [name, { args = [[]], env = {}, until, maxMs }] of Object.entries(commands)) {
       const words = name.split(" ");
-      const command = leaves.find(([leaf]) => leaf === name)?.[1];
-      const hasJson = command?.options.some(({ long }) => long === "--json") === true;
+      const { options: known = [] } = commandsByName.get(name) ?? {};
+      const hasJson = known.some(({ long }) => long === "--json");
       const options = { ...(until && { until }), ...(maxMs && { maxMs }) };
       for (const given of args)
         for (const json of hasJson ? [[], ["--json"]] : [[]]) {
