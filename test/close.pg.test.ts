@@ -199,13 +199,15 @@ const isNear = (left: bigint, right: bigint) =>
 
 describe.each([
   ["Europe/Berlin", ["--month", "2026-03"]],
-  ["America/New_York", ["--month", "2026-01"]],
   ["Europe/Berlin", ["--year", "2026"]],
   ["America/New_York", ["--from", "2026-01-15", "--to", "2026-03-20"]],
 ] as const)("the close by the clock of %s, %j", (zone, period) => {
   const when = [...period, "--time-zone", zone];
-  const reported = async () =>
-    JSON.parse(await run("report", ...when, ...inEuros, "--format", "json"));
+  let report: Promise<string> | undefined;
+  const reported = async () => {
+    report ??= run("report", ...when, ...inEuros, "--format", "json");
+    return JSON.parse(await report);
+  };
 
   test("has figures that are plain arithmetic over its exported CSV, and its prices", async () => {
     const report = await reported();
@@ -433,7 +435,7 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   const { stdout } = await runCli(["report", "--help"], { env });
   const [, choices = ""] = /--table <name>[^:]*:([^()]*)/.exec(stdout) ?? [];
   expect(choices.trim().split(/,\s+/).toSorted()).toEqual([...tables.keys()].toSorted());
-  for (const name of ["transfers", "contracts", "lots", "summary", "coverage", "accepted"]) {
+  for (const name of ["transfers", "lots", "summary", "accepted"]) {
     const rows: Record<string, string>[] = parse(
       await run("report", ...args, "csv", "--table", name),
       {

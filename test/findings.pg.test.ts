@@ -59,8 +59,8 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
   };
   return {
     /** @param limit more ledgers than this are counted, and the worst of them listed. */
-    status: (isJson: boolean, limit = 100) =>
-      status(db, () => config, { isJson, selection: everyLedger, check: true, limit }),
+    status: (limit = 100) =>
+      status(db, () => config, { selection: everyLedger, check: true, limit }),
     exported: (day: string) =>
       inTransaction(db, async (tx) => {
         const words = { format: "koinly" as const, from: day, to: isoTime(now) };
@@ -136,14 +136,14 @@ describe.concurrent("every output says of a database", () => {
     expect(alarming).toBe(["critical", "warning"].includes(verdict.severity));
 
     const outputs = outputsOf(database.url, tables, configured);
-    const result = await outputs.status(true);
+    const result = await outputs.status();
     const { exit } = result;
     const { findings: printed } = asJson(result) as { readonly findings: readonly Finding[] };
     expect(exit).toBe(alarming ? 1 : 0);
-    const fleet = await outputs.status(false, 0);
+    const fleet = await outputs.status(0);
     expect(fleet.exit).toBe(exit);
     expect(namesOf(printed)).toEqual(found);
-    const text = asText(await outputs.status(false));
+    const text = asText(result);
     const page = await outputs.page();
     for (const told of [text, asText(fleet)]) expect(told).toContain(title);
     expect(page).toContain(`<i class="dot"></i>${title}<`);

@@ -135,14 +135,6 @@ test("the first sync recovers every older bill from tax records, each once, to t
     { isFull: true },
   );
   expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
-  const { rows: sources } = await db.execute(sql`
-      select source, count(*)::int as bills, bool_or(balance_after is null) as is_computed
-      from analytics.activity
-      where account = ${run.name}
-        and running_balance is not null
-      group by source
-      order by source`);
-  expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
   // A connection tells Postgres what it changed up to ten seconds later.
   const analyzed = async () => {
     await analyzeGrown(db);
@@ -151,6 +143,14 @@ test("the first sync recovers every older bill from tax records, each once, to t
     return rows;
   };
   await expect.poll(analyzed, { timeout: 20_000 }).toEqual([{ relname: "bills" }]);
+  const { rows: sources } = await db.execute(sql`
+      select source, count(*)::int as bills, bool_or(balance_after is null) as is_computed
+      from analytics.activity
+      where account = ${run.name}
+        and running_balance is not null
+      group by source
+      order by source`);
+  expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
   await using server = await openPageServer();
   server.show(tables);
   const page = await (await fetch(`${server.url}/?account=${run.name}`)).text();

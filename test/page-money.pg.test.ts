@@ -4,6 +4,7 @@
 // judged yet, against integers in their true order).
 
 import { parse } from "csv-parse/sync";
+import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { businessTypes, type Category } from "../src/contract/business-types.ts";
@@ -161,6 +162,7 @@ beforeAll(async () => {
     });
   }
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
+  await db.execute(sql`analyze`);
   await logRun(db, { command: "reconcile", agoMs: 1, tookMs: 1 });
 });
 
@@ -421,10 +423,11 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     );
     expect(links.length).toBeGreaterThan(40);
     const random = seededRandom(`links ${account} ${coin}`);
-    const odd = links.filter(({ title }) => ofChain.includes(title));
+    // A page of bills takes 0.1 s, most of it to plan.
+    const odd = ofChain.flatMap((name) => links.filter(({ title }) => title === name).slice(0, 3));
     for (const { part, href, value } of [
       ...odd,
-      ...Array.from({ length: 12 }, () => pick(random, links)),
+      ...Array.from({ length: 6 }, () => pick(random, links)),
     ]) {
       const markup = await billsPageOf(href);
       const { ids, sum } = listedIn(markup);

@@ -38,7 +38,7 @@ async function house(options: Partial<SandboxOptions> = {}, delayMs = 0) {
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
 const repair = ["verify", "--from", daysAgo(60), "--to", daysAgo(1), "--repair"];
 
-test("a verification that repairs and is stopped is logged as stopped", async () => {
+test.concurrent("a verification that repairs and is stopped is logged as stopped", async () => {
   await using at = await house({}, 100);
   await using verify = await at.start(...repair);
   await at.untilArrivals(3);
@@ -49,7 +49,7 @@ test("a verification that repairs and is stopped is logged as stopped", async ()
   ]);
 });
 
-test("a verification that could read nothing is logged as failed, and one that met another as held", async () => {
+test.concurrent("a verification that could read nothing is logged as failed, and one that met another as held", async () => {
   await using at = await house({
     alterCredential: (credential) => ({ ...credential, permissions: [] }),
   });
@@ -64,7 +64,7 @@ test("a verification that could read nothing is logged as failed, and one that m
   ]);
 });
 
-test("a reconcile and a verification that only compares are logged, and do not hide how the last sync ended", async () => {
+test.concurrent("a reconcile and a verification that only compares are logged, and do not hide how the last sync ended", async () => {
   await using at = await house();
   expect((await at.run("reconcile")).code).toBe(0);
   expect((await at.run("sync", "--only", "bills")).code).toBe(0);
@@ -90,7 +90,7 @@ test("a reconcile and a verification that only compares are logged, and do not h
   });
 });
 
-test("a command that throws is logged as failed, with what it threw", async () => {
+test.concurrent("a command that throws is logged as failed, with what it threw", async () => {
   await using at = await house();
   await at.db.execute(sql`alter table ledger_breaks rename to elsewhere`);
   expect((await at.run("reconcile")).code).toBe(1);
@@ -104,7 +104,7 @@ test("a command that throws is logged as failed, with what it threw", async () =
   ]);
 });
 
-test("a sync that could not look for rejected rows is not complete, and says why", async () => {
+test.concurrent("a sync that could not look for rejected rows is not complete, and says why", async () => {
   let isThere = true;
   await using at = await house({
     alterLedger: (ledger) => ({ ...ledger, bills: { ...ledger.bills, "USDT-FUTURES": [] } }),
@@ -136,7 +136,7 @@ test("a sync that could not look for rejected rows is not complete, and says why
   ]);
 });
 
-test("a run forgets those that are too old, but for the last of each end", async () => {
+test.concurrent("a run forgets those that are too old, but for the last of each end", async () => {
   await using database = await testDatabase();
   await using opened = openDatabase(database.url);
   const { db } = opened;
@@ -162,7 +162,7 @@ test("a run forgets those that are too old, but for the last of each end", async
   expect(rows.map(({ run_id }) => run_id).toSorted()).toEqual(kept.toSorted());
 });
 
-test("a sync whose end cannot be written into the run log exits with 1, and says so", async () => {
+test.concurrent("a sync whose end cannot be written into the run log exits with 1, and says so", async () => {
   await using at = await openHouse({ seed: "run-log" });
   await at.db.execute(sql`
     create function refuse() returns trigger language plpgsql as $$
@@ -175,7 +175,7 @@ test("a sync whose end cannot be written into the run log exits with 1, and says
   expect(end.stderr).toMatch(/could not be written into the run log: .*the log is full/);
 });
 
-test("a sync exits with 1 for a break that is new, and with 0 for one that an earlier run has told", async () => {
+test.concurrent("a sync exits with 1 for a break that is new, and with 0 for one that an earlier run has told", async () => {
   await using at = await openHouse({ seed: "new-break", density: 0.3 });
   expect((await at.run("sync", "--only", "bills", "--no-reconcile")).code).toBe(0);
   await at.db.execute(sql`

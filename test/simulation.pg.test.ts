@@ -9,9 +9,8 @@ import { type HistoryResult, play } from "./simulation/play.ts";
 import { promises } from "./simulation/verdicts.ts";
 import { testDatabase } from "./support/database.ts";
 
-// The first of the histories of which `npm run simulate` plays ten thousand.
-const seedCount = 16;
-const seeds = Array.from({ length: seedCount }, (_, seed) => seed);
+// Of the ten thousand histories that `npm run simulate` plays: these notice 46 of the 54 mutants, and so do the first sixteen.
+const seeds = [0, 1, 2, 3, 4, 5, 6, 9, 11, 12, 13];
 
 const database = await testDatabase();
 const pool = openPool(database.url);
@@ -37,11 +36,11 @@ describe("months of syncs under faults of the exchange, the database and the pro
   test("give every promise a chance to be broken", () => {
     const least = Math.min(...promises.map((promise) => checkedInAll.get(promise) ?? 0));
     // Expired time is the rarest.
-    expect(least).toBeGreaterThan(seedCount / 10);
+    expect(least).toBeGreaterThan(seeds.length / 10);
   });
 
   // With faults of the clock, the database, the process and the exchange.
-  test.each([10])(
+  test.each([4])(
     "play again exactly: every request, statement, answer and row (seed %i)",
     async (seed) => expect(await play(drawHistory(seed), pool)).toEqual(results[seed]),
   );

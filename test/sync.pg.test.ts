@@ -226,7 +226,7 @@ test("time that an exchange's clock was ahead of is covered by no later run befo
   const name = "clock-ahead";
   const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 0, times: 1_000 } as const;
   const schedule: ScheduledFault[] = [ahead];
-  await using simulation = simulateOne(name, { density: 3, faults: faultyExchange({ schedule }) });
+  await using simulation = simulateOne(name, { faults: faultyExchange({ schedule }) });
   const key = aMirrorKey(name);
   await using mirror = openMirror(database.url, { keys: [key], now: simulation.time.now });
   expect(await simulation.sync()).toSatisfy(isComplete);
@@ -248,7 +248,7 @@ test("time that an exchange's clock calls too old, since it jumped ahead early i
   const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 2, times: 1_000 } as const;
   const schedule: ScheduledFault[] = [ahead];
   const faults = faultyExchange({ schedule });
-  await using simulation = simulateOne("jump", { density: 3, faults });
+  await using simulation = simulateOne("jump", { faults });
   await simulation.sync();
   schedule.length = 0;
   expect(only(await simulation.sync()).lost).toEqual([]);

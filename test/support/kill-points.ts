@@ -18,7 +18,7 @@ const compiled = fileURLToPath(new URL("../../node_modules/.cache/bill-sync", im
 const killsEach = process.env["KILL_POINTS"] === "all";
 const lanes = 3;
 // A start costs 0.7 s of CPU; simulated processes die at every point.
-const killsMax = 12;
+const killsMax = 9;
 // Work of a timer is not in every run, so not every point is reached again.
 const reachedMin = 0.8;
 
