@@ -127,9 +127,10 @@ async function listCommand(
   const { selection, unreachable } = await reachableSelection(db, config, asked);
   const listed = await readBreaks(db, selection, { isAll });
   const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
-  const rejected = await listRejected(db, selection);
+  const rejected = await listRejected(db, selection, { isAll });
   const isOpen =
-    rejected.length > 0 || breaks.some((entry) => entry.state === "open" && isFault(entry));
+    rejected.some(({ note }) => note === null) ||
+    breaks.some((entry) => entry.state === "open" && isFault(entry));
   const more = rejected.length - rowsShownMax;
   const none = isAll
     ? "no break was ever recorded"
@@ -138,7 +139,11 @@ async function listCommand(
     ...(breaks.length + rejected.length === 0 ? [none] : []),
     breaksTable("breaks", breaks),
     ...(isAll ? [decidedTable(breaks)] : []),
-    table("", rejectedColumns, rejected.slice(0, rowsShownMax)),
+    table(
+      "",
+      { ...rejectedColumns, ...(isAll ? acceptedColumns : {}) },
+      rejected.slice(0, rowsShownMax),
+    ),
     ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
   ];
   return withUnreachable({ data: { rejected }, parts, exit: isOpen ? 1 : 0 }, unreachable);
@@ -148,6 +153,10 @@ const rejectedColumns: Columns<RejectedBill> = {
   ledger: { kind: "text", of: (row) => ledgerName(row) },
   row: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
   fault: { kind: "text", of: ({ path, reason }) => `${path === "" ? "" : `${path}: `}${reason}` },
+};
+const acceptedColumns: Columns<RejectedBill> = {
+  ...fields<RejectedBill>("text", ["note"]),
+  by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
 };
 
 type DecideWords = { readonly note?: string; readonly by?: string };
@@ -163,9 +172,13 @@ async function decideCommand(
   const { breakIds, digests } = namedBy(ids);
   const note = words.note?.trim() || undefined;
   const by = words.by?.trim() || undefined;
-  if (isAccept && note === undefined)
-    throw new UsageError('accepting needs --note "why it is accepted"');
+  if (isAccept && !/\p{L}/u.test(note ?? ""))
+    throw new UsageError('accepting needs --note "why it is accepted", in words');
   if (words.by !== undefined && by === undefined) throw new UsageError("--by needs a name");
+  if (!isAccept && digests.length > 0 && (note ?? by) !== undefined)
+    throw new UsageError(
+      "a rejected row that is reopened keeps neither --note nor --by: leave them out",
+    );
   await using database = await openWritable(config, io);
   const { db } = database;
   const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
@@ -191,7 +204,7 @@ async function decideCommand(
     parts.push(`${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);
   }
   if (digests.length > 0) {
-    const decision = { digests, note: isAccept ? note : undefined };
+    const decision = { digests, note, by };
     const missing = await decideOnRejected(db, decision, selection);
     refuse(missing, `${isAccept ? "unresolved" : "accepted"} row of rejected_bills`);
     parts.push(`${verb} ${formatCounted(digests.length, "rejected row")}${end}`);

@@ -238,10 +238,13 @@ const historyColumns: Columns<RecoverReport> = {
 
 /** Why nothing was recovered, and where more bills may be. */
 const historyLines = ({ ledger, withheld, crowded }: RecoverReport): readonly string[] => [
-  ...(withheld === undefined ? [] : [`${ledgerName(ledger)}: no older bills: ${withheld}`]),
+  ...(withheld === undefined
+    ? []
+    : [`${ledgerName(ledger)}: older bills were not recovered: ${withheld}`]),
   ...crowded.map(
     (at) =>
-      `${ledgerName(ledger)}: more bills may be in ${isoTime(at)}, of which tax records show ${taxRowsMax} at most; HISTORY_FROM after it leaves it out`,
+      `${ledgerName(ledger)}: bills of ${isoTime(at)} may be missing: the exchange shows at most ${taxRowsMax} tax records of a millisecond; ` +
+      "to leave that time out, set HISTORY_FROM to a later day",
   ),
 ];
 
@@ -292,6 +295,5 @@ function breaksParts(checked: AccountsChecked | undefined): Result["parts"] {
 }
 
 const rejectedRemark = ({ rows, ...ledger }: RejectedCount): string =>
-  `${ledgerName(ledger)}: ${formatCount(rows)} ${rows === 1 ? "row is" : "rows are"} in ` +
-  "rejected_bills and not among the bills: bill-sync breaks list shows how each broke the API's contract, " +
-  "and every sync tries them again";
+  `${ledgerName(ledger)}: ${formatCounted(rows, "row")} broke the API's contract, so that ` +
+  `${rows === 1 ? "its bill is" : "their bills are"} not stored; every sync tries again: bill-sync breaks list`;

@@ -69,7 +69,7 @@ const sync = ({ isPaused, account, ledger, unconfigured }: Finding): string => {
 const accept = ({ breakIds }: Finding): string =>
   breakIds.length === 0
     ? "bill-sync reconcile"
-    : `bill-sync breaks accept ${breakIds.join(",")} --note "why"`;
+    : `bill-sync breaks accept ${breakIds.join(",")} --note "…"`;
 const none = () => "";
 const outside = ({ unconfigured }: FindingGroup): string =>
   unconfigured === undefined ? "" : ", and not in the configuration";
@@ -138,7 +138,7 @@ export const kinds = {
   },
   unread: {
     severity: "warning",
-    meaning: "time before `HEALTH_MAX_AGE` that a run had planned to read, and did not",
+    meaning: "time older than `HEALTH_MAX_AGE` that a run had planned to read, and did not",
     title: "Not complete",
     what: (finding) => `not read ${ofTime(finding)}${outside(finding)}`,
     remedy: sync,
@@ -180,7 +180,7 @@ export const kinds = {
   crowded: {
     severity: "warning",
     meaning:
-      "a millisecond has more tax records than an answer shows; `HISTORY_FROM` after it leaves it out",
+      "a millisecond has more tax records than an answer shows; a later day in `HISTORY_FROM` leaves it out",
     title: "Not complete",
     what: (finding) => `may lack bills of ${ofTime(finding)}: tax records do not show them all`,
     remedy: none,
@@ -224,8 +224,9 @@ export const kinds = {
       "the exchange's balance of a wallet differs from its bills, in union mode or in a unified account, where " +
       "both may be right",
     title: "A balance differs from its bills",
-    what: ({ detail }) => `{holds|hold} ${detail} more than follows from {its|their} bills`,
-    remedy: () => "bill-sync verify",
+    what: ({ detail, since }) =>
+      `{does|do} not match the exchange's balance of ${formatMinute(since)}: ${detail}`,
+    remedy: none,
   },
   unchecked: {
     severity: "notice",

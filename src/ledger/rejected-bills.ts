@@ -9,6 +9,12 @@ import { isOneOf, textArray, timeText } from "../db/values.ts";
 import type { Ledger, PageCommit, RejectedRow } from "../sync/store.ts";
 
 /**
+ * Of rejected rows, those whose bill is neither accepted, stored by a replay, nor served since. The index
+ * rejected_bills_current has them.
+ */
+export const isUnresolved = sql`resolved_at is null and superseded_at is null`;
+
+/**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
  * was served last is not marked as superseded, so that a replay does not let an older one win.
  * @param source "tax" where they are tax records.
@@ -111,8 +117,7 @@ export async function hasCurrentRows(
     from rejected_bills
     where account = ${account}
       and bill_id is not null
-      and resolved_at is null
-      and superseded_at is null
+      and ${isUnresolved}
     limit 1`);
   return rows.length > 0;
 }
@@ -135,8 +140,7 @@ async function supersede(
       and product_type = ${productType}
       and bill_id = any (${textArray(billIds)}::text[])
       and digest <> all (${textArray(but)}::text[])
-      and resolved_at is null
-      and superseded_at is null`);
+      and ${isUnresolved}`);
 }
 
 /** For each of the rows, whether it is kept and resolved: signed off, or stored by a replay. */
@@ -196,18 +200,22 @@ type Among = {
   readonly productTypes: readonly string[] | undefined;
 };
 
-/** A row that broke the contract, and is neither stored nor accepted. */
+/** A row that broke the contract. */
 export type RejectedBill = Ledger & {
   readonly digest: string;
   readonly path: string;
   readonly reason: string;
   readonly rejectedAt: string;
+  /** Why it was accepted, and by whom; null where it was not. */
+  readonly note: string | null;
+  readonly acceptedBy: string | null;
 };
 
-/** The unresolved rows, oldest first. */
+/** The unresolved rows, oldest first. @param isAll also those that were accepted. */
 export async function listRejected(
   db: Queryable,
   { accounts, productTypes }: Among,
+  { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly RejectedBill[]> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<RejectedBill>(sql`
@@ -217,9 +225,11 @@ export async function listRejected(
         digest,
         fault_path as path,
         fault as reason,
-        ${timeText(sql`rejected_at`)} as "rejectedAt"
+        ${timeText(sql`rejected_at`)} as "rejectedAt",
+        note,
+        accepted_by as "acceptedBy"
       from rejected_bills
-      where resolved_at is null
+      where (${isUnresolved} ${isAll ? sql`or note is not null` : sql``})
         and ${isOneOf(accounts)}
         and ${isOneOf(productTypes, "product_type")}
       order by account, product_type, rejected_at, digest`),
@@ -231,21 +241,30 @@ export async function listRejected(
  * Accepts all of these rows with a note, or reopens those that were accepted, or changes none. Rows of several
  * ledgers may have one digest.
  * @param note why they are accepted; undefined reopens them.
+ * @param by who accepts them.
  * @returns the digests that no such row has; empty where all were changed.
  */
 export async function decideOnRejected(
   db: Database,
-  { digests, note }: { readonly digests: readonly string[]; readonly note: string | undefined },
+  {
+    digests,
+    note,
+    by,
+  }: {
+    readonly digests: readonly string[];
+    readonly note: string | undefined;
+    readonly by: string | undefined;
+  },
   { accounts, productTypes }: Among,
 ): Promise<readonly string[]> {
   const areNamed = sql`
           digest = any (${textArray(digests)}::text[])
-          and ${note === undefined ? sql`note is not null` : sql`resolved_at is null`}
+          and ${note === undefined ? sql`note is not null` : isUnresolved}
           and ${isOneOf(productTypes, "product_type")}`;
   const changes =
     note === undefined
-      ? sql`resolved_at = null, note = null`
-      : sql`resolved_at = statement_timestamp(), note = ${note}`;
+      ? sql`resolved_at = null, note = null, accepted_by = null`
+      : sql`resolved_at = statement_timestamp(), note = ${note}, accepted_by = ${by ?? null}`;
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       const { rows } = await tx.execute<{ account: string; digest: string }>(sql`
@@ -282,7 +301,7 @@ export async function countRejected(
     db.execute<RejectedCount>(sql`
       select account, product_type as "productType", count(*)::int as rows
       from rejected_bills
-      where resolved_at is null
+      where ${isUnresolved}
         and ${isOneOf(accounts)}
       group by account, product_type
       order by account, product_type`),

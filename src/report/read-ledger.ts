@@ -12,6 +12,7 @@ import {
   readTimes,
 } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
+import { isUnresolved } from "../ledger/rejected-bills.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { historyStart } from "../sync/plan.ts";
@@ -108,7 +109,7 @@ async function readRejected(tx: Transaction, wallet: ReportedWallet): Promise<Li
       count(*) over () as total
     from rejected_bills
     where ${isBillOf(wallet)}
-      and resolved_at is null
+      and ${isUnresolved}
     order by rejected_at, digest
     limit ${shownMax}`);
   return listed(rows);

@@ -192,7 +192,7 @@ class LedgerHistory {
       const differing = differences(overlap.bills, bills);
       if (differing.length + rejected.length > 0) {
         const [first = "a row cannot be read"] = differing;
-        return `the tax records differ from ${overlap.bills.length} stored bills: ${first}`;
+        return `tax records differ from ${differing.length + rejected.length} of ${overlap.bills.length} stored bills: ${first}`;
       }
       this.#isProven = true;
       return undefined;

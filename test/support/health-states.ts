@@ -225,7 +225,7 @@ export const healthStates: readonly HealthState[] = [
     statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("open"))],
     found: ["lost"],
     title: "Some history is lost",
-    next: 'bill-sync breaks accept 7 --note "why"',
+    next: 'bill-sync breaks accept 7 --note "…"',
   },
   {
     name: "lost time that was accepted",
@@ -294,7 +294,7 @@ export const healthStates: readonly HealthState[] = [
     statements: [...well, aBreak("transfer", { wallet: "" })],
     found: ["broken"],
     title: "It does not add up",
-    next: 'bill-sync breaks accept 7 --note "why"',
+    next: 'bill-sync breaks accept 7 --note "…"',
   },
   {
     name: "an accepted break",
@@ -307,7 +307,7 @@ export const healthStates: readonly HealthState[] = [
     statements: [...well, aBreak("restatement", { coin: "", difference: "3" })],
     found: ["restated"],
     title: "Stored bills were changed",
-    next: 'bill-sync breaks accept 7 --note "why"',
+    next: 'bill-sync breaks accept 7 --note "…"',
   },
   {
     name: "a rejected row",

@@ -92,6 +92,7 @@ export const rejectedBills = pgTable(
     resolvedAt: time("resolved_at"),
     /** Why it was accepted; null where it was not. */
     note: text("note"),
+    acceptedBy: text("accepted_by"),
     /** The bill's id, where the row has a readable one. */
     billId: key("bill_id"),
     /** Since when another row with that id, valid or rejected, is the one served last. */
