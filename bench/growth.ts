@@ -106,7 +106,10 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
 async function aYear(given: BenchDatabase, days: number) {
   await using opened = openDatabase(given.url);
   const { db } = opened;
-  await given.client.query("insert into leases values ($1, 'bench', 1, now())", [ledger.account]);
+  await given.client.query(
+    "insert into leases (account, holder, epoch, expires_at) values ($1, 'bench', 1, now())",
+    [ledger.account],
+  );
   const store = openStore(db, { account: ledger.account, epoch: 1 });
   const start = Date.now() - days * dayMs;
   const stepMs = 5 * minuteMs;

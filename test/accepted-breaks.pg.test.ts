@@ -176,7 +176,8 @@ describe("breaks", () => {
     ["a range that goes backwards", ["reopen", "7-3"], /7-3 goes backwards/],
     ["too many", ["reopen", "1-999999999"], /these are more than 10000 breaks/],
     ["no note", ["accept", "2"], /^error: required option '--note <text>' not specified/m],
-    ["an empty note", ["accept", "2", "--note", " "], /^accepting needs --note "why/m],
+    ["an empty note", ["accept", "2", "--note", " "], /^accepting needs --note, and in it why/m],
+    ["the dots of the remedy", ["accept", "2", "--note", "…"], /^accepting needs --note, and/m],
   ])("refuse %s", async (_, args, message) => {
     const before = await numbers();
     expect(await breaks(...args)).toMatchObject({

@@ -216,7 +216,7 @@ test.concurrent("why no older bills of an account are recovered is said, as the 
   await at.run("sync", "--account", "a");
   const { stdout } = await at.doctor("--account", "a");
   expect(stdout).toMatch(
-    /^warn {2}history a {8}no older bills of USDT-FUTURES: the key may not read tax records: .*40014/m,
+    /^warn {2}history a {8}older bills of USDT-FUTURES are not recovered: the key may not read tax records: .*40014/m,
   );
 });
 

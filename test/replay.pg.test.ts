@@ -328,7 +328,7 @@ describe("the command", () => {
     const tried = await at.run("sync");
     expect(tried.code).toBe(1);
     expect(tried.stderr).toContain("main: 1 rejected row can be read now");
-    expect(tried.stdout).toContain("1 row is in rejected_bills");
+    expect(tried.stdout).toContain("1 row broke the API's contract");
     const { rows } = await at.own.db.execute(
       sql`select 1 from bills where product_type = 'USDT-FUTURES' and bill_id = ${bill?.billId}`,
     );
@@ -341,13 +341,33 @@ describe("the command", () => {
     );
     const { rejected } = JSON.parse((await at.run("breaks", "list", "--json")).stdout);
     expect(rejected).toMatchObject([{ ...main, path: "amount", digest: expect.any(String) }]);
-    expect(
-      await at.run("breaks", "accept", rejected[0].digest, "--note", "asked support"),
-    ).toMatchObject({ code: 0, stdout: "accepted 1 rejected row: asked support\n" });
+    const accept = ["accept", rejected[0].digest, "--note", "asked support", "--by", "Ann"];
+    expect(await at.run("breaks", ...accept)).toMatchObject({
+      code: 0,
+      stdout: "accepted 1 rejected row by Ann: asked support\n",
+    });
+    expect(await at.run("breaks", "list", "--all")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ amount: is not a decimal .* asked support +Ann$/m),
+    });
     // A check would find that a row was deleted by hand.
     const after = await at.run("sync", "--no-reconcile");
     expect(after).toMatchObject({ code: 0, stdout: expect.not.stringContaining("rejected_bills") });
     expect((await at.run("status")).stdout).not.toContain("rejected_bills");
+  });
+
+  test("a row whose bill was served well since is rejected no longer, for any command", async () => {
+    await using at = await house();
+    await reject(main, [{ row: aRow({ amount: "abc" }) }], at.own);
+    expect((await at.run("sync", "--no-reconcile")).code).toBe(1);
+    await at.own.db.execute(sql`update rejected_bills set superseded_at = now()`);
+    const after = await at.run("sync", "--no-reconcile");
+    expect(after).toMatchObject({ code: 0, stdout: expect.not.stringContaining("not stored") });
+    expect(JSON.parse((await at.run("status", "--json")).stdout).ledgers[0].rejected).toBe(0);
+    expect(await at.run("breaks", "list")).toMatchObject({ code: 0 });
+    const { rows } = await at.own.db.execute(sql`
+      select 1 from analytics.data_quality where "check" = 'rejected rows'`);
+    expect(rows).toEqual([]);
   });
 
   test("breaks accept takes all of the rows, or none; breaks reopen takes it back", async () => {
@@ -376,6 +396,10 @@ describe("the command", () => {
       select note, resolved_at is not null as resolved from rejected_bills`);
     const accepted = { note: "asked support", resolved: true };
     expect(rows).toEqual([accepted, accepted]);
+    expect(await at.run("breaks", "reopen", digests[1] ?? "", "--by", "Ann")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("keeps neither --note nor --by"),
+    });
     expect(await at.run("breaks", "reopen", digests[1] ?? "")).toMatchObject({ code: 0 });
     expect(await list()).toEqual([digests[1]]);
   });

@@ -116,8 +116,12 @@ describe("below its table, the summary says", () => {
       const rejected = [{ account: "main", productType: "USDT-FUTURES" as const, rows: count }];
       return linesOf([account([ledger()])], { rejected }).at(-2);
     };
-    expect(rows(1)).toMatch(/^main\/USDT-FUTURES: 1 row is in rejected_bills and not among/);
-    expect(rows(1_234)).toMatch(/^main\/USDT-FUTURES: 1,234 rows are in rejected_bills/);
+    expect(rows(1)).toMatch(
+      /^main\/USDT-FUTURES: 1 row broke the API's contract, so that its bill is not/,
+    );
+    expect(rows(1_234)).toMatch(
+      /^main\/USDT-FUTURES: 1,234 rows broke the API's contract, so that their/,
+    );
   });
 
   test("what changed in lists and loans, what failed of them, and which rows were broken", () => {
