@@ -1,6 +1,7 @@
 ALTER TABLE "streams" RENAME TO "ledgers";--> statement-breakpoint
 ALTER TABLE "ledgers" RENAME CONSTRAINT "streams_account_product_type_pk" TO "ledgers_account_product_type_pk";--> statement-breakpoint
 ALTER TABLE "ledgers" RENAME CONSTRAINT "streams_mode" TO "ledgers_mode";--> statement-breakpoint
+ALTER TABLE "ledgers" RENAME COLUMN "settled_to" TO "first_gap_at";--> statement-breakpoint
 ALTER TABLE "ledger_breaks" RENAME COLUMN "unrepaired_at" TO "repair_failed_at";--> statement-breakpoint
 ALTER TABLE "rejected_bills" ADD COLUMN "accepted_by" text;--> statement-breakpoint
 ALTER TABLE "type_days" RENAME COLUMN "apart_in" TO "gross_in";--> statement-breakpoint

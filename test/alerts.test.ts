@@ -20,7 +20,7 @@ const stored: StoredMetrics = {
   findings: [],
   totals: {
     ...{ accounts: 1, ledgers: 2, bills: 9, read: 2, paused: 0, retired: 0, closed: 0 },
-    ...{ settledTo: now, pausedSettledTo: undefined },
+    ...{ completeThrough: now, pausedThrough: undefined },
   },
   runs: [run],
   lists: [
@@ -80,7 +80,7 @@ describe("the metrics", () => {
       outcome: "running",
       duration: null,
     } as const;
-    const totals = { ...stored.totals, settledTo: undefined, bills: 0 };
+    const totals = { ...stored.totals, completeThrough: undefined, bills: 0 };
     const text = await textOf({ totals, lists: [], loans: [], runs: [running] });
     expect(text).not.toMatch(/complete_through|last_run_duration|list_read|ltv_ratio/);
     expect(seriesOf(text, "bill_sync_stored_bills")).toEqual({ "": 0 });

@@ -156,7 +156,7 @@ test.concurrent("a document longer than a pipe holds arrives whole", async () =>
   await using at = await house();
   const { db, run } = at;
   await db.execute(sql`
-    insert into ledgers (account, product_type, covered, settled_to)
+    insert into ledgers (account, product_type, covered, first_gap_at)
     select
       'main', 'USDT-FUTURES', range_agg(tstzrange(start, start + interval '1 second')),
       min(start) + interval '1 second'

@@ -245,7 +245,7 @@ test("a demo break stands behind one of real money, and the longest unread first
   ] as const) {
     const to = isoTime(epochMs(now - days * dayMs));
     await tables.db.execute(sql`
-      insert into ledgers (account, product_type, covered, settled_to)
+      insert into ledgers (account, product_type, covered, first_gap_at)
       values (${account}, 'USDT-FUTURES', ${`{[2026-08-01, ${to})}`}, ${to})`);
   }
   await tables.db.execute(sql`

@@ -173,7 +173,7 @@ test.concurrent.each([
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
-        insert into ledgers (account, product_type, settled_to, covered, bills)
+        insert into ledgers (account, product_type, first_gap_at, covered, bills)
         values ('main', ${productType}, now(), ${covered}::tstzmultirange, ${bills})`);
     }
     const { rows } = await at.db.execute<{ from: string; to: string }>(sql`
@@ -184,7 +184,7 @@ test.concurrent.each([
 );
 
 test.concurrent.each([
-  ["is settled", "settled_to", "now()"],
+  ["is settled", "first_gap_at", "now()"],
   ["is stored of it, and none is settled yet", "bills", "1"],
 ])("a key with which nothing was read is refused once time %s", async (_, column, value) => {
   await using at = await house();
@@ -302,7 +302,7 @@ test("where the exchange no longer tells whose key it is, the key that it told o
   };
   await take("told", infoOf("1"));
   await at.db.execute(sql`
-    insert into ledgers (account, product_type, settled_to) values ('main', ${productType}, now())`);
+    insert into ledgers (account, product_type, first_gap_at) values ('main', ${productType}, now())`);
   await take("told", untold);
   await expect(take("new", untold)).rejects.toThrow(ForeignKeyError);
 });

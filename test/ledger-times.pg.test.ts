@@ -52,13 +52,13 @@ async function keptTimes({ account, productType }: Ledger) {
       from unnest(${sql.identifier(column)}) as span
     )`;
   const { rows } = await db.execute<
-    Record<"covered" | "lost" | "open", Interval[] | null> & { settled_to: string | null }
+    Record<"covered" | "lost" | "open", Interval[] | null> & { first_gap_at: string | null }
   >(sql`
     select
       ${spans("covered")} as covered,
       ${spans("lost")} as lost,
       ${spans("open")} as open,
-      extract(epoch from settled_to) * 1000 as settled_to
+      extract(epoch from first_gap_at) * 1000 as first_gap_at
     from ledgers
     where account = ${account}
       and product_type = ${productType}`);
@@ -67,7 +67,7 @@ async function keptTimes({ account, productType }: Ledger) {
     covered: row?.covered ?? [],
     lost: row?.lost ?? [],
     open: row?.open ?? [],
-    settledTo: row?.settled_to == null ? undefined : Number(row.settled_to),
+    settledTo: row?.first_gap_at == null ? undefined : Number(row.first_gap_at),
   };
 }
 
@@ -188,7 +188,7 @@ test("what a closed ledger lacks stays the same time, however long ago it was cl
   const covered = [epochMs(origin + 10 * dayMs), epochMs(origin + 25 * dayMs)] as const;
   const span = sql`tstzmultirange(tstzrange(${isoTime(covered[0])}::timestamptz, ${isoTime(covered[1])}::timestamptz))`;
   await db.execute(sql`
-    insert into ledgers (account, product_type, covered, settled_to, closed_at)
+    insert into ledgers (account, product_type, covered, first_gap_at, closed_at)
     values (${account}, 'USDT-FUTURES', ${span}, ${isoTime(covered[1])}::timestamptz, ${isoTime(closedAt)}::timestamptz)`);
   const unreadAt = async (now: EpochMs) => {
     const { rows } = await db.execute<{ unread: string }>(sql`

@@ -210,7 +210,7 @@ async function historyChecks(db: Database, account: string): Promise<readonly Ch
   const alike = Map.groupBy(withheld, ({ why }) => why);
   return [...alike].map(([why, ledgers]) => {
     const types = listed(ledgers.map(({ productType }) => productType));
-    return warned(`history ${account}`, `no older bills of ${types}: ${why}`);
+    return warned(`history ${account}`, `older bills of ${types} are not recovered: ${why}`);
   });
 }
 

@@ -120,11 +120,15 @@ const accountColumns: Columns<AccountStatus> = {
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
   ...fields<Totals>("count", ["read", "paused", "closed", "retired"]),
-  settledTo: { kind: "time", title: "complete through", of: ({ settledTo }) => settledTo },
-  pausedSettledTo: {
+  completeThrough: {
+    kind: "time",
+    title: "complete through",
+    of: ({ completeThrough }) => completeThrough,
+  },
+  pausedThrough: {
     kind: "time",
     title: "paused ones",
-    of: ({ pausedSettledTo }) => pausedSettledTo,
+    of: ({ pausedThrough }) => pausedThrough,
   },
 };
 

@@ -158,8 +158,8 @@ export async function readLedgerTimes(
       ${msOf(sql`planned_at`)} as "plannedAt",
       ${msOf(sql`planned_to`)} as "plannedTo",
       ${msOf(sql`begins_at`)} as "beginsAt",
-      case when lower(covered) < settled_to and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
-        then ${msOf(sql`settled_to`)} end as "completeThrough",
+      case when lower(covered) < first_gap_at and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
+        then ${msOf(sql`first_gap_at`)} end as "completeThrough",
       ${msOf(sql`unread_from + ${historyMs} * interval '1 ms'`)} as "expiresAt",
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as lost,
@@ -174,7 +174,7 @@ export async function readLedgerTimes(
     ) as stored using (account, product_type)
     left join (
       select
-        account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, settled_to, unread_from
+        account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, first_gap_at, unread_from
       from ${ledgerTimes({ accounts: accountsOf(ledgers), now })}
     ) as times using (account, product_type)
     left join (

@@ -21,9 +21,9 @@ export type Totals = {
   readonly retired: number;
   readonly closed: number;
   /** The time up to which every ledger is complete that is read; undefined where none is. */
-  readonly settledTo: EpochMs | undefined;
+  readonly completeThrough: EpochMs | undefined;
   /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
-  readonly pausedSettledTo: EpochMs | undefined;
+  readonly pausedThrough: EpochMs | undefined;
 };
 
 const states = ["read", "paused", "retired", "closed"] as const;
@@ -45,18 +45,18 @@ export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<n
 export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   const count = (state: string) =>
     sql`count(*) filter (where state = ${state})::float8 as ${sql.identifier(state)}`;
-  const settledTo = (state: string) => msOf(sql`min(settled_to) filter (where state = ${state})`);
+  const completeThrough = (state: string) => msOf(sql`min(first_gap_at) filter (where state = ${state})`);
   const { rows } = await db.execute<
-    Omit<Totals, "settledTo" | "pausedSettledTo"> &
-      Record<"settledTo" | "pausedSettledTo", string | null>
+    Omit<Totals, "completeThrough" | "pausedThrough"> &
+      Record<"completeThrough" | "pausedThrough", string | null>
   >(sql`
     select *
     from (
       select
         count(*)::float8 as ledgers,
         ${sql.join(states.map(count), sql`, `)},
-        ${settledTo("read")} as "settledTo",
-        ${settledTo("paused")} as "pausedSettledTo"
+        ${completeThrough("read")} as "completeThrough",
+        ${completeThrough("paused")} as "pausedThrough"
       from ${ledgers(scope)}
     ) as counted
     -- Beside the other counts, and not among them: distributed Postgres refuses that.
@@ -78,8 +78,8 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
   const totals = onlyRow(rows, "the totals");
   return {
     ...totals,
-    settledTo: timeFrom(totals.settledTo),
-    pausedSettledTo: timeFrom(totals.pausedSettledTo),
+    completeThrough: timeFrom(totals.completeThrough),
+    pausedThrough: timeFrom(totals.pausedThrough),
   };
 }
 
@@ -91,22 +91,22 @@ export async function worstLedgers(
   const { rows } = await db.execute<Ledger>(sql`
     select account, product_type as "productType"
     from ${ledgers(scope)}
-    order by state <> 'read', settled_to, account, product_type
+    order by state <> 'read', first_gap_at, account, product_type
     limit ${scope.limit}`);
   return rows;
 }
 
 const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
-          settled_to is not null
+          first_gap_at is not null
           and ${isOneOf(accounts)}
           and ${isOneOf(productTypes, "product_type")}`;
 
 /** One row a ledger, with whether it is read. */
 const ledgers = (scope: LedgerScope): SQL => sql`
       (
-        select account, product_type, settled_to, ${ledgerState} as state
+        select account, product_type, first_gap_at, ${ledgerState} as state
         from (
-          select account, product_type, settled_to, retired_at, closed_at
+          select account, product_type, first_gap_at, retired_at, closed_at
           from ledgers
           where ${isInScope(scope)}
         ) as stored

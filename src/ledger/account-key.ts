@@ -162,7 +162,7 @@ export class AccountKey {
         select 1
         from ledgers
         where account = ${account}
-          and (settled_to is not null or bills > 0)
+          and (first_gap_at is not null or bills > 0)
         limit 1`);
       const { keys, user, salt } = onlyRow(rows, "what is known of a key");
       const fingerprint = salt === null ? undefined : fingerprintOf(key, salt);

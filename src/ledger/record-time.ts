@@ -53,7 +53,7 @@ const assigned = ({ covered, lost, open }: Times, recovered = sql`recovered`): S
       lost = ${lost},
       recovered = ${recovered},
       open = ${open},
-      settled_to = lower(
+      first_gap_at = lower(
         tstzmultirange(tstzrange(lower((${covered}) + (${lost}) + (${open})), null))
           - ((${covered}) + (${lost}) + (${recovered}))
       )`;

@@ -118,7 +118,7 @@ const storedMetrics = (
   [
     "complete_through_timestamp_seconds",
     "Up to when every ledger that syncs read is complete, by the exchange's clock.",
-    totals.settledTo === undefined ? [] : [[{}, totals.settledTo / secondMs]],
+    totals.completeThrough === undefined ? [] : [[{}, totals.completeThrough / secondMs]],
   ],
   ["accounts", "Accounts with a ledger that a sync has planned to read.", [[{}, totals.accounts]]],
   [

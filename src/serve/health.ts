@@ -17,9 +17,9 @@ export const health: RouteGroup = (app, { readFirst, readReachable, now, limits,
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
     try {
-      const { result: settledTo, unreachable } = await readNewest();
-      const isFresh = settledTo !== undefined && now() - settledTo <= limits.maxAgeMs;
-      const freshness = settledTo === undefined ? "empty" : isFresh ? "fresh" : "stale";
+      const { result: completeThrough, unreachable } = await readNewest();
+      const isFresh = completeThrough !== undefined && now() - completeThrough <= limits.maxAgeMs;
+      const freshness = completeThrough === undefined ? "empty" : isFresh ? "fresh" : "stale";
       return reply.code(isFresh ? 200 : 503).send({
         ...{ status: statusOf(isFresh), database: "up", freshness },
         unreachable: unreachable.length,

@@ -33,7 +33,7 @@ const ledger = ({
   type = "USDT-FUTURES",
   stored = "{1 d}",
 }: Ledger = {}) => `
-  insert into ledgers (account, product_type, bills, covered, lost, open, settled_to, stored_at)
+  insert into ledgers (account, product_type, bills, covered, lost, open, first_gap_at, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const told = (isSupposed: string, balance: string, wallet = "USDT-FUTURES") => `
   insert into wallet_balances (account, product_type, coin, taken_at, held_until, balance, is_supposed, expected)

@@ -131,7 +131,7 @@ export const ledgers = pgTable(
     /** The time of the windows that are planned, and not read to their end. */
     open: times("open").notNull().default("{}"),
     /** Where the first gap begins, time that is neither covered, lost nor recovered; null where nothing was ever planned. */
-    settledTo: time("settled_to"),
+    firstGapAt: time("first_gap_at"),
     /** The exchange's time when a run last planned, and the same moment by the database's clock. */
     plannedAt: time("planned_at"),
     plannedClock: time("planned_clock"),
