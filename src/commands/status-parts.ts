@@ -120,11 +120,7 @@ const accountColumns: Columns<AccountStatus> = {
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
   ...fields<Totals>("count", ["read", "paused", "closed", "retired"]),
-  completeThrough: {
-    kind: "time",
-    title: "complete through",
-    of: ({ completeThrough }) => completeThrough,
-  },
+  ...fields<Totals>("time", ["completeThrough"]),
   pausedThrough: {
     kind: "time",
     title: "paused ones",

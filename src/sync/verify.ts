@@ -136,7 +136,7 @@ export async function verifyBills(
 function unreadable(span: Interval, read: readonly Interval[], now: EpochMs): unknown {
   if (read.length === 0) {
     return new ReportableError(
-      "nothing of the span can be read: by the exchange's clock it is too old or in the future",
+      `nothing of this time can be read: by the exchange's clock it is ${span.from > now ? "in the future" : "older than 90 days"}`,
     );
   }
   if (span.to <= now + aheadMaxMs) return undefined;
