@@ -1,6 +1,6 @@
 import type { Break } from "../audit/breaks.ts";
 import { messageOf } from "../errors.ts";
-import type { RejectedCount } from "../ledger/rejected-bills.ts";
+import type { RejectedCount } from "../health/ledgers.ts";
 import { ledgerName, ledgerNames, riskUnitName } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
 import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";

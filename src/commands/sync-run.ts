@@ -22,9 +22,9 @@ import {
   exchangeOf,
   openExchangeAccess,
 } from "../exchange/session.ts";
+import { countRejected } from "../health/ledgers.ts";
 import { analyzeGrown } from "../ledger/analyze.ts";
 import { openStore } from "../ledger/ledger-store.ts";
-import { countRejected } from "../ledger/rejected-bills.ts";
 import { replayRejected } from "../ledger/replay-rows.ts";
 import { formatCounted } from "../output/format.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";

@@ -2,7 +2,7 @@ import { taxRowsMax } from "../contract/tax-records.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Outcome } from "../db/run-log.ts";
 import { firstThrown, isHopeless, messageOf, StoppedError } from "../errors.ts";
-import type { RejectedCount } from "../ledger/rejected-bills.ts";
+import type { RejectedCount } from "../health/ledgers.ts";
 import { closedLines, notAvailableLines } from "../output/account-remarks.ts";
 import {
   formatCount,

@@ -57,6 +57,10 @@ export const balanceFinding = ({ accounts }: Scope): SQL =>
   flaggedOf(accounts)(
     "balance-unsure",
     "product_type",
-    { coin: sql`coin`, since: sql`held_until`, detail: sql`'the exchange says ' || balance || ', the bills ' || expected` },
+    {
+      coin: sql`coin`,
+      since: sql`held_until`,
+      detail: sql`'the exchange says ' || balance || ', the bills ' || expected`,
+    },
     sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
   );

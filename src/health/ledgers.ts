@@ -2,8 +2,10 @@ import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
+import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
 import { ledgerState } from "../ledger/known-time.ts";
+import { isUnresolved } from "../ledger/rejected-bills.ts";
 import { accountFlags } from "../sql/ledgers.ts";
 import type { Ledger } from "../sync/store.ts";
 
@@ -45,7 +47,8 @@ export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<n
 export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   const count = (state: string) =>
     sql`count(*) filter (where state = ${state})::float8 as ${sql.identifier(state)}`;
-  const completeThrough = (state: string) => msOf(sql`min(first_gap_at) filter (where state = ${state})`);
+  const completeThrough = (state: string) =>
+    msOf(sql`min(first_gap_at) filter (where state = ${state})`);
   const { rows } = await db.execute<
     Omit<Totals, "completeThrough" | "pausedThrough"> &
       Record<"completeThrough" | "pausedThrough", string | null>
@@ -184,4 +187,27 @@ export async function readLoans(
     takenAt: timeFrom(takenAt),
     heldUntil: timeFrom(heldUntil),
   }));
+}
+
+/** How many unresolved rejected rows a ledger has. */
+export type RejectedCount = Ledger & { readonly rows: number };
+
+/**
+ * Counts unresolved rows that broke the contract, in this run or an earlier one.
+ * @param accounts default all.
+ */
+export async function countRejected(
+  db: Queryable,
+  accounts?: readonly string[],
+): Promise<readonly RejectedCount[]> {
+  const { rows } = await withDatabaseErrors(() =>
+    db.execute<RejectedCount>(sql`
+      select account, product_type as "productType", count(*)::int as rows
+      from rejected_bills
+      where ${isUnresolved}
+        and ${isOneOf(accounts)}
+      group by account, product_type
+      order by account, product_type`),
+  );
+  return rows;
 }

@@ -285,26 +285,3 @@ export async function decideOnRejected(
     }),
   );
 }
-
-/** How many unresolved rejected rows a ledger has. */
-export type RejectedCount = Ledger & { readonly rows: number };
-
-/**
- * Counts unresolved rows that broke the contract, in this run or an earlier one.
- * @param accounts default all.
- */
-export async function countRejected(
-  db: Queryable,
-  accounts?: readonly string[],
-): Promise<readonly RejectedCount[]> {
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<RejectedCount>(sql`
-      select account, product_type as "productType", count(*)::int as rows
-      from rejected_bills
-      where ${isUnresolved}
-        and ${isOneOf(accounts)}
-      group by account, product_type
-      order by account, product_type`),
-  );
-  return rows;
-}
