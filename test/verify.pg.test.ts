@@ -210,7 +210,7 @@ test("says so where part of its span could not be read, or all of it", async () 
   expect(ahead.ledgers[0]?.compared).toBeGreaterThanOrEqual(at.bills.length);
   const future = { from: epochMs(now + dayMs), to: epochMs(now + 2 * dayMs) };
   const nothing = await at.verify({ span: future });
-  expect(String(nothing.ledgers[0]?.error)).toContain("nothing of the span can be read");
+  expect(String(nothing.ledgers[0]?.error)).toContain("nothing of this time can be read");
   const failing = (store: VerifyStore): VerifyStore => ({
     ...store,
     compare: (ledger, rows, isRepaired) =>

@@ -349,7 +349,6 @@ export const healthStates: readonly HealthState[] = [
     statements: [...well, told("true", "3")],
     found: ["balance-unsure"],
     title: "A balance differs from its bills",
-    next: "bill-sync verify",
   },
   {
     name: "balances that follow from the bills, and one that is a break if it is found to be",
