@@ -152,7 +152,7 @@ export const isRefused = (error: unknown): error is ExchangeError =>
   (error.kind === "refused-permission" || error.kind === "refused-request");
 
 /** Whether another try would fail, too: a refused request is refused again, and a wrong configuration stays wrong. */
-export const isHopeless = (error: unknown): boolean =>
+export const isPermanent = (error: unknown): boolean =>
   error instanceof UsageError || (error instanceof ExchangeError && /^refused-/.test(error.kind));
 
 /** The first error: a scope that then failed to close hides it in a SuppressedError. */

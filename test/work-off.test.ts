@@ -73,7 +73,7 @@ const accounts = Array.from({ length: 12 }, (_, index) => `fund-${index}`);
 const ends: readonly JobEnd[] = [
   { is: "done" },
   { is: "failed", why: "it may pass" },
-  { is: "hopeless", why: "it will not" },
+  { is: "permanent", why: "it will not" },
   { is: "given back" },
 ];
 

@@ -1,7 +1,7 @@
 import { taxRowsMax } from "../contract/tax-records.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Outcome } from "../db/run-log.ts";
-import { firstThrown, isHopeless, messageOf, StoppedError } from "../errors.ts";
+import { firstThrown, isPermanent, messageOf, StoppedError } from "../errors.ts";
 import type { RejectedCount } from "../health/ledgers.ts";
 import { closedLines, notAvailableLines } from "../output/account-remarks.ts";
 import {
@@ -133,7 +133,7 @@ const accountColumns: Columns<AccountReport> = {
       })),
   },
   error: errorColumn,
-  isHopeless: { kind: "value", of: ({ error }) => isHopeless(firstThrown(error)) },
+  isPermanent: { kind: "value", of: ({ error }) => isPermanent(firstThrown(error)) },
 };
 
 const sumName = "all";

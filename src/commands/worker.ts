@@ -9,7 +9,7 @@ import { openCommandDatabase } from "../db/open.ts";
 import {
   AccountHeldError,
   firstThrown,
-  isHopeless,
+  isPermanent,
   messageOf,
   ReportableError,
   StoppedError,
@@ -112,7 +112,7 @@ function openWorkerLog(log: Log, clock: Clock) {
   // Ordinary events of each run are logged at the level debug.
   const quiet: Log = Object.assign(Object.create(log), { info: log.debug.bind(log) });
   const over = new AbortController();
-  const counts = { done: 0, failed: 0, hopeless: 0, "given back": 0 };
+  const counts = { done: 0, failed: 0, permanent: 0, "given back": 0 };
   const tellCounts = (): void => {
     if (Object.values(counts).some((count) => count > 0)) log.info(counts, "jobs since the start");
   };
@@ -122,7 +122,7 @@ function openWorkerLog(log: Log, clock: Clock) {
     reporter: () => logReporter(quiet, clock),
     count(task: Task, end: JobEnd) {
       counts[end.is]++;
-      if (end.is === "hopeless")
+      if (end.is === "permanent")
         log.error(`${taskName(task)}: given up until the next round: ${end.why}`);
       if (end.is === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
     },
@@ -168,7 +168,7 @@ function jobEndOf(thrown: readonly unknown[]): JobEnd {
   if (errors.some((error) => error instanceof StoppedError)) return { is: "given back" };
   const why = errorText(errors);
   if (why === null) return { is: "done" };
-  return { is: errors.every(isHopeless) ? "hopeless" : "failed", why };
+  return { is: errors.every(isPermanent) ? "permanent" : "failed", why };
 }
 
 const help = `

@@ -32,7 +32,7 @@ export type JobEnd =
   /** Another try may succeed. */
   | { readonly is: "failed"; readonly why: string }
   /** Another try fails as well until somebody acts: the next round tries. */
-  | { readonly is: "hopeless"; readonly why: string }
+  | { readonly is: "permanent"; readonly why: string }
   /** The job was stopped, and another worker continues it. */
   | { readonly is: "given back" };
 

@@ -132,7 +132,7 @@ class Settlement {
     const { queue } = this.#deps;
     const those = (...ends: readonly JobEnd["is"][]) =>
       all.filter(({ end }) => ends.includes(end.is)).map(({ job }) => job);
-    await queue.complete(those("done", "hopeless"));
+    await queue.complete(those("done", "permanent"));
     await queue.giveBack(those("given back"));
     for (const { job, end } of all) if (end.is === "failed") await queue.fail(job, end.why);
   }

@@ -13,11 +13,11 @@ const refusedAccounts = ({ accounts, now, limits = usualLimits }: Scope): SQL =>
           select account, started_at, reports.error
           from sync_runs
           cross join jsonb_to_recordset(counts -> 'accounts')
-            as reports (account text, error text, "isHopeless" boolean)
+            as reports (account text, error text, "isPermanent" boolean)
           where command = 'sync'
             and outcome in ('failed', 'incomplete')
             and started_at > ${timeOf(now - limits.maxAgeMs)}
-            and "isHopeless"
+            and "isPermanent"
             and ${isOneOf(accounts)}
         ) as refusals
         left join (

@@ -48,7 +48,7 @@ const refused = (account: string) => `
   insert into sync_runs (run_id, command, started_at, outcome, counts)
   values (
     gen_random_uuid(), 'sync', '{2 h}', 'failed',
-    '{"accounts": [{"account": "${account}", "error": "there is no such key", "isHopeless": true}]}'
+    '{"accounts": [{"account": "${account}", "error": "there is no such key", "isPermanent": true}]}'
   )`;
 const state = (fields: string, values: string, type = "") => `
   insert into ledgers (account, product_type, ${fields}) values ('a', '${type}', ${values})
