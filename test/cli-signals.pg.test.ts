@@ -99,7 +99,7 @@ describe.concurrent("a run that is asked to stop", () => {
   });
 });
 
-test("after a killed first sync, status has a line for what all ledgers lack, and nothing is to be accepted", async () => {
+test("after a killed first sync, status has a line for what all ledgers lack", async () => {
   await using at = await openHouse({ seed: "killed" }, { LOG_LEVEL: "debug", PRODUCT_TYPES: "" });
   await using sync = await at.start("sync", "--only", "bills");
   await sync.seen("stderr", pageStored);
@@ -111,5 +111,4 @@ test("after a killed first sync, status has a line for what all ledgers lack, an
   // What is lost soon, what is unread, and that nothing was reconciled; those of demo products apart.
   expect(lines.length, stdout).toBeLessThan(7);
   expect(lines[0]).toMatch(/ main \(4 ledgers\) lose unread bills /);
-  expect((await at.run("reconcile")).stdout).not.toContain("breaks accept");
 });
