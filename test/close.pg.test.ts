@@ -45,12 +45,12 @@ const kinds = [
   ],
 ];
 
-/** A bill an hour, of every kind; some show no balance, and one is missing. */
+/** A bill every two hours, of every kind; some show no balance, and one is missing. */
 function bills(coin: string, symbols: readonly string[], step: string): readonly Bill[] {
   const unit = exactUnits(step);
   let balance = exactUnits("1000");
   const all: Bill[] = [];
-  for (let at = start, index = 0; at < end; at += hourMs, index++) {
+  for (let at = start, index = 0; at < end; at += 2 * hourMs, index++) {
     const businessType = kinds[(index * 7) % kinds.length] ?? "";
     const isTraded = /^(close|open|force)/.test(businessType);
     const sign = /^trans_to/.test(businessType)
@@ -314,7 +314,7 @@ describe.each([
     if (shown !== undefined) expect(shown).toMatch(/Income:.*:Unclassified/);
   });
 
-  test("adds its coins up in the currency, and its CSV has the same lines", async () => {
+  test("adds its coins up, and its CSV has the same lines", async () => {
     const report = await reported();
     const rows: Record<string, string>[] = parse(
       await run("report", ...when, ...inEuros, "--format", "csv"),
@@ -324,9 +324,6 @@ describe.each([
     expect(rows.map(({ line, coin, amount, value }) => [line, coin, amount, value])).toEqual(
       lines.map(({ line, coin, amount, value }: Line) => [line, coin, amount ?? "", value ?? ""]),
     );
-    const result = lines
-      .filter(({ line }: Line) => line === "result")
-      .reduce((sum: bigint, { value }: Line) => sum + inUnits(value), 0n);
     const sumsOf = (name: string, coin: string) =>
       lines
         .filter((one: Line) => one.line === name && one.coin === coin)
@@ -336,9 +333,6 @@ describe.each([
         ["opening", "result", "closing"].map((name) => sumsOf(name, coin)),
       );
     expect(report.coins.map(({ coin }: Line) => coin).toSorted()).toEqual(["BTC", "USDT"]);
-    const text = await run("report", ...when, ...inEuros, "--all-digits");
-    const shown = /^all +.* (\S+) +\S+$/m.exec(text)?.[1]?.replaceAll(",", "") ?? "";
-    expect(isNear(inUnits(shown), result)).toBe(true);
   });
 });
 
@@ -464,6 +458,11 @@ test("with prices, each line of the rollforwards is added up over all ledgers of
     .filter(({ isDemo }: { isDemo: boolean }) => !isDemo)
     .flatMap(({ rollforward }: { rollforward: Line[] }) => rollforward);
   const text = await run("report", ...when, "--all-digits");
+  const [, result = ""] = /^all +.* (\S+) +\S+$/m.exec(text) ?? [];
+  const summed = lines
+    .filter(({ line }) => line === "result")
+    .reduce((sum, { value }) => sum + inUnits(value), 0n);
+  expect(isNear(inUnits(result.replaceAll(",", "")), summed)).toBe(true);
   const [, shown = ""] = /^all ledgers +EUR\n([\s\S]*?)\n\n/m.exec(text) ?? [];
   const rows = shown.split("\n").map((row) => /^(.*?) +(\S+)$/.exec(row) ?? []);
   expect(rows.length).toBeGreaterThan(6);

@@ -1,4 +1,4 @@
-// Damage hidden in a ledger is found and named wherever the data shows it, and there are no false alarms (224
+// Damage hidden in a ledger is found and named wherever the data shows it, and there are no false alarms (128
 // ledgers: 7 kinds of exchange, 7 of damage and none; LEDGERS_EACH=10 for 560).
 
 import { beforeAll, describe, expect, test } from "vitest";
@@ -22,8 +22,9 @@ const habits: readonly Habits[] = [
   { largestCluster: 60 },
   { missingPercent: 10, largestCluster: 40 },
 ];
-// LEDGERS_EACH=10 tries more: 560 ledgers in all.
-const seedsOfEach = Number(process.env["LEDGERS_EACH"] ?? 4);
+// LEDGERS_EACH=10 tries more: 560 ledgers in all. Of two, none shows a tolerance that is twice what it should be.
+const seedsOf = ({ rounds }: Habits) =>
+  Number(process.env["LEDGERS_EACH"] ?? (rounds === true ? 4 : 2));
 
 type Case = {
   readonly account: string;
@@ -36,7 +37,7 @@ type Case = {
 const cases: readonly Case[] = Object.entries({ ...damages, nothing: undefined }).flatMap(
   ([name, damage]) =>
     habits.flatMap((kind, number) =>
-      Array.from({ length: seedsOfEach }, (_, seed): Case => {
+      Array.from({ length: seedsOf(kind) }, (_, seed): Case => {
         const account = `${name}/${number}/${seed}`;
         const random = seededRandom(account);
         const bills = smallLedger(random, kind);
