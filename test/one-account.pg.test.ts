@@ -29,7 +29,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from rejected_bills where \(?resolved_at is null/, "which rows are rejected, for all to see"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ from ledgers where planned_at /, "what time it is at the exchange"],
-  [/^select count\(\*\) as ledgers from ledgers /, "status: how many ledgers there are"],
+  [/^select count\(\*\)::float8 as ledgers from ledgers /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all ledgers at once"],
   [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
