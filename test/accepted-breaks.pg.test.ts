@@ -192,14 +192,14 @@ test("what a category's bills fit is counted anew once a break is resolved, with
   const account = "counted";
   const scope = { accounts: [account], productTypes: undefined };
   const fits = async () => {
-    const { rules, isWhole } = await reconcileLedger(db, scope, { isFull: false });
-    return { isWhole, fits: rules.map(({ tested, fitting }) => [tested, fitting]) };
+    const { rules, isFull } = await reconcileLedger(db, scope, { isFull: false });
+    return { isFull, fits: rules.map(({ tested, fitting }) => [tested, fitting]) };
   };
   await storeLedgers(db, new Map([[account, without(5)]]));
-  expect(await fits()).toEqual({ isWhole: true, fits: [[28, 27]] });
+  expect(await fits()).toEqual({ isFull: true, fits: [[28, 27]] });
   await inTransaction(db, (tx) =>
     upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills: ledger }]),
   );
-  expect(await fits()).toEqual({ isWhole: true, fits: [[29, 29]] });
-  expect(await fits()).toEqual({ isWhole: false, fits: [[29, 29]] });
+  expect(await fits()).toEqual({ isFull: true, fits: [[29, 29]] });
+  expect(await fits()).toEqual({ isFull: false, fits: [[29, 29]] });
 });

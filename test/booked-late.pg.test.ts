@@ -179,10 +179,10 @@ describe("bills that are booked after their times", () => {
       expect(exact(breaks[0]?.difference ?? "0")).toBe(exact(missing));
       expect(await offs(account)).toEqual({ activity: 1, days: 1, exported: 1 });
       await storeUnified(db, account, [lost], uncovered);
-      const { breaks: left, isWhole } = await check(account);
+      const { breaks: left, isFull } = await check(account);
       expect({ account, left }).toEqual({ account, left: [] });
       expect(await offs(account)).toEqual(none);
-      expect(isWhole).toBe(true);
+      expect(isFull).toBe(true);
     }
   });
 

@@ -49,7 +49,7 @@ test.concurrent("names what differs with code 1, repairs it with code 0, and say
   const text = await at.run("verify", ...span, ...narrow);
   expect(text).toMatchObject({ code: 1, stderr: "" });
   expect(text.stdout).toMatch(
-    /^main +compared +missing +changed +extra +rejected +repaired\nUSDT-FUTURES +\d+ +1 +1 +0 +0 +0\n\n/,
+    /^main +compared +missing +changed +unserved +rejected +repaired\nUSDT-FUTURES +\d+ +1 +1 +0 +0 +0\n\n/,
   );
   expect(text.stdout).toMatch(new RegExp(`^main/USDT-FUTURES +missing +${gone} +\\d`, "m"));
   expect(text.stdout).toMatch(
@@ -61,10 +61,10 @@ test.concurrent("names what differs with code 1, repairs it with code 0, and say
   expect(json.code).toBe(1);
   expect(JSON.parse(json.stdout)).toMatchObject({
     wasCut: false,
-    differences: 2,
+    remaining: 2,
     accounts: [{ account: "main" }],
-    ledgers: [{ productType: "USDT-FUTURES", missing: 1, changed: 1, extra: 0, rejected: 0 }],
-    findings: [
+    ledgers: [{ productType: "USDT-FUTURES", missing: 1, changed: 1, unserved: 0, rejected: 0 }],
+    differences: [
       { kind: "missing", billId: gone, isRepaired: false },
       { kind: "changed", billId: altered, fields: [{ field: "symbol", stored: "X" }] },
     ],

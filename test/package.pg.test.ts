@@ -107,7 +107,7 @@ test.concurrent("a program in JavaScript syncs, verifies, reconciles and reads e
     isRefused: true,
     verified: "complete",
     breaks: 0,
-    isWhole: true,
+    isFull: true,
   });
   expect(told.bills).toBeGreaterThan(50);
   expect(told.bills).toBe(told.billsStored);

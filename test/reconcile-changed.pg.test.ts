@@ -138,10 +138,10 @@ test.each(seeds)(
         await age(db, unchecked);
         await change(db, ledgers, random);
         const ledger = pick(random, ledgers);
-        const { isWhole } = await checkMeanwhile(db, ledger, random);
+        const { isFull } = await checkMeanwhile(db, ledger, random);
         unchecked = ledger.account;
         checks.all += 1;
-        checks.whole += Number(isWhole);
+        checks.whole += Number(isFull);
       }
       await age(db, unchecked);
       await reconcile(db, everything, { isFull: false });

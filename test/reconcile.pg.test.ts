@@ -331,8 +331,8 @@ test("a break that was accepted as unread is open again, once a part of its time
   expect(left[0]?.explanation).toContain(`${isoTime(epochMs(noon))} to ${isoTime(epochMs(to))}`);
   await accept(left[0]?.breakId ?? 0, "too long ago");
   await read(noon, to);
-  const { isWhole, breaks } = await check(account);
-  expect(isWhole).toBe(false);
+  const { isFull, breaks } = await check(account);
+  expect(isFull).toBe(false);
   expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
   expect((await check(account, true)).breaks).toEqual(breaks);
 });

@@ -223,9 +223,9 @@ describe("a break of a unified account's balance", () => {
     const one = { accounts: [account], productTypes: [lost.productType] };
     expect((await reconcile(db, one, { isFull: true })).breaks).toMatchObject(wanted);
     await storeUnified(db, account, [lost], { uncovered: [...unifiedProductTypes] });
-    const { breaks, isWhole } = await check(account);
+    const { breaks, isFull } = await check(account);
     expect(breaks).toEqual([]);
-    expect(isWhole).toBe(true);
+    expect(isFull).toBe(true);
   });
 
   test("is not told before all categories were read, nor is a day called reconciled", async () => {

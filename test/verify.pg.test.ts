@@ -10,7 +10,7 @@ import { openVerifyStore } from "../src/ledger/ledger-store.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
 import type { Interval } from "../src/sync/intervals.ts";
 import type { VerifyStore } from "../src/sync/store.ts";
-import type { Finding } from "../src/sync/verify.ts";
+import type { Difference } from "../src/sync/verify.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { quirky } from "./faults/quirks.ts";
 import { aBill } from "./support/bills.ts";
@@ -73,24 +73,24 @@ async function synced(options: Partial<SimulationOptions> = {}) {
   };
 }
 
-/** A finding in a few words, sorted. */
-const short = (findings: readonly Finding[]): readonly string[] =>
-  findings
-    .map((finding) => {
-      switch (finding.kind) {
+/** A difference in a few words, sorted. */
+const short = (differences: readonly Difference[]): readonly string[] =>
+  differences
+    .map((difference) => {
+      switch (difference.kind) {
         case "missing":
-          return `missing ${finding.billId}${finding.isRepaired ? " repaired" : ""}`;
+          return `missing ${difference.billId}${difference.isRepaired ? " repaired" : ""}`;
         case "changed": {
-          const fields = finding.fields.map((one) => `${one.field} ${one.stored}>${one.served}`);
-          const remark = finding.isRepaired ? " repaired" : "";
-          return `changed ${finding.billId} ${fields.join(" ")}${remark}`;
+          const fields = difference.fields.map((one) => `${one.field} ${one.stored}>${one.served}`);
+          const remark = difference.isRepaired ? " repaired" : "";
+          return `changed ${difference.billId} ${fields.join(" ")}${remark}`;
         }
-        case "extra":
-          return `extra ${finding.billId}`;
+        case "unserved":
+          return `unserved ${difference.billId}`;
         case "rejected":
-          return `rejected ${finding.fault.path}${finding.isAccepted ? " accepted" : ""}`;
+          return `rejected ${difference.fault.path}${difference.isAccepted ? " accepted" : ""}`;
         default:
-          return finding satisfies never;
+          return difference satisfies never;
       }
     })
     .toSorted();
@@ -119,19 +119,19 @@ test("names exactly what was damaged, repairs it, and is then content and rewrit
     sql`select amount::text from bills where ${at.isBill(altered)}`,
   );
   const change = `changed ${altered} amount ${now[0]?.amount}>${amount}`;
-  const extra = "extra 999";
-  expect(short(first.findings)).toEqual(
-    [extra, change, ...missing.map((id) => `missing ${id}`)].toSorted(),
+  const unserved = "unserved 999";
+  expect(short(first.differences)).toEqual(
+    [unserved, change, ...missing.map((id) => `missing ${id}`)].toSorted(),
   );
   expect(await at.versions()).toEqual(damaged);
 
   const repairing = await at.verify({ repair: true });
-  expect(short(repairing.findings)).toEqual(
-    [extra, `${change} repaired`, ...missing.map((id) => `missing ${id} repaired`)].toSorted(),
+  expect(short(repairing.differences)).toEqual(
+    [unserved, `${change} repaired`, ...missing.map((id) => `missing ${id} repaired`)].toSorted(),
   );
   const repaired = await at.versions();
   const second = await at.verify({ repair: true });
-  expect(short(second.findings)).toEqual([extra]);
+  expect(short(second.differences)).toEqual([unserved]);
   expect(await at.versions()).toEqual(repaired);
   const [comparison] = await at.simulation.compare();
   expect(comparison).toMatchObject({ missing: [], different: [], extra: ["999"] });
@@ -150,12 +150,12 @@ test("names each field that differs, and a bill that is stored at another time o
   );
   await at.change(b.billId, sql`extra = '{"a":1}'`);
   await at.change(c.billId, sql`c_time = ${isoTime(epochMs(c.cTime - 30 * dayMs))}`);
-  const { findings } = await at.verify();
+  const { differences } = await at.verify();
   const fieldsOf = (billId: string) =>
-    findings.flatMap((one) =>
+    differences.flatMap((one) =>
       one.kind === "changed" && one.billId === billId ? one.fields.map(({ field }) => field) : [],
     );
-  expect(findings).toHaveLength(3);
+  expect(differences).toHaveLength(3);
   expect(fieldsOf(a.billId)).toEqual(
     expect.arrayContaining(["symbol", "fee", "fee_by_coupon", "business_type", "coin"]),
   );
@@ -171,7 +171,7 @@ test("compares the first and the last millisecond of its span, and none beside t
   const { cTime, billId } = at.bill(20);
   await at.remove(billId);
   const missing = async (from: number, to: number) =>
-    short((await at.verify({ span: { from: epochMs(from), to: epochMs(to) } })).findings);
+    short((await at.verify({ span: { from: epochMs(from), to: epochMs(to) } })).differences);
   expect(await missing(cTime, cTime + 1)).toContain(`missing ${billId}`);
   expect(await missing(cTime - 5, cTime)).toEqual([]);
   expect(await missing(cTime + 1, cTime + 5)).toEqual([]);
@@ -190,8 +190,8 @@ test("names nothing that is stored of time that the exchange has forgotten", asy
   await at.invent("997", horizon - 200 * dayMs);
   await at.invent("998", horizon - dayMs);
   const span = { from: epochMs(horizon - 100 * dayMs), to: at.span.to };
-  const { findings, ledgers } = await at.verify({ span });
-  expect(findings).toEqual([]);
+  const { differences, ledgers } = await at.verify({ span });
+  expect(differences).toEqual([]);
   expect(ledgers[0]).toMatchObject({ error: undefined });
   expect(ledgers[0]?.span[0]?.from).toBeGreaterThan(horizon);
 });
@@ -237,9 +237,9 @@ test("lists rows that break the contract, keeps them when it repairs, and takes 
   await at.simulation.pass(20 * minuteMs);
   const span = { from: at.span.from, to: at.simulation.time.clock.now() };
   const rejectedOf = async (but: Partial<VerificationOptions> = {}) =>
-    (await at.verify({ span, ...but })).findings.filter(({ kind }) => kind === "rejected");
+    (await at.verify({ span, ...but })).differences.filter(({ kind }) => kind === "rejected");
   // Windows are read side by side, so chance decides which one is reported first.
-  const sorted = (findings: Parameters<typeof short>[0]) => short(findings).toSorted();
+  const sorted = (differences: Parameters<typeof short>[0]) => short(differences).toSorted();
   const first = await rejectedOf();
   expect(short(first)).toHaveLength(8);
   expect(short(first).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
@@ -279,10 +279,10 @@ test("what a verification was served is not stored where later answers contradic
   const failed = await at.verify({ span, repair: true });
   expect(failed.ledgers).toMatchObject([{ error: expect.any(ContradictionError) }]);
   expect(await at.versions()).toEqual(before);
-  expect(short(failed.findings).filter((text) => /^missing \d+$/.test(text))).toHaveLength(100);
+  expect(short(failed.differences).filter((text) => /^missing \d+$/.test(text))).toHaveLength(100);
   isCached = false;
   const second = await at.verify({ span, repair: true });
-  expect(short(second.findings)).toEqual([`missing ${newest.billId} repaired`]);
+  expect(short(second.differences)).toEqual([`missing ${newest.billId} repaired`]);
 });
 
 describe("a repair", () => {

@@ -147,11 +147,11 @@ export async function writeChains(
   account: string,
   chains: readonly Chain[],
   {
-    isWhole,
+    isFull,
     records,
     coverage,
   }: {
-    readonly isWhole: boolean;
+    readonly isFull: boolean;
     readonly records: ReadonlyMap<string, ChainRecord>;
     readonly coverage: ReadonlyMap<string, Coverage>;
   },
@@ -162,7 +162,7 @@ export async function writeChains(
     const { wallet, coin } = chain ?? before ?? {};
     if (wallet === undefined || coin === undefined) return [];
     const { settledTo = Number.POSITIVE_INFINITY, read = [] } = coverage.get(wallet) ?? {};
-    const counts = isWhole ? (chain ?? before) : (before ?? chain);
+    const counts = isFull ? (chain ?? before) : (before ?? chain);
     return {
       account,
       wallet,

@@ -46,7 +46,7 @@ export type { ChainSummary, RuleSummary };
 
 export type Reconciliation = {
   /** Whether all bills were checked; false where only those of an account that changed were. */
-  readonly isWhole: boolean;
+  readonly isFull: boolean;
   readonly chains: readonly ChainSummary[];
   readonly rules: readonly RuleSummary[];
   /** All open breaks, also those that this check did not look at. */
@@ -84,7 +84,7 @@ export async function reconcile(
   for (const account of [...names].toSorted())
     results.push(await reconcileAccount(db, account, { isFull }));
   return {
-    isWhole: results.length === 0 ? isFull : results.every(({ isWhole }) => isWhole),
+    isFull: results.length === 0 ? isFull : results.every(({ isFull }) => isFull),
     chains: results.flatMap(({ chains }) => chains.filter(isAsked)),
     rules: results.flatMap(({ rules }) => rules.filter(isAsked)),
     breaks: results.flatMap(({ breaks }) => breaks.filter(isAsked)),
@@ -117,7 +117,7 @@ export async function reconcileAccount(
       }),
     ),
   );
-  if (!checked.isWhole) return { ...checked, recounted: [], wrongDays: [] };
+  if (!checked.isFull) return { ...checked, recounted: [], wrongDays: [] };
   const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
   const recounted = await recount(db, account);
   if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
@@ -164,11 +164,11 @@ async function checkBills(
   await forgetMovedBills(tx, account);
   let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
   // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
-  if (!checked.isWhole && (await record(context, checked)) > 0) checked = await checkWhole(context);
-  if (checked.isWhole) await record(context, checked);
+  if (!checked.isFull && (await record(context, checked)) > 0) checked = await checkWhole(context);
+  if (checked.isFull) await record(context, checked);
   const breaks = await readBreaks(tx, { accounts: [account], productTypes: undefined });
   return {
-    isWhole: checked.isWhole,
+    isFull: checked.isFull,
     chains: summariesOf(account, checked.chains, { ...context, ...checked, breaks }),
     rules: ruleSummaries(account, checked.rules.rules),
     breaks,
@@ -185,7 +185,7 @@ type Context = {
 };
 
 type Checked = CheckedChains & {
-  readonly isWhole: boolean;
+  readonly isFull: boolean;
   /** Where the check began in each chain; undefined where all bills were checked. */
   readonly starts: readonly ChainStart[] | undefined;
   readonly rules: Rules;
@@ -195,7 +195,7 @@ async function check(
   { tx, account, coverage }: Context,
   rules: Rules,
   starts: readonly ChainStart[] | undefined,
-): Promise<Omit<Checked, "isWhole">> {
+): Promise<Omit<Checked, "isFull">> {
   const checked = await checkChains(tx, account, {
     starts,
     rules,
@@ -210,7 +210,7 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   const { tx, account, coverage, rules, records } = context;
   const starts = await chooseChanged(tx, account, records, coverage);
   if (starts === undefined) return undefined;
-  const checked = { ...(await check(context, rules, starts)), isWhole: false };
+  const checked = { ...(await check(context, rules, starts)), isFull: false };
   if (isAnyUnlearned(rules.rules, checked.tallies.all)) return undefined;
   const judged = checked.chains.map((chain) => ({
     chain,
@@ -225,17 +225,17 @@ async function checkWhole(context: Context): Promise<Checked> {
     const checked = await check(context, rules, undefined);
     rules = { ...rules, rules: learnRules(checked.tallies.all) };
     if (areSameRules(rules.rules, checked.tallies.all) || round === roundsMax)
-      return { ...checked, rules, isWhole: true };
+      return { ...checked, rules, isFull: true };
   }
 }
 
 /** What the judge of a chain must know. */
 function judgedOf(
   chain: Chain,
-  { isWhole, places }: Checked,
+  { isFull, places }: Checked,
   { coverage, records }: Context,
 ): Judged {
-  const chainRecord = isWhole ? undefined : records.get(chainKey(chain));
+  const chainRecord = isFull ? undefined : records.get(chainKey(chain));
   return {
     coverage: coverage.get(chain.wallet),
     doesRound: doesRound(chainRecord ?? chain),
@@ -256,7 +256,7 @@ const settledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
 /** Stores what was found. @returns how many open breaks were not found again. */
 async function record(context: Context, checked: Checked): Promise<number> {
   const { tx, account, coverage, records } = context;
-  const { chains, isWhole, starts, tallies, rules } = checked;
+  const { chains, isFull, starts, tallies, rules } = checked;
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
   const breaks = [
     ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
@@ -279,7 +279,7 @@ async function record(context: Context, checked: Checked): Promise<number> {
       return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
     },
   );
-  if (isWhole) await writeRules(tx, account, rules.rules);
-  await writeChains(tx, account, chains, { isWhole, records, coverage });
+  if (isFull) await writeRules(tx, account, rules.rules);
+  await writeChains(tx, account, chains, { isFull, records, coverage });
   return resolved;
 }

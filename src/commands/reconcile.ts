@@ -54,15 +54,15 @@ export async function reconcileCommand(
     const repairSpans = (spans: readonly BrokenSpan[]) => repair(config, io, db, spans);
     const repairs = options.repair ? repairSpans : undefined;
     const checked = await check(db, selection, options.full, repairs);
-    const { isWhole, chains, breaks } = checked;
+    const { isFull, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);
     const errors = [
       ...(io.signal.aborted ? [io.signal.reason] : []),
       ...unreachable.map(({ error }) => error),
     ];
     // Whether all bills of all accounts were checked.
-    const isOfAll = isWhole && !selection.accounts && !selection.productTypes;
-    const counts = { isWhole, isOfAll, chains: chains.length, breaks: breaks.length };
+    const isOfAll = isFull && !selection.accounts && !selection.productTypes;
+    const counts = { isFull, isOfAll, chains: chains.length, breaks: breaks.length };
     return {
       ...checked,
       accepted,
@@ -166,7 +166,7 @@ type End = {
 
 /** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
 export function resultOf(
-  { chains, rules, breaks, isWhole, recounted, wrongDays }: Checked,
+  { chains, rules, breaks, isFull, recounted, wrongDays }: Checked,
   { accepted, unreachable, next }: End,
 ): Result {
   const odd = rules.filter(
@@ -183,7 +183,7 @@ export function resultOf(
         `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`
       : [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
   return {
-    data: { isWhole, chains, rules, recounted, wrongDays },
+    data: { isFull, chains, rules, recounted, wrongDays },
     parts: [
       ...recounted.map(recountText),
       ...wrongDays.map(wrongDayText),
@@ -191,7 +191,7 @@ export function resultOf(
       table("", chainColumns, chains),
       table("", ruleColumns, odd),
       breaksTable("breaks", breaks),
-      isWhole ? end : `${end} (checked what changed; --full checks all)`,
+      isFull ? end : `${end} (checked what changed; --full checks all)`,
     ],
     exit: breaks.some(isFault) ? 1 : 0,
   };

@@ -185,7 +185,7 @@ async function checkAccounts(
   const { db, reconcile: isChecked, signal, reporter } = deps;
   if (!isChecked || signal.aborted || accounts.length === 0) return undefined;
   const opened: Break[] = [];
-  const counts = { isWhole: false, chains: 0, breaks: 0 };
+  const counts = { isFull: false, chains: 0, breaks: 0 };
   try {
     await loggedRun({ db, notice: reporter.warn }, "reconcile", async () => {
       await analyzeGrown(db);

@@ -21,7 +21,7 @@ import {
   table,
 } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
-import type { Finding, LedgerVerification } from "../sync/verify.ts";
+import type { Difference, LedgerVerification } from "../sync/verify.ts";
 import type { RunExit, RunFacts } from "./exit-code.ts";
 
 export type AccountVerification = {
@@ -39,27 +39,27 @@ export type Verification = RunFacts & {
   readonly reports: readonly AccountVerification[];
 };
 
-const kinds = ["missing", "changed", "extra", "rejected"] as const;
+const kinds = ["missing", "changed", "unserved", "rejected"] as const;
 
-const isRepaired = (finding: Finding): boolean => "isRepaired" in finding && finding.isRepaired;
+const isRepaired = (difference: Difference): boolean => "isRepaired" in difference && difference.isRepaired;
 
-const isAccepted = (finding: Finding): boolean => finding.kind === "rejected" && finding.isAccepted;
+const isAccepted = (difference: Difference): boolean => difference.kind === "rejected" && difference.isAccepted;
 
 type Reports = Pick<Verification, "reports">;
 
 const ledgersOf = ({ reports }: Reports): readonly LedgerVerification[] =>
   reports.flatMap(({ ledgers }) => ledgers);
 
-const findingsOf = (verification: Reports): readonly Finding[] =>
-  ledgersOf(verification).flatMap(({ findings }) => findings);
+const differencesOf = (verification: Reports): readonly Difference[] =>
+  ledgersOf(verification).flatMap(({ differences }) => differences);
 
 /** How many differences are left. */
 const remainingOf = (verification: Reports): number =>
-  findingsOf(verification).filter((finding) => !isRepaired(finding) && !isAccepted(finding)).length;
+  differencesOf(verification).filter((difference) => !isRepaired(difference) && !isAccepted(difference)).length;
 
 /** How many bills were written. */
 export const repairedOf = (verification: Reports): number =>
-  findingsOf(verification).filter(isRepaired).length;
+  differencesOf(verification).filter(isRepaired).length;
 
 export function verificationOf(
   span: Interval,
@@ -73,27 +73,27 @@ export function verificationOf(
   };
 }
 
-/** How many findings of each kind and ledger a person is shown. */
+/** How many differences of each kind and ledger a person is shown. */
 const shownMax = 100;
 
 /** What was compared, each difference, and whether all is equal. */
 export function resultOf(verification: Verification & RunExit): Result {
   const { reports, span } = verification;
-  const each = ledgersOf(verification).flatMap(({ ledger, findings }) =>
-    kinds.map((kind) => ({ ledger, kind, those: findings.filter((one) => one.kind === kind) })),
+  const each = ledgersOf(verification).flatMap(({ ledger, differences }) =>
+    kinds.map((kind) => ({ ledger, kind, those: differences.filter((one) => one.kind === kind) })),
   );
   return {
     data: {
       ...jsonInterval(span),
       wasCut: cutAt(verification) !== undefined,
-      differences: remainingOf(verification),
+      remaining: remainingOf(verification),
     },
     parts: [
       table("accounts", accountColumns, reports, []),
       ledgersTable(verification),
       table(
-        "findings",
-        findingColumns,
+        "differences",
+        differenceColumns,
         each.flatMap(({ those }) => those),
         each.flatMap(({ those }) => those.slice(0, shownMax)),
       ),
@@ -113,11 +113,11 @@ export function resultOf(verification: Verification & RunExit): Result {
 
 export function ledgersTable(verification: Verification): Table {
   const ledgers = ledgersOf(verification);
-  const countOf = (isCounted: (finding: Finding) => boolean): Column<LedgerVerification> => ({
+  const countOf = (isCounted: (difference: Difference) => boolean): Column<LedgerVerification> => ({
     kind: "count",
-    of: ({ findings }) => findings.filter(isCounted).length,
+    of: ({ differences }) => differences.filter(isCounted).length,
   });
-  const counts = kinds.map((kind) => [kind, countOf((finding) => finding.kind === kind)]);
+  const counts = kinds.map((kind) => [kind, countOf((difference) => difference.kind === kind)]);
   const columns: Columns<LedgerVerification> = {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger),
     read: { kind: "spans", title: "", of: ({ span }) => span },
@@ -144,7 +144,7 @@ type Details = {
   readonly [key in "fields" | "fault" | "isRepaired" | "isAccepted"]: unknown;
 };
 
-const findingColumns: Columns<Finding> = {
+const differenceColumns: Columns<Difference> = {
   account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
   productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
   ledger: { kind: "text", isForPeople: true, of: ({ ledger }) => ledgerName(ledger) },
@@ -155,38 +155,38 @@ const findingColumns: Columns<Finding> = {
   what: { kind: "text", isForPeople: true, of: whatOf },
   ...(fields<Details>("value", [
     ...(["fields", "fault", "isRepaired", "isAccepted"] as const),
-  ]) as unknown as Columns<Finding>),
+  ]) as unknown as Columns<Difference>),
 };
 
-function whatOf(finding: Finding): string {
-  switch (finding.kind) {
+function whatOf(difference: Difference): string {
+  switch (difference.kind) {
     case "missing":
-      return finding.isRepaired ? "repaired" : "";
+      return difference.isRepaired ? "repaired" : "";
     case "changed": {
-      const fields = finding.fields.map(
+      const fields = difference.fields.map(
         ({ field, stored, served }) => `${field} ${stored ?? "null"} → ${served ?? "null"}`,
       );
-      return `${fields.join(", ")}${finding.isRepaired ? ", repaired" : ""}`;
+      return `${fields.join(", ")}${difference.isRepaired ? ", repaired" : ""}`;
     }
-    case "extra":
+    case "unserved":
       return "the exchange does not serve it in this span";
     case "rejected": {
-      const { fault, isAccepted } = finding;
+      const { fault, isAccepted } = difference;
       return `${fault.path} ${fault.reason}${isAccepted ? " (accepted)" : ""}`.trim();
     }
     default:
-      return finding satisfies never;
+      return difference satisfies never;
   }
 }
 
 /** What a repair leaves: it deletes nothing, and no row that breaks the contract can be stored. */
 export const leftLines = (verification: Verification): readonly string[] =>
-  (["extra", "rejected"] as const).flatMap((kind) => {
-    const those = findingsOf(verification).filter((one) => one.kind === kind && !isAccepted(one));
+  (["unserved", "rejected"] as const).flatMap((kind) => {
+    const those = differencesOf(verification).filter((one) => one.kind === kind && !isAccepted(one));
     const ids = those.slice(0, 3).map(({ billId }) => billId ?? "without an id");
     const names = `${ids.join(", ")}${those.length > ids.length ? ", …" : ""}`;
     if (those.length === 0) return [];
-    return kind === "extra"
+    return kind === "unserved"
       ? `${formatCounted(those.length, "stored bill")} (${names}) not served by the exchange, and not deleted`
       : `${formatCounted(those.length, "served row")} (${names}) cannot be read`;
   });

@@ -202,8 +202,8 @@ function notCompared(
 
 const help = `
 Each served bill is compared field by field with the stored one: missing,
-changed, extra (stored and not served) or rejected. --repair writes what differs
-and deletes nothing; it also corrects the count of bills.
+changed, unserved (stored and not served) or rejected. --repair writes what
+differs and deletes nothing; it also corrects the count of bills.
 Times are ISO 8601; a date alone is midnight UTC.`;
 
 export const define: Define = (verify, program) => {

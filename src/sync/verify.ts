@@ -32,7 +32,7 @@ export type VerifyDeps = Omit<BillsDeps, "held" | "settleLagMs"> & {
 };
 
 /** A difference between what is stored and what was served. */
-export type Finding = { readonly ledger: Ledger } & (
+export type Difference = { readonly ledger: Ledger } & (
   | {
       readonly kind: "missing";
       readonly billId: string;
@@ -46,7 +46,7 @@ export type Finding = { readonly ledger: Ledger } & (
       readonly fields: readonly FieldChange[];
       readonly isRepaired: boolean;
     }
-  | { readonly kind: "extra"; readonly billId: string; readonly cTime: EpochMs }
+  | { readonly kind: "unserved"; readonly billId: string; readonly cTime: EpochMs }
   | {
       readonly kind: "rejected";
       readonly billId: string | undefined;
@@ -63,7 +63,7 @@ export type LedgerVerification = {
   readonly span: readonly Interval[];
   /** How many bills were compared. */
   readonly compared: number;
-  readonly findings: readonly Finding[];
+  readonly differences: readonly Difference[];
   readonly requests: number;
   /** The reason why not all of it was read; undefined where all was. */
   readonly error: unknown;
@@ -93,15 +93,15 @@ class LedgerVerify extends LedgerRun {
     const now = exchangeNow();
     try {
       await this.report();
-      await this.#compared.findExtra(horizonAt(now));
+      await this.#compared.findUnserved(horizonAt(now));
     } catch (error) {
       this.fail(error);
     }
     this.#compared.findUnproven();
-    const { findings, compared } = this.#compared;
+    const { differences, compared } = this.#compared;
     const read = intersect([span], interval(horizonAt(now), now));
     const error = this.error ?? unreadable(span, read, now);
-    return { ledger, span: read, compared, findings, requests: this.requests, error };
+    return { ledger, span: read, compared, differences, requests: this.requests, error };
   }
 }
 
@@ -116,7 +116,7 @@ export function openLedgers(
 
 /**
  * Reads a span of an account's ledgers again, and compares each page with what is stored. The ids of the span and the
- * findings are kept in memory.
+ * differences are kept in memory.
  *
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
@@ -169,7 +169,7 @@ class ComparedSpan implements LedgerStore {
    * stored: an answer that contradicts others may be another account's.
    */
   readonly #unproven = new Map<EpochMs, Differences>();
-  readonly findings: Finding[] = [];
+  readonly differences: Difference[] = [];
   compared = 0;
 
   constructor(deps: VerifyDeps, ledger: Ledger) {
@@ -224,7 +224,7 @@ class ComparedSpan implements LedgerStore {
         .filter(isOfSpanOrNone)
         .filter(({ received }) => isNew(JSON.stringify(received))),
     };
-    // A stored bill is not extra if its row is still served but can no longer be read.
+    // A stored bill is not unserved if its row is still served but can no longer be read.
     for (const { received } of rejected) this.#served.add(idOf(received) ?? "");
     return unserved;
   }
@@ -269,26 +269,26 @@ class ComparedSpan implements LedgerStore {
     for (const { bill, changes: fields } of differing) {
       const { billId, cTime } = bill;
       const difference = { ledger, billId, cTime, isRepaired };
-      this.findings.push(
+      this.differences.push(
         fields === undefined
           ? { ...difference, kind: "missing" }
           : { ...difference, kind: "changed", fields },
       );
     }
     for (const { received, fault, isAccepted } of rejected) {
-      this.findings.push({ ledger, kind: "rejected", billId: idOf(received), fault, isAccepted });
+      this.differences.push({ ledger, kind: "rejected", billId: idOf(received), fault, isAccepted });
     }
   }
 
   /** Finds the bills that are stored in the time that was read, and that were not served. */
-  async findExtra(horizon: EpochMs): Promise<void> {
+  async findUnserved(horizon: EpochMs): Promise<void> {
     const ledger = this.#ledger;
     const read = intersect(this.#read, interval(horizon, this.#deps.span.to));
     for (const window of read) {
       const stored = await this.#deps.store.stored(ledger, window);
       for (const { billId, cTime } of stored) {
         if (!this.#served.has(billId)) {
-          this.findings.push({ ledger, kind: "extra", billId, cTime });
+          this.differences.push({ ledger, kind: "unserved", billId, cTime });
         }
       }
     }

@@ -151,7 +151,7 @@ export function startVerification(world: World, options: VerificationOptions, on
 }
 
 const describeOutcome = (outcome: VerifyOutcome | "killed"): string =>
-  outcome === "killed" ? outcome : JSON.stringify(outcome.findings) + outcome.error;
+  outcome === "killed" ? outcome : JSON.stringify(outcome.differences) + outcome.error;
 
 function describeReport(report: AccountReport | "killed"): string {
   if (report === "killed") return report;

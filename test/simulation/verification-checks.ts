@@ -1,6 +1,6 @@
 import { historyMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { Finding } from "../../src/sync/verify.ts";
+import type { Difference } from "../../src/sync/verify.ts";
 import { versionOf } from "./committed.ts";
 import { isKnowable, lostBills } from "./row-checks.ts";
 import type { Verification } from "./run-record.ts";
@@ -34,9 +34,9 @@ export function checkVerified(world: World, verification: Verification, after: T
   const { certainly } = readBy(world, verification);
   for (const productType of verification.productTypes) {
     const told = toldOf(outcome, productType).filter(
-      (finding) => "isRepaired" in finding && !finding.isRepaired,
+      (difference) => "isRepaired" in difference && !difference.isRepaired,
     );
-    const isTold = ({ billId }: LedgerBill) => told.some((finding) => finding.billId === billId);
+    const isTold = ({ billId }: LedgerBill) => told.some((difference) => difference.billId === billId);
     const bills = ledger
       .bills(productType)
       .filter((bill) => certainly(bill) && !isTold(bill) && isKnowable(world, productType, bill));
@@ -65,7 +65,7 @@ export function checkFindings(world: World, verification: Verification, before: 
     const bills = ledger.bills(productType);
     const stored = before[productType];
     const told = toldOf(outcome, productType);
-    const differing = (kind: Finding["kind"], differs: (bill: LedgerBill, at: number) => boolean) =>
+    const differing = (kind: Difference["kind"], differs: (bill: LedgerBill, at: number) => boolean) =>
       misnamed(
         kind,
         told,
@@ -78,10 +78,10 @@ export function checkFindings(world: World, verification: Verification, before: 
       ...differing("missing", (bill) => bill.broken === undefined && !isStored(stored, bill)),
       ...differing("changed", (bill, at) => isRestated(bill, at) && isOriginal(stored, bill)),
       ...told
-        .filter((finding) => "isRepaired" in finding && !finding.isRepaired)
+        .filter((difference) => "isRepaired" in difference && !difference.isRepaired)
         .map(({ billId }) => `${billId} differs and was not repaired`),
       ...told.flatMap(({ kind, billId }) =>
-        kind === "extra" ? [`${billId} is called extra`] : [],
+        kind === "unserved" ? [`${billId} is called unserved`] : [],
       ),
       ...(rejected >= (least ?? 0) && rejected <= (most ?? 0)
         ? []
@@ -105,8 +105,8 @@ const whyNot = (outcome: VerifyOutcome | "killed" | undefined): string =>
     ? [outcome.error, ...outcome.ledgers.map(({ error }) => error)].join(" ")
     : String(outcome);
 
-const toldOf = ({ findings }: VerifyOutcome, productType: string): readonly Finding[] =>
-  findings.filter(({ ledger }) => ledger.productType === productType);
+const toldOf = ({ differences }: VerifyOutcome, productType: string): readonly Difference[] =>
+  differences.filter(({ ledger }) => ledger.productType === productType);
 
 /** Which bills a verification must have been served, and which it may have been served. */
 function readBy({ tolerance }: World, { span, beganAt, endedAt }: Verification) {
@@ -140,13 +140,13 @@ const brokenRows = (bills: readonly LedgerBill[]): number =>
 
 /** Findings of a kind that should not be there, and bills that should be among them. */
 function misnamed(
-  kind: Finding["kind"],
-  told: readonly Finding[],
+  kind: Difference["kind"],
+  told: readonly Difference[],
   least: readonly LedgerBill[],
   most: readonly LedgerBill[],
 ): readonly string[] {
   const named = new Set(
-    told.filter((finding) => finding.kind === kind).map(({ billId }) => billId),
+    told.filter((difference) => difference.kind === kind).map(({ billId }) => billId),
   );
   const allowed = new Set(most.map(({ billId }) => billId));
   return [

@@ -5,7 +5,7 @@ import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { Ledger, ReadRows, VerifyStore } from "../../src/sync/store.ts";
 import {
-  type Finding,
+  type Difference,
   type LedgerVerification,
   openLedgers,
   type VerifyDeps,
@@ -31,7 +31,7 @@ export type VerifyProcessOptions = OutsideOptions & {
 };
 
 export type VerifyOutcome = {
-  readonly findings: readonly Finding[];
+  readonly differences: readonly Difference[];
   readonly ledgers: readonly LedgerVerification[];
   /** Why the account was not verified at all. */
   readonly error: unknown;
@@ -75,9 +75,9 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         onProgress: () => undefined,
       };
       const ledgers = await verifyBills(deps, productTypes.map(openLedgers(deps, account.name)));
-      return { findings: ledgers.flatMap(({ findings }) => findings), ledgers, error: undefined };
+      return { differences: ledgers.flatMap(({ differences }) => differences), ledgers, error: undefined };
     } catch (error) {
-      return { findings: [], ledgers: [], error };
+      return { differences: [], ledgers: [], error };
     }
   };
   return { database, ended: Promise.race([verify(), process.died.then(() => "killed" as const)]) };

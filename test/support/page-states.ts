@@ -111,14 +111,14 @@ export async function logRuns(db: Database, failures: ReadonlyMap<number, RunSha
 
 /** Does what `reconcile` does, or `reconcile --full`, including its row in the run log. */
 export async function check(db: Database, { isFull = true } = {}): Promise<void> {
-  const { breaks, isWhole } = await reconcile(db, everything, { isFull });
+  const { breaks, isFull: isWhole } = await reconcile(db, everything, { isFull });
   const outcome = breaks.length === 0 ? "complete" : "incomplete";
   await logRun(db, {
     command: "reconcile",
     agoMs: 1,
     tookMs: 1,
     outcome,
-    counts: { isWhole, isOfAll: isWhole, breaks: breaks.length },
+    counts: { isFull: isWhole, isOfAll: isWhole, breaks: breaks.length },
   });
 }
 

@@ -6,7 +6,7 @@ import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 import type { VerifyStore } from "../../src/sync/store.ts";
 import {
-  type Finding,
+  type Difference,
   type LedgerVerification,
   openLedgers,
   type VerifyDeps,
@@ -25,7 +25,7 @@ export type VerificationOptions = {
 };
 
 export type Verified = {
-  readonly findings: readonly Finding[];
+  readonly differences: readonly Difference[];
   readonly ledgers: readonly LedgerVerification[];
 };
 
@@ -63,9 +63,9 @@ export async function verifyIn(
       onProgress: () => undefined,
     };
     const ledgers = await verifyBills(deps, wanted.map(openLedgers(deps, account.name)));
-    const findings = ledgers.flatMap((ledger) => ledger.findings);
+    const differences = ledgers.flatMap((ledger) => ledger.differences);
     await time.hold(async () => lease[Symbol.asyncDispose]());
-    return { findings, ledgers };
+    return { differences, ledgers };
   };
   return time.run(verify());
 }
