@@ -112,7 +112,8 @@ test("activity shows a difference at each break, of its size, and elsewhere only
       ledger_breaks.difference as reconciled
     from analytics.activity
     left join wallet_rules using (account, product_type, category)
-    full join ledger_breaks using (account, product_type, coin)
+    full join (select *, ledger as product_type from ledger_breaks) as ledger_breaks
+      using (account, product_type, coin)
     where ledger_breaks.kind <> 'unread'
       and ledger_breaks.anchor = activity.bill_id
       and ledger_breaks.difference <> activity.difference + activity.rounding`);

@@ -132,12 +132,12 @@ test.concurrent("rows that disappeared are a break with its days, which stays un
     productType: "USDT-FUTURES",
     difference: "-40",
     happenedAt: `${days[0]}T00:00:00Z`,
-    because: expect.stringContaining(days[0] ?? "no day"),
+    explanation: expect.stringContaining(days[0] ?? "no day"),
   };
   const found = await breaksOf("--full");
   expect(found).toMatchObject({ code: 1, breaks: [deleted] });
   // It speaks of the moment of the count, and is as true once the bills are read again.
-  expect(found.breaks[0].because).toMatch(
+  expect(found.breaks[0].explanation).toMatch(
     /^when counted, \d+ of \d+ bills were there: .* these days reads again what the exchange still has, and this stays until it is accepted$/,
   );
   // Its count is right from now on, and nobody has said why the bills are gone.

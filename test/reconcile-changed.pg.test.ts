@@ -37,7 +37,7 @@ const age = (db: Database, unchecked: string) =>
 async function findings(db: Database): Promise<readonly string[]> {
   const { rows } = await db.execute<{ text: string }>(sql`
     select concat_ws(
-      ' ', account, state, product_type, coin, kind, anchor, happened_at, expected, observed, difference,
+      ' ', account, state, ledger, coin, kind, anchor, happened_at, expected, observed, difference,
       first_bad_product_type, first_bad_bill, last_good_product_type, last_good_bill, explanation
     ) as text
     from ledger_breaks

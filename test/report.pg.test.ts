@@ -225,7 +225,7 @@ test("an opening is marked where the period's start was not read, in each format
 test("all open breaks are counted, though no more than a hundred are listed", async () => {
   await db.execute(sql`
     insert into ledger_breaks (
-      account, break_id, kind, product_type, coin, anchor, happened_at, explanation, state,
+      account, break_id, kind, ledger, coin, anchor, happened_at, explanation, state,
       first_seen_at, last_seen_at
     )
     select

@@ -102,7 +102,7 @@ describe("a unified account's balances chain over all categories, whatever its h
     await storeUnified(db, name, bills);
     const { chains, breaks, rules } = await check(name);
     expect(breaks).toEqual([]);
-    expect(chains.map(({ productType, coin }) => `${productType} ${coin}`)).toEqual([
+    expect(chains.map(({ wallet, coin }) => `${wallet} ${coin}`)).toEqual([
       "UTA BGB",
       "UTA BTC",
       "UTA USDT",

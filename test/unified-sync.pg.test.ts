@@ -74,7 +74,7 @@ describe("a unified account of an exchange", () => {
       const everything = { accounts: undefined, productTypes: undefined };
       const { breaks, chains } = await reconcile(tables.db, everything, { isFull: true });
       expect(breaks).toEqual([]);
-      expect(chains.map(({ productType }) => productType)).toEqual(chains.map(() => "UTA"));
+      expect(chains.map(({ wallet }) => wallet)).toEqual(chains.map(() => "UTA"));
       expect(chains.every(({ days }) => days.reconciled > 0 && days.incomplete <= 2)).toBe(true);
       const { peaks, refusals } = simulation.sandbox.statistics();
       expect(refusals).toEqual({});

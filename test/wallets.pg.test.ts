@@ -58,7 +58,7 @@ describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
       expect(each).toMatchObject({ missing: [], extra: [], different: [] });
     await reconcile(db, { accounts: [wallet], productTypes: undefined }, { isFull: true });
     const { rows: breaks } = await db.execute(
-      sql`select product_type, kind, explanation from ledger_breaks where account = ${wallet}`,
+      sql`select ledger, kind, explanation from ledger_breaks where account = ${wallet}`,
     );
     expect(breaks).toEqual([]);
     const { rows: legs } = await db.execute<{

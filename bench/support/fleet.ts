@@ -69,7 +69,7 @@ const rejected = `
 
 const breaks = `
   insert into ledger_breaks (
-    break_id, kind, account, product_type, coin, anchor, explanation, first_seen_at, last_seen_at,
+    break_id, kind, account, ledger, coin, anchor, explanation, first_seen_at, last_seen_at,
     state
   )
   select n, 'balance', account, product_type, 'USDT', 'anchor', 'the balance jumps', now(), now(),

@@ -60,8 +60,8 @@ const amountKinds = [
 /** One place where the ledger does not add up. Amounts are decimals as text. */
 export type FoundBreak = {
   readonly kind: BreakKind;
-  /** The wallet of the wrong balance, "UTA" in a unified account. Empty if the break is of no product type. */
-  readonly productType: string;
+  /** A product type, or the wallet of the wrong balance, "UTA" in a unified account. Empty if the break is of neither. */
+  readonly ledger: string;
   readonly coin: string;
   /** Where the break is: a bill's id or a time. Identifies it in its account, with the fields above. */
   readonly anchor: string;
@@ -123,7 +123,7 @@ function isWithin(scope: Scope): SQL | undefined {
   const { accounts, productTypes } = withWholeWallets(scope);
   return and(
     accounts && inArray(ledgerBreaks.account, [...accounts]),
-    productTypes && inArray(ledgerBreaks.productType, ["", ...productTypes]),
+    productTypes && inArray(ledgerBreaks.ledger, ["", ...productTypes]),
   );
 }
 
@@ -192,16 +192,16 @@ export type BrokenSpan = {
  * included. Overlapping spans are merged. The missing bill may belong to any product type of the wallet.
  */
 export function readBrokenSpans(db: Queryable, scope: Scope): Promise<readonly BrokenSpan[]> {
-  const { account, productType, happenedAt, state, firstBadBill } = ledgerBreaks;
+  const { account, ledger, happenedAt, state, firstBadBill } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db
-      .select({ account, wallet: productType, happenedAt, goodAt: bills.cTime })
+      .select({ account, wallet: ledger, happenedAt, goodAt: bills.cTime })
       .from(ledgerBreaks)
       .leftJoin(
         bills,
         and(
           eq(bills.account, account),
-          sql`${bills.productType} = coalesce(${ledgerBreaks.lastGoodProductType}, ${productType})`,
+          sql`${bills.productType} = coalesce(${ledgerBreaks.lastGoodProductType}, ${ledger})`,
           eq(bills.billId, ledgerBreaks.lastGoodBill),
         ),
       )

@@ -194,8 +194,8 @@ const dateOf = (ms: number | undefined): Date | null =>
 /** The result of checking one chain: an account, a wallet and a coin. */
 export type ChainSummary = {
   readonly account: string;
-  /** The wallet; "UTA" in a unified account. */
-  readonly productType: string;
+  /** "UTA" in a unified account. */
+  readonly wallet: string;
   readonly coin: string;
   readonly bills: number;
   /** Bills whose balance could be computed. */
@@ -231,8 +231,8 @@ export function summariesOf(
 ): readonly ChainSummary[] {
   const dayKey = (chain: ChainName, day: number) => `${day} ${chainKey(chain)}`;
   const broken = new Set(
-    breaks.flatMap(({ productType, coin, happenedAt }) => {
-      const wallet = walletOf(productType);
+    breaks.flatMap(({ ledger, coin, happenedAt }) => {
+      const wallet = walletOf(ledger);
       const day = happenedAt === null ? undefined : Math.floor(Date.parse(happenedAt) / dayMs);
       return day === undefined ? [] : [dayKey({ wallet, coin }, day)];
     }),
@@ -244,7 +244,7 @@ export function summariesOf(
     const reconciled = whole.filter((day) => isDayRead(read, day)).length;
     const incomplete = whole.length - reconciled;
     return {
-      ...{ account, productType: wallet, coin, bills, tested, rounded },
+      ...{ account, wallet, coin, bills, tested, rounded },
       rounding: decimalText(chain.rounding, places),
       days: { reconciled, incomplete, broken: chain.days.size - whole.length },
     };

@@ -30,12 +30,12 @@ const isCertain = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged)
  */
 export function isAnythingNew(
   chains: readonly { readonly chain: Chain; readonly judged: Judged }[],
-  stored: readonly Pick<Row, "productType" | "coin" | "anchor" | "difference">[],
+  stored: readonly Pick<Row, "ledger" | "coin" | "anchor" | "difference">[],
 ): boolean {
   const nameOf = (...parts: readonly (string | null)[]) => JSON.stringify(parts);
   const names = new Set(
-    stored.map(({ productType, coin, anchor, difference }) =>
-      nameOf(productType, coin, anchor, withoutZeros(difference)),
+    stored.map(({ ledger, coin, anchor, difference }) =>
+      nameOf(ledger, coin, anchor, withoutZeros(difference)),
     ),
   );
   return chains.some(({ chain, judged }) =>
@@ -90,7 +90,7 @@ function breakOf(
   const { kind, explanation } = judge(residual, { isUndone, unread, difference, opposite });
   return {
     kind,
-    productType: wallet,
+    ledger: wallet,
     coin,
     anchor: anchorOf(wallet, residual),
     happenedAt: timeTextOf(bill.time),

@@ -19,7 +19,7 @@ async function findBreaks(
 ): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Columns>(statement);
   return rows.map((row) => ({
-    productType: "",
+    ledger: "",
     coin: "",
     happenedAt: null,
     expected: null,
@@ -57,7 +57,7 @@ export function findTransferBreaks(
         and business_type = any(${textArray(betweenProducts)}::text[])
     )
     select distinct on (sent.product_type, sent.bill_id)
-      sent.product_type as "productType",
+      sent.product_type as ledger,
       sent.coin,
       sent.bill_id as anchor,
       ${timeText(sql`sent.c_time`)} as "happenedAt",
@@ -174,7 +174,7 @@ export const findRestatements = (
     "restatement",
     sql`
     select
-      revised.product_type as "productType",
+      revised.product_type as ledger,
       'since ' || coalesce(${timeText(sql`seen_at`)}, 'the beginning') as anchor,
       ${timeText(sql`min(replaced_at)`)} as "happenedAt",
       '0' as expected,
@@ -183,15 +183,15 @@ export const findRestatements = (
       count(*) || ' restated, see bill_revisions' as explanation
     from bill_revisions as revised
     left join (
-      select account, product_type, max(last_seen_at) as seen_at
+      select account, ledger, max(last_seen_at) as seen_at
       from ledger_breaks
       where account = ${account}
         and kind = 'restatement'
         and accepted_at is not null
-      group by account, product_type
+      group by account, ledger
     ) as signed
       on signed.account = revised.account
-      and signed.product_type = revised.product_type
+      and signed.ledger = revised.product_type
     where revised.account = ${account}
       and (seen_at is null or replaced_at > seen_at)
     group by revised.product_type, seen_at
@@ -213,7 +213,7 @@ export async function findBalanceBreaks(
     "balance-now",
     sql`
     select
-      product_type as "productType",
+      wallet as ledger,
       coin,
       'now' as anchor,
       ${timeText(sql`held_until`)} as "happenedAt",
@@ -226,7 +226,7 @@ export async function findBalanceBreaks(
     from ${comparedBalances([account])}
     where differs
       and not is_supposed
-    order by product_type, coin`,
+    order by wallet, coin`,
   );
 }
 
@@ -241,7 +241,7 @@ export async function findLostTime(
     "lost",
     sql`
     select
-      ledger as "productType",
+      ledger,
       ${timeText(sql`lower(span)`)} as anchor,
       ${timeText(sql`lower(span)`)} as "happenedAt",
       (extract(epoch from upper(span) - lower(span)) * 1000)::bigint::text as difference,

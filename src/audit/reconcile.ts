@@ -79,15 +79,14 @@ export async function reconcile(
   const { accounts, productTypes } = withWholeWallets(asked);
   const names = new Set(accounts ?? (await withDatabaseErrors(() => readReconcilable(db))));
   const results: Reconciliation[] = [];
-  const isAsked = ({ productType }: { readonly productType: string }) =>
-    productType === "" || (productTypes?.includes(productType) ?? true);
+  const isAsked = (ledger: string) => ledger === "" || (productTypes?.includes(ledger) ?? true);
   for (const account of [...names].toSorted())
     results.push(await reconcileAccount(db, account, { isFull }));
   return {
     isFull: results.length === 0 ? isFull : results.every(({ isFull }) => isFull),
-    chains: results.flatMap(({ chains }) => chains.filter(isAsked)),
-    rules: results.flatMap(({ rules }) => rules.filter(isAsked)),
-    breaks: results.flatMap(({ breaks }) => breaks.filter(isAsked)),
+    chains: results.flatMap(({ chains }) => chains.filter(({ wallet }) => isAsked(wallet))),
+    rules: results.flatMap(({ rules }) => rules.filter(({ productType }) => isAsked(productType))),
+    breaks: results.flatMap(({ breaks }) => breaks.filter(({ ledger }) => isAsked(ledger))),
     recounted: results.flatMap(({ recounted }) => recounted),
     wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
   };
@@ -267,18 +266,13 @@ async function record(context: Context, checked: Checked): Promise<number> {
     ...(await findLostTime(tx, account)),
   ];
   const sinceOf = new Map(starts?.map(({ since, ...chain }) => [chainKey(chain), since]));
-  const resolved = await recordBreaks(
-    tx,
-    account,
-    breaks,
-    ({ kind, productType, coin, happenedAt }) => {
-      if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
-      if (kind === "transfer") return areLegsCompared;
-      if (kind === "balance-now") return true;
-      const since = sinceOf.get(chainKey({ wallet: walletOf(productType as ProductType), coin }));
-      return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
-    },
-  );
+  const resolved = await recordBreaks(tx, account, breaks, ({ kind, ledger, coin, happenedAt }) => {
+    if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
+    if (kind === "transfer") return areLegsCompared;
+    if (kind === "balance-now") return true;
+    const since = sinceOf.get(chainKey({ wallet: walletOf(ledger as ProductType), coin }));
+    return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
+  });
   if (isFull) await writeRules(tx, account, rules.rules);
   await writeChains(tx, account, chains, { isFull, records, coverage });
   return resolved;

@@ -7,8 +7,8 @@ import { isOneOf, onlyRow } from "../db/values.ts";
 import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 import { withoutZeros } from "./decimals.ts";
 
-const identityOf = ({ productType, coin, kind, anchor }: FoundBreak | Row): string =>
-  JSON.stringify([productType, coin, kind, anchor]);
+const identityOf = ({ ledger, coin, kind, anchor }: FoundBreak | Row): string =>
+  JSON.stringify([ledger, coin, kind, anchor]);
 
 /** All breaks of an account, whatever became of them. */
 export const readStoredBreaks = (tx: Transaction, account: string): Promise<readonly Row[]> =>
@@ -77,13 +77,13 @@ export async function recordBreaks(
     };
   });
   await noteDecisions(tx, account, reopened, { decision: "reopened", decidedBy: null });
-  const { productType, coin, kind, anchor } = ledgerBreaks;
+  const { ledger, coin, kind, anchor } = ledgerBreaks;
   for (let from = 0; from < values.length; from += rowsMax) {
     await tx
       .insert(ledgerBreaks)
       .values(values.slice(from, from + rowsMax))
       .onConflictDoUpdate({
-        target: [ledgerBreaks.account, productType, coin, kind, anchor],
+        target: [ledgerBreaks.account, ledger, coin, kind, anchor],
         set: fromExcluded,
       });
   }
@@ -211,7 +211,7 @@ export async function noteUnrepaired(
       .where(
         and(
           eq(ledgerBreaks.account, account),
-          eq(ledgerBreaks.productType, walletOf(productType)),
+          eq(ledgerBreaks.ledger, walletOf(productType)),
           eq(ledgerBreaks.state, "open"),
           gte(ledgerBreaks.happenedAt, new Date(from)),
           lt(ledgerBreaks.happenedAt, new Date(to)),

@@ -34,7 +34,7 @@ export const markRetired =
   (states: AccountStates) =>
   (entry: Break): Marked => ({
     ...entry,
-    isRetired: retiredSince(states.of(entry.account), entry.productType) !== undefined,
+    isRetired: retiredSince(states.of(entry.account), entry.ledger) !== undefined,
   });
 
 /** A restated bill is a notice, and no fault of the ledger. */
@@ -56,12 +56,13 @@ const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
     breaks.every(({ state }) => state === "open") ? "" : undefined,
   ),
   ...fields<Marked>("text", ["kind"]),
-  ...fields<Marked>("value", ["breakId", "account", "productType"]),
-  wallet: {
+  ...fields<Marked>("value", ["breakId", "account", "ledger"]),
+  name: {
     kind: "text",
+    title: "ledger",
     isForPeople: true,
-    of: ({ account, productType, isRetired }) =>
-      `${[account, productType].filter((part) => part !== "").join("/")}${isRetired ? " (retired)" : ""}`,
+    of: ({ account, ledger, isRetired }) =>
+      `${[account, ledger].filter((part) => part !== "").join("/")}${isRetired ? " (retired)" : ""}`,
   },
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
@@ -69,8 +70,9 @@ const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
   ...fields<Marked>("value", ["expected", "observed", "difference", "lastGoodBill"]),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
-  because: {
+  explanation: {
     kind: "text",
+    title: "because",
     of: ({ kind, explanation }) => explanation || breakKinds[kind],
   },
   ...fields<Marked>("value", ["isRetired", "note", "acceptedBy"]),

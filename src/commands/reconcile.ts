@@ -130,7 +130,7 @@ const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
 const chainColumns: Columns<ChainSummary> = {
   checked: {
     kind: "text",
-    of: ({ account, productType, coin }) => `${account}/${productType} ${coin}`,
+    of: ({ account, wallet, coin }) => `${account}/${wallet} ${coin}`,
   },
   ...fields<ChainSummary>("count", ["bills", "tested"]),
   rounded: {

@@ -41,9 +41,11 @@ export type Verification = RunFacts & {
 
 const kinds = ["missing", "changed", "unserved", "rejected"] as const;
 
-const isRepaired = (difference: Difference): boolean => "isRepaired" in difference && difference.isRepaired;
+const isRepaired = (difference: Difference): boolean =>
+  "isRepaired" in difference && difference.isRepaired;
 
-const isAccepted = (difference: Difference): boolean => difference.kind === "rejected" && difference.isAccepted;
+const isAccepted = (difference: Difference): boolean =>
+  difference.kind === "rejected" && difference.isAccepted;
 
 type Reports = Pick<Verification, "reports">;
 
@@ -55,7 +57,9 @@ const differencesOf = (verification: Reports): readonly Difference[] =>
 
 /** How many differences are left. */
 const remainingOf = (verification: Reports): number =>
-  differencesOf(verification).filter((difference) => !isRepaired(difference) && !isAccepted(difference)).length;
+  differencesOf(verification).filter(
+    (difference) => !isRepaired(difference) && !isAccepted(difference),
+  ).length;
 
 /** How many bills were written. */
 export const repairedOf = (verification: Reports): number =>
@@ -182,7 +186,9 @@ function whatOf(difference: Difference): string {
 /** What a repair leaves: it deletes nothing, and no row that breaks the contract can be stored. */
 export const leftLines = (verification: Verification): readonly string[] =>
   (["unserved", "rejected"] as const).flatMap((kind) => {
-    const those = differencesOf(verification).filter((one) => one.kind === kind && !isAccepted(one));
+    const those = differencesOf(verification).filter(
+      (one) => one.kind === kind && !isAccepted(one),
+    );
     const ids = those.slice(0, 3).map(({ billId }) => billId ?? "without an id");
     const names = `${ids.join(", ")}${those.length > ids.length ? ", …" : ""}`;
     if (those.length === 0) return [];

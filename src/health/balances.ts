@@ -31,7 +31,7 @@ export async function readComparedBalances(
   >(sql`
     select
       account,
-      product_type as ledger,
+      wallet as ledger,
       coin,
       balance::text,
       expected::text,
@@ -56,11 +56,16 @@ export const balanceText = ({ coin, balance, expected, differs, asOf }: Compared
 export const balanceFinding = ({ accounts }: Scope): SQL =>
   flaggedOf(accounts)(
     "balance-unsure",
-    "product_type",
+    "ledger",
     {
       coin: sql`coin`,
       since: sql`held_until`,
       detail: sql`'the exchange says ' || balance || ', the bills ' || expected`,
     },
-    sql`(select * from ${comparedBalances(accounts)} where differs and is_supposed)`,
+    sql`(
+      select account, wallet as ledger, coin, held_until, balance, expected
+      from ${comparedBalances(accounts)}
+      where differs
+        and is_supposed
+    )`,
   );

@@ -105,19 +105,19 @@ export async function readAccepted(
   const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
     select coin, sum(abs(difference))::text as difference
     from (
-      select account, product_type, coin, difference
+      select account, ledger, coin, difference
       from ledger_breaks
       where state = 'accepted'
         and difference <> 0
         and (coin <> '' or kind = 'lost')
         and kind not like 'ltv-%'
         and ${isOneOf(accounts)}
-        and ${wallets === undefined ? sql`true` : sql`product_type = any(${textArray([...wallets, ""])}::text[])`}
+        and ${wallets === undefined ? sql`true` : sql`ledger = any(${textArray([...wallets, ""])}::text[])`}
         and ${span?.from === undefined ? sql`true` : sql`happened_at >= ${timeOf(span.from)}`}
         and ${span?.to === undefined ? sql`true` : sql`happened_at < ${timeOf(span.to)}`}
     ) as accepted
     left join ${accountFlags(isOneOf(accounts))} using (account)
-    where not ${isDemo("product_type")}
+    where not ${isDemo("ledger")}
     group by coin
     order by coin`);
   return {

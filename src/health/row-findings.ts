@@ -57,13 +57,13 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   // A balance beside unread or lost time does not follow: that time is the finding.
   const open = sql`(
       select
-        account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
+        account, ledger, coin, break_id, kind, happened_at, difference, first_bad_bill,
         repair_failed_at, has_loss,
         case when coin <> '' and difference <> 0 and kind not in ('transfer', 'ltv-haircut') then difference end
           as amount
       from (
         select
-          account, product_type, coin, break_id, kind, happened_at, difference, first_bad_bill,
+          account, ledger, coin, break_id, kind, happened_at, difference, first_bad_bill,
           repair_failed_at
         from ledger_breaks
         where state = 'open'
@@ -74,24 +74,24 @@ export function breakFindings(scope: Scope): readonly SQL[] {
       left join (
         select
           account,
-          ${walletOf("ledger")} as product_type,
+          ${walletOf("ledger")} as ledger,
           bool_or(not isempty(unread) or not isempty(lost)) as has_hole
         from ${ledgerTimes(scope)}
         group by 1, 2
-      ) as wallets using (account, product_type)
+      ) as wallets using (account, ledger)
       left join (
-        select account, ${walletOf("product_type")} as product_type, bool_or(not isempty(lost)) as has_loss
+        select account, ${walletOf("product_type")} as ledger, bool_or(not isempty(lost)) as has_loss
         from ledgers
         where ${isOne}
         group by 1, 2
-      ) as losses using (account, product_type)
+      ) as losses using (account, ledger)
       where not (kind = 'unread' and has_hole is true)
     ) as breaks`;
   const isOutdated = sql`kind = 'unread' and has_loss is not true`;
   return [
     flagged(
       sql`finding`,
-      "product_type",
+      "ledger",
       {
         coin: sql`coin`,
         since: sql`since`,
@@ -104,7 +104,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
       sql`(
         select
           account,
-          product_type,
+          ledger,
           coin,
           case kind when 'restatement' then 'restated' else 'broken' end as finding,
           min(happened_at) as since,
@@ -125,7 +125,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
           ) as is_repairable
         from ${open}
         where not (${isOutdated})
-        group by account, product_type, coin, finding
+        group by account, ledger, coin, finding
       )`,
     ),
     flagged(
@@ -156,7 +156,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
             or stored_at >= checked
           union all
           -- Time beside these breaks was read since they were found.
-          select account, product_type, null
+          select account, ledger, null
           from ${open}
           where ${isOutdated}
         ) as due

@@ -96,7 +96,7 @@ async function recordDeleted(
   );
   await tx.execute(sql`
     insert into ledger_breaks (
-      break_id, kind, account, product_type, coin, anchor, happened_at, expected, observed, difference,
+      break_id, kind, account, ledger, coin, anchor, happened_at, expected, observed, difference,
       explanation, first_seen_at, last_seen_at, state
     )
     values (

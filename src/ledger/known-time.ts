@@ -182,7 +182,7 @@ export function ledgerTimes({
         left join (
           select
             account,
-            product_type,
+            ledger as product_type,
             range_agg(tstzrange(happened_at, happened_at + difference * interval '1 ms'))
               filter (where state = 'accepted') as accepted,
             string_agg(break_id::text, ',' order by break_id) filter (where state = 'open') as break_ids
@@ -190,7 +190,7 @@ export function ledgerTimes({
           where kind = 'lost'
             and state <> 'resolved'
             and ${isOne}
-          group by account, product_type
+          group by account, ledger
         ) as decided using (account, product_type)
         left join ${accountFlags(isOne)} using (account)
       ) as stated

@@ -27,7 +27,7 @@ export async function commitBalances(
   const at = sql`${isoTime(takenAt)}::timestamptz`;
   await tx.execute(sql`
     insert into wallet_balances (
-      account, product_type, coin, taken_at, held_until, balance, is_supposed
+      account, wallet, coin, taken_at, held_until, balance, is_supposed
     )
     select
       ${account},
@@ -51,12 +51,12 @@ export async function commitBalances(
       select distinct on (coin) coin, taken_at, held_until, balance, is_supposed
       from wallet_balances
       where account = ${account}
-        and product_type = ${wallet}
+        and wallet = ${wallet}
       order by coin, taken_at desc
     ) as last using (coin)
     where (told.balance <> 0 or last.balance is not null)
       and coalesce(last.held_until < ${at}, true)
-    on conflict (account, product_type, coin, taken_at) do update
+    on conflict (account, wallet, coin, taken_at) do update
     set held_until = excluded.held_until`);
 }
 
@@ -81,7 +81,7 @@ export async function compareBalances(
         ${timeText(sql`case when held_until < ${timeOf(to)} then held_until else taken_at end`)} as at
       from wallet_balances
       where account = ${account}
-        and product_type = ${wallet}
+        and wallet = ${wallet}
         and taken_at < ${timeOf(to)}
       order by coin, taken_at desc`);
     for (const { coin, taken_at, at } of rows) {
@@ -90,7 +90,7 @@ export async function compareBalances(
         update wallet_balances
         set expected = ${expected}::numeric
         where account = ${account}
-          and product_type = ${wallet}
+          and wallet = ${wallet}
           and coin = ${coin}
           and taken_at = ${taken_at}::timestamptz
           and expected is distinct from ${expected}::numeric`);
@@ -153,7 +153,7 @@ async function balanceAt(
       select balance
       from wallet_balances
       where account = ${account}
-        and product_type = ${wallet}
+        and wallet = ${wallet}
         and coin = ${coin}
         and taken_at = ${takenAt}::timestamptz
     )
@@ -177,9 +177,9 @@ export const comparedBalances = (
   accounts: readonly string[] | undefined,
   since?: EpochMs,
 ): SQL => sql`(
-      select distinct on (account, product_type, coin)
+      select distinct on (account, wallet, coin)
         account,
-        product_type,
+        wallet,
         coin,
         taken_at,
         held_until,
@@ -191,5 +191,5 @@ export const comparedBalances = (
       where expected is not null
         and ${isOneOf(accounts)}
         and ${since === undefined ? sql`true` : sql`held_until >= ${timeOf(since)}`}
-      order by account, product_type, coin, taken_at ${since === undefined ? sql`desc` : sql`asc`}
+      order by account, wallet, coin, taken_at ${since === undefined ? sql`desc` : sql`asc`}
     ) as compared`;

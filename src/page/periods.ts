@@ -85,7 +85,7 @@ export async function readBreakDays(
     select to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day, bool_or(state = 'open') as "isOpen"
     from ledger_breaks
     where account = ${account}
-      and product_type = ${product}
+      and ledger = ${product}
       and coin = ${coin}
       and state in ('open', 'accepted')
       and happened_at is not null

@@ -95,6 +95,7 @@ const words: Words = {
   from ledgers
   where product_type = ''
 ) as whole using (account)`,
+  ledger_is_demo: isDemo("ledger"),
   wallet_is_demo: isDemo("wallet"),
   ...movementWords,
   join_rules: joinRules("bills"),

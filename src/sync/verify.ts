@@ -276,7 +276,13 @@ class ComparedSpan implements LedgerStore {
       );
     }
     for (const { received, fault, isAccepted } of rejected) {
-      this.differences.push({ ledger, kind: "rejected", billId: idOf(received), fault, isAccepted });
+      this.differences.push({
+        ledger,
+        kind: "rejected",
+        billId: idOf(received),
+        fault,
+        isAccepted,
+      });
     }
   }
 

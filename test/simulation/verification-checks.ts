@@ -36,7 +36,8 @@ export function checkVerified(world: World, verification: Verification, after: T
     const told = toldOf(outcome, productType).filter(
       (difference) => "isRepaired" in difference && !difference.isRepaired,
     );
-    const isTold = ({ billId }: LedgerBill) => told.some((difference) => difference.billId === billId);
+    const isTold = ({ billId }: LedgerBill) =>
+      told.some((difference) => difference.billId === billId);
     const bills = ledger
       .bills(productType)
       .filter((bill) => certainly(bill) && !isTold(bill) && isKnowable(world, productType, bill));
@@ -65,7 +66,10 @@ export function checkFindings(world: World, verification: Verification, before: 
     const bills = ledger.bills(productType);
     const stored = before[productType];
     const told = toldOf(outcome, productType);
-    const differing = (kind: Difference["kind"], differs: (bill: LedgerBill, at: number) => boolean) =>
+    const differing = (
+      kind: Difference["kind"],
+      differs: (bill: LedgerBill, at: number) => boolean,
+    ) =>
       misnamed(
         kind,
         told,

@@ -75,7 +75,11 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         onProgress: () => undefined,
       };
       const ledgers = await verifyBills(deps, productTypes.map(openLedgers(deps, account.name)));
-      return { differences: ledgers.flatMap(({ differences }) => differences), ledgers, error: undefined };
+      return {
+        differences: ledgers.flatMap(({ differences }) => differences),
+        ledgers,
+        error: undefined,
+      };
     } catch (error) {
       return { differences: [], ledgers: [], error };
     }

@@ -36,7 +36,7 @@ const ledger = ({
   insert into ledgers (account, product_type, bills, covered, lost, open, first_gap_at, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const told = (isSupposed: string, balance: string, wallet = "USDT-FUTURES") => `
-  insert into wallet_balances (account, product_type, coin, taken_at, held_until, balance, is_supposed, expected)
+  insert into wallet_balances (account, wallet, coin, taken_at, held_until, balance, is_supposed, expected)
   values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${isSupposed}, 2)`;
 const checked = (type = "USDT-FUTURES") => `
   insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
@@ -74,7 +74,7 @@ const aBreak = (
   }: Break = {},
 ) => `
   insert into ledger_breaks (
-    break_id, kind, account, product_type, coin, anchor, happened_at, difference, first_bad_bill,
+    break_id, kind, account, ledger, coin, anchor, happened_at, difference, first_bad_bill,
     explanation, first_seen_at, last_seen_at, state
   )
   values (

@@ -60,7 +60,9 @@ export const ledgerBreaks = pgTable(
     /** Unique in the database, from the sequence `ledger_break_ids`, with holes where a check failed. */
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     kind: text("kind").notNull(),
-    ...ledger(),
+    account: key("account").notNull(),
+    /** A product type, or the wallet of all of a unified account; empty where it is of neither. */
+    ledger: key("ledger").notNull(),
     /** Empty where a break does not concern one coin. */
     coin: key("coin").notNull(),
     /** Where the break is: a bill's id, a day or a snapshot's time. */
@@ -88,7 +90,7 @@ export const ledgerBreaks = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.account, t.breakId] }),
-    unique("ledger_breaks_identity").on(t.account, t.productType, t.coin, t.kind, t.anchor),
+    unique("ledger_breaks_identity").on(t.account, t.ledger, t.coin, t.kind, t.anchor),
     check("ledger_breaks_state", sql`${t.state} in ('open', 'accepted', 'resolved')`),
   ],
 );

@@ -187,7 +187,7 @@ export const walletBalances = pgTable(
   {
     account: key("account").notNull(),
     /** The wallet; "UTA" in a unified account. */
-    productType: key("product_type").notNull(),
+    wallet: key("wallet").notNull(),
     coin: key("coin").notNull(),
     takenAt: time("taken_at").notNull(),
     heldUntil: time("held_until").notNull(),
@@ -198,7 +198,7 @@ export const walletBalances = pgTable(
     expected: numeric("expected"),
   },
   (t) => [
-    primaryKey({ columns: [t.account, t.productType, t.coin, t.takenAt] }),
+    primaryKey({ columns: [t.account, t.wallet, t.coin, t.takenAt] }),
     check("wallet_balances_time", sql`${t.takenAt} <= ${t.heldUntil}`),
     allFinite("wallet_balances_finite", t),
   ],

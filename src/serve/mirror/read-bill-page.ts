@@ -140,7 +140,8 @@ export const ledgerVersion = ({ account, productType }: Ledger): SQL => {
         (
           select concat_ws('/', count(*), max(xmin::text::bigint))
           from ledger_breaks
-          where ${isOf}
+          where account = ${account}
+            and ledger = ${productType}
             and kind = 'lost'
             and state = 'accepted'
         ),

@@ -131,14 +131,14 @@ from (
 left join (
   select
     account,
-    product_type as wallet,
+    ledger as wallet,
     coin,
     (happened_at at time zone 'UTC')::date as day,
     sum(difference) as difference
   from ledger_breaks
   where state <> 'resolved'
     and kind in $step_kinds
-  group by account, product_type, coin, (happened_at at time zone 'UTC')::date
+  group by account, ledger, coin, (happened_at at time zone 'UTC')::date
 ) as broken
   on broken.account = based.account
   and broken.wallet = based.wallet

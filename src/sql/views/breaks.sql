@@ -2,9 +2,9 @@ create or replace view analytics.breaks as
 select
   break_id,
   account,
-  product_type,
+  ledger as product_type,
   coin,
-  $is_demo as is_demo,
+  $ledger_is_demo as is_demo,
   kind,
   anchor,
   happened_at,

@@ -26,7 +26,7 @@ with checks as (
   where bills <> 0
     and coalesce(category, 'unknown') = 'unknown'
   union all
-  select account, product_type, 'breaks in the balance', 1, (happened_at at time zone 'UTC')::date
+  select account, ledger, 'breaks in the balance', 1, (happened_at at time zone 'UTC')::date
   from ledger_breaks
   where state <> 'resolved'
     and kind in $step_kinds
