@@ -115,7 +115,7 @@ test("bills that are missing after the last stored one are a break with their su
   await at.pass(hourMs);
   expect(isComplete(await at.sync())).toBe(true);
   const [found] = await at.check();
-  expect(found).toMatchObject({ productType: "USDT-FUTURES", coin: "USDT", state: "open" });
+  expect(found).toMatchObject({ ledger: "USDT-FUTURES", coin: "USDT", state: "open" });
   expect(Number(found?.difference)).toBeCloseTo(last(at.ledger) - last(shown), 7);
   expect(found?.explanation).toMatch(/newest bills are missing, or a type of bill moves it/);
   // The same break, however often it is found.

@@ -129,7 +129,7 @@ test.concurrent("rows that disappeared are a break with its days, which stays un
   const deleted = {
     kind: "deleted",
     account: "main",
-    productType: "USDT-FUTURES",
+    ledger: "USDT-FUTURES",
     difference: "-40",
     happenedAt: `${days[0]}T00:00:00Z`,
     explanation: expect.stringContaining(days[0] ?? "no day"),

@@ -174,7 +174,7 @@ describe("bills that are booked after their times", () => {
       const missing = decimalText(lost.movedAmount + lost.movedFee, "needed", unifiedPlaces);
       const { breaks } = await check(account);
       expect(breaks, account).toMatchObject([
-        { kind: "chain", productType: "UTA", coin: lost.coin, state: "open" },
+        { kind: "chain", ledger: "UTA", coin: lost.coin, state: "open" },
       ]);
       expect(exact(breaks[0]?.difference ?? "0")).toBe(exact(missing));
       expect(await offs(account)).toEqual({ activity: 1, days: 1, exported: 1 });

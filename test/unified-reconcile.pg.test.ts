@@ -208,7 +208,7 @@ describe("a break of a unified account's balance", () => {
     const wanted = [
       {
         kind: "chain",
-        productType: "UTA",
+        ledger: "UTA",
         coin: "USDT",
         difference: expect.stringMatching(new RegExp(`^${missing}0*$`)),
         firstBadBill: bad.billId,
