@@ -135,8 +135,9 @@ export async function verifyBills(
 /** The reason why not all of the span could be asked for, by the exchange's clock. */
 function unreadable(span: Interval, read: readonly Interval[], now: EpochMs): unknown {
   if (read.length === 0) {
+    const when = span.from > now ? "in the future" : "older than 90 days";
     return new ReportableError(
-      `nothing of this time can be read: by the exchange's clock it is ${span.from > now ? "in the future" : "older than 90 days"}`,
+      `nothing of this time can be read: by the exchange's clock it is ${when}`,
     );
   }
   if (span.to <= now + aheadMaxMs) return undefined;
@@ -276,13 +277,8 @@ class ComparedSpan implements LedgerStore {
       );
     }
     for (const { received, fault, isAccepted } of rejected) {
-      this.differences.push({
-        ledger,
-        kind: "rejected",
-        billId: idOf(received),
-        fault,
-        isAccepted,
-      });
+      const billId = idOf(received);
+      this.differences.push({ ledger, kind: "rejected", billId, fault, isAccepted });
     }
   }
 
