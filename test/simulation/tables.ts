@@ -46,9 +46,21 @@ const content = `
 
 type Of<Row> = Row & { readonly productType: ProductType };
 
+/** Reads all tables as of one moment: a killed process's last transaction may end meanwhile. */
 export async function readTables(pool: pg.Pool, account: string): Promise<Tables> {
+  const client = await pool.connect();
+  try {
+    await client.query("begin isolation level repeatable read read only");
+    return await readAll(client, account);
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+}
+
+async function readAll(client: pg.PoolClient, account: string): Promise<Tables> {
   const rowsOf = async <Row extends object>(text: string): Promise<readonly Of<Row>[]> =>
-    (await pool.query<Of<Row>>(text, [account])).rows;
+    (await client.query<Of<Row>>(text, [account])).rows;
   const bills = await rowsOf<StoredRow>(`
     select product_type as "productType", xmin::text || ' ' || ctid::text as version, ${content}
     from bills
@@ -68,7 +80,7 @@ export async function readTables(pool: pg.Pool, account: string): Promise<Tables
     select product_type as "productType", bills
     from ledgers
     where account = $1`);
-  const spans = await readSpans(pool, account);
+  const spans = await readSpans(client, account);
   const closed = await rowsOf<object>(`
     select product_type as "productType"
     from ledgers
@@ -108,8 +120,11 @@ export const linesOf = (tables: Tables): readonly string[] =>
     ),
   );
 
-export async function readSpans(pool: pg.Pool, account: string): Promise<readonly Of<Span>[]> {
-  const { rows } = await pool.query<
+export async function readSpans(
+  database: pg.Pool | pg.PoolClient,
+  account: string,
+): Promise<readonly Of<Span>[]> {
+  const { rows } = await database.query<
     Of<Record<"state" | "from" | "to" | "cursor" | "started", string>>
   >(
     `
