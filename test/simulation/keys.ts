@@ -49,8 +49,16 @@ export async function keyOf(
   { history, owner, pool, io }: World,
   wanted: KeyKind,
 ): Promise<{ readonly key: KeyKind; readonly isForeign: boolean }> {
-  if (wanted === "own" || wanted === "second") return { key: wanted, isForeign: false };
+  if (wanted === "own") return { key: wanted, isForeign: false };
   const isFirst = owner() !== "own";
+  if (wanted === "second") {
+    // While an account is upgraded, the exchange may not have told its user yet: a second key is then refused.
+    const { rows: told } = await io(() =>
+      pool.query("select 1 from account_users where account = $1 limit 1", [accountName]),
+    );
+    const isTaken = isFirst || history.isUserUntold === true || told.length > 0;
+    return { key: isTaken ? "second" : "own", isForeign: false };
+  }
   if (isFirst) return { key: wanted === "empty" ? "empty" : "own", isForeign: false };
   const least = wanted === "twice" ? history.ledger.productTypes.length : 1;
   const proof = history.isUserUntold
