@@ -11,6 +11,7 @@ import { reconcile } from "../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { epochMs } from "../src/contract/time.ts";
+import { decideOnRejected } from "../src/ledger/rejected-bills.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
@@ -168,6 +169,19 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     expect(page).toMatch(/not complete or not settled/i);
     expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   }
+});
+
+test("what was accepted stays in the close: a row that was rejected, and what a later check has resolved", async () => {
+  await reconcile(db, everything, { isFull: true });
+  const decision = { digests: ["abc"], note: "support knows", by: "Ben" };
+  const missing = await decideOnRejected(db, decision, everything);
+  expect(missing).toEqual([]);
+  const { accepted, ledgers } = await reported("--product", "COIN-FUTURES");
+  expect(accepted).toMatchObject([
+    { kind: "restatement", state: "resolved", note: `note: ${hostile}`, by: "Ada" },
+    { kind: "rejected row", state: "accepted", number: "abc", note: "support knows", by: "Ben" },
+  ]);
+  expect(ledgers[0].counts.rejected).toBe(0);
 });
 
 test("the page is one file: no script, nothing to load, and every text is escaped", async () => {

@@ -92,8 +92,13 @@ export function fundTable({ allDigits, prices, ledgers }: MonthReport): Table {
   const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
   const coins = real.flatMap(({ figures }) => figures);
   const isFund = prices !== undefined && real.length > 1;
+  const isRead = real.every(({ coverage }) => coverage.isStartRead);
   const columns: Columns<LinesOfCoins> = {
-    title: { kind: "text", title: "all ledgers", of: ({ title }) => title },
+    title: {
+      ...{ kind: "text", title: "all ledgers" },
+      of: ({ line, title }) =>
+        line === "opening" && !isRead ? `${title} (partly not read)` : title,
+    },
     value: {
       ...{ kind: "money", title: prices?.currency ?? "" },
       of: ({ value }) => inCents(value, allDigits),

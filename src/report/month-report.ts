@@ -38,6 +38,10 @@ export type Rejected = {
   readonly faultPath: string;
   readonly fault: string;
   readonly rejectedAt: string;
+  /** Why it was accepted, by whom and when; null where it was not. */
+  readonly note: string | null;
+  readonly acceptedBy: string | null;
+  readonly acceptedAt: string | null;
 };
 
 export type Restatement = {
@@ -115,8 +119,9 @@ export type LedgerMonth = {
   readonly changes: readonly Change[];
   readonly digestThen: Digest | undefined;
   readonly rejected: Listed<Rejected>;
+  readonly acceptedRows: readonly Rejected[];
   readonly restatements: Listed<Restatement>;
-  /** Open or accepted; open ones come first. */
+  /** Open ones, then those that were accepted, also if a later check has resolved them. */
   readonly breaks: readonly Break[];
 };
 

@@ -60,7 +60,8 @@ export async function readLedgerMonth(
       signedAt === undefined
         ? undefined
         : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
-    rejected: await readRejected(tx, wallet),
+    rejected: await readRejected(tx, wallet, isUnresolved),
+    acceptedRows: (await readRejected(tx, wallet, sql`note is not null`)).shown,
     breaks: await readMonthBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
@@ -97,8 +98,12 @@ async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promis
   return rows[0]?.reconciled_at ?? null;
 }
 
-/** The unresolved rejected rows. All are shown, because a broken row's month cannot be known. */
-async function readRejected(tx: Transaction, wallet: ReportedWallet): Promise<Listed<Rejected>> {
+/** The rejected rows of any time, because a broken row's month cannot be known. */
+async function readRejected(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  isWanted: SQL,
+): Promise<Listed<Rejected>> {
   const { rows } = await tx.execute<Rejected & { total: string }>(sql`
     select
       digest,
@@ -106,10 +111,13 @@ async function readRejected(tx: Transaction, wallet: ReportedWallet): Promise<Li
       fault_path as "faultPath",
       fault,
       ${timeText(sql`rejected_at`)} as "rejectedAt",
+      note,
+      accepted_by as "acceptedBy",
+      case when note is not null then ${timeText(sql`resolved_at`)} end as "acceptedAt",
       count(*) over () as total
     from rejected_bills
     where ${isBillOf(wallet)}
-      and ${isUnresolved}
+      and ${isWanted}
     order by rejected_at, digest
     limit ${shownMax}`);
   return listed(rows);
@@ -181,8 +189,8 @@ const content = sql`jsonb_build_object(${sql.join(
 )})`;
 
 /**
- * The month's breaks, open or accepted, open ones first. Later breaks that concern the month are included: restatements, if
- * the month has some, and rejected rows, which may be of any month.
+ * The month's breaks that are open, and those that were accepted, also if a later check has resolved them. Restatements
+ * are included if the month has some.
  */
 async function readMonthBreaks(
   tx: Transaction,
@@ -197,9 +205,8 @@ async function readMonthBreaks(
     return happenedAt >= isoTime(span.from) && happenedAt < isoTime(span.to);
   };
   const breaks = (await readBreaks(tx, scope, { isAll: true })).filter(isOfMonth);
-  return (["open", "accepted"] as const).flatMap((state) =>
-    breaks.filter((one) => one.state === state),
-  );
+  const open = breaks.filter(({ state }) => state === "open");
+  return [...open, ...breaks.filter(({ state, acceptedAt }) => state !== "open" && acceptedAt)];
 }
 
 /**

@@ -11,7 +11,7 @@ import { movements } from "../sql/movements.ts";
 import { digestCommand } from "./digest.ts";
 import { fundTable, inCents, isResult, money, nameOf, resultOf } from "./figure-tables.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
-import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
+import type { Change, Confirmation, LedgerMonth, MonthReport, Rejected } from "./month-report.ts";
 
 // The head of the report: what is incomplete, all coins in a line each, what changed and what was accepted.
 
@@ -36,9 +36,10 @@ export function headOf(report: MonthReport): Section {
       ? "complete: all of it was read, it adds up, and nothing is open"
       : `complete, with ${accepted.join(" and ")}`;
   const changes = ofAll(report, (ledger) => ledger.changes);
-  const acceptedBreaks = ofAll(report, ({ breaks }) =>
-    breaks.filter(({ state }) => state === "accepted"),
-  );
+  const acceptances = [
+    ...ofAll(report, ({ breaks }) => breaks.filter(({ state }) => state !== "open")),
+    ...ofAll(report, ({ acceptedRows }) => acceptedRows),
+  ];
   const isAllClassified = report.ledgers.every(({ figures }) =>
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
@@ -73,8 +74,8 @@ export function headOf(report: MonthReport): Section {
           ]),
       table("changes", changeColumns, changes),
       ...(isAllClassified ? ["no money is unclassified"] : []),
-      acceptedBreaks.length === 0 ? "no difference was accepted" : "accepted differences:",
-      table("accepted", acceptedColumns, acceptedBreaks),
+      acceptances.length === 0 ? "nothing was accepted" : "accepted:",
+      table("accepted", acceptedColumns, acceptances),
       `a SHA-256 of bills is that of their export in bills.csv by: ${digestCommand("bills.csv")}`,
     ],
   };
@@ -186,7 +187,9 @@ function confirmedText(
 ): string {
   if (isApartWallet(ledger.wallet.productType)) return "not asked";
   const confirmation = closingConfirmation(ledger, coin);
-  if (confirmation === undefined) return "no balance yet";
+  // One answer has all coins of a wallet that the exchange names.
+  const isAnswered = ledger.confirmations.some((one) => one.of === "closing");
+  if (confirmation === undefined) return isAnswered ? "not named" : "no balance yet";
   const { differs, balance, expected, asOf } = confirmation;
   return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
 }
@@ -200,15 +203,26 @@ const changeColumns: Columns<Of<Change>> = {
   ...fields<Change>("text", ["until"], ""),
 };
 
-const acceptedColumns: Columns<Of<Break>> = {
+/** A break, or a rejected row. */
+type Acceptance = Of<Break | Rejected>;
+const ofBreak =
+  <Value>(of: (entry: Break) => Value) =>
+  (entry: Acceptance) =>
+    "breakId" in entry ? of(entry) : undefined;
+const acceptedColumns: Columns<Acceptance> = {
   ledger: ledgerColumn,
-  number: { kind: "text", of: ({ breakId }) => `#${breakId}` },
-  ...fields<Break>("text", ["kind"]),
-  coin: { kind: "text", of: ({ coin }) => coin || null },
-  happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
-  ...fields<Break>("amount", ["difference"], ""),
-  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
-  ...fields<Break>("text", ["note"]),
+  number: {
+    kind: "text",
+    of: (entry) => ("breakId" in entry ? `#${entry.breakId}` : entry.digest.slice(0, 8)),
+  },
+  kind: { kind: "text", of: (entry) => ("breakId" in entry ? entry.kind : "rejected row") },
+  // A restatement is resolved by the next check, and an accepted break once its bill has come.
+  state: { kind: "text", of: (entry) => ("breakId" in entry ? entry.state : "accepted") },
+  coin: { kind: "text", of: ofBreak(({ coin }) => coin || null) },
+  happened: { kind: "text", of: ofBreak(({ happenedAt }) => happenedAt) },
+  difference: { kind: "amount", title: "", of: ofBreak(({ difference }) => difference) },
+  discrepancy: { kind: "text", isForPeople: true, of: ofBreak(discrepancyText) },
+  ...fields<Acceptance>("text", ["note"]),
   by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
   on: { kind: "text", of: ({ acceptedAt }) => acceptedAt },
 };
