@@ -5,10 +5,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getTableName, sql } from "drizzle-orm";
 import { afterAll, expect, test } from "vitest";
+import { status } from "../src/commands/status.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
+import { asJson, asText } from "../src/output/result.ts";
+import { readConfig } from "../src/roster/config.ts";
+import { everyLedger } from "../src/roster/roster.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { changeKeys, readKeys } from "../src/serve/keys/key-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
@@ -219,22 +223,23 @@ test.concurrent("an account that is added is read with credentials that a comman
   expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });
   expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });
 
-  const status = await run("status");
-  expect(status.stdout).toMatch(/^second\/USDT-FUTURES .* paused$/m);
-  const paged = JSON.parse((await run("status", "--json", "--limit", "2", "--check")).stdout);
-  expect(paged).toMatchObject({
+  expect((await run("status")).stdout).toMatch(/^second\/USDT-FUTURES .* paused$/m);
+  await using opened = openDatabase(database.url);
+  const config = readConfig(env, { credentials: false });
+  const selection = everyLedger;
+  const worst = await status(opened.db, config, { selection, isJson: true, ledgersMax: 2 });
+  expect(asJson(worst)).toMatchObject({
     totals: { accounts: 2, ledgers: 3, read: 2, paused: 1 },
     ledgers: [{ account: "first" }, { account: "first" }],
   });
-  const rest = await run("status", "--limit", "1");
-  expect(rest.stdout).toContain("the worst 1 of 3 ledgers:\n");
-  expect(rest.stdout).toMatch(/^accounts +ledgers +bills +read +paused .*\n +2 +3 +[\d,]+ +2 +1 /m);
+  const text = asText(await status(opened.db, config, { selection, ledgersMax: 1 }));
+  expect(text).toContain("the worst 1 of 3 ledgers:\n");
+  expect(text).toMatch(/^accounts +ledgers +bills +read +paused .*\n +2 +3 +[\d,]+ +2 +1 /m);
   // The mirror's keys lie beside the accounts file, and are renamed too.
   const keysPath = join(folder.path, "mirror-keys.json");
   await changeKeys(keysPath, () => [aMirrorKey("first"), aMirrorKey("second")]);
   expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });
   expect(readKeys(keysPath).map(({ account }) => account)).toEqual(["first", "other"]);
-  await using opened = openDatabase(database.url);
   const { rows } = await opened.db.execute(sql`select account from accounts order by account`);
   expect(rows).toEqual([{ account: "first" }, { account: "other" }]);
 });

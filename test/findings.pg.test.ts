@@ -58,9 +58,9 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
     ...{ accounts: configured, accountNames, namesAccounts: true },
   };
   return {
-    /** @param limit more ledgers than this are counted, and the worst of them listed. */
-    status: (limit = 100) =>
-      status(db, () => config, { selection: everyLedger, check: true, limit }),
+    /** @param ledgersMax more ledgers than this are counted, and the worst of them listed. */
+    status: (ledgersMax = 100) =>
+      status(db, config, { selection: everyLedger, check: true, ledgersMax }),
     exported: (day: string) =>
       inTransaction(db, async (tx) => {
         const words = { format: "koinly" as const, from: day, to: isoTime(now) };

@@ -130,7 +130,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   const [synced, status, shown, queued] = await Promise.all([
     run("sync", "--json"),
     run("status", "--json"),
-    run("status", "--check", "--limit", "2"),
+    run("status", "--check"),
     queueAccounts(env),
   ]);
   // More often than a plan for all accounts would be made.
@@ -176,7 +176,6 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(told.unreachable).toMatchObject([{ account: hanging, error: reason }]);
   expect(told.ledgers).toMatchObject(others.map((account) => ({ account })));
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
-  expect(shown.stdout).toMatch(/^accounts +ledgers +bills .*\n +3 +3 /m);
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
   expect(shown.stdout).toMatch(/^critical +south cannot be read +bill-sync doctor$/m);
 

@@ -73,7 +73,7 @@ async function demoCommand(
   if (io.signal.aborted) return stopped;
   answer(io, synced);
   print(io, "\n$ bill-sync status");
-  answer(io, await statusCommand(() => config, io, {}));
+  answer(io, await statusCommand(config, io, {}));
   print(io, "\n$ bill-sync reconcile --full");
   const reconciled = answer(io, await reconcileCommand(config, io, { full: true, repair: false }));
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);

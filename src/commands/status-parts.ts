@@ -26,8 +26,6 @@ import {
 import type { RosterLedger } from "../roster/roster.ts";
 import { lengthMs } from "../sync/intervals.ts";
 
-/** Nobody reads more ledgers than this: totals and the worst say more. */
-export const shownMax = 100;
 /** So many findings are put into lines for people: those of some hundred ledgers. */
 export const findingsMax = 1_000;
 

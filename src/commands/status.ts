@@ -24,54 +24,45 @@ import {
 } from "../roster/roster.ts";
 import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, numberFrom, reporting, type Which } from "./options.ts";
-import { findingsMax, shownMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";
+import { type Define, reporting, type Which } from "./options.ts";
+import { findingsMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";
 import { nothingStored, openStored, withUnreachable } from "./stored.ts";
 
+/** Nobody reads more ledgers than this: totals and the worst say more. */
+const shownMax = 100;
 /** No program reads more at once. */
 const listedMax = 10_000;
 
 type StatusWords = Which & {
   readonly format?: "prometheus";
   readonly check?: boolean;
-  readonly limit?: number;
 };
 
-/**
- * The configuration with these accounts; undefined for all. A configuration that lists accounts without
- * reading each may leave out the others.
- */
-type ConfigOf = (accounts: readonly string[] | undefined) => Config;
-
-type StatusOptions = Pick<StatusWords, "check" | "limit"> & {
+type StatusOptions = Pick<StatusWords, "check"> & {
   readonly selection: Selection;
   /** Whether all that a program may want is read. */
   readonly isJson?: boolean | undefined;
+  /** More ledgers than this are added up, and the worst of them listed. */
+  readonly ledgersMax?: number;
 };
 
 /** `status`: what is found, through when each ledger is complete, and what is unread or lost. */
-export async function statusCommand(
-  configOf: ConfigOf,
-  io: Io,
-  words: StatusWords,
-): Promise<Result> {
+export async function statusCommand(config: Config, io: Io, words: StatusWords): Promise<Result> {
   const options = { ...words, isJson: io.isJson, selection: selectionOf(words) };
-  await using stored = await openStored(configOf(options.selection.accounts ?? []), io);
-  return await status(stored.db, configOf, options);
+  await using stored = await openStored(config, io);
+  return await status(stored.db, config, options);
 }
 
 /** @param db undefined before the first sync. */
 export async function status(
   db: Database | undefined,
-  configOf: ConfigOf,
+  config: Config,
   options: StatusOptions,
 ): Promise<Result> {
   const { selection, check: isCheck } = options;
-  const some = configOf(selection.accounts ?? []);
-  const { result, unreachable } =
-    db === undefined
-      ? { result: await readNothing(configOf, selection), unreachable: [] }
-      : await readSelected(db, some, selection, (among) => readWhole(db, configOf, options, among));
+  const { result, unreachable } = await readSelected(db, config, selection, (among) =>
+    db === undefined ? readNothing(config, selection) : readWhole(db, config, options, among),
+  );
   const findings = [...unreachableFindings(unreachable), ...result.findings];
   const verdict = verdictOf(findings, result.accepted);
   return withUnreachable(
@@ -91,8 +82,7 @@ type Whole = Pick<Result, "data" | "parts"> & {
 };
 
 /** Before the first sync. Unknown names are refused all the same. */
-async function readNothing(configOf: ConfigOf, selection: Selection): Promise<Whole> {
-  const config = configOf(selection.accounts);
+async function readNothing(config: Config, selection: Selection): Promise<Whole> {
   await readRoster(undefined, config, selection);
   return {
     ...{ now: epochMs(0), findings: [neverSynced], accepted: undefined, data: { asOf: null } },
@@ -103,17 +93,16 @@ async function readNothing(configOf: ConfigOf, selection: Selection): Promise<Wh
 /** The status of all that can be read, without the findings. */
 async function readWhole(
   db: Database,
-  configOf: ConfigOf,
-  { isJson, selection: asked, limit: most }: StatusOptions,
+  config: Config,
+  { isJson, selection: typed, ledgersMax }: StatusOptions,
   among: readonly string[] | undefined,
 ): Promise<Whole> {
-  const config = configOf(asked.accounts);
-  const roster = await readRoster(db, config, asked, among);
-  const selection = { ...asked, accounts: among };
+  const roster = await readRoster(db, config, typed, among);
+  const selection = { ...typed, accounts: among };
   const now = await readExchangeTime(db, among);
   const scope = { ...selection, roster: roster.ledgers, now, limits: config.healthLimits };
   const findings = await readFindings(db, scope, { limit: isJson ? listedMax : findingsMax });
-  const limit = most ?? (isJson || among !== undefined ? listedMax : shownMax);
+  const limit = ledgersMax ?? (isJson || among !== undefined ? listedMax : shownMax);
   const count = await countLedgers(db, selection);
   const all = listed(roster);
   const isCut = Math.max(count, all.length) > limit;
@@ -152,12 +141,12 @@ async function metricsCommand(config: Config, io: Io): Promise<Result> {
   await using stored = await openStored(config, io);
   const { db } = stored;
   const question = { readRoster: rosterReader(config), limits: config.healthLimits };
-  const { result, unreachable } =
-    db === undefined
-      ? { result: undefined, unreachable: [] }
-      : await readSelected(db, config, everyLedger, (accounts) =>
-          readMetrics(db, { ...question, accounts }),
-        );
+  const { result, unreachable } = await readSelected(
+    db,
+    config,
+    everyLedger,
+    async (accounts) => db && readMetrics(db, { ...question, accounts }),
+  );
   for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);
   const text = await registryOf(result, unreachable.length).metrics();
   return { ...done(text.trimEnd()), exit: unreachable.length === 0 ? 0 : 1 };
@@ -177,18 +166,13 @@ export const define: Define = (command, { io, config, runs }) => {
   const status = async ({ format, ...words }: StatusWords) =>
     format === "prometheus"
       ? metricsCommand(config(), io)
-      : statusCommand((accounts) => config({ accounts }), io, words);
+      : statusCommand(config({ accounts: words.account }), io, words);
   reporting(command)
-    .option(
-      "--limit <number>",
-      "show at most this many ledgers, the worst first",
-      numberFrom(1, listedMax),
-    )
     .option("--check", "exit with 1 if a finding is critical or a warning", false)
     .addOption(
       new Option("--format <format>", "print metrics of all accounts instead: prometheus")
         .choices(["prometheus"])
-        .conflicts(["json", "account", "product", "limit", "check"]),
+        .conflicts(["json", "account", "product", "check"]),
     )
     .addHelpText("after", help)
     .action(runs(status));

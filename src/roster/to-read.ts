@@ -38,10 +38,7 @@ export async function accountsToRead(
     among,
     roster: await readRoster(db, config, everyLedger, among),
   });
-  const { result, unreachable } =
-    db === undefined
-      ? { result: await read(selection.accounts), unreachable: [] }
-      : await readSelected(db, config, selection, read);
+  const { result, unreachable } = await readSelected(db, config, selection, read);
   const { among, roster } = result;
   const accountNames = new Set([...config.accountNames, ...roster.accounts.map((one) => one.name)]);
   const selected = selectedAccounts(
@@ -95,19 +92,22 @@ async function everyName(db: Queryable, config: Names): Promise<readonly string[
 
 /**
  * Reads without accounts whose rows cannot be read.
+ * @param db undefined before the first migration.
  * @param read is called with undefined for all accounts, and perhaps again with the reachable ones.
  */
-export const readSelected = <T>(
-  db: Database,
+export const readSelected = async <T>(
+  db: Database | undefined,
   config: Names,
   { accounts }: Selection,
   read: (among: readonly string[] | undefined) => Promise<T>,
-) =>
-  readReachable(
-    db,
-    async () => accounts ?? (await everyName(db, config)),
-    (reachable) => read(reachable ?? accounts),
-  );
+): Promise<{ readonly result: T; readonly unreachable: readonly Unreachable[] }> =>
+  db === undefined
+    ? { result: await read(accounts), unreachable: [] }
+    : readReachable(
+        db,
+        async () => accounts ?? (await everyName(db, config)),
+        (reachable) => read(reachable ?? accounts),
+      );
 
 /**
  * The selection, without accounts whose rows cannot be read.
