@@ -353,15 +353,3 @@ test("a machine that slept asks once in vain, however slow the answer that tells
   expect(await asking.askBills()).toMatchObject({ rows: [{}, {}, {}] });
   expect(sandbox.statistics().refusals).toEqual({ "40008": 1 });
 });
-
-describe("the address of the exchange", () => {
-  test("is the only one that the key is sent to: a redirect leads nowhere", async () => {
-    await using other = await serveAnswers(emptyPage);
-    await using server = await serve((response) => {
-      response.writeHead(307, { location: `${other.url}${accountBills.path}` }).end();
-    });
-    await using asking = openClient(server.url);
-    await expect(asking.askBills()).rejects.toThrow("EXCHANGE_BASE_URL");
-    expect([server.requests.length, other.requests.length]).toEqual([1, 0]);
-  });
-});

@@ -103,14 +103,15 @@ const knownTime = fc
 const gapsOf = ({ coverage }: KnownTime, at: EpochMs): readonly Interval[] =>
   subtract(interval(horizonAt(at), at), coverage);
 
-const windowsOf = (known: KnownTime, at: EpochMs = now): readonly Interval[] =>
-  planLedger(ledger, known, { now: at, settleLagMs: 0 }).walks.map(({ window }) => window);
+const nothing: KnownTime = { coverage: [], lost: [], open: [] };
+const planOf = (known: Partial<KnownTime>, at = now, settleLagMs = 0) =>
+  planLedger(ledger, { ...nothing, ...known }, { now: at, settleLagMs });
 
 describe("a plan", () => {
   test("tiles wanted time less coverage: no hole, no overlap, no window longer than 7 days", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const windows = windowsOf(known);
+        const windows = planOf(known).walks.map(({ window }) => window);
         const inReach = windows.map(({ from, to }) => ({
           from: epochMs(Math.max(from, horizon)),
           to,
@@ -126,7 +127,7 @@ describe("a plan", () => {
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const { walks, lost } = planLedger(ledger, known, { now, settleLagMs: 0 });
+        const { walks, lost } = planOf(known);
         const planned = walks.map(({ window }) => window);
         const settled = [...known.coverage, ...known.lost];
         const start = Math.min(horizon, ...settled.map(({ from }) => from));
@@ -145,17 +146,8 @@ describe("a plan", () => {
     );
   });
 
-  test("asks for at most 7 days, the millisecond on both sides included", () => {
-    const [first] = windowsOf({ coverage: [], lost: [], open: [] });
-    expect(first && first.to - (first.from - 1)).toBe(7 * dayMs);
-  });
-
   test("a first run wants the 90 days that the exchange serves, oldest first, and lost nothing", () => {
-    const { walks, lost } = planLedger(
-      ledger,
-      { coverage: [], lost: [], open: [] },
-      { now, settleLagMs: 0 },
-    );
+    const { walks, lost } = planOf({});
     expect(walks.length).toBe(13);
     expect(walks.map(({ window }) => window.from)).toEqual(
       walks.map(({ window }) => window.from).toSorted((a, b) => a - b),
@@ -164,6 +156,8 @@ describe("a plan", () => {
       window: { from: horizon, to: horizon + windowMaxMs },
       isHistoryStart: true,
     });
+    // Each is asked for with a millisecond on both sides.
+    expect(windowMaxMs + 1).toBe(7 * dayMs);
     expect(walks.at(-1)?.window.to).toBe(now);
     expect(lost).toEqual([]);
   });
@@ -171,8 +165,8 @@ describe("a plan", () => {
   test("a window that was begun while some of it was not settled is taken up without that", () => {
     const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
     const begun: Walk = { window, cursor: "1402", startedAt: window.to };
-    const known = { coverage: interval(horizon, window.from), lost: [], open: [begun] };
-    const { walks } = planLedger(ledger, known, { now, settleLagMs: dayMs });
+    const known = { coverage: interval(horizon, window.from), open: [begun] };
+    const { walks } = planOf(known, now, dayMs);
     expect(walks.map((walk) => [walk.window, walk.cursor])).toEqual([
       [{ from: window.from, to: now - 3 * dayMs }, "1402"],
       [{ from: now - 3 * dayMs, to: now }, undefined],
@@ -182,7 +176,7 @@ describe("a plan", () => {
   test("a first run that died loses nothing at its oldest edge, which is where history starts", () => {
     const open = [{ window: { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) } }];
     const coverage = interval(horizon + dayMs, now - minuteMs);
-    expect(planLedger(ledger, { coverage, lost: [], open }, { now, settleLagMs: 0 })).toEqual({
+    expect(planOf({ coverage, open })).toEqual({
       ledger,
       plannedAt: now,
       walks: [
@@ -193,25 +187,19 @@ describe("a plan", () => {
     });
   });
 
-  test("nor does it where that edge was being walked when it died", () => {
-    const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
-    const open = [{ window, cursor: "1402", startedAt: now }];
-    const { walks, lost } = planLedger(
-      ledger,
-      { coverage: [], lost: [], open },
-      { now, settleLagMs: 0 },
-    );
-    expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: true });
-    expect(lost).toEqual([]);
-  });
-
-  test("what the horizon takes of a window behind older time is a loss, also where it is taken up", () => {
-    const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
-    const open = [{ window, cursor: "1402", startedAt: now }];
-    const coverage = interval(horizon - dayMs, window.from);
-    const { walks } = planLedger(ledger, { coverage, lost: [], open }, { now, settleLagMs: 0 });
-    expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart: false });
-  });
+  test.each([
+    ["begins the history, where nothing is older", [], true],
+    ["does not, where older time was read", interval(horizon - dayMs, horizon - minuteMs), false],
+  ])(
+    "a window that was being walked when the horizon passed its start %s",
+    (_, coverage, isHistoryStart) => {
+      const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
+      const open = [{ window, cursor: "1402", startedAt: now }];
+      const { walks, lost } = planOf({ coverage, open });
+      expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart });
+      expect(lost).toEqual([]);
+    },
+  );
 
   const startedAgo = (ms: number): KnownTime => {
     const window = { from: epochMs(horizon - ms), to: epochMs(horizon + dayMs) };
@@ -220,65 +208,58 @@ describe("a plan", () => {
 
   test("what a first run wanted, and nobody read for longer than the slack, is lost", () => {
     const late = startedAgo(startSlackMs + 1);
-    expect(planLedger(ledger, late, { now, settleLagMs: 0 })).toMatchObject({
+    expect(planOf(late)).toMatchObject({
       walks: [{ window: { from: horizon }, isHistoryStart: false }, {}],
       lost: [{ from: horizon - startSlackMs - 1, to: horizon }],
     });
-    const inTime = planLedger(ledger, startedAgo(startSlackMs), { now, settleLagMs: 0 });
-    expect(inTime.lost).toEqual([]);
+    expect(planOf(startedAgo(startSlackMs)).lost).toEqual([]);
   });
 
   test("runs that die again and again do not add up the slack", () => {
-    let known: KnownTime = { coverage: [], lost: [], open: [] };
+    let known = nothing;
     const lost = Array.from({ length: 5 }, (_, hours) => {
-      const later = epochMs(now + hours * hourMs);
-      const plan = planLedger(ledger, known, { now: later, settleLagMs: 0 });
-      known = {
-        coverage: [],
-        lost: union([...known.lost, ...plan.lost]),
-        open: plan.walks,
-      };
+      const plan = planOf(known, epochMs(now + hours * hourMs));
+      known = { ...nothing, lost: union([...known.lost, ...plan.lost]), open: plan.walks };
       return lengthMs(plan.lost) / hourMs;
     });
     expect(lost).toEqual([0, 0, 0, 3, 1]);
   });
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
-    const covered = interval(horizon - 60 * dayMs, horizon - 10 * dayMs);
-    const { walks, lost } = planLedger(
-      ledger,
-      { coverage: covered, lost: [], open: [] },
-      { now, settleLagMs: 0 },
-    );
+    const { walks, lost } = planOf({
+      coverage: interval(horizon - 60 * dayMs, horizon - 10 * dayMs),
+    });
     expect(lost).toEqual(interval(horizon - 10 * dayMs, horizon));
     expect(walks[0]?.window.from).toBe(horizon);
   });
 });
 
-describe("complete through", () => {
-  const known = (coverage: readonly Interval[]): KnownTime => ({ coverage, lost: [], open: [] });
-
-  test("is the first time that is missing, whatever is complete behind it", () => {
-    const coverage = [
-      ...interval(horizon, now - 50 * dayMs),
-      ...interval(now - 40 * dayMs, now - minuteMs),
-    ];
-    expect(readTime(known(coverage), now).through).toBe(now - 50 * dayMs);
-  });
-
-  test("is nothing before anything is complete from the start on", () => {
-    expect(readTime(known([]), now).through).toBe(undefined);
-    expect(readTime(known(interval(now - dayMs, now)), now).through).toBe(undefined);
-  });
-
-  test("does not stop at time that is lost", () => {
-    const lost = interval(horizon - dayMs, horizon - minuteMs);
-    const coverage = [
+const lostDay = interval(horizon - dayMs, horizon - minuteMs);
+test.each<[string, KnownTime["coverage"], KnownTime["lost"], number | undefined]>([
+  [
+    "the first time that is missing, whatever is complete behind it",
+    [...interval(horizon, now - 50 * dayMs), ...interval(now - 40 * dayMs, now - minuteMs)],
+    [],
+    now - 50 * dayMs,
+  ],
+  ["nothing before anything is complete", [], [], undefined],
+  [
+    "nothing before anything is complete from the start on",
+    interval(now - dayMs, now),
+    [],
+    undefined,
+  ],
+  [
+    "not stopped at time that is lost",
+    [
       ...interval(now - historyMs - 9 * dayMs, horizon - dayMs),
       ...interval(horizon - minuteMs, now),
-    ];
-    expect(readTime({ coverage, lost: lost, open: [] }, now).through).toBe(now);
-  });
+    ],
+    lostDay,
+    now,
+  ],
+])("complete through is %s", (_, coverage, lost, through) => {
+  expect(readTime({ coverage, lost, open: [] }, now).through).toBe(through);
 });
 
 test("of a ledger that is closed, time that was lost and then recovered is not unread", () => {
