@@ -1,7 +1,7 @@
 import { listed, readRoster, type Selection } from "./roster/roster.ts";
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import { type Checked, check } from "./commands/reconcile.ts";
+import { check, type ReconcileReport } from "./commands/reconcile.ts";
 import { runSync, targetsOf } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
 import { isOfAccounts, type Target } from "./commands/sync-run.ts";
@@ -34,8 +34,8 @@ export {
 export type { Settings } from "./roster/settings.ts";
 export type {
   BillsProgress,
-  Checked as Reconciliation,
   ExportedBill,
+  ReconcileReport as Reconciliation,
   Status,
   SyncResult,
   Target,
@@ -95,7 +95,7 @@ export type Ledgers = AsyncDisposable & {
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
   /** Checks that the bills add up; `breaks` are where they do not. */
-  reconcile(options?: Which & { readonly isFull?: boolean }): Promise<Checked>;
+  reconcile(options?: Which & { readonly isFull?: boolean }): Promise<ReconcileReport>;
   /**
    * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
    * database has them, to the last digit; times are milliseconds since the Unix epoch.

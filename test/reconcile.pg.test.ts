@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { markRetired } from "../src/commands/breaks.ts";
-import { resultOf } from "../src/commands/reconcile.ts";
+import { resultOfReconcile } from "../src/commands/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { noStates } from "../src/db/accounts/account-states.ts";
@@ -244,7 +244,7 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   const { breaks, rules } = result;
   expect(breaks).toEqual([]);
   expect(
-    resultOf(
+    resultOfReconcile(
       { ...result, breaks: result.breaks.map(markRetired(noStates)) },
       { accepted: 2, unreachable: [], next: [] },
     ).parts,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
 import { type SyncRun, syncResult } from "../src/commands/sync-result.ts";
-import { resultOf } from "../src/commands/sync-summary.ts";
+import { resultOfSync } from "../src/commands/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
 import { asText } from "../src/output/result.ts";
@@ -56,7 +56,8 @@ const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {
     elapsedMs: 5_234,
     ...changes,
   });
-const linesOf = (...run: Parameters<typeof result>) => asText(resultOf(result(...run))).split("\n");
+const linesOf = (...run: Parameters<typeof result>) =>
+  asText(resultOfSync(result(...run))).split("\n");
 
 const refused = new ExchangeError("refused-credentials", "there is no such API key");
 const unpermitted = new ExchangeError("refused-permission", "the API key lacks a permission");

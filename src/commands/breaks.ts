@@ -28,11 +28,11 @@ import { type Define, reporting, type Which } from "./options.ts";
 import { openFilled, openWritable, withUnreachable } from "./stored.ts";
 
 /** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
-export type Marked = Break & { readonly isRetired: boolean };
+export type ListedBreak = Break & { readonly isRetired: boolean };
 
 export const markRetired =
   (states: AccountStates) =>
-  (entry: Break): Marked => ({
+  (entry: Break): ListedBreak => ({
     ...entry,
     isRetired: retiredSince(states.of(entry.account), entry.ledger) !== undefined,
   });
@@ -42,21 +42,21 @@ export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "res
 
 const epochOf = (time: string | null) => (time === null ? undefined : epochMs(Date.parse(time)));
 
-const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Marked> => ({
+const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<ListedBreak> => ({
   kind: "time",
   title: "",
   of: (entry) => epochOf(entry[key]),
 });
 
-const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
+const columnsOf = (breaks: readonly ListedBreak[]): Columns<ListedBreak> => ({
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
-  ...fields<Marked>(
+  ...fields<ListedBreak>(
     "text",
     ["state"],
     breaks.every(({ state }) => state === "open") ? "" : undefined,
   ),
-  ...fields<Marked>("text", ["kind"]),
-  ...fields<Marked>("value", ["breakId", "account", "ledger"]),
+  ...fields<ListedBreak>("text", ["kind"]),
+  ...fields<ListedBreak>("value", ["breakId", "account", "ledger"]),
   name: {
     kind: "text",
     title: "ledger",
@@ -67,7 +67,7 @@ const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
   happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
-  ...fields<Marked>("value", ["expected", "observed", "difference", "lastGoodBill"]),
+  ...fields<ListedBreak>("value", ["expected", "observed", "difference", "lastGoodBill"]),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
   explanation: {
@@ -75,7 +75,7 @@ const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
     title: "because",
     of: ({ kind, explanation }) => explanation || breakKinds[kind],
   },
-  ...fields<Marked>("value", ["isRetired", "note", "acceptedBy"]),
+  ...fields<ListedBreak>("value", ["isRetired", "note", "acceptedBy"]),
   firstSeenAt: time("firstSeenAt"),
   acceptedAt: time("acceptedAt"),
   resolvedAt: time("resolvedAt"),
@@ -90,10 +90,10 @@ const columnsOf = (breaks: readonly Marked[]): Columns<Marked> => ({
 });
 
 /** @param name empty where programs are not given them. */
-export const breaksTable = (name: string, breaks: readonly Marked[]): Table =>
+export const breaksTable = (name: string, breaks: readonly ListedBreak[]): Table =>
   table(name, columnsOf(breaks), breaks);
 
-const decisionColumns: Columns<Marked> = {
+const decisionColumns: Columns<ListedBreak> = {
   break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
   state: { kind: "text", of: ({ state }) => state },
   at: {
@@ -105,7 +105,7 @@ const decisionColumns: Columns<Marked> = {
 };
 
 /** The states of breaks that are not simply open, and the last decision on each, for people. */
-const decidedTable = (breaks: readonly Marked[]): Table =>
+const decidedTable = (breaks: readonly ListedBreak[]): Table =>
   table(
     "",
     decisionColumns,

@@ -25,7 +25,7 @@ import { everyLedger, rosterReader, type Selection, selectionOf } from "../roste
 import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { expectedRule } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { breaksTable, isFault, type Marked, markRetired } from "./breaks.ts";
+import { breaksTable, isFault, type ListedBreak, markRetired } from "./breaks.ts";
 import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
@@ -74,7 +74,7 @@ export async function reconcileCommand(
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
   const next = end.breaks.length === 0 ? [] : await commandsThatClose(db, config, selection);
-  const result = resultOf(end, { accepted: end.accepted, unreachable, next });
+  const result = resultOfReconcile(end, { accepted: end.accepted, unreachable, next });
   return { ...withUnreachable(result, unreachable, "not checked: "), exit: end.exitCode };
 }
 
@@ -100,8 +100,8 @@ async function commandsThatClose(
 }
 
 /** The result of a check, with the breaks of retired ledgers marked. */
-export type Checked = Omit<Reconciliation, "breaks"> & {
-  readonly breaks: readonly Marked[];
+export type ReconcileReport = Omit<Reconciliation, "breaks"> & {
+  readonly breaks: readonly ListedBreak[];
 };
 
 /** @param repairSpans reads broken spans again and writes what differs; undefined if nothing is repaired. */
@@ -110,7 +110,7 @@ export async function check(
   selection: Selection,
   isFull: boolean,
   repairSpans?: (spans: readonly BrokenSpan[]) => Promise<void>,
-): Promise<Checked> {
+): Promise<ReconcileReport> {
   const first = await reconcile(db, selection, { isFull });
   const isRepaired = repairSpans !== undefined && first.breaks.length > 0;
   if (isRepaired) await repairSpans(await readBrokenSpans(db, selection));
@@ -165,8 +165,8 @@ type End = {
 };
 
 /** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
-export function resultOf(
-  { chains, rules, breaks, isFull, recounted, wrongDays }: Checked,
+export function resultOfReconcile(
+  { chains, rules, breaks, isFull, recounted, wrongDays }: ReconcileReport,
   { accepted, unreachable, next }: End,
 ): Result {
   const odd = rules.filter(

@@ -61,11 +61,10 @@ export async function openStored(
  * @throws ReportableError where nothing is stored: the database, and the remedy.
  */
 export async function openFilled(config: Where, io: Io, limit?: StatementLimit) {
-  await using stack = new AsyncDisposableStack();
-  const { db } = stack.use(await openStored(config, io, limit));
-  if (db === undefined) throw new ReportableError(nothingStored(config));
-  const opened = stack.move();
-  return { db, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  const stored = await openStored(config, io, limit);
+  if (stored.db !== undefined) return { ...stored, db: stored.db };
+  await stored[Symbol.asyncDispose]();
+  throw new ReportableError(nothingStored(config));
 }
 
 /** The message if nothing is stored: the database, and the remedy. */

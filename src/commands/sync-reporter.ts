@@ -2,7 +2,7 @@ import { asTyped } from "../as-typed.ts";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { isoTime, minuteMs, secondMs } from "../contract/time.ts";
-import { messageOf, StoppedError } from "../errors.ts";
+import { type ExchangeError, messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import { formatCounted, formatDuration, ledgerName, ledgerNames } from "../output/format.ts";
@@ -223,6 +223,15 @@ function logProgress(log: Log, progress: BillsProgress): void {
   log[entry.level]({ account, productType, ...also, ...entry.facts }, entry.message);
 }
 
+const failureText = ({ message }: Pick<ExchangeError, "message">): string =>
+  `a request failed: ${message}`;
+
+/** Says what failed of a request that concerns no window of a ledger. */
+export const noticeFailure =
+  (notice: (message: string) => void, name: string) =>
+  (failure: Pick<ExchangeError, "message">): void =>
+    notice(`${name}: ${failureText(failure)}`);
+
 type Entry = {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
@@ -238,8 +247,8 @@ function entryOf(progress: BillsProgress): Entry | undefined {
       return { level: "info", message: "planned", facts: { windows: progress.windows } };
     case "request": {
       if (progress.failure === undefined) return undefined;
-      const { code, kind, message } = progress.failure;
-      return { level: "warn", message: `a request failed: ${message}`, facts: { code, kind } };
+      const { code, kind } = progress.failure;
+      return { level: "warn", message: failureText(progress.failure), facts: { code, kind } };
     }
     case "page": {
       const { counts, window } = progress;

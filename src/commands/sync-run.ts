@@ -13,7 +13,7 @@ import { type Egress, holderName, Leases, shareAddress } from "../db/lease/lease
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
 import { commitContracts, commitSymbols } from "../db/reference/stored-symbols.ts";
-import { DatabaseError, type ExchangeError } from "../errors.ts";
+import { DatabaseError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { rightsLine } from "../exchange/key-rights.ts";
 import {
@@ -39,7 +39,7 @@ import type { KeyAnswer } from "../sync/store.ts";
 import { loggedRun } from "./exit-code.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
-import type { Reporter } from "./sync-reporter.ts";
+import { noticeFailure, type Reporter } from "./sync-reporter.ts";
 import { type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
 
@@ -150,7 +150,7 @@ async function sync(
     targets.has("contracts")
       ? syncContracts(listDeps(deps, "contracts"), deps.contractTypes)
       : undefined,
-    readSideBySide(accounts, (account) => syncOne({ ...deps, users }, account)),
+    readSideBySide(accounts, (account) => syncOneAccount({ ...deps, users }, account)),
   ]);
   const reports = [...read, ...unreachable.map(({ account, error }) => unread(account, error))];
   const namesOf = (isOne: (error: unknown) => boolean) =>
@@ -212,13 +212,8 @@ const listDeps = ({ config, signal, reporter, db, access }: SyncDeps, name: stri
   commitSymbols: (list: Parameters<typeof commitSymbols>[1]) => commitSymbols(db, list),
   commitContracts: (list: Parameters<typeof commitContracts>[1]) => commitContracts(db, list),
   signal,
-  onFailure: noticeFailure(reporter, name),
+  onFailure: noticeFailure(reporter.notice, name),
 });
-
-const noticeFailure =
-  (reporter: Reporter, name: string) =>
-  ({ message }: ExchangeError): void =>
-    reporter.notice(`${name}: a request failed: ${message}`);
 
 const unread = (account: string, error: unknown): AccountReport => ({
   account,
@@ -230,12 +225,10 @@ const unread = (account: string, error: unknown): AccountReport => ({
 /** With the users of accounts for which none is configured. */
 type AccountDeps = SyncDeps & { readonly users: Users };
 
-async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountReport> {
+async function syncOneAccount(deps: AccountDeps, configured: Account): Promise<AccountReport> {
   const { config, signal, reporter, access, targets } = deps;
-  const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
-  if ("error" in account) {
-    return unread(wanted.name, account.error);
-  }
+  const account = await withCredentials(configured, signal).catch((error: unknown) => ({ error }));
+  if ("error" in account) return unread(configured.name, account.error);
   const exchange = exchangeOf(config, account, access);
   const historyFrom = historyFromOf(config, exchange.exchangeNow());
   return syncAccount(
@@ -247,7 +240,7 @@ async function syncOne(deps: AccountDeps, wanted: Account): Promise<AccountRepor
       sleep: access.clock.sleep,
       signal,
       onProgress: reporter.progress,
-      onFailure: noticeFailure(reporter, account.name),
+      onFailure: noticeFailure(reporter.notice, account.name),
       onRecover: (types) =>
         reporter.notice(
           `${account.name}: older bills of ${types.join(", ")} come from tax records, at a request a second`,

@@ -71,7 +71,7 @@ function tablesOf(run: SyncRun): readonly Table[] {
 /** What the run log keeps of a run. */
 export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tablesOf(run) });
 
-export function resultOf(result: SyncResult): Result {
+export function resultOfSync(result: SyncResult): Result {
   const { runId, notices, reports, rejected, reconciled, outcome, elapsedMs } = result;
   const failures = Map.groupBy(
     partsOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),

@@ -35,7 +35,7 @@ import {
   type Targets,
   targetNames,
 } from "./sync-run.ts";
-import { resultOf } from "./sync-summary.ts";
+import { resultOfSync } from "./sync-summary.ts";
 
 /**
  * `sync`: brings symbols, contracts, and every account's loan-to-value and bills up to date. An
@@ -49,7 +49,7 @@ export async function syncCommand(
   using reporter = openReporter(config.logLevel, io);
   await using database = await openCommandDatabase(config.database, reporter.notice);
   const usual = { selection: everyLedger, targets: targetsOf(), signal: io.signal };
-  return resultOf(await runSync(config, { ...usual, ...options, database, reporter }));
+  return resultOfSync(await runSync(config, { ...usual, ...options, database, reporter }));
 }
 
 /** A whole sync. */

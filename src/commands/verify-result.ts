@@ -81,10 +81,14 @@ export function verificationOf(
 const shownMax = 100;
 
 /** What was compared, each difference, and whether all is equal. */
-export function resultOf(verification: Verification & RunExit): Result {
+export function resultOfVerification(verification: Verification & RunExit): Result {
   const { reports, span } = verification;
-  const each = ledgersOf(verification).flatMap(({ ledger, differences }) =>
-    kinds.map((kind) => ({ ledger, kind, those: differences.filter((one) => one.kind === kind) })),
+  const lists = ledgersOf(verification).flatMap(({ ledger, differences }) =>
+    kinds.map((kind) => ({
+      ledger,
+      kind,
+      differences: differences.filter((difference) => difference.kind === kind),
+    })),
   );
   return {
     data: {
@@ -98,13 +102,13 @@ export function resultOf(verification: Verification & RunExit): Result {
       table(
         "differences",
         differenceColumns,
-        each.flatMap(({ those }) => those),
-        each.flatMap(({ those }) => those.slice(0, shownMax)),
+        lists.flatMap(({ differences }) => differences),
+        lists.flatMap(({ differences }) => differences.slice(0, shownMax)),
       ),
-      ...each
-        .filter(({ those }) => those.length > shownMax)
-        .map(({ ledger, kind, those }) => {
-          const more = formatCount(those.length - shownMax);
+      ...lists
+        .filter(({ differences }) => differences.length > shownMax)
+        .map(({ ledger, kind, differences }) => {
+          const more = formatCount(differences.length - shownMax);
           return `${ledgerName(ledger)}: and ${more} more ${kind}; --json lists all`;
         }),
       ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
@@ -143,23 +147,19 @@ export const recountText = ({ counted, stored, ...ledger }: BillCount): string =
   `${ledgerName(ledger)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
   "are stored, and status shows these from now on";
 
-/** Fields that only some kinds have. */
-type Details = {
-  readonly [key in "fields" | "fault" | "isRepaired" | "isAccepted"]: unknown;
-};
-
 const differenceColumns: Columns<Difference> = {
   account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
   productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
   ledger: { kind: "text", isForPeople: true, of: ({ ledger }) => ledgerName(ledger) },
   kind: { kind: "text", title: "differs", of: ({ kind }) => kind },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
-  cTime: { kind: "time", title: "time", of: (one) => ("cTime" in one ? one.cTime : null) },
-  cTimeMs: { kind: "value", of: (one) => ("cTime" in one ? one.cTime : null) },
+  cTime: { kind: "time", title: "time", of: (row) => ("cTime" in row ? row.cTime : null) },
+  cTimeMs: { kind: "value", of: (row) => ("cTime" in row ? row.cTime : null) },
   what: { kind: "text", isForPeople: true, of: whatOf },
-  ...(fields<Details>("value", [
-    ...(["fields", "fault", "isRepaired", "isAccepted"] as const),
-  ]) as unknown as Columns<Difference>),
+  fields: { kind: "value", of: (row) => ("fields" in row ? row.fields : null) },
+  fault: { kind: "value", of: (row) => ("fault" in row ? row.fault : null) },
+  isRepaired: { kind: "value", of: (row) => ("isRepaired" in row ? row.isRepaired : null) },
+  isAccepted: { kind: "value", of: (row) => ("isAccepted" in row ? row.isAccepted : null) },
 };
 
 function whatOf(difference: Difference): string {
@@ -186,15 +186,15 @@ function whatOf(difference: Difference): string {
 /** What a repair leaves: it deletes nothing, and no row that breaks the contract can be stored. */
 export const leftLines = (verification: Verification): readonly string[] =>
   (["unserved", "rejected"] as const).flatMap((kind) => {
-    const those = differencesOf(verification).filter(
-      (one) => one.kind === kind && !isAccepted(one),
+    const bills = differencesOf(verification).filter(
+      (difference) => difference.kind === kind && !isAccepted(difference),
     );
-    const ids = those.slice(0, 3).map(({ billId }) => billId ?? "without an id");
-    const names = `${ids.join(", ")}${those.length > ids.length ? ", …" : ""}`;
-    if (those.length === 0) return [];
+    const ids = bills.slice(0, 3).map(({ billId }) => billId ?? "without an id");
+    const names = `${ids.join(", ")}${bills.length > ids.length ? ", …" : ""}`;
+    if (bills.length === 0) return [];
     return kind === "unserved"
-      ? `${formatCounted(those.length, "stored bill")} (${names}) not served by the exchange, and not deleted`
-      : `${formatCounted(those.length, "served row")} (${names}) cannot be read`;
+      ? `${formatCounted(bills.length, "stored bill")} (${names}) not served by the exchange, and not deleted`
+      : `${formatCounted(bills.length, "served row")} (${names}) cannot be read`;
   });
 
 /** What could not be read, and why. */

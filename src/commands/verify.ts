@@ -6,7 +6,7 @@ import { readUsers, type Users } from "../db/lease/lease.ts";
 import { Leases, shareAddress } from "../db/lease/leases.ts";
 import { migrate } from "../db/migrate.ts";
 import type { CommandDatabase } from "../db/open.ts";
-import { type ExchangeError, firstThrown, UsageError } from "../errors.ts";
+import { firstThrown, UsageError } from "../errors.ts";
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
 import { recount } from "../ledger/bill-counts.ts";
@@ -30,15 +30,16 @@ import {
   verifyBills,
 } from "../sync/verify.ts";
 import { loggedRun, type RunExit } from "./exit-code.ts";
-import { typedTime } from "./export-options.ts";
+import { periodOf } from "./export-options.ts";
 import { note } from "./io.ts";
 import { openAccount } from "./open-account.ts";
 import { askedOf, type Define, type Program, reporting, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
+import { noticeFailure } from "./sync-reporter.ts";
 import {
   type AccountVerification,
   ledgersTable,
-  resultOf,
+  resultOfVerification,
   type Verification,
   verificationOf,
 } from "./verify-result.ts";
@@ -60,7 +61,7 @@ async function verifyCommand(program: Program, words: VerifyWords): Promise<Resu
   await using database = await openWritable(config, io);
   const notice = (message: string) => note(io, message);
   const deps = { notice, signal: io.signal, span, selection, repair: words.repair };
-  return resultOf(await runVerification(config, database, deps));
+  return resultOfVerification(await runVerification(config, database, deps));
 }
 
 type SpanDeps = {
@@ -86,14 +87,9 @@ export async function runVerification(
 }
 
 /** @throws UsageError if a text is no time, or the span is empty. */
-export function readSpan(typed: { readonly from: string; readonly to: string }): Interval {
-  const from = typedTime("--from", typed.from, "UTC");
-  const to = typedTime("--to", typed.to, "UTC");
-  if (from >= to) {
-    throw new UsageError(
-      `--from ${typed.from} is not before --to ${typed.to}, which is exclusive: nothing is between them`,
-    );
-  }
+export function readSpan({ from: start, to: end }: Pick<VerifyWords, "from" | "to">): Interval {
+  const { from, to } = periodOf({ from: start, to: end }, "UTC");
+  if (from === undefined || to === undefined) throw new UsageError("--from and --to are needed");
   return { from, to };
 }
 
@@ -111,7 +107,7 @@ export async function compareAccounts(
   using _share = await shareAddress(db, access.addressLimits, access.clock);
   const users = await readUsers(db, names);
   const accountDeps = { ...deps, db, leases: new Leases(db), config, access, users };
-  const read = await readSideBySide(selected, (account) => verifyOne(accountDeps, account));
+  const read = await readSideBySide(selected, (account) => verifyAccount(accountDeps, account));
   return verificationOf(span, [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))]);
 }
 
@@ -144,26 +140,24 @@ type AccountDeps = SpanDeps & {
 };
 
 /** Never throws: the report contains the error that stopped it. */
-async function verifyOne(deps: AccountDeps, named: Account): Promise<AccountVerification> {
+async function verifyAccount(deps: AccountDeps, configured: Account): Promise<AccountVerification> {
   const { config, signal, notice, db, access, span, repair } = deps;
-  const { name } = named;
+  const { name } = configured;
   let ledgers: readonly LedgerVerification[] = [];
   try {
-    const account = await withCredentials(named, signal);
+    const account = await withCredentials(configured, signal);
     const exchange = exchangeOf(config, account, access);
     await using opened = await openAccount({ ...deps, onWait: notice }, account, exchange);
     const { client, exchangeNow } = exchange;
     const { assertHeld } = opened;
-    const onFailure = ({ message }: ExchangeError) =>
-      notice(`${name}: a request failed: ${message}`);
-    const asking = { client, assertHeld, signal, onFailure };
+    const asking = { client, assertHeld, signal, onFailure: noticeFailure(notice, name) };
     const verifying: VerifyDeps = {
       ...asking,
       ...{ exchangeNow, span, repair, sleep: access.clock.sleep },
       store: openVerifyStore(db, opened),
       onProgress(progress) {
-        if (progress.event !== "request" || progress.failure === undefined) return;
-        notice(`${ledgerName(progress.ledger)}: a request failed: ${progress.failure.message}`);
+        if (progress.event === "request" && progress.failure !== undefined)
+          noticeFailure(notice, ledgerName(progress.ledger))(progress.failure);
       },
     };
     const state = (await readAccountStates(db, name)).of(name);
