@@ -174,6 +174,11 @@ describe("breaks", () => {
       /^"2;3" is neither the number of a break nor .*; several/,
     ],
     ["a range that goes backwards", ["reopen", "7-3"], /7-3 goes backwards/],
+    [
+      "a break beside a rejected row",
+      ["accept", "2", "0".repeat(64), "--note", "x"],
+      /^numbers of breaks and digests of rejected rows do not go together/,
+    ],
     ["too many", ["reopen", "1-999999999"], /these are more than 10000 breaks/],
     ["no note", ["accept", "2"], /^error: required option '--note <text>' not specified/m],
     ["an empty note", ["accept", "2", "--note", " "], /^accepting needs --note, and in it why/m],

@@ -6,6 +6,7 @@ import {
   readAccountStates,
   retiredSince,
 } from "../db/accounts/account-states.ts";
+import type { Unreachable } from "../db/citus.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
 import { discrepancyText } from "../health/discrepancy.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
@@ -123,12 +124,12 @@ async function listCommand(
   io: Io,
   { all: isAll, ...which }: ListWords,
 ): Promise<Result> {
-  const asked = selectionOf(which);
+  const typed = selectionOf(which);
   await using stored = await openFilled(config, io);
   const { db } = stored;
-  const { selection, unreachable } = await reachableSelection(db, config, asked);
-  const listed = await readBreaks(db, selection, { isAll });
-  const breaks = listed.map(markRetired(await readAccountStates(db, selection.accounts)));
+  const { selection, unreachable } = await reachableSelection(db, config, typed);
+  const recorded = await readBreaks(db, selection, { isAll });
+  const breaks = recorded.map(markRetired(await readAccountStates(db, selection.accounts)));
   const rejected = await listRejected(db, selection, { isAll });
   const isOpen =
     rejected.some(({ note }) => note === null) ||
@@ -163,7 +164,10 @@ const acceptedColumns: Columns<RejectedBill> = {
 
 type DecideWords = { readonly note?: string; readonly by?: string };
 
-/** `breaks accept` and `breaks reopen`. Either all that are named are changed, or none. */
+/**
+ * `breaks accept` and `breaks reopen`. Either all that are named are changed, or none: breaks and rejected rows are
+ * decided on in transactions of their own, so that one command names one kind.
+ */
 async function decideCommand(
   config: Config,
   io: Io,
@@ -181,38 +185,41 @@ async function decideCommand(
     throw new UsageError(
       "a rejected row that is reopened keeps neither --note nor --by: leave them out",
     );
+  const areRows = digests.length > 0;
+  if (areRows && breakIds.length > 0)
+    throw new UsageError(
+      "numbers of breaks and digests of rejected rows do not go together: give each a command of its own",
+    );
   await using database = await openWritable(config, io);
   const { db } = database;
   const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
-  /** @param missing the names that nobody has: then nothing was changed. */
-  const refuse = (missing: readonly (number | string)[], what: string) => {
-    if (missing.length === 0) return;
-    const none = `${missing.join(",")}: no ${what} is named so`;
-    if (unreachable.length === 0)
-      throw new UsageError(`${none}; nothing was changed. bill-sync breaks list --all shows all`);
-    throw new DatabaseError(
-      `${none} in the accounts that can be read; nothing was changed; try it again once ` +
-        `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
-    );
-  };
-  const verb = isAccept ? "accepted" : "reopened";
-  const end = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
-  const parts: string[] = [];
-  if (breakIds.length > 0) {
-    const decision = { breakIds, isAccept, note: note ?? null, by: by ?? null };
-    const missing = await decideOnBreaks(db, decision, selection.accounts);
-    refuse(missing, `${isAccept ? "open" : "accepted"} break`);
-    const names = breakIds.map((id) => `#${id}`).join(", ");
-    parts.push(`${verb} ${formatCounted(breakIds.length, "break")} (${names})${end}`);
+  const missing = areRows
+    ? await decideOnRejected(db, { digests, note, by }, selection)
+    : await decideOnBreaks(
+        db,
+        { breakIds, isAccept, note: note ?? null, by: by ?? null },
+        selection.accounts,
+      );
+  if (missing.length > 0) {
+    const state = isAccept ? (areRows ? "unresolved" : "open") : "accepted";
+    const what = `${state} ${areRows ? "row of rejected_bills" : "break"}`;
+    throw notNamed(`${missing.join(",")}: no ${what} is named so`, unreachable);
   }
-  if (digests.length > 0) {
-    const decision = { digests, note, by };
-    const missing = await decideOnRejected(db, decision, selection);
-    refuse(missing, `${isAccept ? "unresolved" : "accepted"} row of rejected_bills`);
-    parts.push(`${verb} ${formatCounted(digests.length, "rejected row")}${end}`);
-  }
-  return done(...parts);
+  const what = areRows
+    ? formatCounted(digests.length, "rejected row")
+    : `${formatCounted(breakIds.length, "break")} (${breakIds.map((id) => `#${id}`).join(", ")})`;
+  const reason = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
+  return done(`${isAccept ? "accepted" : "reopened"} ${what}${reason}`);
 }
+
+/** The error where nothing was changed, since names are missing among the accounts that can be read. */
+const notNamed = (missing: string, unreachable: readonly Unreachable[]): Error =>
+  unreachable.length === 0
+    ? new UsageError(`${missing}; nothing was changed. bill-sync breaks list --all shows all`)
+    : new DatabaseError(
+        `${missing} in the accounts that can be read; nothing was changed; try it again once ` +
+          `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
+      );
 
 // A longer list is a typing error: no ledger was seen with a thousand breaks to accept.
 const numbersMax = 10_000;
