@@ -10,6 +10,7 @@ import { formatCount } from "../output/format.ts";
 import { done, type Result } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { readConfig } from "../roster/config.ts";
+import { everyLedger } from "../roster/roster.ts";
 import type { Environment } from "../roster/settings.ts";
 import { type Comparison, compareWithLedger } from "../sandbox/comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
@@ -20,7 +21,7 @@ import type { Define } from "./options.ts";
 import { reconcileCommand } from "./reconcile.ts";
 import { always, modeOption } from "./sandbox.ts";
 import { statusCommand } from "./status.ts";
-import { syncCommand } from "./sync.ts";
+import { syncCommand, targetsOf } from "./sync.ts";
 
 type DemoWords = {
   /** Whether to serve the page even without a terminal. */
@@ -69,7 +70,7 @@ async function demoCommand(
   const database = stack.use(await openCommandDatabase(config.database, say));
   await empty(database.db);
   const startedAt = epochMs(Date.now());
-  const synced = await syncCommand(config, io);
+  const synced = await syncCommand(config, io, { selection: everyLedger, targets: targetsOf() });
   if (io.signal.aborted) return stopped;
   answer(io, synced);
   print(io, "\n$ bill-sync status");

@@ -62,7 +62,7 @@ export const formatOption = (about: string, formats: readonly string[]) =>
  * What was typed of accounts and product types, for a command that asks the exchange.
  * @throws UsageError for what no account has, before anything is opened, unless the database may have more accounts.
  */
-export function askedOf(
+export function selectedConfig(
   { config: configOf }: Pick<Program, "config">,
   credentials: boolean,
   which: Which,

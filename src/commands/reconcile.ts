@@ -50,8 +50,8 @@ export async function reconcileCommand(
   const { db } = stored;
   const { selection, unreachable } = await reachableSelection(db, config, selectionOf(options));
   const notice = (message: string) => note(io, message);
+  const repairSpans = (spans: readonly BrokenSpan[]) => repair(config, io, db, spans);
   const run = async () => {
-    const repairSpans = (spans: readonly BrokenSpan[]) => repair(config, io, db, spans);
     const repairs = options.repair ? repairSpans : undefined;
     const checked = await check(db, selection, options.full, repairs);
     const { isFull, chains, breaks } = checked;
@@ -63,14 +63,8 @@ export async function reconcileCommand(
     // Whether all bills of all accounts were checked.
     const isOfAll = isFull && !selection.accounts && !selection.productTypes;
     const counts = { isFull, isOfAll, chains: chains.length, breaks: breaks.length };
-    return {
-      ...checked,
-      accepted,
-      counts,
-      errors,
-      isOpen: breaks.some(isFault),
-      isAnythingDone: true,
-    };
+    const facts = { errors, isOpen: breaks.some(isFault), isAnythingDone: true };
+    return { ...checked, ...facts, accepted, counts };
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
   const next = end.breaks.length === 0 ? [] : await commandsThatClose(db, config, selection);
@@ -78,13 +72,7 @@ export async function reconcileCommand(
   return { ...withUnreachable(result, unreachable, "not checked: "), exit: end.exitCode };
 }
 
-const isOfBreaks: ReadonlySet<Kind> = new Set([
-  "broken",
-  "lost",
-  "unread",
-  "unreadable",
-  "restated",
-]);
+const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "unreadable", "restated"]);
 
 /** What to type about open breaks, as `status` says: time beside them that is unread is read first. */
 async function commandsThatClose(
@@ -96,7 +84,7 @@ async function commandsThatClose(
   const now = await readExchangeTime(db, selection.accounts);
   const limits = { ...usualLimits, maxAgeMs: 0 };
   const findings = await readFindings(db, { ...selection, roster, now, limits });
-  return verdictOf(findings.filter(({ kind }) => isOfBreaks.has(kind))).next;
+  return verdictOf(findings.filter(({ kind }) => kindsOfBreaks.has(kind))).next;
 }
 
 /** The result of a check, with the breaks of retired ledgers marked. */
@@ -197,15 +185,6 @@ export function resultOfReconcile(
   };
 }
 
-export const define: Define = (command, { io, config, runs }) => {
-  const reconcile = (words: Which & ReconcileOptions) =>
-    reconcileCommand(config({ credentials: words.repair }), io, words);
-  reporting(command)
-    .option("--full", "check and count all bills again, not only what changed", false)
-    .option("--repair", "read the time around each break again, and write what differs", false)
-    .action(runs(reconcile));
-};
-
 /** Reads the spans again, and writes what differs. Says on standard error what it wrote. */
 async function repair(
   config: Config,
@@ -217,8 +196,8 @@ async function repair(
   const horizon = horizonAt(now);
   const { selected } = await accountsToRead(db, config, everyLedger);
   const notice = (message: string) => note(io, message);
-  for (const one of spans) {
-    const { account, productType, from, to } = one;
+  for (const brokenSpan of spans) {
+    const { account, productType, from, to } = brokenSpan;
     const what = `${ledgerName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
     const isConfigured = selected.some(
       ({ name, productTypes }) => name === account && productTypes.includes(productType),
@@ -237,7 +216,8 @@ async function repair(
     const result = await compareAccounts(config, db, again);
     const repaired = repairedOf(result);
     const remarks = remarksOf(result);
-    if (repaired === 0 && remarks.length === 0) await noteUnrepaired(db, { ...one, ...span });
+    if (repaired === 0 && remarks.length === 0)
+      await noteUnrepaired(db, { ...brokenSpan, ...span });
     const end = [
       ...(repaired > 0 ? [`${formatCounted(repaired, "bill")} repaired`] : []),
       ...leftLines(result),
@@ -245,3 +225,12 @@ async function repair(
     notice([`${what}: ${end.join("; ") || "nothing to repair"}`, ...remarks].join("; "));
   }
 }
+
+export const define: Define = (command, { io, config, runs }) => {
+  const reconcile = (words: Which & ReconcileOptions) =>
+    reconcileCommand(config({ credentials: words.repair }), io, words);
+  reporting(command)
+    .option("--full", "check and count all bills again, not only what changed", false)
+    .option("--repair", "read the time around each break again, and write what differs", false)
+    .action(runs(reconcile));
+};

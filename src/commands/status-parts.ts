@@ -70,12 +70,12 @@ export function ledgersTable(
   roster: ReadonlyMap<string, Pick<RosterLedger, "state" | "isConfigured">>,
   now: EpochMs,
 ): Table {
-  const of = ({ ledger }: LedgerStatus) => roster.get(ledgerName(ledger));
-  const isAnyUnread = ledgers.some((ledger) => of(ledger)?.state !== "read");
+  const inRoster = ({ ledger }: LedgerStatus) => roster.get(ledgerName(ledger));
+  const isAnyUnread = ledgers.some((ledger) => inRoster(ledger)?.state !== "read");
   const isAnyRecovered = ledgers.some(({ recovered }) => recovered.length > 0);
   const columns: Columns<LedgerStatus> = {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger),
-    configured: { kind: "value", of: (ledger) => of(ledger)?.isConfigured ?? false },
+    configured: { kind: "value", of: (ledger) => inRoster(ledger)?.isConfigured ?? false },
     ...fields<LedgerStatus>("time", ["retiredAt", "pausedAt", "closedAt", "expiresAt"], ""),
     ...fields<LedgerStatus>("count", ["bills"]),
     ...fields<LedgerStatus>("value", ["rejected"]),
@@ -97,7 +97,11 @@ export function ledgersTable(
       isForPeople: true,
       of: ({ expiresAt }) => expiresAt && Math.max(0, expiresAt - now),
     },
-    state: { kind: "text", title: isAnyUnread ? "state" : "", of: (ledger) => of(ledger)?.state },
+    state: {
+      kind: "text",
+      title: isAnyUnread ? "state" : "",
+      of: (ledger) => inRoster(ledger)?.state,
+    },
   };
   return table("ledgers", columns, ledgers);
 }

@@ -107,13 +107,13 @@ async function readWhole(
   const all = listed(roster);
   const isCut = Math.max(count, all.length) > limit;
   const ledgers = isCut ? await worstLedgers(db, { ...selection, limit }) : all;
-  const status = await readStatus(db, ledgers, config.settleLagMs, selection.accounts);
+  const stored = await readStatus(db, ledgers, config.settleLagMs, selection.accounts);
   const isShown = ({ account }: { readonly account: string }) =>
     !isCut || ledgers.some((ledger) => ledger.account === account);
   const loans = await readLoans(db, selection.accounts);
   return {
     ...{ now, findings, accepted: await readAccepted(db, selection) },
-    data: { asOf: jsonTime(status.now) },
+    data: { asOf: jsonTime(stored.now) },
     parts: [
       ...(isCut
         ? totalsParts(await readTotals(db, selection), await countFindings(db, scope))
@@ -122,7 +122,7 @@ async function readWhole(
         ? ["", `the worst ${formatCount(ledgers.length)} of ${formatCounted(count, "ledger")}:`]
         : []),
       ...storedParts({
-        ...status,
+        ...stored,
         roster: new Map(all.map((ledger) => [ledgerName(ledger), ledger])),
         lists: await readLists(db),
         loans: loans.filter(isShown),

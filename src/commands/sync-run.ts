@@ -83,16 +83,19 @@ export async function openSyncSession(
     async run(config: Config, deps: RunDeps): Promise<SyncResult> {
       const { targets, reporter, reconcile = true } = deps;
       const read = await accountsToRead(db, config, deps.selection);
-      const areAccounts = isOfAccounts(targets);
+      const accounts = forTargets(read.accounts, targets);
       const shared = {
-        ...{ db, access, leases, config, accounts: forTargets(read.accounts, targets) },
+        ...{ db, access, leases, config, accounts },
         contractTypes: contractTypesOf(read.selected),
         // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
         reconcile: reconcile && read.unreachable.length === 0,
       };
-      return await loggedRun({ db, notice: reporter.warn }, "sync", (runId) =>
-        sync({ ...deps, ...shared, runId }, areAccounts ? read : { notices: [], unreachable: [] }),
-      );
+      return await loggedRun({ db, notice: reporter.warn }, "sync", async (runId) => {
+        const names = accounts.map(({ name }) => name);
+        const users = await readUsers(db, names);
+        const leftOut = isOfAccounts(targets) ? read : { notices: [], unreachable: [] };
+        return sync({ ...deps, ...shared, runId, users }, leftOut);
+      });
     },
     /** The error after which no more requests are sent: the exchange banned this machine's address. */
     ban: () => access.addressLimits.ban(),
@@ -130,6 +133,8 @@ type SyncDeps = RunDeps & {
   readonly access: ExchangeAccess;
   readonly runId: string;
   readonly leases: Leases;
+  /** The users of accounts for which none is configured. */
+  readonly users: Users;
 };
 
 /**
@@ -142,19 +147,17 @@ async function sync(
 ): Promise<SyncResult & { readonly counts: object }> {
   const { accounts, reporter, db, runId, targets } = deps;
   const startedAt = performance.now();
-  const names = accounts.map(({ name }) => name);
-  const users = await readUsers(db, names);
   // Symbols and contracts begin first. If they fail, nothing waits for them.
   const [symbols, contracts, read] = await Promise.all([
     targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
     targets.has("contracts")
       ? syncContracts(listDeps(deps, "contracts"), deps.contractTypes)
       : undefined,
-    readSideBySide(accounts, (account) => syncOneAccount({ ...deps, users }, account)),
+    readSideBySide(accounts, (account) => syncOneAccount(deps, account)),
   ]);
   const reports = [...read, ...unreachable.map(({ account, error }) => unread(account, error))];
-  const namesOf = (isOne: (error: unknown) => boolean) =>
-    reports.filter(({ error }) => isOne(error)).map(({ account }) => account);
+  const namesOf = (isNamed: (error: unknown) => boolean) =>
+    reports.filter(({ error }) => isNamed(error)).map(({ account }) => account);
   const answered = namesOf((error) => !(error instanceof DatabaseError));
   const rejected =
     answered.length === 0
@@ -222,10 +225,7 @@ const unread = (account: string, error: unknown): AccountReport => ({
   error,
 });
 
-/** With the users of accounts for which none is configured. */
-type AccountDeps = SyncDeps & { readonly users: Users };
-
-async function syncOneAccount(deps: AccountDeps, configured: Account): Promise<AccountReport> {
+async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<AccountReport> {
   const { config, signal, reporter, access, targets } = deps;
   const account = await withCredentials(configured, signal).catch((error: unknown) => ({ error }));
   if ("error" in account) return unread(configured.name, account.error);
@@ -258,7 +258,7 @@ export const historyFromOf = (
 ): EpochMs => (historyFrom === "none" ? now : (historyFrom ?? epochMs(now - historyDefaultMs)));
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
-async function hold(deps: AccountDeps, account: AccountWithCredentials, exchange: AccountExchange) {
+async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {
   const { db, signal, reporter, targets, newKey: isVouched = false } = deps;
   const { name } = account;
   const opening = { ...deps, isVouched, onWait: reporter.notice };

@@ -90,7 +90,7 @@ export function resultOfSync(result: SyncResult): Result {
       ...listsOf(result).flatMap(brokenLines),
       ...reports.flatMap(({ history = [] }) => history.flatMap(historyLines)),
       ...[...failures].map(
-        ([message, those]) => `${those.map(({ name }) => name).join(", ")}: ${message}`,
+        ([message, parts]) => `${parts.map(({ name }) => name).join(", ")}: ${message}`,
       ),
       ...reports.flatMap(({ ledgers }) => ledgers.flatMap(ledgerRemarks)),
       ...reports.flatMap(({ account, closed = [], notAvailable = [] }) => [
@@ -137,19 +137,16 @@ const accountColumns: Columns<AccountReport> = {
 };
 
 const sumName = "all";
+const countKeys = ["new", "restated", "rejected", "requests"] as const;
 
 /** A row of all ledgers, which are complete through no time where one of them is not. */
 function sumOf(ledgers: readonly LedgerReport[]): LedgerReport {
-  const sum = (count: "new" | "restated" | "rejected" | "requests") =>
-    ledgers.reduce((total, ledger) => total + ledger[count], 0);
+  const sums = countKeys.map((key) => [key, ledgers.reduce((sum, ledger) => sum + ledger[key], 0)]);
   const times = ledgers.flatMap(({ completeThrough }) => completeThrough ?? []);
   return {
     ...(ledgers[0] as LedgerReport),
     ledger: { account: sumName, productType: "UTA-OTHER" },
-    new: sum("new"),
-    restated: sum("restated"),
-    rejected: sum("rejected"),
-    requests: sum("requests"),
+    ...Object.fromEntries(sums),
     completeThrough: times.length < ledgers.length ? undefined : epochMs(Math.min(...times)),
   };
 }
@@ -157,7 +154,7 @@ function sumOf(ledgers: readonly LedgerReport[]): LedgerReport {
 function reportColumns(ledgers: readonly LedgerReport[]): Columns<LedgerReport> {
   return {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger, sumName),
-    ...fields<LedgerReport>("count", ["new", "restated", "rejected", "requests"]),
+    ...fields<LedgerReport>("count", countKeys),
     ...fields<LedgerReport>("value", ["unchanged", "pages", "windows"]),
     ...fields<LedgerReport>("time", ["completeThrough"]),
     completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },

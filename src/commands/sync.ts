@@ -17,13 +17,13 @@ import {
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
 import type { Account } from "../roster/account.ts";
 import type { Config } from "../roster/config.ts";
-import { everyLedger, readableTypes, type Selection, selectedAccounts } from "../roster/roster.ts";
+import { readableTypes, type Selection, selectedAccounts } from "../roster/roster.ts";
 import { accountsToRead } from "../roster/to-read.ts";
 import { nothingToRead } from "../sync/account-mode.ts";
 import { planLedger } from "../sync/plan.ts";
 import type { LedgerPlan } from "../sync/store.ts";
 import { type Io, note } from "./io.ts";
-import { askedOf, type Define, reporting, type Which } from "./options.ts";
+import { type Define, reporting, selectedConfig, type Which } from "./options.ts";
 import { openStored, withUnreachable } from "./stored.ts";
 import { openReporter } from "./sync-reporter.ts";
 import type { SyncResult } from "./sync-result.ts";
@@ -44,12 +44,12 @@ import { resultOfSync } from "./sync-summary.ts";
 export async function syncCommand(
   config: Config,
   io: Io,
-  options: Partial<Omit<RunDeps, "reporter" | "signal">> = {},
+  choices: Omit<RunDeps, "reporter" | "signal">,
 ): Promise<Result> {
   using reporter = openReporter(config.logLevel, io);
   await using database = await openCommandDatabase(config.database, reporter.notice);
-  const usual = { selection: everyLedger, targets: targetsOf(), signal: io.signal };
-  return resultOfSync(await runSync(config, { ...usual, ...options, database, reporter }));
+  const { signal } = io;
+  return resultOfSync(await runSync(config, { ...choices, signal, database, reporter }));
 }
 
 /** A whole sync. */
@@ -134,7 +134,7 @@ const nothingKnown = { coverage: [], lost: [], open: [] };
 /** Warns of accounts without a configured product type for their mode, and of accounts whose mode is unknown. */
 function remarks(accounts: readonly Account[], states: AccountStates): readonly string[] {
   const modeOf = ({ name }: Account) => states.of(name).mode?.is;
-  const unknown = accounts.filter((one) => one.readsAll && modeOf(one) === undefined);
+  const unknown = accounts.filter((account) => account.readsAll && modeOf(account) === undefined);
   return [
     ...accounts.flatMap((account) => {
       const mode = modeOf(account);
@@ -210,7 +210,7 @@ export const define: Define = (command, program) => {
   const { io, runs } = program;
   const sync = async ({ only, newKey, dryRun, reconcile, ...which }: SyncWords) => {
     const targets = targetsOf(only);
-    const { config, selection } = askedOf(program, !dryRun && isOfAccounts(targets), which);
+    const { config, selection } = selectedConfig(program, !dryRun && isOfAccounts(targets), which);
     assertLoanToValueWanted(config, selection, targets);
     return dryRun
       ? planCommand(config, io, { selection, targets })

@@ -33,7 +33,7 @@ import { loggedRun, type RunExit } from "./exit-code.ts";
 import { periodOf } from "./export-options.ts";
 import { note } from "./io.ts";
 import { openAccount } from "./open-account.ts";
-import { askedOf, type Define, type Program, reporting, type Which } from "./options.ts";
+import { type Define, type Program, reporting, selectedConfig, type Which } from "./options.ts";
 import { openWritable } from "./stored.ts";
 import { noticeFailure } from "./sync-reporter.ts";
 import {
@@ -56,7 +56,7 @@ type VerifyWords = Which & {
  */
 async function verifyCommand(program: Program, words: VerifyWords): Promise<Result> {
   const { io } = program;
-  const { config, selection } = askedOf(program, true, words);
+  const { config, selection } = selectedConfig(program, true, words);
   const span = readSpan(words);
   await using database = await openWritable(config, io);
   const notice = (message: string) => note(io, message);
@@ -108,7 +108,8 @@ export async function compareAccounts(
   const users = await readUsers(db, names);
   const accountDeps = { ...deps, db, leases: new Leases(db), config, access, users };
   const read = await readSideBySide(selected, (account) => verifyAccount(accountDeps, account));
-  return verificationOf(span, [...read, ...unreachable.map((one) => ({ ...one, ...nothingRead }))]);
+  const unread = unreachable.map((account) => ({ ...account, ...nothingRead }));
+  return verificationOf(span, [...read, ...unread]);
 }
 
 /**

@@ -27,7 +27,7 @@ import { everyLedger } from "../roster/roster.ts";
 import { duration } from "../roster/settings.ts";
 import { accountsToRead } from "../roster/to-read.ts";
 import { errorText } from "./exit-code.ts";
-import { askedOf, type Define, numberFrom, type Program } from "./options.ts";
+import { type Define, numberFrom, type Program, selectedConfig } from "./options.ts";
 import { logReporter, type Reporter } from "./sync-reporter.ts";
 import { openSyncSession, type SyncSession, type Target } from "./sync-run.ts";
 
@@ -149,7 +149,7 @@ async function runTask(
     const isAccount = "account" in task;
     const which = isAccount ? { account: [task.account] } : {};
     // The configuration is read anew, so that added accounts are found.
-    const { config, selection } = askedOf(program, isAccount, which);
+    const { config, selection } = selectedConfig(program, isAccount, which);
     const targets = new Set<Target>(isAccount ? ["bills", "ltv"] : ["symbols", "contracts"]);
     const { errors } = await session.run(config, { targets, selection, reporter, signal });
     return jobEndOf(errors);
