@@ -158,7 +158,7 @@ test.concurrent.each([
   ["that nobody is told of", [undefined, undefined], 1, [old, reach + hourMs]],
   ["that nobody is told of, where no bill is stored,", [undefined, undefined], 0, [null, null]],
   ["of the same user", ["1", "1"], 1, [old, yesterday]],
-  ["of another user", ["1", "2"], 1, [null, null]],
+  ["of another user, where no bill is stored,", ["1", "2"], 0, [null, null]],
 ] as const)(
   "a key %s that is vouched for leaves as much covered as it may",
   async (_, users, bills, [from, to]) => {
@@ -182,6 +182,19 @@ test.concurrent.each([
     expect(rows).toEqual([{ from: from && String(from), to: to && String(to) }]);
   },
 );
+
+test.concurrent("a key of another user is refused where bills are stored, whoever vouches for it", async () => {
+  await using at = await house({ alterCredential: (credential) => credential });
+  expect((await at.run(at.main, sync)).code).toBe(0);
+  const before = await at.stored();
+  const refused = await at.run(at.other, [...sync, "--new-key"]);
+  expect(refused).toMatchObject({
+    code: 2,
+    stdout: expect.stringMatching(/is user \d+'s, and account main is user \d+'s.*name of its own/),
+  });
+  expect(refused.stdout).not.toContain("--new-key");
+  expect(await at.stored()).toEqual(before);
+});
 
 test.concurrent.each([
   ["is settled", "first_gap_at", "now()"],

@@ -20,8 +20,9 @@ type Known = {
   readonly keys: readonly string[];
   /** The user whose account it is; undefined where the exchange never told. */
   readonly userId: string | undefined;
-  /** Whether any of its ledgers was ever read. */
+  /** Whether any of its ledgers was ever read, and whether bills are stored of one. */
   readonly isRead: boolean;
+  readonly hasBills: boolean;
   /** This key's; undefined where the database has no salt yet. */
   readonly fingerprint: string | undefined;
 };
@@ -58,7 +59,7 @@ export class AccountKey {
    * Decides whether the key is this account's: it read the account before, or is its user's. Writes nothing.
    * @returns whether no run has read the account with it.
    * @throws KeyTakenError if one of its user's ledgers has another name here.
-   * @throws ForeignKeyError if it is another user's, or nobody says whose it is and nobody vouches for it.
+   * @throws ForeignKeyError if it is another user's and bills are stored, or if nobody vouches for it.
    * @throws ExchangeError if the next run may be told.
    */
   async check(answer: KeyAnswer): Promise<{ readonly isNew: boolean }> {
@@ -70,10 +71,11 @@ export class AccountKey {
     if (userId !== undefined) await refuseTakenUser(this.#db, account, userId, productTypes);
     const isNew = known.fingerprint === undefined || !known.keys.includes(known.fingerprint);
     if (isNew && !this.#isVouched && info instanceof ExchangeError && isPassing(info)) throw info;
-    if (!this.#isVouched && !this.#isAccounts(known)) {
-      throw userId !== undefined && known.userId !== undefined
-        ? foreignKey(account, userId, known.userId)
-        : unknownKey(account);
+    if (!this.#isAccounts(known)) {
+      // Two users' bills would be in one ledger, whoever vouches for the key.
+      if (userId !== undefined && known.userId !== undefined) {
+        if (known.hasBills || !this.#isVouched) throw foreignKey(account, userId, known);
+      } else if (!this.#isVouched) throw unknownKey(account);
     }
     return { isNew };
   }
@@ -158,15 +160,22 @@ export class AccountKey {
           array(select fingerprint from account_keys where account = ${account}) as keys,
           (select user_id from account_users where account = ${account} limit 1) as user,
           (select salt from key_salt) as salt`);
-      const { rows: read } = await db.execute(sql`
-        select 1
+      const { rows: read } = await db.execute<{ bills: number }>(sql`
+        select bills::float8 as bills
         from ledgers
         where account = ${account}
           and (first_gap_at is not null or bills > 0)
+        order by ledgers.bills desc
         limit 1`);
       const { keys, user, salt } = onlyRow(rows, "what is known of a key");
       const fingerprint = salt === null ? undefined : fingerprintOf(key, salt);
-      return { keys, userId: user ?? undefined, isRead: read.length > 0, fingerprint };
+      return {
+        keys,
+        userId: user ?? undefined,
+        isRead: read.length > 0,
+        hasBills: (read[0]?.bills ?? 0) > 0,
+        fingerprint,
+      };
     });
   }
 
@@ -238,11 +247,13 @@ const putBack = (account: string): string =>
   `nothing was written. Put the key of account ${account} back, or give this one a name of its own ` +
   '(EXCHANGE_ACCOUNT, or "name" in ACCOUNTS_FILE)';
 
-const foreignKey = (account: string, told: string, stored: string): ForeignKeyError =>
+const foreignKey = (account: string, told: string, { userId, hasBills }: Known): ForeignKeyError =>
   new ForeignKeyError(
-    `this API key is user ${told}'s, and account ${account} is user ${stored}'s: it belongs to another account, ` +
-      `and ${putBack(account)}; if ${account} was read with a wrong key until now, ` +
-      "sync --new-key takes this one and reads its time again",
+    `this API key is user ${told}'s, and account ${account} is user ${userId}'s: it belongs to another account, ` +
+      `and ${putBack(account)}` +
+      (hasBills
+        ? ""
+        : `; if ${account} was read with a wrong key until now, sync --new-key takes this one and reads its time again`),
   );
 
 const unknownKey = (account: string): ForeignKeyError =>

@@ -9,10 +9,10 @@ import { type Html, type HtmlPart, html } from "./html.ts";
 import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
 import { askedIn, daysIn, timesOf } from "./selection.ts";
 
-// A run that was killed stays "running" in the log. One that is alive stores pages more often than this.
-const silentMaxMs = 2 * minuteMs;
+// A run that was killed stays "running" in the log, and its leases expire.
+const beginMaxMs = 2 * minuteMs;
 
-/** Whether a sync began, or stored bills, within the last two minutes and has not ended. */
+/** Whether a sync has not ended that holds an account, or that began within the last two minutes. */
 export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute<{ isAtWork: boolean }>(sql`
     select exists (
@@ -21,11 +21,12 @@ export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
       where command = 'sync'
         and outcome = 'running'
         and (
-          started_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
+          started_at > clock_timestamp() - ${beginMaxMs} * interval '1 ms'
           or exists (
             select 1
-            from ledgers
-            where stored_at > clock_timestamp() - ${silentMaxMs} * interval '1 ms'
+            from leases
+            where holder <> ''
+              and expires_at > clock_timestamp()
           )
         )
     ) as "isAtWork"`);
