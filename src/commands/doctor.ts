@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { sql } from "drizzle-orm";
 import { systemClock } from "../clock.ts";
 import { secondMs } from "../contract/time.ts";
@@ -197,13 +197,19 @@ const neededMin = 64 * mebibyte;
 
 async function checkDisk(dataDir: string, db: Database | undefined): Promise<Check> {
   // For root, the data may be kept elsewhere, with a link to it.
-  const { bavail, bsize } = await statfs(join(dataDir, "postgres")).catch(() => statfs(dataDir));
+  const { bavail, bsize } = await statfs(join(dataDir, "postgres")).catch(() =>
+    statfs(nearestFolder(dataDir)),
+  );
   const taken = await db?.execute<{ bytes: string }>(
     sql`select pg_database_size(current_database()) as bytes`,
   );
   const bytes = taken?.rows[0]?.bytes;
   return diskCheck(dataDir, bavail * bsize, bytes === undefined ? undefined : Number(bytes));
 }
+
+/** The folder, or the one in which it would be made. */
+const nearestFolder = (path: string): string =>
+  existsSync(path) ? path : nearestFolder(dirname(path));
 
 export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: number): Check {
   const taken = takenBytes === undefined ? "" : `, the database takes ${inMebibytes(takenBytes)}`;

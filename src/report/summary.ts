@@ -43,7 +43,9 @@ export function headOf(report: MonthReport): Section {
   const isAllClassified = report.ledgers.every(({ figures }) =>
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
-  const closings = ofAll(report, ({ figures }) => figures);
+  const closings = ofAll(report, ({ wallet, figures }) =>
+    isApartWallet(wallet.productType) ? [] : figures,
+  );
   const confirmed = closings.filter(
     ({ coin, ledger }) => closingConfirmation(ledger, coin)?.differs === false,
   );
