@@ -120,6 +120,17 @@ const run = async (...args: readonly string[]) => {
   });
   return stdout;
 };
+const reportOf = async (...args: readonly string[]) =>
+  JSON.parse(await run("report", ...args, "--format", "json"));
+/** A file of prices in euros: a date, a coin and a price a line. */
+const pricesOf = async (name: string, lines: readonly string[]) => {
+  const path = join(folder.path, `${name}.csv`);
+  const rows = lines.map((line) => `${line},EUR\n`);
+  await writeFile(path, `date,coin,price,currency\n${rows.join("")}`);
+  return path;
+};
+type Close = { readonly account: string; readonly productType: string };
+const isOf = (type: string) => (close: Close) => close.productType === type;
 const inEuros = ["--prices", pricesFile, "--currency", "EUR"];
 
 const scale = 10n ** 30n;
@@ -203,10 +214,10 @@ describe.each([
   ["America/New_York", ["--from", "2026-01-15", "--to", "2026-03-20"]],
 ] as const)("the close by the clock of %s, %j", (zone, period) => {
   const when = [...period, "--time-zone", zone];
-  let report: Promise<string> | undefined;
+  let report: ReturnType<typeof reportOf> | undefined;
   const reported = async () => {
-    report ??= run("report", ...when, ...inEuros, "--format", "json");
-    return JSON.parse(await report);
+    report ??= reportOf(...when, ...inEuros);
+    return await report;
   };
 
   test("has figures that are plain arithmetic over its exported CSV, and its prices", async () => {
@@ -336,72 +347,9 @@ describe.each([
   });
 });
 
-/** First in, first out, coin by coin as units in a queue, from the CSV of all bills so far. */
-function lotsByHand(csv: string, from: number) {
-  const rows: Record<string, string>[] = parse(csv, { columns: true });
-  let queue: { units: bigint; price: bigint }[] = [];
-  let balance: bigint | undefined;
-  let sums = { acquired: 0n, cost: 0n, proceeds: 0n, movedOut: 0n };
-  let opening: bigint | undefined;
-  const worth = (units: bigint, price: bigint) => (units * price) / scale;
-  const held = () => queue.reduce((sum, { units, price }) => sum + worth(units, price), 0n);
-  const move = (units: bigint, price: bigint, isSpent: boolean) => {
-    if (units > 0n) {
-      queue.push({ units, price });
-      sums.acquired += worth(units, price);
-    }
-    for (let left = units; left < 0n; ) {
-      const [first = { units: 0n, price: 0n }] = queue;
-      const taken = first.units < -left ? first.units : -left;
-      first.units -= taken;
-      left += taken;
-      if (first.units === 0n) queue = queue.slice(1);
-      if (isSpent) sums.proceeds += worth(taken, price);
-      sums[isSpent ? "cost" : "movedOut"] += worth(taken, first.price);
-    }
-  };
-  for (const row of rows) {
-    const price = priceOn("BTC", (row["c_time"] ?? "").slice(0, 10));
-    const change = exactUnits(row["amount"] ?? "") + exactUnits(row["fee"] ?? "");
-    if (balance === undefined) {
-      balance = exactUnits(row["balance"] ?? "") - change;
-      move(balance, price, false);
-    }
-    if (opening === undefined && Date.parse(row["c_time"] ?? "") >= from) {
-      opening = held();
-      sums = { acquired: 0n, cost: 0n, proceeds: 0n, movedOut: 0n };
-    }
-    move(change, price, row["category"] !== "transfer");
-    balance += change;
-    if (row["balance"] !== "") {
-      const served = exactUnits(row["balance"] ?? "");
-      move(served - balance, price, false);
-      balance = served;
-    }
-  }
-  return { opening: opening ?? 0n, ...sums, closing: held(), balance: balance ?? 0n };
-}
-
-test("lots are first in, first out over all bills, and have what the wallet has", async () => {
-  const report = JSON.parse(
-    await run("report", "--month", "2026-03", ...inEuros, "--lots", "--format", "json"),
-  );
-  const bases = report.ledgers.flatMap(({ costBasis }: { costBasis: object[] }) => costBasis);
-  expect(bases).toHaveLength(1);
-  const csv = ["--format", "csv", "--product", "COIN-FUTURES", "--to", "2026-04-01"];
-  const hand = lotsByHand(await run("export", ...csv), march(1));
-  for (const name of ["opening", "acquired", "cost", "proceeds", "movedOut", "closing"] as const)
-    expect([name, isNear(inUnits(bases[0][name]), hand[name])]).toEqual([name, true]);
-  const lots: { coin: string; amount: string }[] = report.ledgers.flatMap(
-    (ledger: { lots: [] }) => ledger.lots,
-  );
-  expect(lots.length).toBeGreaterThan(3);
-  expect(lots.reduce((sum, { amount }) => sum + exact(amount), 0n)).toBe(hand.balance);
-});
-
 test("each table of JSON is a file of CSV that a spreadsheet reads, with the ledger of each row", async () => {
-  const args = ["--month", "2026-03", ...inEuros, "--lots", "--format"];
-  const report = JSON.parse(await run("report", ...args, "json"));
+  const lots = ["--month", "2026-03", ...inEuros, "--lots"];
+  const report = await reportOf(...lots);
   type Row = Record<string, unknown>;
   const listsOf = (data: Row) => Object.entries(data).filter(([, value]) => Array.isArray(value));
   const ofLedgers = Map.groupBy(
@@ -429,12 +377,12 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   const { stdout } = await runCli(["report", "--help"], { env });
   const [, choices = ""] = /--table <name>[^:]*:([^()]*)/.exec(stdout) ?? [];
   expect(choices.trim().split(/,\s+/).toSorted()).toEqual([...tables.keys()].toSorted());
+  // A dollar has no cost basis.
+  expect(tables.get("costBasis")).toMatchObject([{ coin: "BTC" }]);
   for (const name of ["transfers", "lots", "summary", "accepted"]) {
     const rows: Record<string, string>[] = parse(
-      await run("report", ...args, "csv", "--table", name),
-      {
-        columns: true,
-      },
+      await run("report", ...lots, "--format", "csv", "--table", name),
+      { columns: true },
     );
     const textOfCell = (value: unknown) =>
       value === null ? "" : /^\d{16,}$/.test(`${value}`) ? `'${value}` : `${value}`;
@@ -446,14 +394,14 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
     expect([name, rows.length > 0]).toEqual([name, name !== "accepted"]);
   }
   // Also a table without rows has its header.
-  expect(await run("report", ...args, "csv", "--table", "accepted")).toMatch(
+  expect(await run("report", ...lots, "--format", "csv", "--table", "accepted")).toMatch(
     /^ledger,number,kind,/,
   );
 });
 
 test("with prices, each line of the rollforwards is added up over all ledgers of real money", async () => {
   const when = ["--month", "2026-02", ...inEuros];
-  const { ledgers } = JSON.parse(await run("report", ...when, "--format", "json"));
+  const { ledgers } = await reportOf(...when);
   const lines: Line[] = ledgers
     .filter(({ isDemo }: { isDemo: boolean }) => !isDemo)
     .flatMap(({ rollforward }: { rollforward: Line[] }) => rollforward);
@@ -491,7 +439,7 @@ test("amounts are in cents and thousands, and zero lines hidden; all digits on r
 
 test("liquidations have the time of the zone's clock, and the close says the zone once", async () => {
   const when = ["--month", "2026-03", "--time-zone", "Europe/Berlin", "--product", "USDT-FUTURES"];
-  const { ledgers: closed } = JSON.parse(await run("report", ...when, "--format", "json"));
+  const { ledgers: closed } = await reportOf(...when);
   const clock = new Intl.DateTimeFormat("sv-SE", {
     ...{ timeZone: "Europe/Berlin", dateStyle: "short", timeStyle: "short" },
   });
@@ -537,10 +485,8 @@ test("the exchange's own balances stand beside opening and closing", async () =>
       ('fund', 'USDT-FUTURES', 'USDT', '2026-02-20Z', '2026-02-20Z', 7, false, null),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-01T05:00Z', '2026-03-01T06:00Z', 1200, false, 1201),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-20Z', '2026-03-20Z', 1300, false, 1300)`);
-  const report = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
-  const { confirmed } = report.ledgers.find(
-    ({ productType }: { productType: string }) => productType === "USDT-FUTURES",
-  );
+  const report = await reportOf("--month", "2026-02");
+  const { confirmed } = report.ledgers.find(isOf("USDT-FUTURES"));
   expect(confirmed).toMatchObject([
     { balance: "opening", readAt: "2026-02-01T00:00:00Z", exchange: "1000.5", differs: false },
     { balance: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },
@@ -550,14 +496,15 @@ test("the exchange's own balances stand beside opening and closing", async () =>
   const hours = sql`'{[2026-03-01T02:00Z,2026-03-01T03:00Z)}'::tstzmultirange`;
   const ofFund = sql`where account = 'fund' and product_type = 'USDT-FUTURES'`;
   await db.execute(sql`update ledgers set covered = covered - ${hours} ${ofFund}`);
-  const unread = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
+  const unread = await reportOf("--month", "2026-02");
   await db.execute(sql`update ledgers set covered = covered + ${hours} ${ofFund}`);
-  const of = ({ productType }: { productType: string }) => productType === "USDT-FUTURES";
-  expect(unread.ledgers.find(of).confirmed).toMatchObject([{ balance: "opening" }]);
+  expect(unread.ledgers.find(isOf("USDT-FUTURES")).confirmed).toMatchObject([
+    { balance: "opening" },
+  ]);
 });
 
 test("what changed after the signature is named by kind, amount and time, and the digest of then is kept", async () => {
-  const signed = JSON.parse(await run("report", "--month", "2026-02", "--format", "json"));
+  const signed = await reportOf("--month", "2026-02");
   const [account, productType, own] = ledgers[0];
   const ledger = ledgerOf(account, productType);
   const february = own.filter(
@@ -577,7 +524,7 @@ test("what changed after the signature is named by kind, amount and time, and th
     bill(3, "5", { source: "tax", businessType: "trans_from_exchange" }),
   ]);
   const since = ["--month", "2026-02", "--signed-at", signed.asOf];
-  const report = JSON.parse(await run("report", ...since, "--format", "json"));
+  const report = await reportOf(...since);
   const fee = textOf(exactUnits("-4.5") - exactUnits(trade.fee));
   expect(report.changes).toMatchObject([
     { kind: "late", category: "trade", coin: "USDT", bills: 2, difference: "11.25" },
@@ -593,14 +540,12 @@ test("what changed after the signature is named by kind, amount and time, and th
   const then = report.ledgers.map(({ digestThen }: { digestThen: object }) => digestThen);
   expect(then).toEqual(
     report.ledgers.map((ledger: { productType: string }) => {
-      const { bills: count, sha256 } = signed.ledgers.find(
-        ({ productType: name }: { productType: string }) => name === ledger.productType,
-      ).digest;
+      const { bills: count, sha256 } = signed.ledgers.find(isOf(ledger.productType)).digest;
       return { bills: count, sha256 };
     }),
   );
   expect(await run("report", ...since)).toContain(`CHANGED AFTER ${signed.asOf}`);
-  const now = JSON.parse(await run("report", "--month", "2026-02", "--format", "json")).asOf;
+  const { asOf: now } = await reportOf("--month", "2026-02");
   expect(await run("report", "--month", "2026-02", "--signed-at", now)).toContain(
     "no bill was stored or restated after",
   );
@@ -642,9 +587,7 @@ test.each([
 test("a coin without a price is named with the line to add, and no sum pretends", async () => {
   const path = join(folder.path, "one.csv");
   await writeFile(path, "\uFEFFcurrency,date,coin,price\r\nEUR,2026-01-31,USDT,0.9\r\n");
-  const { incomplete, prices: said } = JSON.parse(
-    await run("report", "--month", "2026-02", "--prices", path, "--format", "json"),
-  );
+  const { incomplete, prices: said } = await reportOf("--month", "2026-02", "--prices", path);
   const sha256 = execFileSync("sha256sum", [path], { encoding: "utf8" }).split(" ")[0];
   expect(said).toEqual({ file: path, sha256 });
   expect(incomplete).toContain(
@@ -652,11 +595,8 @@ test("a coin without a price is named with the line to add, and no sum pretends"
   );
   expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);
   // A year opens with the prices of the day before it. Of CSV, standard error says so.
-  await writeFile(
-    path,
-    "date,coin,price,currency\n2026-01-01,USDT,0.9,EUR\n2026-01-01,BTC,8,EUR\n",
-  );
-  const year = ["--year", "2026", "--prices", path, "--format", "csv"];
+  const later = await pricesOf("later", ["2026-01-01,USDT,0.9", "2026-01-01,BTC,8"]);
+  const year = ["--year", "2026", "--prices", later, "--format", "csv"];
   expect((await runCli(["report", ...year], { env })).stderr).toContain(
     "warning: no price of BTC on 2025-12-31 or before: add a line such as 2025-12-31,BTC,PRICE,EUR\n",
   );
@@ -692,20 +632,17 @@ test("the lots of the page's example are its own figures", async () => {
   ]);
   for (const ledger of [pencil, spot])
     await storeTime(db, ledger, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
-  const path = join(folder.path, "pencil.csv");
   const lines = ["05,BTC,50000", "12,BTC,60000", "20,BTC,55000", "31,BTC,65000"];
-  await writeFile(
-    path,
-    `date,coin,price,currency\n${lines.map((line) => `2026-01-${line},EUR\n`).join("")}`,
+  const path = await pricesOf(
+    "pencil",
+    lines.map((line) => `2026-01-${line}`),
   );
   const args = ["--month", "2026-01", "--account", "pencil", "--prices", path, "--lots"];
-  const report = JSON.parse(await run("report", ...args, "--format", "json"));
-  const closeOf = (type: string) =>
-    report.ledgers.find(({ productType }: { productType: string }) => productType === type);
-  const basis: Record<string, string> = closeOf("COIN-FUTURES").costBasis[0];
+  const report = await reportOf(...args);
+  const basis: Record<string, string> = report.ledgers.find(isOf("COIN-FUTURES")).costBasis[0];
   const [, ...carried] =
     /then has ([\d.]+) at ([\d,]+) since.*?\nand ([\d.]+) at ([\d,]+) since/.exec(page) ?? [];
-  const lots: { amount: string; price: string }[] = closeOf("SPOT").lots;
+  const lots: { amount: string; price: string }[] = report.ledgers.find(isOf("SPOT")).lots;
   expect(lots.flatMap(({ amount, price }) => [Number(amount), Number(price)])).toEqual(
     carried.map((text) => Number(text.replaceAll(",", ""))),
   );
@@ -748,7 +685,7 @@ test("each transfer names its other side, in the account, in another one, or by 
       { covered: [{ from: "2026-02-01Z", to: "2026-03-01Z" }] },
     );
   const when = ["--month", "2026-02"];
-  const { ledgers: all } = JSON.parse(await run("report", ...when, "--format", "json"));
+  const { ledgers: all } = await reportOf(...when);
   type Named = { account: string; productType: string; rollforward: Line[]; transfers: object[] };
   const legs = all
     .flatMap(({ account, transfers }: Named) => transfers.map((one) => ({ account, ...one })))
@@ -778,9 +715,7 @@ test("each transfer names its other side, in the account, in another one, or by 
   expect(text).toMatch(/^from main\/SPOT +USDC +1 +7.00$/m);
   expect(text).toMatch(/^transfer out to OTC; the other side is not stored +USDC +1 +-3.00$/m);
   // Alone, an account does not look into the others.
-  const alone = JSON.parse(
-    await run("report", "--month", "2026-02", "--account", "sub", "--format", "json"),
-  );
+  const alone = await reportOf("--month", "2026-02", "--account", "sub");
   expect(alone.ledgers[0].transfers).toMatchObject([
     { otherAccount: null },
     { otherAccount: null },
@@ -794,15 +729,21 @@ test("each transfer names its other side, in the account, in another one, or by 
 function carriedByHand(moves: readonly Move[], from: number) {
   const wallets = new Map<string, { day: number; units: bigint }[]>();
   const road = new Map<number, { day: number; units: bigint }[]>();
-  const sums = new Map<string, Record<"cost" | "proceeds" | "movedOut" | "acquired", bigint>>();
+  const sums = new Map<
+    string,
+    Record<"opening" | "cost" | "proceeds" | "movedOut" | "acquired", bigint>
+  >();
   const all = moves.flatMap(({ fee, ...move }) => [
     move,
     // A transfer's fee is spent.
     ...(fee === 0n ? [] : [{ ...move, units: -fee, isSpent: true, transfer: undefined }]),
   ]);
+  const costOf = (wallet: string) =>
+    (wallets.get(wallet) ?? []).reduce((sum, lot) => sum + lot.units * priceOfDay(lot.day), 0n);
   for (const { wallet, day, units, transfer, isSpent } of all) {
     const before = day < from ? undefined : sums.get(wallet);
-    const sum = before ?? { cost: 0n, proceeds: 0n, movedOut: 0n, acquired: 0n };
+    const opening = before?.opening ?? costOf(wallet);
+    const sum = before ?? { opening, cost: 0n, proceeds: 0n, movedOut: 0n, acquired: 0n };
     if (day >= from) sums.set(wallet, sum);
     const held = wallets.get(wallet) ?? [];
     const arriving = transfer === undefined ? undefined : road.get(transfer);
@@ -828,9 +769,7 @@ function carriedByHand(moves: readonly Move[], from: number) {
     if (transfer !== undefined && units < 0n) road.set(transfer, sent);
     wallets.set(wallet, held);
   }
-  const closing = (wallet: string) =>
-    (wallets.get(wallet) ?? []).reduce((sum, lot) => sum + lot.units * priceOfDay(lot.day), 0n);
-  return (wallet: string) => ({ ...sums.get(wallet), closing: closing(wallet) });
+  return (wallet: string) => ({ ...sums.get(wallet), closing: costOf(wallet) });
 }
 
 type Move = {
@@ -841,11 +780,13 @@ type Move = {
   readonly fee: bigint;
   readonly isSpent: boolean;
   readonly transfer: number | undefined;
+  /** Whether its bill is stored; else the next balance shows it. */
+  readonly isStored: boolean;
 };
 
 const priceOfDay = (day: number): bigint => 50_000n + BigInt((day * 7919) % 20_000);
 
-test("a transfer takes the lots along, with their days, to the other wallet and back", async () => {
+test("lots are first in, first out, what no bill moved is acquired, and a transfer takes lots along, with their days, to the other wallet and back", async () => {
   const random = seededRandom("lots");
   const moves: Move[] = [];
   const balance = new Map([
@@ -858,15 +799,17 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
     units: bigint,
     isSpent: boolean,
     transfer?: number,
+    isStored = true,
   ) => {
     const fee = transfer !== undefined && units < 0n ? 100n : 0n;
-    moves.push({ wallet, day, units, fee, isSpent, transfer });
+    moves.push({ wallet, day, units, fee, isSpent, transfer, isStored });
     balance.set(wallet, (balance.get(wallet) ?? 0n) + units - fee);
   };
   for (let day = 0; day < 59; day++) {
     const [wallet, other] = random() < 0.5 ? ["COIN-FUTURES", "SPOT"] : ["SPOT", "COIN-FUTURES"];
     const part = BigInt(integer(random, 1, 90));
     const held = balance.get(wallet) ?? 0n;
+    if (day % 20 === 15) move(wallet, day, 77_000n, false, undefined, false);
     if (held < 1_000n) move(wallet, day, BigInt(integer(random, 1e6, 1e8)), false);
     else if (random() < 0.4) move(wallet, day, (-held * part) / 100n, true);
     else {
@@ -875,9 +818,11 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
     }
   }
   const sofar = new Map<string, bigint>();
-  for (const [place, { wallet, day, units, fee, isSpent, transfer }] of moves.entries()) {
+  for (const [place, each] of moves.entries()) {
+    const { wallet, day, units, fee, isSpent, transfer, isStored } = each;
     const cTime = epochMs(Date.UTC(2026, 0, 1 + day, 12) + place * 10);
     sofar.set(wallet, (sofar.get(wallet) ?? 0n) + units - fee);
+    if (!isStored) continue;
     const kind = `${transfer !== undefined ? "transfer" : isSpent ? "sell" : "buy"} ${wallet}`;
     const businessType =
       {
@@ -897,21 +842,23 @@ test("a transfer takes the lots along, with their days, to the other wallet and 
     await storeTime(db, ledgerOf("carrier", wallet), {
       covered: [{ from: "2026-01-01Z", to: "2026-03-01Z" }],
     });
-  const path = join(folder.path, "carrier.csv");
   const dates = Array.from({ length: 59 }, (_, day) =>
     isoTime(epochMs(Date.UTC(2026, 0, 1 + day))).slice(0, 10),
   );
-  const lines = dates.map((date, day) => `${date},BTC,${priceOfDay(day)},EUR\n`);
-  await writeFile(path, `date,coin,price,currency\n${lines.join("")}`);
+  const path = await pricesOf(
+    "carrier",
+    dates.map((date, day) => `${date},BTC,${priceOfDay(day)}`),
+  );
   const args = ["--month", "2026-02", "--account", "carrier", "--prices", path, "--lots"];
-  const report = JSON.parse(await run("report", ...args, "--format", "json"));
+  const report = await reportOf(...args);
   const byHand = carriedByHand(moves, 31);
   for (const wallet of ["COIN-FUTURES", "SPOT"]) {
     const hand = byHand(wallet);
-    const { costBasis } = report.ledgers.find(
-      ({ productType }: { productType: string }) => productType === wallet,
+    const { costBasis, lots } = report.ledgers.find(isOf(wallet));
+    expect(lots.reduce((sum: bigint, { amount }: Line) => sum + exact(amount), 0n)).toBe(
+      (sofar.get(wallet) ?? 0n) * (scale / 100_000_000n),
     );
-    for (const name of ["acquired", "cost", "proceeds", "movedOut", "closing"] as const)
+    for (const name of ["opening", "acquired", "cost", "proceeds", "movedOut", "closing"] as const)
       expect([wallet, name, inUnits(costBasis[0][name])]).toEqual([
         wallet,
         name,
@@ -925,10 +872,8 @@ test("a coin whose first bill comes later has the same balance before, if all ti
   const resting = ledgerOf("resting", "COIN-FUTURES");
   const kind = { coin: "BTC", businessType: "withdraw", amount: "-0.5", fee: "0", balance: "1.5" };
   await storeBills(db, resting, [aBill({ billId: snowflake(at, 1), cTime: at, ...kind })]);
-  const summaryOf = async (month: string) => {
-    const args = ["--month", month, "--account", "resting", "--format", "json"];
-    return JSON.parse(await run("report", ...args)).summary;
-  };
+  const summaryOf = async (month: string) =>
+    (await reportOf("--month", month, "--account", "resting")).summary;
   await storeTime(db, resting, { covered: [{ from: "2026-02-01Z", to: "2026-04-01Z" }] });
   expect(await summaryOf("2026-02")).toMatchObject([
     { coin: "BTC", opening: "2.0", closing: "2.0" },
@@ -947,18 +892,15 @@ test("a coin whose first bill comes later has the same balance before, if all ti
   );
   expect(journal).toMatch(/^2026-02-01 .*\n.*\n.* 2.0 BTC$/m);
   // Its lots cost the price of the first bill's day, in each close alike, and the close says of which day that is.
-  const path = join(folder.path, "resting.csv");
-  const prices = ["2026-01-31,BTC,100", "2026-03-18,BTC,110", "2026-03-25,BTC,130"];
-  await writeFile(
-    path,
-    `date,coin,price,currency\n${prices.map((line) => `${line},EUR\n`).join("")}`,
-  );
+  const path = await pricesOf("resting", [
+    ...["2026-01-31,BTC,100", "2026-03-18,BTC,110", "2026-03-25,BTC,130"],
+  ]);
   for (const [month, figures] of [
     ["2026-02", { opening: "220.0", cost: "0", closing: "220.0", worth: "200.0" }],
     ["2026-03", { opening: "220.0", cost: "55.0", closing: "165.0", worth: "195.0" }],
   ] as const) {
     const args = ["--month", month, "--account", "resting", "--prices", path, "--lots"];
-    const { ledgers: closed } = JSON.parse(await run("report", ...args, "--format", "json"));
+    const { ledgers: closed } = await reportOf(...args);
     expect(closed[0].costBasis).toMatchObject([
       { ...figures, firstBillOn: "2026-03-20", pricedOn: "2026-03-18" },
     ]);
