@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
-import { type SyncRun, syncResult } from "../src/commands/sync-result.ts";
+import { type NamedList, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
 import { resultOfSync } from "../src/commands/sync-summary.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
 import { asText } from "../src/output/result.ts";
 import type { LedgerReport } from "../src/sync/ledger-run.ts";
 import type { AccountReport } from "../src/sync/run.ts";
-import type { ContractsReport, ListReport } from "../src/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
@@ -32,8 +31,8 @@ const desk = (report: AccountReport): AccountReport => ({ ...report, account: "d
 const stored = {
   ...{ new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false, pairs: 3_204, readAt: at },
 };
-const list = (changes: Partial<ListReport> = {}): ListReport => ({
-  ...{ requests: 1, stored, broken: [], error: undefined, ...changes },
+const list = (changes: Partial<NamedList> = {}): NamedList => ({
+  ...{ name: "symbols", requests: 1, stored, broken: [], error: undefined, ...changes },
 });
 const record = {
   ...{ ltv: "0.4321", subAccountUids: ["1"], usdtBalance: "1000.50", unpaidUsdtAmount: "432.32" },
@@ -51,7 +50,7 @@ const loans = (...loanToValue: readonly LoanToValueReport[]): AccountReport => (
 
 const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
   syncResult({
-    ...{ runId: "run", symbols: undefined, contracts: undefined, reports, rejected: [] },
+    ...{ runId: "run", lists: [], reports, rejected: [] },
     notices: [],
     elapsedMs: 5_234,
     ...changes,
@@ -128,10 +127,11 @@ describe("below its table, the summary says", () => {
   test("what changed in lists and loans, what failed of them, and which rows were broken", () => {
     const empty = { ...record, ltv: null, usdtBalance: null, unpaidUsdtAmount: null };
     const broken = Array.from({ length: 8 }, (_, index) => ({ name: `PAIR${index}`, fault }));
-    const contracts: readonly ContractsReport[] = [
-      { productType: "USDT-FUTURES", ...list(failed) },
-      { productType: "COIN-FUTURES", ...list({ broken }) },
-      { productType: "USDC-FUTURES", ...list({ stored: { ...stored, isOutdated: true } }) },
+    const lists = [
+      list(),
+      list({ name: "contracts of USDT-FUTURES", ...failed }),
+      list({ name: "contracts of COIN-FUTURES", broken }),
+      list({ name: "contracts of USDC-FUTURES", stored: { ...stored, isOutdated: true } }),
     ];
     const first = { record, takenAt: at, change: "first" } as const;
     const changed = { record: empty, takenAt: at, change: "changed" } as const;
@@ -143,8 +143,7 @@ describe("below its table, the summary says", () => {
       ),
       loans(unit({ account: "desk", stored: changed })),
     ];
-    const run = { symbols: list(), contracts };
-    expect(linesOf(reports, run)).toEqual([
+    expect(linesOf(reports, { lists })).toEqual([
       "list                       entries  new  changed  returned  gone  stored",
       "symbols                      3,204    2        1         0     3  yes",
       "contracts of COIN-FUTURES    3,204    2        1         0     3  yes",
@@ -163,8 +162,7 @@ describe("below its table, the summary says", () => {
 
   test("nothing of lists and loans that are as they were", () => {
     const same = list({ stored: { ...stored, new: 0, changed: 0, gone: 0 } });
-    const run = { symbols: same, contracts: [{ productType: "USDT-FUTURES" as const, ...same }] };
-    expect(linesOf([loans(unit())], run)).toEqual(["complete, after 5.2 s"]);
+    expect(linesOf([loans(unit())], { lists: [same] })).toEqual(["complete, after 5.2 s"]);
   });
 });
 
@@ -174,7 +172,7 @@ const rejected = [{ account: "main", productType: "USDT-FUTURES", rows: 3 }] as 
 const lost = ledger({ lost: [{ from: at, to: epochMs(at + 1) }] });
 const short = ledger({ windows: { planned: 2, walked: 1 } });
 const unlookable = { rejected: { error: refused } };
-const down = { symbols: list(failed) };
+const down = { lists: [list(failed)] };
 test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>([
   ["all that was planned was walked", [well], {}, "complete", 0],
   ["time was found lost", [account([lost])], {}, "incomplete", 1],
@@ -196,19 +194,19 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
   ["so is one, another is open", [account([], misnamed), desk(open)], {}, "incomplete", 1],
   ["one is held and one refused", [account([], held), account([], refused)], {}, "failed", 1],
   ["one is held, rows are rejected", [account([], held), well], { rejected }, "incomplete", 1],
-  ["symbols alone", [], { symbols: list() }, "complete", 0],
+  ["symbols alone", [], { lists: [list()] }, "complete", 0],
   ["symbols alone failed", [], down, "failed", 1],
-  ["a pair was broken", [], { symbols: list({ broken: [{ name: "X", fault }] }) }, "incomplete", 1],
+  ["a pair was broken", [], { lists: [list({ broken: [{ name: "X", fault }] })] }, "incomplete", 1],
   ["symbols failed beside an account", [loans(unit())], down, "incomplete", 1],
   ["a risk unit failed", [loans(unit(), unit(failed))], {}, "incomplete", 1],
   [
     "symbols stopped",
     [loans(unit())],
-    { symbols: list({ ...failed, error: stopped }) },
+    { lists: [list({ ...failed, error: stopped })] },
     "stopped",
     1,
   ],
-  ["the account is held, symbols stored", [account([], held)], { symbols: list() }, "held", 3],
+  ["the account is held, symbols stored", [account([], held)], { lists: [list()] }, "held", 3],
   ["the account is held, symbols failed", [account([], held)], down, "failed", 1],
 ])("the outcome where %s", (_title, reports, changes, outcome, exitCode) => {
   const ended = result(reports, changes);

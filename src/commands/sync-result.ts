@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import type { RejectedCount } from "../health/ledgers.ts";
 import { ledgerName, ledgerNames, riskUnitName } from "../output/format.ts";
 import { type AccountReport, isComplete } from "../sync/run.ts";
-import type { ContractsReport, ListReport, SymbolsReport } from "../sync/settings-lists.ts";
+import type { ListReport } from "../sync/settings-lists.ts";
 import { isFault } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 
@@ -15,13 +15,13 @@ export type AccountsChecked = {
   readonly opened: readonly Break[];
 };
 
+export type NamedList = ListReport & { readonly name: string };
+
 /** What a run did. */
 export type SyncRun = {
   readonly runId: string;
-  /** Undefined if symbols were not a target. */
-  readonly symbols: SymbolsReport | undefined;
-  /** One for each product type; undefined if contracts were not a target. */
-  readonly contracts: readonly ContractsReport[] | undefined;
+  /** The lists of symbols, and of each product type's contracts, that were targets. */
+  readonly lists: readonly NamedList[];
   /** What of the accounts was not synced, since it is paused or retired. */
   readonly notices: readonly string[];
   readonly reports: readonly AccountReport[];
@@ -52,21 +52,10 @@ export function syncResult(syncRun: SyncRun): SyncResult {
   return { ...run, ...facts, ...exitOf(facts) };
 }
 
-export type NamedList = ListReport & { readonly name: string };
-
-/** The lists that were read, by name. */
-export const listsOf = ({
-  symbols,
-  contracts = [],
-}: Pick<SyncRun, "symbols" | "contracts">): readonly NamedList[] => [
-  ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
-  ...contracts.map((list) => ({ name: `contracts of ${list.productType}`, ...list })),
-];
-
 /** All that failed of a run, by name. An account's ledgers with the same error have one name. */
-export const partsOf = ({ reports, rejected, reconciled, ...lists }: SyncRun) =>
+export const partsOf = ({ reports, rejected, reconciled, lists }: SyncRun) =>
   [
-    ...listsOf(lists),
+    ...lists,
     ...reports.flatMap(({ account, error, loanToValue, ledgers, history = [] }) => [
       { name: account, error },
       ...history.map((one) => ({ ...one, name: `${ledgerName(one.ledger)} tax records` })),
@@ -84,8 +73,7 @@ const newFaults = ({ reconciled }: SyncRun): readonly Break[] =>
   reconciled === undefined || "error" in reconciled ? [] : reconciled.opened.filter(isFault);
 
 function factsOf(run: SyncRun): RunFacts {
-  const { reports, rejected } = run;
-  const lists = listsOf(run);
+  const { reports, rejected, lists } = run;
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     errors: partsOf(run).map(({ error }) => error),

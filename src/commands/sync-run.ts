@@ -40,7 +40,7 @@ import { loggedRun } from "./exit-code.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
 import { noticeFailure, type Reporter } from "./sync-reporter.ts";
-import { type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
+import { type NamedList, type SyncResult, type SyncRun, syncResult } from "./sync-result.ts";
 import { countsOf } from "./sync-summary.ts";
 
 /** The parts of a sync, as `--only` names them. */
@@ -145,14 +145,11 @@ async function sync(
   deps: SyncDeps,
   { notices, unreachable }: Pick<AccountsToRead, "notices" | "unreachable">,
 ): Promise<SyncResult & { readonly counts: object }> {
-  const { accounts, reporter, db, runId, targets } = deps;
+  const { accounts, reporter, db, runId } = deps;
   const startedAt = performance.now();
   // Symbols and contracts begin first. If they fail, nothing waits for them.
-  const [symbols, contracts, read] = await Promise.all([
-    targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
-    targets.has("contracts")
-      ? syncContracts(listDeps(deps, "contracts"), deps.contractTypes)
-      : undefined,
+  const [lists, read] = await Promise.all([
+    syncLists(deps),
     readSideBySide(accounts, (account) => syncOneAccount(deps, account)),
   ]);
   const reports = [...read, ...unreachable.map(({ account, error }) => unread(account, error))];
@@ -169,7 +166,7 @@ async function sync(
   );
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
-    ...{ runId, symbols, contracts, notices, reports, rejected, reconciled, elapsedMs },
+    ...{ runId, lists, notices, reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
   return { ...result, counts: countsOf(result) };
@@ -207,6 +204,18 @@ async function checkAccounts(
   } catch (error) {
     return { error };
   }
+}
+
+async function syncLists(deps: SyncDeps): Promise<readonly NamedList[]> {
+  const { targets, contractTypes } = deps;
+  const [symbols, contracts] = await Promise.all([
+    targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
+    targets.has("contracts") ? syncContracts(listDeps(deps, "contracts"), contractTypes) : [],
+  ]);
+  return [
+    ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
+    ...contracts.map((list) => ({ name: `contracts of ${list.productType}`, ...list })),
+  ];
 }
 
 /** The lists are public: this client has no key that it could send. */

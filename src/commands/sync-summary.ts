@@ -34,7 +34,6 @@ import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
 import { breaksTable } from "./breaks.ts";
 import {
   type AccountsChecked,
-  listsOf,
   type NamedList,
   partsOf,
   type SyncResult,
@@ -53,9 +52,8 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 
 /** What the run did, of which people see what is news. */
 function tablesOf(run: SyncRun): readonly Table[] {
-  const { reports } = run;
+  const { reports, lists } = run;
   const ledgers = reports.flatMap((report) => report.ledgers);
-  const lists = listsOf(run);
   const history = reports.flatMap((report) => report.history ?? []);
   const loans = reports.flatMap(({ loanToValue }) => loanToValue);
   const sum = ledgers.length > 1 ? [sumOf(ledgers)] : [];
@@ -87,7 +85,7 @@ export function resultOfSync(result: SyncResult): Result {
     },
     parts: [
       ...tablesOf(result),
-      ...listsOf(result).flatMap(brokenLines),
+      ...result.lists.flatMap(brokenLines),
       ...reports.flatMap(({ history = [] }) => history.flatMap(historyLines)),
       ...[...failures].map(
         ([message, parts]) => `${parts.map(({ name }) => name).join(", ")}: ${message}`,
