@@ -159,6 +159,11 @@ describe("breaks", () => {
         },
       ],
     });
+    const { stdout } = await breaks("list", "--all", "--account", account);
+    expect(stdout.match(/^#6 +(?:accepted|reopened) +\d.*$/gm)).toEqual([
+      expect.stringMatching(/^#6 +accepted .* Ann /),
+      expect.stringMatching(/^#6 +reopened .* its difference was 10 when it was accepted$/),
+    ]);
   });
 
   test.each<[string, readonly string[], RegExp]>([

@@ -94,23 +94,22 @@ const columnsOf = (breaks: readonly ListedBreak[]): Columns<ListedBreak> => ({
 export const breaksTable = (name: string, breaks: readonly ListedBreak[]): Table =>
   table(name, columnsOf(breaks), breaks);
 
-const decisionColumns: Columns<ListedBreak> = {
+type Decision = Break["decisions"][number] & Pick<Break, "breakId">;
+
+const decisionColumns: Columns<Decision> = {
   break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
-  state: { kind: "text", of: ({ state }) => state },
-  at: {
-    kind: "time",
-    of: ({ decisions, resolvedAt }) => epochOf(resolvedAt ?? decisions.at(-1)?.decidedAt ?? null),
-  },
-  by: { kind: "text", of: ({ decisions }) => decisions.at(-1)?.decidedBy },
-  note: { kind: "text", of: ({ decisions }) => decisions.at(-1)?.note },
+  ...fields<Decision>("text", ["decision"]),
+  at: { kind: "time", of: ({ decidedAt }) => epochOf(decidedAt) },
+  by: { kind: "text", of: ({ decidedBy }) => decidedBy },
+  ...fields<Decision>("text", ["note"]),
 };
 
-/** The states of breaks that are not simply open, and the last decision on each, for people. */
-const decidedTable = (breaks: readonly ListedBreak[]): Table =>
+/** Every decision on the breaks, oldest first, for people. */
+const decisionsTable = (breaks: readonly ListedBreak[]): Table =>
   table(
     "",
     decisionColumns,
-    breaks.filter(({ state, decisions }) => state !== "open" || decisions.length > 0),
+    breaks.flatMap(({ breakId, decisions }) => decisions.map((one) => ({ ...one, breakId }))),
   );
 
 type ListWords = Which & { readonly all: boolean };
@@ -141,7 +140,7 @@ async function listCommand(
   const parts = [
     ...(breaks.length + rejected.length === 0 ? [none] : []),
     breaksTable("breaks", breaks),
-    ...(isAll ? [decidedTable(breaks)] : []),
+    ...(isAll ? [decisionsTable(breaks)] : []),
     table(
       "",
       { ...rejectedColumns, ...(isAll ? acceptedColumns : {}) },
