@@ -1,8 +1,7 @@
 // Holds: Atomic pages, Quiet secrets
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
@@ -27,6 +26,7 @@ import { Secret } from "../src/secret.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { bills } from "./support/bills.ts";
 import { certificate, certificateOfOther, expiredCertificate } from "./support/certificates.ts";
+import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
 import {
   aPage,
@@ -184,54 +184,31 @@ describe("TLS", () => {
     },
   );
 
-  test("is taken from an authority that the URL names, and unverified where it says so", async () => {
-    await using proxy = await tlsProxyTo(database.url, { offersTls: true });
-    const dir = await mkdtemp(join(tmpdir(), "bill-sync-tls-"));
-    try {
-      const ca = join(dir, "ca.pem");
-      await writeFile(ca, certificate);
-      const named = urlWith(
-        ({ searchParams }) => searchParams.set("sslrootcert", ca),
-        withMode(proxy.url, "require"),
-      );
-      await connect(named);
+  test.each([
+    ["is taken", certificate, undefined],
+    ["of another host is refused", certificateOfOther, /does not match certificate's altnames/],
+    ["that has expired is refused", expiredCertificate, /certificate has expired/],
+  ])(
+    "from an authority that the URL names %s, whatever the mode but no-verify",
+    async (_, cert, refusal) => {
+      await using proxy = await tlsProxyTo(database.url, { offersTls: true, cert });
+      await using folder = await temporaryFolder();
+      const ca = join(folder.path, "ca.pem");
+      await writeFile(ca, cert);
+      for (const mode of ["require", "verify-ca", "verify-full"]) {
+        const change = ({ searchParams }: URL) => searchParams.set("sslrootcert", ca);
+        const connecting = connect(urlWith(change, withMode(proxy.url, mode)));
+        if (refusal === undefined) await connecting;
+        else {
+          const said = await failureOf(connecting);
+          expect(said).toMatch(refusal);
+          expect(said).toMatch(/the server's certificate is not trusted/);
+        }
+      }
       await connect(withMode(proxy.url, "no-verify"));
       await connect(`${withMode(proxy.url, "require")}&uselibpqcompat=true`);
-    } finally {
-      await rm(dir, { recursive: true });
-    }
-  });
-});
-
-describe("a certificate from an authority that the URL names", () => {
-  test.each([
-    ["of another host", certificateOfOther, /does not match certificate's altnames/],
-    ["that has expired", expiredCertificate, /certificate has expired/],
-  ])("%s is refused, whatever the mode but no-verify", async (_, cert, message) => {
-    await using proxy = await tlsProxyTo(database.url, { offersTls: true, cert });
-    const dir = await mkdtemp(join(tmpdir(), "bill-sync-tls-"));
-    try {
-      const ca = join(dir, "ca.pem");
-      await writeFile(ca, cert);
-      for (const sslmode of ["require", "verify-ca", "verify-full"]) {
-        const said = await failureOf(
-          connect(
-            urlWith((url) => {
-              url.searchParams.set("sslmode", sslmode);
-              url.searchParams.set("sslrootcert", ca);
-            }, proxy.url),
-          ),
-        );
-        expect(said).toMatch(message);
-        expect(said).toMatch(/the server's certificate is not trusted/);
-      }
-      await connect(
-        urlWith(({ searchParams }) => searchParams.set("sslmode", "no-verify"), proxy.url),
-      );
-    } finally {
-      await rm(dir, { recursive: true });
-    }
-  });
+    },
+  );
 });
 
 describe("a page whose database fails is an error with its remedy, and nothing is lost", () => {

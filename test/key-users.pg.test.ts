@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
+import { type Database, openDatabase } from "../src/db/connect.ts";
 import { msOf } from "../src/db/values.ts";
 import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
@@ -147,6 +147,23 @@ test.concurrent.each([
   },
 );
 
+const untold = new ExchangeError("refused-permission", "not told");
+const infoOf = (userId: string): KeyInfo => ({
+  ...{ userId, mayOnlyRead: true, rights: [], readsTax: true, ips: [] },
+});
+
+/** As a run of account main with a key of this name. */
+async function take(
+  db: Database,
+  name: string,
+  info: KeyInfo | ExchangeError = untold,
+  isVouched = false,
+): Promise<void> {
+  const key = new AccountKey(db, { account: "main", key: new Secret(name) }, { isVouched });
+  await key.check({ info, productTypes: [productType] });
+  await key.take(async () => undefined, isVouched ? epochMs(reach) : undefined);
+}
+
 const now = Date.now();
 const [old, reach, yesterday] = [200, 90, 1].map((days) => now - days * dayMs) as [
   number,
@@ -164,12 +181,8 @@ test.concurrent.each([
   async (_, users, bills, [from, to]) => {
     await using at = await house();
     for (const [index, userId] of users.entries()) {
-      const named = { account: "main", key: new Secret(`key ${index}`) };
-      const key = new AccountKey(at.db, named, { isVouched: true });
-      const info =
-        userId === undefined ? new ExchangeError("refused-permission", "not told") : infoOf(userId);
-      await key.check({ info, productTypes: [productType] });
-      await key.take(async () => undefined, epochMs(reach));
+      const info = userId === undefined ? untold : infoOf(userId);
+      await take(at.db, `key ${index}`, info, true);
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
@@ -201,26 +214,15 @@ test.concurrent.each([
   ["is stored of it, and none is settled yet", "bills", "1"],
 ])("a key with which nothing was read is refused once time %s", async (_, column, value) => {
   await using at = await house();
-  const info = new ExchangeError("refused-permission", "not told");
-  const keyOf = (name: string) => new AccountKey(at.db, { account: "main", key: new Secret(name) });
-  const take = async (name: string) => {
-    const key = keyOf(name);
-    await key.check({ info, productTypes: [productType] });
-    await key.take(async () => undefined);
-  };
-  await take("of an empty account");
-  await take("of the account");
+  await take(at.db, "of an empty account");
+  await take(at.db, "of the account");
   await at.db.execute(sql`
     insert into ledgers (account, product_type, ${sql.raw(column)})
     values ('main', ${productType}, ${sql.raw(value)})`);
-  await take("of the account");
+  await take(at.db, "of the account");
   for (const name of ["of an empty account", "new"]) {
-    await expect(take(name)).rejects.toThrow(ForeignKeyError);
+    await expect(take(at.db, name)).rejects.toThrow(ForeignKeyError);
   }
-});
-
-const infoOf = (userId: string): KeyInfo => ({
-  ...{ userId, mayOnlyRead: true, rights: [], readsTax: true, ips: [] },
 });
 
 const telling: Partial<SandboxOptions> = { alterCredential: (credential) => credential };
@@ -279,14 +281,16 @@ test.concurrent("two names for one user are one account said twice: the second s
   ]);
 });
 
+const accountsEnv = async (...args: Parameters<typeof writeAccounts>) => ({
+  ACCOUNTS_FILE: await writeAccounts(...args),
+  ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
+  EXCHANGE_API_PASSPHRASE: undefined,
+});
+
 test.concurrent("two names for one user in one run: one of them is refused", async () => {
   await using at = await house(ofOneUser);
   await using folder = await temporaryFolder();
-  const accounts = {
-    ACCOUNTS_FILE: await writeAccounts(folder.path, at.sandbox.accounts.map(entryOf)),
-    ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
-    EXCHANGE_API_PASSPHRASE: undefined,
-  };
+  const accounts = await accountsEnv(folder.path, at.sandbox.accounts.map(entryOf));
   for (const account of [at.main, at.other]) serveOnly(account, readable(at.main));
   expect((await at.run(at.main, sync, accounts)).code).not.toBe(0);
   expect(Object.values(await at.counts())).toEqual([readable(at.main).length]);
@@ -296,28 +300,18 @@ test.concurrent("a demo key of the same user is another ledger", async () => {
   await using at = await house({ ...ofOneUser, isDemoKey: (name) => name === "other" });
   await using folder = await temporaryFolder();
   const [main, other] = at.sandbox.accounts.map(entryOf);
-  const accounts = {
-    ACCOUNTS_FILE: await writeAccounts(folder.path, [{ ...main }, { ...other, demo: true }]),
-    ...{ EXCHANGE_API_KEY: undefined, EXCHANGE_API_SECRET: undefined },
-    EXCHANGE_API_PASSPHRASE: undefined,
-  };
+  const accounts = await accountsEnv(folder.path, [{ ...main }, { ...other, demo: true }]);
   const end = await at.run(at.main, sync, accounts);
   expect(end.code, end.stdout).toBe(0);
 });
 
 test("where the exchange no longer tells whose key it is, the key that it told of goes on, and no new one does", async () => {
   await using at = await house();
-  const untold = new ExchangeError("refused-permission", "not told");
-  const take = async (name: string, info: KeyInfo | ExchangeError) => {
-    const key = new AccountKey(at.db, { account: "main", key: new Secret(name) });
-    await key.check({ info, productTypes: [productType] });
-    await key.take(async () => undefined);
-  };
-  await take("told", infoOf("1"));
+  await take(at.db, "told", infoOf("1"));
   await at.db.execute(sql`
     insert into ledgers (account, product_type, first_gap_at) values ('main', ${productType}, now())`);
-  await take("told", untold);
-  await expect(take("new", untold)).rejects.toThrow(ForeignKeyError);
+  await take(at.db, "told");
+  await expect(take(at.db, "new")).rejects.toThrow(ForeignKeyError);
 });
 
 test.concurrent("a new key waits for the next run where the exchange fails to tell whose it is", async () => {
