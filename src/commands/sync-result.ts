@@ -58,7 +58,7 @@ export const partsOf = ({ reports, rejected, reconciled, lists }: SyncRun) =>
     ...lists,
     ...reports.flatMap(({ account, error, loanToValue, ledgers, history = [] }) => [
       { name: account, error },
-      ...history.map((one) => ({ ...one, name: `${ledgerName(one.ledger)} tax records` })),
+      ...history.map((tax) => ({ ...tax, name: `${ledgerName(tax.ledger)} tax records` })),
       ...loanToValue.map((unit) => ({ ...unit, name: riskUnitName(unit) })),
       ...[...Map.groupBy(ledgers, (one) => one.error && messageOf(one.error)).values()].map(
         (alike) => ({ ...alike[0], name: ledgerNames(alike.map(({ ledger }) => ledger)) }),
@@ -68,19 +68,16 @@ export const partsOf = ({ reports, rejected, reconciled, lists }: SyncRun) =>
     { error: undefined, ...reconciled, name: "reconcile" },
   ].filter(({ error }) => error !== undefined);
 
-/** The breaks that no earlier check has found. */
-const newFaults = ({ reconciled }: SyncRun): readonly Break[] =>
-  reconciled === undefined || "error" in reconciled ? [] : reconciled.opened.filter(isFault);
-
 function factsOf(run: SyncRun): RunFacts {
-  const { reports, rejected, lists } = run;
+  const { reports, rejected, lists, reconciled = { opened: [] } } = run;
   const wholeReports = reports.filter(({ error }) => error === undefined);
   return {
     errors: partsOf(run).map(({ error }) => error),
     isOpen:
       // A rejected row is not among the bills, so the ledger is not complete.
       (!("error" in rejected) && rejected.length > 0) ||
-      newFaults(run).length > 0 ||
+      // A break that an earlier check has found fails no later sync.
+      (!("error" in reconciled) && reconciled.opened.some(isFault)) ||
       lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),
     isAnythingDone:

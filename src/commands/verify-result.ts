@@ -208,8 +208,8 @@ export const remarksOf = ({ reports }: Verification): readonly string[] =>
 function unreadLines(ledgers: readonly LedgerVerification[]): readonly string[] {
   const unread = ledgers.filter(({ error }) => error !== undefined);
   return [...Map.groupBy(unread, ({ error }) => messageOf(error))].map(
-    ([message, those]) =>
-      `${ledgerNames(those.map(({ ledger }) => ledger))}: not read to its end: ${message}`,
+    ([message, alike]) =>
+      `${ledgerNames(alike.map(({ ledger }) => ledger))}: not read to its end: ${message}`,
   );
 }
 

@@ -9,15 +9,11 @@ import { formatCount, formatLength, formatMinute, ledgerNames } from "./format.t
 export const becameText = ({ productType }: Pick<Closed, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
-/** Lines that say which ledgers are closed, and how far they were read. Those of an account that are alike share one. */
-export function closedLines(closed: readonly ClosedLedger[]): readonly string[] {
-  const alike = Map.groupBy(closed, (one) => JSON.stringify([one.ledger.account, closedText(one)]));
-  return [...alike.values()].flatMap((those) =>
-    those
-      .slice(0, 1)
-      .map((one) => `${ledgerNames(those.map(({ ledger }) => ledger))}: ${closedText(one)}`),
+/** Lines that say which of an account's ledgers are closed, and how far they were read. */
+export const closedLines = (closed: readonly ClosedLedger[]): readonly string[] =>
+  [...Map.groupBy(closed, closedText)].map(
+    ([text, alike]) => `${ledgerNames(alike.map(({ ledger }) => ledger))}: ${text}`,
   );
-}
 
 function closedText({ ledger, closedAt, through, unread }: ClosedLedger): string {
   const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
@@ -49,9 +45,9 @@ export function unreachableLines(
   unreachable: readonly { readonly account: string; readonly error: Error }[],
 ): readonly string[] {
   const byReason = Map.groupBy(unreachable, ({ error }) => error.message);
-  return [...byReason].map(([message, those]) => {
-    const names = those.slice(0, shownMax).map(({ account }) => printableLine(account));
-    const more = those.length - shownMax;
+  return [...byReason].map(([message, accounts]) => {
+    const names = accounts.slice(0, shownMax).map(({ account }) => printableLine(account));
+    const more = accounts.length - shownMax;
     return `${names.join(", ")}${more > 0 ? ` and ${formatCount(more)} more` : ""}: ${message}`;
   });
 }
