@@ -17,7 +17,7 @@ import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
-import { aBill } from "./support/bills.ts";
+import { aBill, billAt } from "./support/bills.ts";
 import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -513,11 +513,7 @@ test("what changed after the signature is named by kind, amount and time, and th
   const trade = february.find(({ businessType }) => businessType === "close_long") ?? aBill();
   const at = Date.UTC(2026, 1, 11, 5, 30);
   const bill = (index: number, amount: string, others: Partial<Bill> = {}) =>
-    aBill({
-      billId: snowflake(at, index),
-      cTime: epochMs(at),
-      ...{ coin: "USDT", businessType: "close_long", amount, fee: "0", balance: null, ...others },
-    });
+    billAt(at, index, { amount, fee: "0", balance: null, ...others });
   await storeBills(db, ledger, [{ ...trade, fee: "-3.5" }]);
   await storeBills(db, ledger, [{ ...trade, fee: "-4.5" }, bill(1, "10.25"), bill(2, "1")]);
   await storeBills(db, ledger, [
@@ -613,22 +609,18 @@ test("the lots of the page's example are its own figures", async () => {
   let balance = 0n;
   const own = rows.map(([, day = "", businessType = "", amount = ""], index) => {
     balance += exactUnits(amount);
-    const cTime = epochMs(Date.parse(day) + index);
     const money = { amount, fee: "0", balance: textOf(balance) };
-    return aBill({ billId: snowflake(cTime, index), cTime, coin: "BTC", businessType, ...money });
+    return billAt(Date.parse(day) + index, index, { coin: "BTC", businessType, ...money });
   });
   const pencil = ledgerOf("pencil", "COIN-FUTURES");
   await storeBills(db, pencil, own);
   const spot = ledgerOf("pencil", "SPOT");
-  const cTime = epochMs(Date.parse("2026-01-31") + 900);
-  const received = {
-    amount: "0.5",
-    fee: "0",
-    balance: "0.5",
-    businessType: "transfer/transfer_in",
-  };
+  const received = { coin: "BTC", amount: "0.5", fee: "0", balance: "0.5" };
   await storeBills(db, spot, [
-    aBill({ billId: snowflake(cTime, 9), cTime, coin: "BTC", ...received }),
+    billAt(Date.parse("2026-01-31") + 900, 9, {
+      ...received,
+      businessType: "transfer/transfer_in",
+    }),
   ]);
   for (const ledger of [pencil, spot])
     await storeTime(db, ledger, { covered: [{ from: "2026-01-01Z", to: "2026-02-01Z" }] });
@@ -664,9 +656,8 @@ test("each transfer names its other side, in the account, in another one, or by 
     [minute, amount, businessType]: readonly [number, string, string],
   ) =>
     storeBills(db, ledgerOf(account, productType), [
-      aBill({
-        ...{ billId: snowflake(at(minute), 7), cTime: at(minute), businessType, amount },
-        ...{ coin: "USDC", fee: "0", balance: null, symbol: null },
+      billAt(at(minute), 7, {
+        ...{ businessType, amount, coin: "USDC", fee: "0", balance: null, symbol: null },
       }),
     ]);
   await leg("main", "USDC-FUTURES", [1, "-20.5", "trans_to_exchange"]);
@@ -832,9 +823,8 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
     const inBitcoin = (satoshis: bigint) => textOf(satoshis * (scale / 100_000_000n));
     const text = { amount: inBitcoin(units), fee: inBitcoin(-fee) };
     await storeBills(db, ledgerOf("carrier", wallet as ProductType), [
-      aBill({
-        ...{ billId: snowflake(cTime, place), cTime, coin: "BTC", businessType, ...text },
-        balance: inBitcoin(sofar.get(wallet) ?? 0n),
+      billAt(cTime, place, {
+        ...{ coin: "BTC", businessType, ...text, balance: inBitcoin(sofar.get(wallet) ?? 0n) },
       }),
     ]);
   }
@@ -871,7 +861,7 @@ test("a coin whose first bill comes later has the same balance before, if all ti
   const at = epochMs(Date.UTC(2026, 2, 20, 12));
   const resting = ledgerOf("resting", "COIN-FUTURES");
   const kind = { coin: "BTC", businessType: "withdraw", amount: "-0.5", fee: "0", balance: "1.5" };
-  await storeBills(db, resting, [aBill({ billId: snowflake(at, 1), cTime: at, ...kind })]);
+  await storeBills(db, resting, [billAt(at, 1, kind)]);
   const summaryOf = async (month: string) =>
     (await reportOf("--month", month, "--account", "resting")).summary;
   await storeTime(db, resting, { covered: [{ from: "2026-02-01Z", to: "2026-04-01Z" }] });

@@ -11,7 +11,7 @@ import type { Bill } from "../src/contract/bill.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
-import { aBill } from "./support/bills.ts";
+import { aBill, billAt } from "./support/bills.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exportedByCommand, ledgerOf, storeBills } from "./support/export.ts";
@@ -64,14 +64,7 @@ await storeBills(db, ledgerOf("main"), [
     amount: "7",
     fee: "0",
   }),
-  aBill({
-    billId: snowflake(Date.UTC(2026, 7, 3), 4_090),
-    coin: "USDC",
-    cTime: epochMs(Date.UTC(2026, 7, 3)),
-    balance: "778",
-    amount: "1",
-    fee: "0",
-  }),
+  billAt(Date.UTC(2026, 7, 3), 4_090, { coin: "USDC", balance: "778", amount: "1", fee: "0" }),
 ]);
 await storeBills(db, ledgerOf("main", "COIN-FUTURES"), bills("BTC", "0", Date.UTC(2026, 5, 17)));
 for (const productType of ["USDT-FUTURES", "COIN-FUTURES"]) {

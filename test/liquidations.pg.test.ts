@@ -1,10 +1,9 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { type Bill, noPosition } from "../src/contract/bill.ts";
-import { epochMs } from "../src/contract/time.ts";
+import type { Bill } from "../src/contract/bill.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
+import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { tables } = await fileDatabase();
@@ -22,21 +21,11 @@ type Entry = readonly [
 const billsOf = (entries: readonly Entry[]): Bill[] => {
   let balance = 100;
   return entries.map(([second, kind, symbol, amount], index) => {
-    const cTime = epochMs(start + second * 1_000);
     balance += Number(amount) - 0.25;
-    return {
-      billId: snowflake(cTime, index),
-      symbol,
-      amount,
-      fee: "-0.25",
-      feeByCoupon: null,
+    return billAt(start + second * 1_000, index, {
+      ...{ symbol, amount, fee: "-0.25", balance: String(balance) },
       businessType: kind === "close" ? "burst_long_loss_query" : "risk_captital_user_transfer",
-      coin: "USDT",
-      balance: String(balance),
-      cTime,
-      ...noPosition,
-      extra: null,
-    };
+    });
   });
 };
 

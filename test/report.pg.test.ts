@@ -10,11 +10,9 @@ import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import type { Bill } from "../src/contract/bill.ts";
-import { epochMs } from "../src/contract/time.ts";
 import { decideOnRejected } from "../src/ledger/rejected-bills.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import { aBill } from "./support/bills.ts";
+import { aBill, billAt } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { ledgerOf, storeBills } from "./support/export.ts";
@@ -39,9 +37,7 @@ const odd: readonly Bill[] = [
   [march(9, 1), "2", "109.75"],
   [Date.UTC(2026, 3, 2), "5", "114.75"],
 ].map(([time = 0, amount = "", balance = ""], index) =>
-  aBill({
-    billId: snowflake(Number(time), index),
-    cTime: epochMs(Number(time)),
+  billAt(Number(time), index, {
     amount: String(amount),
     fee: "0",
     balance: String(balance),

@@ -2,12 +2,12 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { type Bill, noPosition } from "../src/contract/bill.ts";
+import type { Bill } from "../src/contract/bill.ts";
 import { categories, categoryOfGroup } from "../src/contract/business-types.ts";
-import { epochMs, hourMs } from "../src/contract/time.ts";
+import { hourMs } from "../src/contract/time.ts";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
+import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
@@ -21,21 +21,10 @@ const types = (...args: readonly string[]) => runCli(["types", ...args], { env }
 const ledgerOf = (entries: readonly (readonly [string, string, number])[]): Bill[] => {
   let balance = 100;
   return entries.map(([businessType, amount, moved], index) => {
-    const cTime = epochMs(smallLedgerStart + (index + 1) * hourMs);
     balance += moved;
-    return {
-      billId: snowflake(cTime, 0),
-      symbol: null,
-      amount,
-      fee: "0",
-      feeByCoupon: null,
-      businessType,
-      coin: "USDT",
-      balance: String(balance),
-      cTime,
-      ...noPosition,
-      extra: null,
-    };
+    return billAt(smallLedgerStart + (index + 1) * hourMs, 0, {
+      ...{ symbol: null, amount, fee: "0", businessType, balance: String(balance) },
+    });
   });
 };
 

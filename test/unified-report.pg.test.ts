@@ -5,11 +5,10 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
 import type { Units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import type { Ledger } from "../src/sync/store.ts";
-import { aBill } from "./support/bills.ts";
+import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
@@ -34,7 +33,7 @@ const became = epochMs(unifiedStart + 2 * hourMs);
 beforeAll(async () => {
   const classic: Ledger = { account: "fund", productType: "USDT-FUTURES" };
   await storeUnified(db, "fund", bills);
-  await storeBills(db, classic, [aBill({ cTime: first, billId: snowflake(first, 0) })]);
+  await storeBills(db, classic, [billAt(first, 0)]);
   await inTransaction(db, async (tx) => {
     await coverLedger(tx, classic, unifiedStart, became);
     await tx.execute(sql`

@@ -9,10 +9,9 @@ import type { Bill } from "../src/contract/bill.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
 import { decimalText, drawUnits, type Units, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import { aBill } from "./support/bills.ts";
+import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
@@ -74,14 +73,12 @@ function storedBills(drawn: Drawn): readonly Bill[] {
   let balance = drawn.started;
   return drawn.bills.map(({ cTime, moved }, index) => {
     balance += moved;
-    return aBill({
-      billId: snowflake(cTime, index),
+    return billAt(cTime, index, {
       businessType: drawn === unified ? "TRANSFER_IN" : "close_long",
       coin: drawn.coin,
       amount: decimalText(moved),
       fee: "0",
       balance: decimalText(balance),
-      cTime: epochMs(cTime),
     });
   });
 }
@@ -243,7 +240,7 @@ test.each(["hledger", "beancount"] as const)(
 
 test("a closed wallet of which no bill shows a balance has an unknown closing, and nothing known is left in it", async () => {
   const blind = { account: "blind", productType: "USDT-FUTURES" } as const;
-  const bill = aBill({ cTime: epochMs(start), billId: snowflake(start, 0), balance: null });
+  const bill = billAt(start, 0, { balance: null });
   await storeBills(db, blind, [bill]);
   await inTransaction(db, async (tx) => {
     await coverLedger(tx, blind, start, closedAt);

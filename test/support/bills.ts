@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { epochMs } from "../../src/contract/time.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
+import { snowflake } from "../../src/sandbox/entry.ts";
 import type { Ledger } from "../../src/sync/store.ts";
 
 /** An ordinary bill, with the fields that the test sets. */
@@ -19,6 +20,10 @@ export const aBill = (but: Partial<Bill> = {}): Bill => ({
   extra: null,
   ...but,
 });
+
+/** A bill of a time, whose id tells the time and its place in the millisecond. */
+export const billAt = (time: number, place: number, but: Partial<Bill> = {}): Bill =>
+  aBill({ billId: snowflake(time, place), cTime: epochMs(time), ...but });
 
 /** Bills that differ in their ids. */
 export const bills = (count: number, but: Partial<Bill> = {}): Bill[] =>

@@ -3,9 +3,8 @@ import { Writable } from "node:stream";
 import { exportCommand } from "../../src/commands/export.ts";
 import { type ExportWords, exportOptions } from "../../src/commands/export-options.ts";
 import type { Io } from "../../src/commands/io.ts";
-import { type Bill, classicRows, noPosition } from "../../src/contract/bill.ts";
+import { type Bill, classicRows } from "../../src/contract/bill.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
-import { epochMs } from "../../src/contract/time.ts";
 import { type Database, inSnapshot, inTransaction } from "../../src/db/connect.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { type FormatName, formatOf } from "../../src/export/formats.ts";
@@ -13,9 +12,9 @@ import { type BillSelection, readBills } from "../../src/export/read-bills.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { readConfig } from "../../src/roster/config.ts";
 import type { Environment } from "../../src/roster/settings.ts";
-import { snowflake } from "../../src/sandbox/entry.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import type { Ledger } from "../../src/sync/store.ts";
+import { billAt } from "./bills.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */
 export async function storeLedger(
@@ -51,20 +50,8 @@ export function realBills(): readonly Bill[] {
     .filter((line) => /^\d/.test(line));
   return lines.map((line, index) => {
     const [time = "", businessType = "", amount = "", fee = "", balance = ""] = line.split("\t");
-    const cTime = Date.parse(`${time}Z`);
-    return {
-      billId: snowflake(cTime, index),
-      symbol: businessType.startsWith("trans_") ? null : "BTCUSDT",
-      amount,
-      fee,
-      feeByCoupon: null,
-      businessType,
-      coin: "USDT",
-      balance,
-      cTime: epochMs(cTime),
-      ...noPosition,
-      extra: null,
-    };
+    const symbol = businessType.startsWith("trans_") ? null : "BTCUSDT";
+    return billAt(Date.parse(`${time}Z`), index, { symbol, businessType, amount, fee, balance });
   });
 }
 
