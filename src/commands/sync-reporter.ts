@@ -226,7 +226,7 @@ function logProgress(log: Log, progress: BillsProgress): void {
 const failureText = ({ message }: Pick<ExchangeError, "message">): string =>
   `a request failed: ${message}`;
 
-/** Says what failed of a request that concerns no window of a ledger. */
+/** Tells people that a request for an account, a ledger or a list failed. */
 export const noticeFailure =
   (notice: (message: string) => void, name: string) =>
   (failure: Pick<ExchangeError, "message">): void =>
