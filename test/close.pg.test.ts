@@ -533,6 +533,13 @@ test("what changed after the signature is named by kind, amount and time, and th
     },
   ]);
   for (const { since: changedAt } of report.changes) expect(changedAt > signed.asOf).toBe(true);
+  const [late, recovered] = (await reportOf(...since, ...inEuros)).changes;
+  const price = priceOn("USDT", "2026-02-11");
+  for (const [{ value }, amount] of [
+    [late, "11.25"],
+    [recovered, "5"],
+  ] as const)
+    expect(isNear(inUnits(value), (exactUnits(amount) * price) / exactUnits("1"))).toBe(true);
   const then = report.ledgers.map(({ digestThen }: { digestThen: object }) => digestThen);
   expect(then).toEqual(
     report.ledgers.map((ledger: { productType: string }) => {

@@ -62,7 +62,8 @@ export type Change = {
   readonly category: string;
   readonly coin: string;
   readonly bills: number;
-  readonly difference: string;
+  readonly difference: Decimal;
+  readonly value: Decimal | undefined;
   /** The database's time of the first and of the last change. */
   readonly since: string;
   readonly until: string;

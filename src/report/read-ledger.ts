@@ -2,7 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { type Break, readBreaks } from "../audit/breaks.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { timeText } from "../db/values.ts";
+import { msOf, timeFrom, timeText } from "../db/values.ts";
+import { decimalOf } from "../export/decimal.ts";
 import { readBills } from "../export/read-bills.ts";
 import {
   inAll,
@@ -17,7 +18,7 @@ import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { historyStart } from "../sync/plan.ts";
 import { digestOf } from "./digest.ts";
-import { readFigures, type Valuation } from "./figures.ts";
+import { plus, readFigures, type Valuation } from "./figures.ts";
 import { readLiquidations } from "./liquidations.ts";
 import {
   type Change,
@@ -55,7 +56,7 @@ export async function readLedgerMonth(
     reconciledAt: await readReconciledAt(tx, wallet),
     figures: await readFigures(tx, wallet, span, { zone, valuation: worth }),
     liquidations: await readLiquidations(tx, wallet, span, worth),
-    changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, signedAt),
+    changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, { signedAt, worth }),
     digestThen:
       signedAt === undefined
         ? undefined
@@ -211,25 +212,27 @@ async function readMonthBreaks(
 
 /**
  * What bills of the period moved since a time more than what was stored of them then. A bill that was first stored later is
- * late, or recovered; of a restated one, the revision of that time is taken off.
+ * late, or recovered; of a restated one, the revision of that time is taken off. Each is worth the price of its bill's day.
  */
 async function readChanges(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
-  signedAt: EpochMs,
+  { signedAt, worth }: { readonly signedAt: EpochMs; readonly worth: Valuation | undefined },
 ): Promise<readonly Change[]> {
   const at = sql`${isoTime(signedAt)}::timestamptz`;
   const columns = sql.raw(
-    "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
+    "account, product_type, bill_id, business_type, coin, c_time, amount, fee, fee_by_coupon, source",
   );
   const moves = walletMoves("contents");
-  const { rows } = await tx.execute<Change & { readonly bills: string }>(sql`
+  type Row = Omit<Change, "difference" | "value"> & Readonly<Record<"day" | "difference", string>>;
+  const { rows } = await tx.execute<Row>(sql`
     select
       case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
       category,
       coin,
-      count(*) as bills,
+      ${msOf(sql`quarter`)} as day,
+      count(*)::float8 as bills,
       sum(moved)::text as difference,
       ${timeText(sql`min(changed_at)`)} as since,
       ${timeText(sql`max(changed_at)`)} as until
@@ -239,6 +242,8 @@ async function readChanges(
         contents.bill_id,
         contents.coin,
         coalesce(business_types.category, 'unknown') as category,
+        -- No time zone begins a day within a quarter of an hour.
+        date_bin('15 minutes', max(c_time), timestamptz '2000-01-01Z') as quarter,
         bool_or(bool_or(is_then)) over (
           partition by contents.product_type, contents.bill_id
         ) as is_restated,
@@ -262,7 +267,24 @@ async function readChanges(
       ${joinRules("contents", wallet.account)}
       group by contents.product_type, contents.bill_id, contents.coin, 4
     ) as changed
-    group by 1, category, coin
+    group by 1, category, coin, quarter
     order by 1, category, coin`);
-  return rows.map((row) => ({ ...row, bills: Number(row.bills) }));
+  const alike = Map.groupBy(rows, ({ kind, category, coin }) => `${kind} ${category} ${coin}`);
+  return [...alike.values()].flatMap((some) => {
+    const [first] = some;
+    if (first === undefined) return [];
+    const sum = some
+      .map(({ coin, difference, day }) => {
+        const amount = decimalOf(difference);
+        return worth?.valued(coin, amount, timeFrom(day)) ?? { amount, value: undefined };
+      })
+      .reduce(plus);
+    return {
+      ...{ kind: first.kind, category: first.category, coin: first.coin },
+      bills: some.reduce((bills, row) => bills + row.bills, 0),
+      ...{ difference: sum.amount, value: sum.value },
+      since: some.map(({ since }) => since).reduce((a, b) => (a < b ? a : b)),
+      until: some.map(({ until }) => until).reduce((a, b) => (a > b ? a : b)),
+    };
+  });
 }

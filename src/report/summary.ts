@@ -1,7 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import { isApartWallet } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
-import { isZero } from "../export/decimal.ts";
+import { decimalText, isZero } from "../export/decimal.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { discrepancyText } from "../health/discrepancy.ts";
 import { jsonInterval } from "../output/format.ts";
@@ -9,7 +9,15 @@ import { type Columns, fields, type Result, type Table, table } from "../output/
 import { pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
 import { digestCommand } from "./digest.ts";
-import { fundTable, inCents, isResult, money, nameOf, resultOf } from "./figure-tables.ts";
+import {
+  fundTable,
+  inCents,
+  isResult,
+  money,
+  nameOf,
+  resultOf,
+  valueColumn,
+} from "./figure-tables.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
 import type { Change, Confirmation, LedgerMonth, MonthReport, Rejected } from "./month-report.ts";
 
@@ -74,7 +82,7 @@ export function headOf(report: MonthReport): Section {
               ? `no bill was stored or restated after ${isoTime(signedAt)}`
               : `CHANGED AFTER ${isoTime(signedAt)}:`,
           ]),
-      table("changes", changeColumns, changes),
+      table("changes", changeColumns(report), changes),
       ...(isAllClassified ? ["no money is unclassified"] : []),
       acceptances.length === 0 ? "nothing was accepted" : "accepted:",
       table("accepted", acceptedColumns, acceptances),
@@ -196,14 +204,18 @@ function confirmedText(
   return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
 }
 
-const changeColumns: Columns<Of<Change>> = {
+const changeColumns = (options: MonthReport): Columns<Of<Change>> => ({
   ledger: ledgerColumn,
   ...fields<Change>("text", ["kind", "category", "coin"]),
   ...fields<Change>("count", ["bills"]),
-  difference: { kind: "amount", title: "moved more than before", of: (row) => row.difference },
+  difference: {
+    ...{ kind: "amount", title: "moved more than before" },
+    of: ({ difference }) => decimalText(difference),
+  },
+  ...valueColumn<Of<Change>>(options, ({ value }) => value),
   ...fields<Change>("text", ["since"]),
   ...fields<Change>("text", ["until"], ""),
-};
+});
 
 /** A break, or a rejected row. */
 type Acceptance = Of<Break | Rejected>;
