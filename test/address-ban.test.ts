@@ -6,8 +6,7 @@ import type { ExchangeError } from "../src/errors.ts";
 import { createAddressLimits } from "../src/exchange/address-limits.ts";
 import { exchangeOf } from "../src/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../src/exchange/transport.ts";
-import { Secret } from "../src/secret.ts";
-import { emptyPage, testAccount } from "./support/exchange-client.ts";
+import { emptyPage, secretsOf, testAccount } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const wayMs = 50;
@@ -37,12 +36,7 @@ function world(answerAt: (arrival: number, sinceMs: number) => HttpAnswer) {
     return answer;
   };
   const addressLimits = createAddressLimits(time.clock);
-  const { apiKey, apiSecret, apiPassphrase } = testAccount;
-  const credentials = {
-    key: new Secret(apiKey),
-    secret: new Secret(apiSecret),
-    passphrase: new Secret(apiPassphrase),
-  };
+  const credentials = secretsOf(testAccount);
   const clients = [1, 2, 3].map(
     () =>
       exchangeOf(

@@ -11,7 +11,7 @@ import { exchangeOf } from "../src/exchange/session.ts";
 import type { Transport } from "../src/exchange/transport.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { createSandbox } from "../src/sandbox/sandbox.ts";
-import { Secret } from "../src/secret.ts";
+import { secretsOf } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const wayMs = 20;
@@ -43,16 +43,10 @@ function world(accounts: number) {
   };
   const clientsUnder = (limitsOf: () => AddressLimits) =>
     sandbox.accounts.map(
-      ({ apiKey, apiSecret, apiPassphrase }) =>
+      (account) =>
         exchangeOf(
           { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
-          {
-            credentials: {
-              key: new Secret(apiKey),
-              secret: new Secret(apiSecret),
-              passphrase: new Secret(apiPassphrase),
-            },
-          },
+          { credentials: secretsOf(account) },
           { transport, clock: time.clock, random: () => 0.5, addressLimits: limitsOf() },
         ).client,
     );

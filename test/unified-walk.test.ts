@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { dayMs, epochMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
 import type { PageCommit } from "../src/sync/store.ts";
 import { IdOrder } from "../src/sync/walk/answers.ts";
 import { walkWindow } from "../src/sync/walk/walk.ts";
@@ -66,15 +67,6 @@ async function walked(
   return { missing: missing.length, error, doubts };
 }
 
-/** Numbers in [0, 1) that are the same for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 // How an id shows the time at which its row was written, as observed.
 const idAt = (time: number, sequence: number): bigint =>
   (BigInt(time - 1_435_725_920_677) << 22n) + BigInt(sequence);
@@ -96,7 +88,7 @@ const ledgers = fc
   )
   .chain((bursts) =>
     fc.integer().map((seed) => {
-      const random = randomOf(seed);
+      const random = seededRandom(seed);
       const rows = bursts.flatMap(({ at, rows, spanMs, besideMs }) =>
         Array.from({ length: rows }, () => {
           const ts = Math.min(to - 1, at + Math.floor(random() * spanMs));
@@ -131,7 +123,7 @@ describe("a window of a unified account", () => {
   test("is read whole, whatever nobody knows of its pages", async () => {
     await fc.assert(
       fc.asyncProperty(ledgers, quirksOf(false), fc.nat(), async (records, quirks, seed) => {
-        const { missing, error } = await walked(records, quirks, randomOf(seed));
+        const { missing, error } = await walked(records, quirks, seededRandom(seed));
         expect({ missing, error }).toEqual({ missing: 0, error: undefined });
       }),
       { numRuns: 150 },
@@ -141,7 +133,7 @@ describe("a window of a unified account", () => {
   test("of which pages begin with the oldest rows is read whole, or is an error that says why", async () => {
     await fc.assert(
       fc.asyncProperty(ledgers, quirksOf(true), fc.nat(), async (records, quirks, seed) => {
-        const { missing, error } = await walked(records, quirks, randomOf(seed));
+        const { missing, error } = await walked(records, quirks, seededRandom(seed));
         if (error === undefined) expect(missing).toBe(0);
         else expect(error).toBeInstanceOf(ContradictionError);
       }),

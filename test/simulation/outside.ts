@@ -4,7 +4,7 @@ import { epochMs } from "../../src/contract/time.ts";
 import { type AccountExchange, exchangeOf } from "../../src/exchange/session.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { Secret } from "../../src/secret.ts";
+import { secretsOf } from "../support/exchange-client.ts";
 import type { VirtualClock } from "../support/virtual-clock.ts";
 import {
   type OpenTransactions,
@@ -73,11 +73,5 @@ const isOfNoRow = ([text]: Statements[number]): boolean =>
   /^\s*(?:begin|select|set local|commit)\b|\binsert into leases\b/.test(String(text));
 
 /** Those of the simulated account, or of the one with the key's name. */
-export function credentialsOf({ account, accounts }: Sandbox, key: KeyKind) {
-  const { apiKey, apiSecret, apiPassphrase } = accounts.find(({ name }) => name === key) ?? account;
-  return {
-    key: new Secret(apiKey),
-    secret: new Secret(apiSecret),
-    passphrase: new Secret(apiPassphrase),
-  };
-}
+export const credentialsOf = ({ account, accounts }: Sandbox, key: KeyKind) =>
+  secretsOf(accounts.find(({ name }) => name === key) ?? account);

@@ -77,13 +77,22 @@ export type TestClient = AsyncDisposable & {
 };
 
 export type TestClientOptions = {
-  readonly account?: Pick<SandboxAccount, "apiKey" | "apiSecret" | "apiPassphrase">;
+  readonly account?: Keys;
   readonly time?: VirtualClock;
   readonly limits?: TransportLimits;
   readonly demo?: boolean;
   /** The delay of each request before it is sent. Default none. */
   readonly latencyMs?: () => number;
 };
+
+type Keys = Pick<SandboxAccount, "apiKey" | "apiSecret" | "apiPassphrase">;
+
+/** An account's keys as the configuration has them. */
+export const secretsOf = ({ apiKey, apiSecret, apiPassphrase }: Keys) => ({
+  key: new Secret(apiKey),
+  secret: new Secret(apiSecret),
+  passphrase: new Secret(apiPassphrase),
+});
 
 export const testAccount = { apiKey: "key", apiSecret: "secret", apiPassphrase: "pass" };
 
@@ -104,11 +113,7 @@ export function openClient(url: string, options: TestClientOptions = {}): TestCl
   };
   const client = createClient({
     baseUrl: new URL(url),
-    credentials: {
-      key: new Secret(account.apiKey),
-      secret: new Secret(account.apiSecret),
-      passphrase: new Secret(account.apiPassphrase),
-    },
+    credentials: secretsOf(account),
     locale: "en-US",
     async transport(request) {
       await time.clock.sleep(latencyMs());

@@ -11,12 +11,12 @@ import { readStoredBills } from "../../src/ledger/bill-rows.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
-import { Secret } from "../../src/secret.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { LeasedAccount, Store } from "../../src/sync/store.ts";
 import { withLatency } from "../faults/network.ts";
 import { carried } from "./carried-answer.ts";
+import { secretsOf } from "./exchange-client.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 
 /** The moment at which simulations begin. */
@@ -114,11 +114,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
 export const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
   name: account.name,
   productTypes: wanted,
-  credentials: {
-    key: new Secret(account.apiKey),
-    secret: new Secret(account.apiSecret),
-    passphrase: new Secret(account.apiPassphrase),
-  },
+  credentials: secretsOf(account),
 });
 
 /** Carries requests to the sandbox; an answer that cannot be delivered never comes whole. */
