@@ -2,10 +2,9 @@
 // unified has a closing (hledger and bean-check).
 
 import { parse } from "csv-parse/sync";
-import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { type Bill, noPosition } from "../src/contract/bill.ts";
+import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { bookings, feeBooking } from "../src/export/bookings.ts";
@@ -18,7 +17,7 @@ import { fileDatabase } from "./support/database.ts";
 import { exported, storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { coverLedger } from "./support/small-ledger.ts";
-import { storeOpen } from "./support/stored-time.ts";
+import { storeClosing, storeOpen } from "./support/stored-time.ts";
 import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
 // What the exports say of unified accounts is compared with what was drawn, without SQL in between.
@@ -201,19 +200,11 @@ test("a category of which nothing was read to its end yet ends where the others 
 
 describe("a spot trade for Koinly", () => {
   const time = epochMs(1_790_187_950_042);
-  const side = (billId: string, coin: string, amount: string, fee: string): Bill => ({
-    billId,
-    symbol: "RTOWNUSDT",
-    amount,
-    fee,
-    feeByCoupon: null,
-    businessType: amount.startsWith("-") ? "ORDER_DEALT_FROZEN_OUT" : "ORDER_DEALT_IN",
-    coin,
-    balance: null,
-    cTime: time,
-    ...noPosition,
-    extra: null,
-  });
+  const side = (billId: string, coin: string, amount: string, fee: string): Bill =>
+    aBill({
+      ...{ billId, symbol: "RTOWNUSDT", amount, fee, coin, balance: null, cTime: time },
+      businessType: amount.startsWith("-") ? "ORDER_DEALT_FROZEN_OUT" : "ORDER_DEALT_IN",
+    });
   // As an exchange served them.
   const given = side("1486721507613851649", "USDT", "-10.1079350372", "-0.0100978372");
   const taken = side("1486721507613851648", "rTOWN", "0.2783", "0");
@@ -247,19 +238,11 @@ const seamStart = Date.UTC(2026, 9, 30);
 
 /** An account that became unified while its classic wallet held 125 USDT. */
 async function storeSeam(): Promise<void> {
-  const bill = (index: number, businessType: string, amount: string, balance: string): Bill => ({
-    billId: `15000000000000000${index}0`,
-    symbol: null,
-    amount,
-    fee: "0",
-    feeByCoupon: null,
-    businessType,
-    coin: "USDT",
-    balance,
-    cTime: epochMs(seamStart + index * 6 * hourMs),
-    ...noPosition,
-    extra: null,
-  });
+  const bill = (index: number, businessType: string, amount: string, balance: string): Bill =>
+    aBill({
+      ...{ billId: `15000000000000000${index}0`, symbol: null, businessType, amount, balance },
+      ...{ fee: "0", cTime: epochMs(seamStart + index * 6 * hourMs) },
+    });
   const classic: Ledger = { account: "seam", productType: "USDT-FUTURES" };
   const unified: Ledger = { account: "seam", productType: "UTA-OTHER" };
   await storeBills(db, classic, [
@@ -275,10 +258,7 @@ async function storeSeam(): Promise<void> {
   await inTransaction(db, async (tx) => {
     await coverLedger(tx, classic, seamStart, seamStart + dayMs + hourMs);
     await coverLedger(tx, unified, seamStart + dayMs, seamStart + 10 * dayMs);
-    await tx.execute(sql`
-      insert into ledgers (account, product_type, closed_at)
-      values ('seam', 'USDT-FUTURES', ${isoTime(epochMs(seamStart + dayMs + 2 * hourMs))})
-      on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
+    await storeClosing(tx, classic, seamStart + dayMs + 2 * hourMs);
   });
 }
 

@@ -4,7 +4,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { type Bill, noPosition } from "../src/contract/bill.ts";
+import type { Bill } from "../src/contract/bill.ts";
 import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
@@ -14,6 +14,7 @@ import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverLedger } from "./support/small-ledger.ts";
+import { storeClosing } from "./support/stored-time.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -131,19 +132,7 @@ type Row = readonly [
 const billsOf = (rows: readonly Row[]): readonly (readonly [UnifiedBill["productType"], Bill])[] =>
   rows.map(([productType, billId, businessType, coin, amount, fee, balance, time]) => [
     productType,
-    {
-      billId,
-      symbol: null,
-      amount,
-      fee,
-      feeByCoupon: null,
-      businessType,
-      coin,
-      balance,
-      cTime: epochMs(time),
-      ...noPosition,
-      extra: null,
-    },
+    aBill({ billId, symbol: null, amount, fee, businessType, coin, balance, cTime: epochMs(time) }),
   ]);
 
 test("a real spot trade chains with the transfer before it, and shows its principal and its fee", async () => {
@@ -303,10 +292,7 @@ test("what does not follow behind the end of a closed ledger is told, beside tim
   });
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
-  await db.execute(sql`
-    insert into ledgers (account, product_type, closed_at)
-    values (${account}, 'USDT-FUTURES', now())
-    on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
+  await storeClosing(db, { account, productType: "USDT-FUTURES" }, Date.now());
   expect(await kinds()).toEqual(["unread", "lost", "lost"]);
   const { rows } = await db.execute(
     sql`select distinct is_settled from analytics.activity where account = ${account}`,

@@ -14,6 +14,7 @@ import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
 import { exactUnits } from "./support/journal.ts";
 import { coverLedger } from "./support/small-ledger.ts";
+import { storeClosing } from "./support/stored-time.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -36,10 +37,7 @@ beforeAll(async () => {
   await storeBills(db, classic, [billAt(first, 0)]);
   await inTransaction(db, async (tx) => {
     await coverLedger(tx, classic, unifiedStart, became);
-    await tx.execute(sql`
-      insert into ledgers (account, product_type, closed_at)
-      values ('fund', 'USDT-FUTURES', ${isoTime(became)})
-      on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
+    await storeClosing(tx, classic, became);
   });
   await reconcile(db, { accounts: undefined, productTypes: undefined }, { isFull: true });
 });

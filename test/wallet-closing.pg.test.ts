@@ -17,6 +17,7 @@ import { fileDatabase } from "./support/database.ts";
 import { storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { coverLedger } from "./support/small-ledger.ts";
+import { storeClosing } from "./support/stored-time.ts";
 
 // An account that became unified at the turn of a month, by plain sums over what was drawn.
 
@@ -91,10 +92,7 @@ beforeAll(async () => {
     for (const { productType } of classic) {
       // The newest bills were stored while they were still settling, so it is not proven that they are all.
       await coverLedger(tx, { account, productType }, start, closedAt - 12 * hourMs);
-      await tx.execute(sql`
-        insert into ledgers (account, product_type, closed_at)
-        values (${account}, ${productType}, ${isoTime(epochMs(closedAt))})
-        on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
+      await storeClosing(tx, { account, productType }, closedAt);
     }
     await coverLedger(tx, { account, productType: "UTA-OTHER" }, closedAt, end);
     for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"]) {
@@ -244,10 +242,7 @@ test("a closed wallet of which no bill shows a balance has an unknown closing, a
   await storeBills(db, blind, [bill]);
   await inTransaction(db, async (tx) => {
     await coverLedger(tx, blind, start, closedAt);
-    await tx.execute(sql`
-      insert into ledgers (account, product_type, closed_at)
-      values (${blind.account}, ${blind.productType}, ${isoTime(epochMs(closedAt))})
-      on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
+    await storeClosing(tx, blind, closedAt);
   });
   const { rows } = await db.execute(sql`
     select day::text, reported_closing as closing, closed_out::text as out

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { isoTime } from "../../src/contract/time.ts";
+import { epochMs, isoTime } from "../../src/contract/time.ts";
 import type { Queryable } from "../../src/db/connect.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
 
@@ -36,6 +36,13 @@ export async function storeTime(
       and product_type = ${productType}`);
   await settle(db, { account, productType });
 }
+
+/** As if a run had seen that the exchange no longer serves a ledger. */
+export const storeClosing = (db: Queryable, { account, productType }: Ledger, at: number) =>
+  db.execute(sql`
+    insert into ledgers (account, product_type, closed_at)
+    values (${account}, ${productType}, ${isoTime(epochMs(at))})
+    on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
 
 /** As if a run had planned to read a window of a ledger. */
 export async function storeOpen(
