@@ -414,9 +414,14 @@ test("with prices, each line of the rollforwards is added up over all ledgers of
   const [, shown = ""] = /^all ledgers +EUR\n([\s\S]*?)\n\n/m.exec(text) ?? [];
   const rows = shown.split("\n").map((row) => /^(.*?) +(\S+)$/.exec(row) ?? []);
   expect(rows.length).toBeGreaterThan(6);
+  expect(rows.map(([, title]) => title)).toContain("transfers, in less out");
   for (const [, title = "", value = ""] of rows) {
     const sum = lines
-      .filter((line) => line.title === title)
+      .filter((line) =>
+        title === "transfers, in less out"
+          ? /^transfers (in|out)$/.test(line.title)
+          : line.title === title,
+      )
       .reduce((total, line) => total + inUnits(line.value ?? "0"), 0n);
     expect([title, isNear(inUnits(value.replaceAll(",", "")), sum)]).toEqual([title, true]);
   }

@@ -80,12 +80,25 @@ const sideBySide = (coins: readonly CoinFigures[]) => {
       [one?.amount, one?.value].some((sum) => sum && !isZero(sum)),
     );
     if (!isFigure && !["opening", "result", "closing"].includes(line)) return [];
-    const values = cells.map((one) => one?.value);
-    const value = values.reduce((sum, one) => sum && one && add(sum, one), zero);
-    return { line, title, cells, value };
+    return { line, title, cells, value: worthOf(cells) };
   });
 };
 type LinesOfCoins = ReturnType<typeof sideBySide>[number];
+
+const worthOf = (all: readonly (Pick<Line, "value"> | undefined)[]): Decimal | undefined =>
+  all.map((one) => one?.value).reduce((sum, value) => sum && value && add(sum, value), zero);
+
+/** Transfers in and out as one line, in which those between the ledgers cancel out. */
+const withNetTransfers = (lines: readonly LinesOfCoins[]): readonly LinesOfCoins[] => {
+  const transfers = lines.filter(({ line }) => ["transfers_in", "transfers_out"].includes(line));
+  const net = {
+    ...{ line: "transfers", title: "transfers, in less out" },
+    ...{ cells: [], value: worthOf(transfers) },
+  };
+  return lines.flatMap((line) =>
+    line === transfers[0] ? [net] : transfers.includes(line) ? [] : [line],
+  );
+};
 
 /** With prices, what each line of several ledgers of real money is worth together. */
 export function fundTable({ allDigits, prices, ledgers }: MonthReport): Table {
@@ -104,7 +117,7 @@ export function fundTable({ allDigits, prices, ledgers }: MonthReport): Table {
       of: ({ value }) => inCents(value, allDigits),
     },
   };
-  return table("", columns, isFund ? sideBySide(coins) : []);
+  return table("", columns, isFund ? withNetTransfers(sideBySide(coins)) : []);
 }
 
 // Half of a lying A4 page has room for so many columns of figures.
