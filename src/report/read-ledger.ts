@@ -114,7 +114,7 @@ async function readRejected(
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       note,
       accepted_by as "acceptedBy",
-      case when note is not null then ${timeText(sql`resolved_at`)} end as "acceptedAt",
+      ${timeText(sql`resolved_at`)} as "acceptedAt",
       count(*) over () as total
     from rejected_bills
     where ${isBillOf(wallet)}
@@ -225,13 +225,13 @@ async function readChanges(
     "account, product_type, bill_id, business_type, coin, c_time, amount, fee, fee_by_coupon, source",
   );
   const moves = walletMoves("contents");
-  type Row = Omit<Change, "difference" | "value"> & Readonly<Record<"day" | "difference", string>>;
+  type Row = Omit<Change, "difference" | "value"> & Readonly<Record<"at" | "difference", string>>;
   const { rows } = await tx.execute<Row>(sql`
     select
       case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
       category,
       coin,
-      ${msOf(sql`quarter`)} as day,
+      ${msOf(sql`quarter`)} as at,
       count(*)::float8 as bills,
       sum(moved)::text as difference,
       ${timeText(sql`min(changed_at)`)} as since,
@@ -274,9 +274,9 @@ async function readChanges(
     const [first] = some;
     if (first === undefined) return [];
     const sum = some
-      .map(({ coin, difference, day }) => {
+      .map(({ coin, difference, at }) => {
         const amount = decimalOf(difference);
-        return worth?.valued(coin, amount, timeFrom(day)) ?? { amount, value: undefined };
+        return worth?.valued(coin, amount, timeFrom(at)) ?? { amount, value: undefined };
       })
       .reduce(plus);
     return {

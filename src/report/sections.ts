@@ -102,7 +102,6 @@ const rejectedColumns: Columns<Rejected> = {
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   faultPath: { kind: "text", title: "where", of: ({ faultPath }) => faultPath },
   ...fields<Rejected>("text", ["fault", "digest"]),
-  ...fields<Rejected>("text", ["note", "acceptedBy", "acceptedAt"], ""),
 };
 
 const restatementColumns: Columns<Restatement> = {

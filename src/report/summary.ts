@@ -19,7 +19,7 @@ import {
   valueColumn,
 } from "./figure-tables.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
-import type { Change, Confirmation, LedgerMonth, MonthReport, Rejected } from "./month-report.ts";
+import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
 
 // The head of the report: what is incomplete, all coins in a line each, what changed and what was accepted.
 
@@ -44,10 +44,12 @@ export function headOf(report: MonthReport): Section {
       ? "complete: all of it was read, it adds up, and nothing is open"
       : `complete, with ${accepted.join(" and ")}`;
   const changes = ofAll(report, (ledger) => ledger.changes);
-  const acceptances = [
-    ...ofAll(report, ({ breaks }) => breaks.filter(({ state }) => state !== "open")),
-    ...ofAll(report, ({ acceptedRows }) => acceptedRows),
-  ];
+  const acceptances = ofAll<Acceptance>(report, ({ breaks, acceptedRows }) => [
+    ...breaks
+      .filter(({ state }) => state !== "open")
+      .map((entry) => ({ ...entry, number: `#${entry.breakId}` })),
+    ...acceptedRows.map((row) => ({ ...row, ...noBreak, number: row.digest.slice(0, 8) })),
+  ]);
   const isAllClassified = report.ledgers.every(({ figures }) =>
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
@@ -217,25 +219,22 @@ const changeColumns = (options: MonthReport): Columns<Of<Change>> => ({
   ...fields<Change>("text", ["until"], ""),
 });
 
-/** A break, or a rejected row. */
-type Acceptance = Of<Break | Rejected>;
-const ofBreak =
-  <Value>(of: (entry: Break) => Value) =>
-  (entry: Acceptance) =>
-    "breakId" in entry ? of(entry) : undefined;
-const acceptedColumns: Columns<Acceptance> = {
+/** A break, or a rejected row, which is of no coin and has no size. */
+type Acceptance = Readonly<Record<"number" | "kind" | "state", string>> &
+  Pick<Break, "coin" | "happenedAt" | "difference" | "note" | "acceptedBy" | "acceptedAt">;
+const noBreak = {
+  ...{ kind: "rejected row", state: "accepted" },
+  ...{ coin: "", happenedAt: null, difference: null },
+};
+
+const acceptedColumns: Columns<Of<Acceptance>> = {
   ledger: ledgerColumn,
-  number: {
-    kind: "text",
-    of: (entry) => ("breakId" in entry ? `#${entry.breakId}` : entry.digest.slice(0, 8)),
-  },
-  kind: { kind: "text", of: (entry) => ("breakId" in entry ? entry.kind : "rejected row") },
   // A restatement is resolved by the next check, and an accepted break once its bill has come.
-  state: { kind: "text", of: (entry) => ("breakId" in entry ? entry.state : "accepted") },
-  coin: { kind: "text", of: ofBreak(({ coin }) => coin || null) },
-  happened: { kind: "text", of: ofBreak(({ happenedAt }) => happenedAt) },
-  difference: { kind: "amount", title: "", of: ofBreak(({ difference }) => difference) },
-  discrepancy: { kind: "text", isForPeople: true, of: ofBreak(discrepancyText) },
+  ...fields<Acceptance>("text", ["number", "kind", "state"]),
+  coin: { kind: "text", of: ({ coin }) => coin || null },
+  happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
+  ...fields<Acceptance>("amount", ["difference"], ""),
+  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Acceptance>("text", ["note"]),
   by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
   on: { kind: "text", of: ({ acceptedAt }) => acceptedAt },
