@@ -345,6 +345,46 @@ describe("an answer that contradicts another", () => {
     expect(asked.slice(1, 4)).toEqual([asked[1], asked[1], asked[1]]);
   });
 
+  test.each<[string, number, readonly number[]]>([
+    ["of its millisecond", 30, [0]],
+    ["of its millisecond, on a page of five", 5, [0]],
+    ["a millisecond later", 30, [1]],
+    ["of its millisecond, and another a millisecond later", 30, [0, 1]],
+  ])(
+    "because it lacks the oldest bill is asked for five times, though it has one %s",
+    async (_, count, laterMs) => {
+      const newer = billsOf(count).slice(3);
+      const oldest = { ...billOf(1), cTime: billOf(2).cTime };
+      const others = laterMs.map((ms) => ({
+        ...billOf(2 + ms),
+        cTime: String(Number(oldest.cTime) + ms),
+      }));
+      let answers = 0;
+      const { walking, commits, asked } = walkPages((request) => {
+        answers += 1;
+        return served([...(answers === 1 ? [oldest] : others), ...newer], request);
+      });
+      await expect(walking).rejects.toThrow(
+        /bill 1 was served before and is missing.* 5 times; the window stays unread/,
+      );
+      expect(asked.length).toBeLessThan(12);
+      expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
+    },
+  );
+
+  test("because it lacks the oldest bill is read on where the bill's id finds it: others of its millisecond may fill a page", async () => {
+    const rows = billsOf(190).map((bill, place) =>
+      place < 90 ? { ...bill, cTime: billOf(1).cTime } : bill,
+    );
+    const { walking, stored, commits, doubts } = walkPages((request) =>
+      served(rows.toReversed(), { ...request, limit: request.limit === 100 ? 100 : 30 }),
+    );
+    await walking;
+    expect(new Set(stored()).size).toBe(190);
+    expect(doubts).toEqual([expect.stringContaining("bill 1 was served before and is missing")]);
+    expect(commits.at(-1)?.next).toHaveProperty("end");
+  });
+
   test("five times in a row is an error that says so; nothing is claimed, and the next run begins anew", async () => {
     const rows = billsOf(250);
     const { walking, commits, asked } = walkPages((request) =>

@@ -51,6 +51,8 @@ export class TimeWalk {
   #known: PlacedRow | undefined;
   /** Whether questions assume that the end time is inclusive. An answer must then have a bill of that time. */
   #isEndIncluded = true;
+  /** Whether the oldest bill was missing from an answer whose end time was taken for inclusive. */
+  #hasForgottenEnd = false;
   #hasEnded = false;
   /** Whether a question by id served the oldest bill, after one by its time had not. */
   #isFoundById = false;
@@ -59,8 +61,8 @@ export class TimeWalk {
   /** Whether bills of the oldest millisecond may have filled a page, so that it says nothing of what is older. */
   #isCrowded = false;
   #emptyStep: Step | undefined;
-  /** The walk's place before it skipped time. */
-  #skipped: { oldest: PlacedRow | undefined; witnesses: readonly PlacedRow[] } | undefined;
+  /** The witnesses of the walk's place before it skipped time. */
+  #skipped: readonly PlacedRow[] | undefined;
 
   /** @param to the end of the window. */
   constructor(to: EpochMs, habits: PageHabits) {
@@ -101,17 +103,15 @@ export class TimeWalk {
   /** Skips the time down to the oldest known bill. */
   skipToKnown(): void {
     if (this.#known === undefined || !this.#isOlder(this.#known)) return;
-    this.#skipped ??= { oldest: this.#oldest, witnesses: this.#witnesses };
+    this.#skipped ??= this.#witnesses;
     this.#goTo([this.#known]);
   }
 
   /** Goes back to where the walk would be if it had skipped nothing. */
   skipNothing(): void {
     if (this.#skipped === undefined) return;
-    this.#oldest = this.#skipped.oldest;
-    this.#witnesses = this.#skipped.witnesses;
+    this.#goTo(this.#skipped);
     this.#skipped = undefined;
-    this.#step = { kind: "down" };
     this.#hasEnded = false;
   }
 
@@ -136,8 +136,9 @@ export class TimeWalk {
   }
 
   #takeDown(placed: readonly PlacedRow[], answer: Answer, evidence: IdEvidence): Doubt | undefined {
-    // Any bill of that millisecond counts: where its bills fill a page, others than the witnesses may be served.
-    const isReached = placed.some((row) => this.#isOfOldest(row));
+    // Other bills of that millisecond may fill a page. If the page had room for the witnesses, they must be found by id.
+    const mayLackWitness = this.#isFoundById || this.#mayBeFull(answer);
+    const isReached = mayLackWitness && placed.some((row) => this.#isOfOldest(row));
     const doubt = isReached ? undefined : unservedWitness(this.#witnesses, answer);
     const isCrowded = doubt !== undefined || answer.rows.length >= answer.limit;
     // Bills at the end time itself may have filled the page: ask again without them.
@@ -192,13 +193,18 @@ export class TimeWalk {
   }
 
   /** The doubt about a page that a crowd fills though older bills were asked for: an exchange may round times. */
-  #refilled({ rows, limit, servedFrom }: Answer): Doubt | undefined {
-    const isFull =
-      this.#isCrowded && rows.length >= pageRowsMin && this.#habits.mayBeCut(rows.length, limit);
+  #refilled(answer: Answer): Doubt | undefined {
+    const { rows, servedFrom } = answer;
+    const isFull = this.#isCrowded && this.#mayBeFull(answer);
     // Nothing older than the window is asked for.
     const asked = Math.max(this.endTime, servedFrom);
     const newer = rows.filter(isPlaced).find(({ cTime }) => isFull && cTime > asked);
     return newer && `bill ${newer.billId} came where only older ones were asked for`;
+  }
+
+  /** Whether other bills may have filled the page. Smaller pages are refused where more bills exist. */
+  #mayBeFull({ rows, limit }: Answer): boolean {
+    return rows.length >= pageRowsMin && this.#habits.mayBeCut(rows.length, limit);
   }
 
   /** Goes on after an answer by time that should have had the oldest bill. */
@@ -250,18 +256,22 @@ export class TimeWalk {
     return true;
   }
 
-  /** Drops the assumption that the end time is inclusive. @returns whether it was made: the walk then asks again. */
+  /**
+   * Drops the assumption that the end time is inclusive, once for each oldest bill: the next answer may show that it holds.
+   * @returns whether it was dropped: the walk then asks again.
+   */
   #forgetsEnd(): boolean {
-    const wasAssumed = this.#isEndIncluded;
+    if (!this.#isEndIncluded || this.#hasForgottenEnd) return false;
     this.#isEndIncluded = false;
-    return wasAssumed;
+    this.#hasForgottenEnd = true;
+    return true;
   }
 
   /** If ids follow the times, the walk by ids has read the millisecond down to the lowest known bill. */
   #inside(doIdsFollow: boolean): Step {
     const ids = this.#witnesses.map(({ billId }) => billId);
     if (doIdsFollow && this.#known && this.#isOfOldest(this.#known)) {
-      this.#skipped ??= { oldest: this.#oldest, witnesses: this.#witnesses };
+      this.#skipped ??= this.#witnesses;
       ids.push(this.#known.billId);
     }
     return { kind: "inside", below: lowestId(ids) };
@@ -280,5 +290,6 @@ export class TimeWalk {
     this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
     this.#step = { kind: "down" };
     this.#isFoundById = false;
+    this.#hasForgottenEnd = false;
   }
 }
