@@ -12,11 +12,11 @@ order by month;
 select
   opening,
   realised_pnl,
-  trading_fees + fee_rebates as fees,
+  fees_paid + fee_rebates as fees,
   funding_received + funding_paid as funding,
   liquidation,
   transfers_in + transfers_out as transfers,
-  bonus + copy + delivery + margin + interest + conversion + unmapped + spot + loan + fees + closed_out as other,
+  bonus + copy + delivery + margin + interest + conversion + unmapped + spot + loan + fee_bills + closed_out as other,
   rounding,
   computed_closing,
   reported_closing,
@@ -42,9 +42,9 @@ where account = 'main'
 select
   symbol,
   sum(realised_pnl) as realised_pnl,
-  sum(fees + rebates) as fees,
+  sum(fees_paid + fee_rebates) as fees,
   sum(funding_received + funding_paid) as funding,
-  sum(realised_pnl + fees + rebates + funding_received + funding_paid) as net
+  sum(realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid) as net
 from analytics.by_symbol_day
 where account = 'main'
   and product_type = 'USDT-FUTURES'
@@ -56,9 +56,9 @@ order by net desc;
 -- # What are the fees of each month, and what part of them came back as rebates or was paid by coupons?
 select
   date_trunc('month', day)::date as month,
-  sum(fees) as fees,
-  sum(rebates) as rebates,
-  sum(paid_by_coupon) as paid_by_coupon
+  sum(fees_paid) as fees_paid,
+  sum(fee_rebates) as fee_rebates,
+  sum(fee_by_coupon) as fee_by_coupon
 from analytics.by_symbol_day
 where account = 'main'
   and product_type = 'USDT-FUTURES'
@@ -70,8 +70,8 @@ with results as (
   select
     month,
     opening,
-    realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation + bonus
-      + copy + delivery + interest + fees as profit
+    realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
+      + copy + delivery + interest + fee_bills as profit
   from analytics.monthly_rollforward
   where account = 'main'
     and product_type = 'USDT-FUTURES'
@@ -86,8 +86,8 @@ with results as (
   select
     day,
     sum(
-      realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation + bonus
-        + copy + delivery + interest + fees
+      realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
+        + copy + delivery + interest + fee_bills
     ) over (order by day) as result
   from analytics.daily_rollforward
   where account = 'main'

@@ -95,7 +95,7 @@ const walletNet = (bill: Drawn) =>
 
 const rollforward: Sums = {
   realised_pnl: amountIn("trade"),
-  trading_fees: (bill) => ifPaid(walletFee(bill)),
+  fees_paid: (bill) => ifPaid(walletFee(bill)),
   fee_rebates: (bill) => ifReceived(walletFee(bill)),
   funding_received: amountIn("funding", ifReceived),
   funding_paid: amountIn("funding", ifPaid),
@@ -149,9 +149,9 @@ const views: readonly {
       profit: amountIn("trade", ifReceived),
       loss: amountIn("trade", ifPaid),
       realised_pnl: amountIn("trade"),
-      fees: ({ fee }) => ifPaid(fee),
-      rebates: ({ fee }) => ifReceived(fee),
-      paid_by_coupon: ({ feeByCoupon }) => feeByCoupon ?? undefined,
+      fees_paid: ({ fee }) => ifPaid(fee),
+      fee_rebates: ({ fee }) => ifReceived(fee),
+      fee_by_coupon: ({ feeByCoupon }) => feeByCoupon ?? undefined,
       funding_received: amountIn("funding", ifReceived),
       funding_paid: amountIn("funding", ifPaid),
       bills: one,

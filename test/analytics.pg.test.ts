@@ -39,7 +39,7 @@ beforeAll(async () => {
 const found = async (statement: ReturnType<typeof sql>) => (await db.execute(statement)).rows;
 
 const categories = sql.raw(
-  "realised_pnl + trading_fees + fee_rebates + funding_received + funding_paid + liquidation" +
+  "realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation" +
     " + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion" +
     " + unmapped + rounding",
 );

@@ -148,7 +148,7 @@ const columnOf: Readonly<Record<string, readonly [string, string]>> = {
   unknown: ["unmapped", "unmapped"],
 };
 const results = [
-  ...["realised_pnl", "trading_fees", "funding_received", "funding_paid", "liquidation"],
+  ...["realised_pnl", "fees_paid", "funding_received", "funding_paid", "liquidation"],
   ...["bonus", "unmapped"],
 ];
 
@@ -170,7 +170,7 @@ function byHand(csv: string, zone: string, coin: string) {
     const category = row["category"] ?? "";
     for (const [line, units] of [
       [columnOf[category]?.[amount > 0n ? 0 : 1] ?? category, amount],
-      ["trading_fees", fee],
+      ["fees_paid", fee],
     ] as const) {
       const value = (units * priceOn(coin, day)) / scale;
       count(line, units, value);

@@ -177,7 +177,7 @@ describe.each(tools)("a journal for %s", (tool) => {
             .reduce((sum, { fee }) => sum - exactUnits(fee), 0n);
           const booked =
             sumOf(sums, account("Income", "FeeRebates")) +
-            sumOf(sums, account("Expenses", "TradingFees"));
+            sumOf(sums, account("Expenses", "FeesPaid"));
           expect(booked).toBe(fees);
           const kinds = new Set(damages.map(({ kind }) => kind));
           const isWhole = kinds.isSubsetOf(new Set(["silent", "same time"]));
@@ -200,7 +200,7 @@ test("hledger reads the day and the id, and finds time, category and pair as tag
     ; time:22:13:20.000Z, category:trade, symbol:BTCUSDT, fee_by_coupon:-0.5
     Assets:Exchange:main:USDT-FUTURES:USDT  12.4877 USDT
     Income:Exchange:main:USDT-FUTURES:RealisedPnl  -12.50 USDT
-    Expenses:Exchange:main:USDT-FUTURES:TradingFees  0.0123 USDT
+    Expenses:Exchange:main:USDT-FUTURES:FeesPaid  0.0123 USDT
 
 account Equity:Exchange:main:USDT-FUTURES:Opening
 
@@ -231,7 +231,7 @@ test("beancount reads the same, the end of a day as the next one's beginning", a
   fee_by_coupon: "-0.5"
   Assets:Exchange:Main:USDT-FUTURES:USDT  12.4877 USDT
   Income:Exchange:Main:USDT-FUTURES:RealisedPnl  -12.50 USDT
-  Expenses:Exchange:Main:USDT-FUTURES:TradingFees  0.0123 USDT
+  Expenses:Exchange:Main:USDT-FUTURES:FeesPaid  0.0123 USDT
 
 1970-01-01 open Equity:Exchange:Main:USDT-FUTURES:Opening
 

@@ -141,13 +141,20 @@ test("a database of the version before goes on, with its rows", async () => {
   await using opened = openDatabase(database.url);
   const [first = { when: 0 }] = journal.entries;
   await inTransaction(opened.db, (tx) => migrateTo(tx, [first.when]));
-  const streams =
-    "insert into streams (account, product_type, bills) values ('a', 'USDT-FUTURES', 7)";
-  await query(database.url, streams);
+  await query(
+    database.url,
+    `insert into streams (account, product_type, bills) values ('a', 'USDT-FUTURES', 7);
+     insert into business_types (code, category, meaning, documented, category_by_user) values ('x', 'fees', '', false, 'fees')`,
+  );
   expect((await migrate(database.url)).migrations).toBe(migrationsCount - 1);
   expect(
     await query(database.url, "select account, bills, balances_refused_at from ledgers"),
   ).toEqual([{ account: "a", bills: "7", balances_refused_at: null }]);
+  const types =
+    "select category, listed_category, category_by_user from business_types where code = 'x'";
+  expect(await query(database.url, types)).toEqual([
+    { category: "fee_bills", listed_category: "unknown", category_by_user: "fee_bills" },
+  ]);
 });
 
 /** The program's migrations, and one more with these statements. */

@@ -200,7 +200,7 @@ const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
 
 const titles: Readonly<Record<Category, string>> = {
   trade: "Profit",
-  fees: "Fees",
+  fee_bills: "Fees",
   funding: "Funding",
   liquidation: "Liquidations",
   bonus: "Other results",

@@ -343,7 +343,7 @@ test.each([
     const { rows } = await db.execute<{ told: string }>(sql`
       select unnest(array[
         'profit ' || sum(realised_pnl),
-        'fee ' || sum(fees + rebates),
+        'fee ' || sum(fees_paid + fee_rebates),
         'funding ' || sum(funding_received + funding_paid)
       ]) as told
       from analytics.by_symbol_day

@@ -88,11 +88,11 @@ describe("the month of an account that became unified", () => {
       liquidation: ofCategory("liquidation"),
       spot: ofCategory("spot"),
       loan: ofCategory("loan"),
-      fees: ofCategory("fees"),
+      fee_bills: ofCategory("fee_bills"),
       interest: ofCategory("interest"),
       conversion: ofCategory("conversion"),
       unmapped: ofCategory("unknown"),
-      trading_fees: ({ movedFee }) => movedFee,
+      fees_paid: ({ movedFee }) => movedFee,
     };
     const [{ rollforward }] = ledgers;
     expect([...new Set(rollforward.map(({ coin }: { coin: string }) => coin))]).toEqual([

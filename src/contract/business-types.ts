@@ -12,7 +12,7 @@ export const categories = [
   "conversion",
   "spot",
   "loan",
-  "fees",
+  "fee_bills",
   "deposit",
   "withdrawal",
   "unknown",

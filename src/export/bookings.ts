@@ -42,7 +42,7 @@ const unlabelled = { received: "", sent: "" };
 
 // The accounts for fees, both those in a bill with an amount and those in bills of their own.
 const feeRebates = { root: "Income", name: "FeeRebates" } as const;
-const feesPaid = { root: "Expenses", name: "TradingFees" } as const;
+const feesPaid = { root: "Expenses", name: "FeesPaid" } as const;
 
 /** How each category is booked. A bill's fee is booked separately, see {@link feeBooking}. */
 export const bookings: Readonly<Record<Category, CategoryBooking>> = {
@@ -70,7 +70,7 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
     ...both({ root: "Liabilities", name: "Loan", owner: "wallet" }),
     koinly: { received: "loan", sent: "loan repayment" },
   },
-  fees: {
+  fee_bills: {
     gain: feeRebates,
     loss: feesPaid,
     koinly: { received: "fee refund", sent: "cost" },

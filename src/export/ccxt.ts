@@ -48,7 +48,7 @@ const types: Readonly<Partial<Record<Category, string>>> = {
   conversion: "trade",
   spot: "trade",
   funding: "fee",
-  fees: "fee",
+  fee_bills: "fee",
   interest: "fee",
   bonus: "cashback",
 };

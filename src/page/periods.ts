@@ -180,7 +180,8 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
       const sums = sumOfFigures(
         rowsOfGroup.map(({ category, amount, fee }) =>
           figuresOf((piece) => {
-            if (piece === "fees") return sumOf([fee, ...(category === "fees" ? [amount] : [])]);
+            if (piece === "fees")
+              return sumOf([fee, ...(category === "fee_bills" ? [amount] : [])]);
             return piece === pieceOf(category) ? amount : "0";
           }),
         ),

@@ -26,8 +26,8 @@ const ofBills = {
   profit: { title: "Profit", columns: ["realised_pnl"], categories: ["trade"] },
   fees: {
     title: "Fees",
-    columns: ["trading_fees", "fee_rebates", "fees"],
-    categories: ["fees"],
+    columns: ["fees_paid", "fee_rebates", "fee_bills"],
+    categories: ["fee_bills"],
     hasFees: true,
   },
   funding: {

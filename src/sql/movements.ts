@@ -9,9 +9,9 @@ type Sign = "in" | "out";
  */
 const ofBills = [
   ["realised_pnl", "realised profit and loss", "trade"],
-  ["trading_fees", "trading fees", "every fee", "out"],
+  ["fees_paid", "fees paid", "every fee", "out"],
   ["fee_rebates", "fee rebates", "every fee", "in"],
-  ["fees", "fees in rows of their own", "fees"],
+  ["fee_bills", "fee bills", "fee_bills"],
   ["funding_received", "funding received", "funding", "in"],
   ["funding_paid", "funding paid", "funding", "out"],
   ["liquidation", "liquidation", "liquidation"],

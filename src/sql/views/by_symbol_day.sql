@@ -9,9 +9,9 @@ select
   coalesce(sum(amount_in) filter (where category = 'trade'), 0) as profit,
   coalesce(sum(amount_out) filter (where category = 'trade'), 0) as loss,
   coalesce(sum(amount_in + amount_out) filter (where category = 'trade'), 0) as realised_pnl,
-  sum(fee_out) as fees,
-  sum(fee_in) as rebates,
-  sum(coupon) as paid_by_coupon,
+  sum(fee_out) as fees_paid,
+  sum(fee_in) as fee_rebates,
+  sum(coupon) as fee_by_coupon,
   coalesce(sum(amount_in) filter (where category = 'funding'), 0) as funding_received,
   coalesce(sum(amount_out) filter (where category = 'funding'), 0) as funding_paid,
   sum(bills)::bigint as bills
@@ -43,7 +43,5 @@ comment on view analytics.by_symbol_day is
 comment on column analytics.by_symbol_day.profit is 'The sum of the bills with a profit, positive, without fees.';
 comment on column analytics.by_symbol_day.loss is 'The sum of the bills with a loss, negative, without fees.';
 comment on column analytics.by_symbol_day.realised_pnl is 'Profit plus loss.';
-comment on column analytics.by_symbol_day.fees is 'Fees paid, negative.';
-comment on column analytics.by_symbol_day.rebates is 'Fees received as a maker, positive.';
-comment on column analytics.by_symbol_day.paid_by_coupon is 'The fees that coupons paid.';
+comment on column analytics.by_symbol_day.fee_by_coupon is 'The fees that coupons paid.';
 comment on column analytics.by_symbol_day.bills is 'How many bills name the contract on that day.';
