@@ -4,9 +4,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { findingsTable, kinds } from "../src/health/kinds.ts";
+import { kinds } from "../src/health/kinds.ts";
 import { registryOf, type StoredMetrics } from "../src/metrics/registry.ts";
 import { alertRules, hasPromtool, judgeRules, promtool, seriesOf } from "./support/promtool.ts";
+import { findingsTable } from "./support/reference-parts.ts";
 
 /** Hours since 1970: promtool's tests begin there, and judge every minute. */
 const now = epochMs(5 * hourMs);

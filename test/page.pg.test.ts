@@ -250,7 +250,7 @@ test("the runs have a page of their own, with days and a search", async () => {
   expect(await runs("?search=EXCHANGE is")).toContain("1 run, 1 failed");
   expect(await runs("?search=nothing of this")).toContain("There is none.");
   expect(textOf((await ask(`${server.url}/`)).text)).toContain(
-    "The last sync failed: the exchange is down",
+    "did not finish: the exchange is down",
   );
 });
 

@@ -113,7 +113,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/db/backup/restore.ts": 2,
     "src/audit/record-breaks.ts": 1,
     "src/fleet/tasks.ts": 1,
-    "src/page/runs.ts": 2,
+    "src/health/runs.ts": 2,
   });
 });
 

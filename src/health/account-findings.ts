@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { dayMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
+import { isSyncAtWork } from "./runs.ts";
 import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
 /**
@@ -31,6 +32,22 @@ const refusedAccounts = ({ accounts, now, limits = usualLimits }: Scope): SQL =>
         order by account, started_at desc
       )`;
 
+/** The last sync if it did not do all that it began, unless an account was refused: see {@link refusedAccounts}. */
+const lastSync = sql`(
+        select *
+        from (
+          select started_at, outcome, error, counts
+          from sync_runs
+          where command = 'sync'
+            and outcome <> 'held'
+          order by started_at desc
+          limit 1
+        ) as newest
+        where (outcome in ('running', 'stopped', 'failed') or error is not null)
+          and not (outcome = 'running' and ${isSyncAtWork})
+          and not coalesce(counts @? '$.accounts[*].isPermanent ? (@ == true)', false)
+      ) as last_sync`;
+
 // An older record says nothing of the present.
 const ltvKeptMs = 7 * dayMs;
 
@@ -52,6 +69,14 @@ export function accountFindings(scope: Scope): readonly SQL[] {
       "never-synced",
       { account: sql`''`, isDemo: sql`false`, isPaused: sql`false` },
       sql`(select 1) as one where not exists (select 1 from sync_runs where command = 'sync')`,
+    ),
+    select(
+      "cut-short",
+      {
+        ...{ account: sql`''`, isDemo: sql`false`, isPaused: sql`false`, since: sql`started_at` },
+        detail: sql`coalesce(error, case outcome when 'running' then 'it was killed' else 'it was stopped' end)`,
+      },
+      lastSync,
     ),
     select(
       "unreachable",

@@ -203,6 +203,15 @@ export const kinds = {
     remedy: sync,
     isOfAccount: true,
   },
+  "cut-short": {
+    severity: "notice",
+    meaning: "the last sync was stopped or killed, or something of it failed",
+    title: "The last sync did not finish",
+    what: ({ detail, since }) =>
+      `the last sync, of ${formatMinute(since)}, did not finish: ${printableLine(detail)}`,
+    remedy: sync,
+    isOfAccount: true,
+  },
   recovered: {
     severity: "notice",
     meaning:
@@ -284,16 +293,3 @@ export const isOfBills = ({ kind }: Pick<Finding, "kind">): boolean =>
   !(kindOf({ kind }).isOfAccount ?? false);
 
 const kindOf = ({ kind }: Pick<Finding, "kind">): KindOf => kinds[kind];
-
-/** The table of docs/reference.md, as Markdown. */
-export function findingsTable(): string {
-  const rows = kindNames.map((kind) => {
-    const { severity, meaning, isHole: isMissing }: KindOf = kinds[kind];
-    return `| \`${kind}\` | ${severity} | ${meaning} | ${isMissing ? "yes" : ""} |`;
-  });
-  return [
-    "| finding | severity | means | bills may be missing |",
-    "|---|---|---|---|",
-    ...rows,
-  ].join("\n");
-}

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, minuteMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import type { Outcome } from "../db/run-log.ts";
 import { msOf, timeFrom } from "../db/values.ts";
@@ -41,6 +41,26 @@ export async function readRuns(
     finishedAt: timeFrom(finishedAt),
   }));
 }
+
+// A run that was killed stays "running" in the log, and its leases expire.
+const beginMaxMs = 2 * minuteMs;
+
+/** Whether a sync has not ended that holds an account, or that began within the last two minutes. */
+export const isSyncAtWork = sql`exists (
+          select 1
+          from sync_runs
+          where command = 'sync'
+            and outcome = 'running'
+            and (
+              started_at > clock_timestamp() - ${beginMaxMs} * interval '1 ms'
+              or exists (
+                select 1
+                from leases
+                where holder <> ''
+                  and expires_at > clock_timestamp()
+              )
+            )
+        )`;
 
 /** The last sync that was not held back by another. A check after it would hide how it ended. */
 export async function readLastSync(db: Queryable): Promise<LoggedRun | undefined> {

@@ -5,14 +5,13 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
 import type { Finding, Kind } from "../health/kinds.ts";
-import { type LoggedRun, readLastSync } from "../health/runs.ts";
 import type { Limits } from "../health/select.ts";
 import { type Verdict, verdictOf } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import type { ReadRoster } from "../roster/roster.ts";
 import { accountFlags, isDemo, isLedger } from "../sql/ledgers.ts";
 import { walletOf as walletSql } from "../sql/wallet-moves.ts";
-import { isSyncAtWork } from "./runs.ts";
+import { readIsSyncAtWork } from "./runs.ts";
 
 // What is known of all ledgers at one moment.
 
@@ -55,7 +54,6 @@ export type Overview = {
   /** How many balances of real money were checked. */
   readonly checked: number;
   readonly isSyncAtWork: boolean;
-  readonly lastSync: Pick<LoggedRun, "finishedAt" | "outcome" | "error"> | undefined;
   readonly variables: string | undefined;
   /** The text that listed accounts' names contain; empty for all. */
   readonly find: string;
@@ -71,7 +69,7 @@ export async function readOverview(
 ): Promise<Overview> {
   const now = await readExchangeTime(tx);
   const scope = { now, roster: await readRoster(tx), limits };
-  const isAtWork = await isSyncAtWork(tx);
+  const isAtWork = await readIsSyncAtWork(tx);
   // A sync that is at work may close these findings.
   const isKnown = ({ kind }: Pick<Finding, "kind">) => !(isAtWork && closedBySync.has(kind));
   const worst = await readFindings(tx, scope, { limit: findingsMax });
@@ -90,7 +88,6 @@ export async function readOverview(
     ...totals,
     ledgers: await readLedgers(tx, findings.filter(isSought), find),
     isSyncAtWork: isAtWork,
-    lastSync: await readLastSync(tx),
   };
 }
 

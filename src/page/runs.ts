@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { isoTime, minuteMs } from "../contract/time.ts";
+import { isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
-import { type LoggedRun, readRuns } from "../health/runs.ts";
+import { isSyncAtWork, type LoggedRun, readRuns } from "../health/runs.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatCounted, formatDuration } from "../output/format.ts";
 import { daysText, none, shortened, timeTag } from "./format.ts";
@@ -9,27 +9,10 @@ import { type Html, type HtmlPart, html } from "./html.ts";
 import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
 import { askedIn, daysIn, timesOf } from "./selection.ts";
 
-// A run that was killed stays "running" in the log, and its leases expire.
-const beginMaxMs = 2 * minuteMs;
-
-/** Whether a sync has not ended that holds an account, or that began within the last two minutes. */
-export async function isSyncAtWork(tx: Transaction): Promise<boolean> {
-  const { rows } = await tx.execute<{ isAtWork: boolean }>(sql`
-    select exists (
-      select 1
-      from sync_runs
-      where command = 'sync'
-        and outcome = 'running'
-        and (
-          started_at > clock_timestamp() - ${beginMaxMs} * interval '1 ms'
-          or exists (
-            select 1
-            from leases
-            where holder <> ''
-              and expires_at > clock_timestamp()
-          )
-        )
-    ) as "isAtWork"`);
+export async function readIsSyncAtWork(tx: Transaction): Promise<boolean> {
+  const { rows } = await tx.execute<{ isAtWork: boolean }>(
+    sql`select ${isSyncAtWork} as "isAtWork"`,
+  );
   return rows[0]?.isAtWork ?? false;
 }
 
@@ -52,7 +35,7 @@ export async function writeRunsPage(
       and started_at < ${isoTime(to)}::timestamptz
       and strpos(lower(concat_ws(' ', command, outcome, error)), lower(${search})) > 0`;
   const runs = await readRuns(tx, isListed, listedMax + 1);
-  const isAtWork = await isSyncAtWork(tx);
+  const isAtWork = await readIsSyncAtWork(tx);
   const listed = runs.slice(0, listedMax);
   const failed = listed.filter(({ outcome }) => outcome === "failed").length;
   write(pageHead("Runs", "Runs"));

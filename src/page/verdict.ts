@@ -2,7 +2,7 @@ import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Finding } from "../health/kinds.ts";
 import { type HeadLine, headLines } from "../health/verdict.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
-import { shortened, timeTag } from "./format.ts";
+import { timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block } from "./layout.ts";
 import { type Ledger, type Overview, type Period, throughOf } from "./overview.ts";
@@ -12,14 +12,10 @@ export const toneOf = { critical: "bad", warning: "warn", notice: "quiet", good:
 
 /** Whether the figures below can be trusted, in a sentence. */
 export function verdictSection(overview: Overview): Html {
-  const { verdict, isSyncAtWork: isAtWork, lastSync } = overview;
-  const failed =
-    !isAtWork && lastSync !== undefined && lastSync.outcome === "failed"
-      ? html`<p class="warn">The last sync failed${lastSync.error === null ? "" : `: ${shortened(lastSync.error)}`}. <a href="/runs">Its runs</a> say more.</p>`
-      : "";
+  const { verdict, isSyncAtWork: isAtWork } = overview;
   return html`
 <section id="verdict" class="verdict"><h1 class="${isAtWork && verdict.severity === "good" ? "" : toneOf[verdict.severity]}"><i class="dot"></i>${titleOf(overview)}</h1>
-<p>${sentence(overview)}</p>${failed}${isAtWork ? progress(overview) : ""}
+<p>${sentence(overview)}</p>${isAtWork ? progress(overview) : ""}
 ${overview.variables === undefined ? "" : variablesFold(overview.variables)}</section>`;
 }
 

@@ -178,16 +178,6 @@ export type Settings = { readonly [name in keyof typeof variables.shape]?: strin
 
 export const variableNames = variables.keyof().options;
 
-/** The table of docs/reference.md, as Markdown. */
-export function settingsTable(): string {
-  const { properties = {} } = z.toJSONSchema(variables, { io: "input", unrepresentable: "any" });
-  const rows = Object.entries(properties).map(([name, property]) => {
-    const { default: usual, description } = Object(property);
-    return `| \`${name}\` | ${usual ? `\`${usual}\`` : ""} | ${description} |`;
-  });
-  return ["| variable | default | meaning |", "|---|---|---|", ...rows].join("\n");
-}
-
 function baseUrlFault(url: URL): string | undefined {
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     return "is not a URL such as https://api.bitget.com";

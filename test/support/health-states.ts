@@ -50,6 +50,11 @@ const refused = (account: string) => `
     gen_random_uuid(), 'sync', '{2 h}', 'failed',
     '{"accounts": [{"account": "${account}", "error": "there is no such key", "isPermanent": true}]}'
   )`;
+const ended = (outcome: string, error = "null", minutes = 10) => `
+  insert into sync_runs (run_id, command, started_at, outcome, error)
+  values (
+    gen_random_uuid(), 'sync', timestamptz '{0 h}' - interval '${minutes} minutes', '${outcome}', ${error}
+  )`;
 const state = (fields: string, values: string, type = "") => `
   insert into ledgers (account, product_type, ${fields}) values ('a', '${type}', ${values})
   on conflict (account, product_type) do update
@@ -133,6 +138,29 @@ export const healthStates: readonly HealthState[] = [
     ],
     found: [],
     title: good,
+  },
+  ...[
+    ["running"],
+    ["stopped"],
+    ["failed", "'the exchange is down'"],
+    ["incomplete", "'the exchange is down'"],
+  ].map(([outcome = "", error]) => ({
+    name: `a last sync that did not finish: ${outcome}`,
+    statements: [...well, ended(outcome, error)],
+    found: ["cut-short"],
+    title: "The last sync did not finish",
+    next: "bill-sync sync",
+  })),
+  {
+    name: "a last sync that found a break which was accepted since, and one that another held back",
+    statements: [
+      ...well,
+      ended("incomplete", "null", 20),
+      ended("held"),
+      aBreak("chain", { state: "accepted" }),
+    ],
+    found: [],
+    title: "Complete, with accepted differences of 67.39 USDT",
   },
   {
     name: "a configured ledger that was never read",

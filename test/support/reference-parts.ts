@@ -2,10 +2,11 @@ import { globSync, readFileSync } from "node:fs";
 import type { Command, Option } from "commander";
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { z } from "zod";
 import { breakKinds } from "../../src/audit/breaks.ts";
 import { tables } from "../../src/db/schema/tables.ts";
-import { findingsTable } from "../../src/health/kinds.ts";
-import { settingsTable } from "../../src/roster/settings.ts";
+import { isHole, kindNames, kinds } from "../../src/health/kinds.ts";
+import { variables } from "../../src/roster/settings.ts";
 
 /** The parts of docs/reference.md that are made of the program. */
 export const referenceParts = (program: Command): Readonly<Record<string, string>> => ({
@@ -52,6 +53,27 @@ function commandsText(program: Command): string {
     ];
   });
   return [...shared, "", ...lines].join("\n");
+}
+
+function settingsTable(): string {
+  const { properties = {} } = z.toJSONSchema(variables, { io: "input", unrepresentable: "any" });
+  const rows = Object.entries(properties).map(([name, property]) => {
+    const { default: usual, description } = Object(property);
+    return `| \`${name}\` | ${usual ? `\`${usual}\`` : ""} | ${description} |`;
+  });
+  return ["| variable | default | meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+export function findingsTable(): string {
+  const rows = kindNames.map((kind) => {
+    const { severity, meaning } = kinds[kind];
+    return `| \`${kind}\` | ${severity} | ${meaning} | ${isHole({ kind }) ? "yes" : ""} |`;
+  });
+  return [
+    "| finding | severity | means | bills may be missing |",
+    "|---|---|---|---|",
+    ...rows,
+  ].join("\n");
 }
 
 function breaksTable(): string {
