@@ -123,9 +123,7 @@ export async function openLedgers(
   return {
     sync: (options = {}) => sync(at, options),
     status: (which = {}) =>
-      withDatabaseErrors(async () =>
-        readStatus(database.db, await ledgersOf(at, which), config.settleLagMs),
-      ),
+      withDatabaseErrors(async () => readStatus(database.db, await ledgersOf(at, which))),
     verify: (options) => verify(at, options),
     reconcile: async ({ isFull = false, ...which } = {}) => {
       await ledgersOf(at, which);

@@ -124,7 +124,7 @@ describe("names in any shape", () => {
         expect(new Set(kept.map(({ received }) => received))).toEqual(
           new Set(rejected.map(({ received }) => JSON.stringify(received))),
         );
-        const status = await readStatus(db, [ledger], hourMs);
+        const status = await readStatus(db, [ledger]);
         expect(status.ledgers).toMatchObject([{ ledger, bills: byId.size, rejected: kept.length }]);
         const rejectedRows = (await countRejected(db)).filter((one) => one.account === account);
         expect(rejectedRows).toEqual(kept.length === 0 ? [] : [{ ...ledger, rows: kept.length }]);

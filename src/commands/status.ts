@@ -107,13 +107,13 @@ async function readWhole(
   const all = listed(roster);
   const isCut = Math.max(count, all.length) > limit;
   const ledgers = isCut ? await worstLedgers(db, { ...selection, limit }) : all;
-  const stored = await readStatus(db, ledgers, config.settleLagMs, selection.accounts);
+  const stored = await readStatus(db, ledgers, now);
   const isShown = ({ account }: { readonly account: string }) =>
     !isCut || ledgers.some((ledger) => ledger.account === account);
   const loans = await readLoans(db, selection.accounts);
   return {
     ...{ now, findings, accepted: await readAccepted(db, selection) },
-    data: { asOf: jsonTime(stored.now) },
+    data: { asOf: jsonTime(now) },
     parts: [
       ...(isCut
         ? totalsParts(await readTotals(db, selection), await countFindings(db, scope))

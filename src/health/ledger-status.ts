@@ -53,7 +53,7 @@ export type LedgerStatus = LedgerTimes & {
   readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly closedAt: EpochMs | undefined;
-  /** The time after the newest that was read, of a ledger that is to be read. */
+  /** The time after the newest that a run planned to read, of a ledger that is to be read. */
   readonly behind: readonly Interval[];
   /** When the exchange begins to delete its unread bills; undefined if nothing was read, or will be. */
   readonly expiresAt: EpochMs | undefined;
@@ -63,7 +63,7 @@ export type LedgerStatus = LedgerTimes & {
 export type AccountStatus = AccountState & { readonly account: string };
 
 export type Status = {
-  /** The exchange's time, estimated from the last run. */
+  /** The exchange's time. */
   readonly now: EpochMs;
   readonly lastRun: LoggedRun | undefined;
   readonly ledgers: readonly LedgerStatus[];
@@ -73,36 +73,31 @@ export type Status = {
 /**
  * The state of each of these ledgers. The number of queries does not grow with that of ledgers. Sends the
  * exchange no request.
- * @param settleLagMs how much of the newest time a run reads and leaves unsettled, in ms.
- * @param accounts from whose runs to estimate the time; default all.
+ * @param at the exchange's time; default estimated from the last run.
  */
 export async function readStatus(
   db: Queryable,
   ledgers: readonly Ledger[],
-  settleLagMs: number,
-  accounts?: readonly string[],
+  at?: EpochMs,
 ): Promise<Status> {
   const lastRun = await readLastSync(db);
-  const now = await readExchangeTime(db, accounts);
+  const now = at ?? (await readExchangeTime(db));
   const names = accountsOf(ledgers);
   const states = await readAccountStates(db, names);
   const times = await readLedgerTimes(db, ledgers, now);
   return {
     ...{ now, lastRun },
     ledgers: ledgers.map((ledger): LedgerStatus => {
-      const { plannedTo, plannedAt, isOpen, expiresAt, ...stored } = times.of(ledger);
+      const { plannedTo, expiresAt, ...stored } = times.of(ledger);
       const state = states.of(ledger.account);
       const retiredAt = retiredSince(state, ledger.productType);
       const closedAt = closedSince(state, ledger.productType);
       const isRead = retiredAt === undefined && closedAt === undefined;
-      // Where no window is open, the last run has read up to its plan; the newest of it settles.
-      const settlingTo = isOpen ? 0 : Math.min((plannedTo ?? 0) + settleLagMs, plannedAt ?? 0);
-      const isBehind = isRead && plannedTo !== undefined;
       return {
         ...{ ledger, retiredAt, closedAt, pausedAt: state.pausedAt },
         ...stored,
         unread: retiredAt === undefined ? stored.unread : [],
-        behind: isBehind ? interval(Math.max(plannedTo, settlingTo), now) : [],
+        behind: isRead && plannedTo !== undefined ? interval(plannedTo, now) : [],
         expiresAt: isRead ? expiresAt : undefined,
       };
     }),
@@ -119,20 +114,15 @@ export type StoredTimes = LedgerTimes &
     readonly beginsAt: EpochMs | undefined;
     /** The newest time that a run planned to read; undefined before the first plan. */
     readonly plannedTo: EpochMs | undefined;
-    /** The exchange's time when a run last planned. */
-    readonly plannedAt: EpochMs | undefined;
-    /** Whether a planned window was not read to its end. */
-    readonly isOpen: boolean;
     /** Undefined before the first plan. */
     readonly state: "read" | "paused" | "retired" | "closed" | undefined;
   };
 
 type Row = Record<"coverage" | "unfinished" | "unread" | "lost" | "recovered", IntervalsJson> &
-  Record<"beginsAt" | "plannedTo" | "plannedAt" | "completeThrough" | "expiresAt", string | null> &
+  Record<"beginsAt" | "plannedTo" | "completeThrough" | "expiresAt", string | null> &
   Record<"bills" | "rejected", string | null> & {
     account: string;
     product_type: string;
-    isOpen: boolean | null;
     state: StoredTimes["state"] | null;
   };
 
@@ -154,8 +144,6 @@ export async function readLedgerTimes(
       bills,
       rejected,
       state,
-      is_open as "isOpen",
-      ${msOf(sql`planned_at`)} as "plannedAt",
       ${msOf(sql`planned_to`)} as "plannedTo",
       ${msOf(sql`begins_at`)} as "beginsAt",
       case when lower(covered) < first_gap_at and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
@@ -168,7 +156,7 @@ export async function readLedgerTimes(
       ${intervalsOf(sql`case when state <> 'closed' then unfinished - covered end`)} as unfinished
     from ${wantedLedgers(ledgers)}
     left join (
-      select account, product_type, bills, planned_at, not isempty(open) as is_open
+      select account, product_type, bills
       from ledgers
       where ${isOne}
     ) as stored using (account, product_type)
@@ -216,8 +204,6 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     bills: Number(row?.bills ?? 0),
     rejected: Number(row?.rejected ?? 0),
     state: row?.state ?? undefined,
-    isOpen: row?.isOpen ?? false,
-    plannedAt: timeFrom(row?.plannedAt ?? null),
     plannedTo: timeFrom(row?.plannedTo ?? null),
     beginsAt: timeFrom(row?.beginsAt ?? null),
     completeThrough: timeFrom(row?.completeThrough ?? null),
