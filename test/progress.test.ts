@@ -85,11 +85,10 @@ test.each([
 });
 
 test("after the planned time, the line says that tax records are read, and for how long", () => {
-  const beat = { done: 1, bills: 7, pages: 1, requests: 1 };
-  expect(progressLine(beat, minuteMs, 73 * secondMs)).toMatch(
-    /7 bills, tax records: about 1 m 13 s left$/,
-  );
-  expect(progressLine(beat, minuteMs, -1)).toMatch(/7 bills, tax records$/);
+  const lineAt = (recoverMs: number) =>
+    progressLine({ done: 1, bills: 7, pages: 1, requests: 1, recoverMs }, minuteMs);
+  expect(lineAt(73 * secondMs)).toMatch(/7 bills, tax records: about 1 m 13 s left$/);
+  expect(lineAt(0)).toMatch(/7 bills, tax records$/);
   const { tell, clock, stop, notice, screen } = display();
   tell("USDT-FUTURES", planned(1), page(0, weekMs));
   notice("older bills come from tax records", 9 * secondMs);
@@ -140,7 +139,8 @@ test("a run's log tells once a minute how far it is over all product types, and 
       tell("USDT-FUTURES", page(0, weekMs / 2), request());
       await sleep(minuteMs);
       tell("USDT-FUTURES", page(0, weekMs / 2));
-      await sleep(minuteMs);
+      reporter.notice("older bills come from tax records", 80 * secondMs);
+      await sleep(2 * minuteMs);
       reporter[Symbol.dispose]();
       await sleep(10 * minuteMs);
     })(),
@@ -148,6 +148,7 @@ test("a run's log tells once a minute how far it is over all product types, and 
   expect(beats).toEqual([
     [minuteMs, { pages: 0, bills: 0, requests: 0, done: 0 }],
     [2 * minuteMs, { pages: 2, bills: 200, requests: 3, done: 0.25 }],
-    [3 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25 }],
+    [3 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25, recoverMs: 21_000 }],
+    [4 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25, recoverMs: 0 }],
   ]);
 });

@@ -39,14 +39,27 @@ export type Beat = {
   readonly requests: number;
   /** The share of the planned time that was walked, 0 to 1, to three decimals. */
   readonly done: number;
+  /** About how long tax records are still read, after the planned time is walked; left out where none are. */
+  readonly recoverMs?: number;
 };
 
 /** Counts what the ledgers of a run have done. */
 class RunProgress {
+  readonly #now: () => number;
   readonly #counts = { pages: 0, bills: 0, requests: 0 };
   readonly #walkedMsByWindow = new Map<string, number>();
   #plannedMs: number | undefined;
   #walkedMs = 0;
+  #recoveredAt: number | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Tax records are read now, for about so long. */
+  recover(forMs: number): void {
+    this.#recoveredAt = Math.max(this.#recoveredAt ?? 0, this.#now() + forMs);
+  }
 
   update(progress: BillsProgress): void {
     switch (progress.event) {
@@ -72,7 +85,13 @@ class RunProgress {
   get beat(): Beat {
     const plannedMs = this.#plannedMs ?? 0;
     const share = plannedMs === 0 ? Number(this.#plannedMs === 0) : this.#walkedMs / plannedMs;
-    return { ...this.#counts, done: Math.floor(1_000 * share) / 1_000 };
+    return {
+      ...this.#counts,
+      done: Math.floor(1_000 * share) / 1_000,
+      ...(this.#recoveredAt !== undefined && {
+        recoverMs: Math.max(0, this.#recoveredAt - this.#now()),
+      }),
+    };
   }
 }
 
@@ -94,16 +113,12 @@ export function terminalReporter(
   now: () => number,
   typed: (message: string) => string = (message) => message,
 ): Reporter {
-  const run = new RunProgress();
+  const run = new RunProgress(now);
   const said = new Set<string>();
   let startedAt: number | undefined;
-  let recoveredAt: number | undefined;
   let isDrawn = false;
   const draw = (...messages: readonly string[]) => {
-    const line =
-      startedAt === undefined
-        ? []
-        : [progressLine(run.beat, now() - startedAt, recoveredAt && recoveredAt - now())];
+    const line = startedAt === undefined ? [] : [progressLine(run.beat, now() - startedAt)];
     const width = (terminal.columns || 80) - 1;
     const lines = [
       ...messages.map((message) => printable(typed(message))),
@@ -138,7 +153,7 @@ export function terminalReporter(
       said.add(message);
     },
     notice(message, recoverMs) {
-      if (recoverMs !== undefined) recoveredAt = Math.max(recoveredAt ?? 0, now() + recoverMs);
+      if (recoverMs !== undefined) run.recover(recoverMs);
       draw(message);
     },
     warn: (message) => draw(message),
@@ -149,11 +164,8 @@ export function terminalReporter(
 
 const barWidth = 30;
 
-/**
- * @param elapsedMs since the first ledger was planned.
- * @param recoverMs how long tax records are still read, after the planned time is walked; undefined where none are.
- */
-export function progressLine({ done, bills }: Beat, elapsedMs: number, recoverMs?: number): string {
+/** @param elapsedMs since the first ledger was planned. */
+export function progressLine({ done, bills, recoverMs }: Beat, elapsedMs: number): string {
   const full = Math.floor(done * barWidth);
   const bar = "█".repeat(full) + "░".repeat(barWidth - full);
   const line = `${bar} ${Math.floor(done * 100)}%  ${formatCounted(bills, "bill")}`;
@@ -170,7 +182,7 @@ function timeLeft(ms: number): string {
 
 /** Reports to a log, at least once a minute until it is disposed of. */
 export function logReporter(log: Log, clock: Clock): Reporter {
-  const run = new RunProgress();
+  const run = new RunProgress(clock.now);
   const over = new AbortController();
   // Otherwise a log would show nothing between the plan of a long run and its end.
   void repeatEvery(clock, minuteMs, over.signal, () => log.info(run.beat, "at work"));
@@ -179,7 +191,10 @@ export function logReporter(log: Log, clock: Clock): Reporter {
       run.update(event);
       logProgress(log, event);
     },
-    notice: (message) => log.info(message),
+    notice(message, recoverMs) {
+      if (recoverMs !== undefined) run.recover(recoverMs);
+      log.info(message);
+    },
     warn: (message) => log.warn(message),
     end(result) {
       over.abort();
