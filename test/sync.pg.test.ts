@@ -4,7 +4,13 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { ContradictionError, ExchangeError, messageOf, StoppedError } from "../src/errors.ts";
+import {
+  ContradictionError,
+  DatabaseError,
+  ExchangeError,
+  messageOf,
+  StoppedError,
+} from "../src/errors.ts";
 import type { Answer, ApiAnswer, ApiRequest } from "../src/exchange-server/api.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
@@ -135,6 +141,25 @@ describe("a window that cannot be finished", () => {
     // Served twice are only the bills at the edges that windows share, and ten of an overlap.
     expect(only(second).unchanged).toBeLessThan(30 + 10 * open.length);
   });
+});
+
+test("a run whose database goes away says what it had stored", async () => {
+  let pages = 0;
+  const away = () => Promise.reject(new DatabaseError("the database is away"));
+  await using simulation = simulateOne("away", {
+    wrapStore: (store) => ({
+      ...store,
+      commitPage: (page) => (++pages > 20 ? away() : store.commitPage(page)),
+      knownTime: (ledger) => (pages > 20 ? away() : store.knownTime(ledger)),
+    }),
+  });
+  const report = await simulation.sync();
+  expect(report.error).toBeInstanceOf(DatabaseError);
+  const { rows } = await tables.db.execute<{ bills: number }>(
+    sql`select count(*)::int as bills from bills where account = 'away'`,
+  );
+  expect(only(report)).toMatchObject({ new: rows[0]?.bills, pages: 20, lost: [] });
+  expect(only(report).new).toBeGreaterThan(20);
 });
 
 test("broken rows are set aside once each, the others are stored, and the run is not complete", async () => {

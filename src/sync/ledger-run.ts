@@ -192,17 +192,26 @@ export class LedgerRun extends LedgerReader {
     );
   }
 
-  async report(): Promise<LedgerReport> {
-    const known = await this.#deps.held.store.knownTime(this.ledger);
-    this.#refuseLoss(known);
+  /** What was done so far, without what only the database knows. */
+  get done(): LedgerReport {
     return {
       ledger: this.ledger,
       ...this.#counts,
       requests: this.requests,
       windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
+      completeThrough: undefined,
+      lost: [],
+      error: this.error,
+    };
+  }
+
+  async report(): Promise<LedgerReport> {
+    const known = await this.#deps.held.store.knownTime(this.ledger);
+    this.#refuseLoss(known);
+    return {
+      ...this.done,
       completeThrough: readTime(known, this.#deps.exchangeNow()).through,
       lost: subtract(known.lost, this.#known.lost),
-      error: this.error,
     };
   }
 

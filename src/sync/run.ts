@@ -53,7 +53,7 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly history?: readonly RecoverReport[];
   /** The ledgers that this run closed. */
   readonly closed?: readonly ClosedLedger[];
-  /** The error that ended the account's run. `ledgers` is then empty. */
+  /** The error that ended the account's run. `ledgers` are then those of which something was stored. */
   readonly error: unknown;
 };
 
@@ -64,6 +64,7 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
 export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
   let report: AccountReport = { account: name, loanToValue: [], ledgers: [], error: undefined };
+  let runs: readonly LedgerRun[] = [];
   try {
     await using held = await deps.takeLease(name);
     const accountDeps = { ...deps, ...deps.exchangeOf(account), held };
@@ -74,6 +75,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const asking = { ...accountDeps, assertHeld: held.assertHeld };
     const accountAnswer = await identifyAccount(asking, account, state, ledgerOf);
     const { mode, info, ledgers } = accountAnswer;
+    runs = ledgers;
     const types = ledgers.map(({ ledger }) => ledger.productType);
     await held.takeKey?.({ info, productTypes: types });
     report = {
@@ -100,7 +102,8 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const history = await recoverHistory({ ...accountDeps, historyFrom }, name, productTypes);
     return { ...report, ledgers: withoutRecovered(report.ledgers, history), history };
   } catch (error) {
-    return { ...report, error };
+    const stored = runs.filter(({ done }) => done.pages > 0).map(({ done }) => done);
+    return { ...report, ledgers: report.ledgers.length === 0 ? stored : report.ledgers, error };
   }
 }
 
