@@ -218,16 +218,25 @@ describe("a misspelled variable", () => {
   });
 
   test("is of no account where the right one is set, where it is empty, or another program's", () => {
-    expect(() =>
+    expect(
       read({
         EXCHANGE_BASEURL: "x",
         EXCHANGE_BASE_URL: "https://api.bitget.com",
         PRODUCT_TYPE: "",
         EXCHANGE_RATES_URL: "x",
         SYNC_TOKEN: "x",
-        LOG_LEVELS: "x",
-      }),
-    ).not.toThrow();
+        LOG_FORMAT: "x",
+      }).warnings,
+    ).toEqual([]);
+  });
+
+  test("that may be another program's is a warning, where it differs by a letter, or by two in turn", () => {
+    const { warnings } = read({ DATABSE_URL: "x", LOG_LEVLE: "debug", DATA_DRI: "x" });
+    expect(warnings.map((text) => text.match(/(\w+)\?$/)?.[1])).toEqual([
+      "DATABASE_URL",
+      "LOG_LEVEL",
+      "DATA_DIR",
+    ]);
   });
 });
 

@@ -111,8 +111,8 @@ test.concurrent("a healthy set-up is one line a check, all ok, with a request fo
   expect(refusals).toEqual({});
 });
 
-test.concurrent("the key of a retired account is not tried, nor is one of a retired product type", async () => {
-  await using at = await house({ alter: withLtv });
+test.concurrent("the key of a retired account is not tried, nor is one of a retired product type; a slip is told", async () => {
+  await using at = await house({ alter: withLtv, env: { LOG_LEVLE: "debug" } });
   await retire(at.db, "b", undefined);
   await retire(at.db, "a", "COIN-FUTURES");
   const end = await at.doctor();
@@ -124,6 +124,9 @@ test.concurrent("the key of a retired account is not tried, nor is one of a reti
     /^ok {4}accounts .*a: COIN-FUTURES configured but retired, so not synced/m,
   );
   expect(end.stdout).not.toMatch(/^ok {4}(?:account|ltv) b/m);
+  expect(end.stdout).toMatch(
+    /^warn {2}config {11}LOG_LEVLE is not a variable of this program, did you mean LOG_LEVEL\?$/m,
+  );
   expect(at.sandbox.statistics().arrivals).toMatchObject({
     [accountBills.name]: 5,
     [loanToValue.name]: 1,

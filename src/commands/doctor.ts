@@ -97,11 +97,14 @@ function checkConfig(
   let environment: Environment | undefined;
   try {
     environment = readEnvironment();
-    reportExposure("env file", ".env", envFileExposure(), report);
+    const exposure = envFileExposure();
+    for (const result of exposure ?? []) report(warned("env file", result));
+    if (exposure?.length === 0) report(hidden("env file", ".env"));
     const config = readConfig(environment, { credentials: true });
     report(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
     const path = environment["ACCOUNTS_FILE"]?.trim();
-    if (path) reportExposure("accounts file", path, config.warnings, report);
+    for (const result of config.warnings) report(warned(name, result));
+    if (path && config.warnings.length === 0) report(hidden("accounts file", path));
     return { config, database: config.database };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -124,16 +127,8 @@ function checkConfig(
   }
 }
 
-/** @param warnings undefined where the file holds no credential. */
-function reportExposure(
-  name: string,
-  path: string,
-  warnings: readonly string[] | undefined,
-  report: Report,
-): void {
-  for (const result of warnings ?? []) report(warned(name, result));
-  if (warnings?.length === 0) report(ok(name, `${path} shows no credential to other users`));
-}
+const hidden = (name: string, path: string): Check =>
+  ok(name, `${path} shows no credential to other users`);
 
 /** The database, if its tables can be read. */
 async function migrated(database: CommandDatabase | undefined): Promise<Database | undefined> {

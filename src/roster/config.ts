@@ -51,7 +51,10 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   const faults: string[] = [];
   const values = valuesOf(environment);
   const { data: settings, error } = variables.safeParse(values);
-  faults.push(...faultsIn(error), ...misspelled(values));
+  const slips = misspelled(values);
+  const textsOf = (isFault: boolean) =>
+    slips.flatMap(({ isOurs, text }) => (isOurs === isFault ? text : []));
+  faults.push(...faultsIn(error), ...textsOf(true));
   const fault = (text: string) => faults.push(text);
   const path = values["ACCOUNTS_FILE"];
   const several = path && readSeveral(path, values, settings?.PRODUCT_TYPES, needs, fault);
@@ -59,11 +62,13 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
     for (const name of credentialVariables)
       if (values[name] === undefined) fault(`${name} is missing; ${credentialOrigin}`);
   if (settings === undefined || faults.length > 0) throw faulty(faults, path);
+  const accounts = several || oneAccount(settings, values, needs);
   return Object.freeze({
     database: databaseOf(settings, values),
     baseUrl: settings.EXCHANGE_BASE_URL,
     locale: settings.EXCHANGE_LOCALE,
-    ...(several || oneAccount(settings, values, needs)),
+    ...accounts,
+    warnings: [...accounts.warnings, ...textsOf(false)],
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
     settleLagMs: settings.SYNC_SETTLE_MINUTES,
     historyFrom: settings.HISTORY_FROM,
@@ -118,15 +123,19 @@ const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|HISTORY|SYNC|PRODUCT|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 
+const lettersOf = (name: string): string => [...name].sort().join("");
+
 /** A misspelled variable would leave a default in force that nobody wanted. */
-function misspelled(values: Environment): readonly string[] {
+function misspelled(values: Environment) {
   const unset = variableNames.filter((name) => values[name] === undefined);
   return Object.keys(values).flatMap((name) => {
-    if (!prefix.test(name) || variableNames.some((variable) => variable === name)) return [];
-    const meant = nearest(name, unset, slipMax);
-    return meant === undefined
-      ? []
-      : [`${name} is not a variable of this program, did you mean ${meant}?`];
+    if (variableNames.some((variable) => variable === name)) return [];
+    const isOurs = prefix.test(name);
+    const meant =
+      nearest(name, unset, isOurs ? slipMax : 1) ??
+      unset.find((variable) => lettersOf(variable) === lettersOf(name));
+    const text = `${name} is not a variable of this program, did you mean ${meant}?`;
+    return meant === undefined ? [] : [{ isOurs, text }];
   });
 }
 
