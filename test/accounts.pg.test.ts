@@ -150,7 +150,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   const alone = await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" });
   expect(alone).toMatchObject({ code: 0 });
   expect(alone.stdout).toMatch(
-    /^main: COIN-FUTURES configured but retired, so not synced; .*: bill-sync accounts unretire main\nno account was synced, after /,
+    /^main: COIN-FUTURES configured but retired, so not synced; .*: bill-sync accounts unretire main\nno account was synced, since each is paused or retired, after /,
   );
   expect(at.requests()).toBe(before);
   const synced = await at.run(syncBills);
@@ -214,7 +214,10 @@ test.concurrent("an account that is added is read with credentials that a comman
   });
   expect(await run("sync", "--only", "bills", "--account", "second")).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^second: not synced, .*\nno account was synced, after /),
+    stdout: expect.stringMatching(
+      /^second: not synced, .*\nno account was synced, since each is paused or retired, after /,
+    ),
+    stderr: expect.stringContaining('"msg":"sync ended: no account was synced, since each is '),
   });
   const list = async () => (await run("accounts", "list")).stdout;
   expect(await list()).toMatch(/^first\/USDT-FUTURES +read +-$/m);

@@ -12,6 +12,7 @@ import type { BillsProgress } from "../sync/ledger-run.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import type { SyncResult } from "./sync-result.ts";
+import { endText } from "./sync-summary.ts";
 
 /** How a run is shown: a line that is redrawn on a terminal, elsewhere NDJSON lines, at least one a minute. */
 export type Reporter = Disposable & {
@@ -227,7 +228,7 @@ function logEnd(log: Log, result: SyncResult): void {
     ),
     ...(error !== null && { error }),
   };
-  log[levelOf[outcome]](end, `sync ended: ${outcome}`);
+  log[levelOf[outcome]](end, `sync ended: ${outcome === "complete" ? endText(result) : outcome}`);
 }
 
 function logProgress(log: Log, progress: BillsProgress): void {

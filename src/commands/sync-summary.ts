@@ -98,22 +98,21 @@ export function resultOfSync(result: SyncResult): Result {
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...notices,
       ...breaksParts(checked),
-      `${endText(result, checked)}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
+      `${endText(result)}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
     exit: result.exitCode,
     isSummary: true,
   };
 }
 
-function endText(
-  { outcome, notices, reports }: SyncResult,
-  checked: AccountsChecked | undefined,
-): string {
+/** How a run ended, in words. */
+export function endText({ outcome, notices, reports, reconciled }: SyncResult): string {
   if (outcome !== "complete") return outcomeWords[outcome];
-  const end = checked !== undefined && checked.open > 0 ? "everything is read" : "complete";
+  const isBroken = reconciled !== undefined && "open" in reconciled && reconciled.open > 0;
+  const end = isBroken ? "everything is read" : "complete";
   if (notices.length === 0) return end;
   return reports.length === 0
-    ? "no account was synced"
+    ? "no account was synced, since each is paused or retired"
     : `${end}, apart from what is paused or retired`;
 }
 

@@ -130,9 +130,12 @@ export const kinds = {
   },
   unreachable: {
     severity: "critical",
-    meaning: "an account's rows cannot be read, or its last sync was refused",
+    meaning: "the database cannot read an account's rows, or the account's last sync was refused",
     title: "Some accounts cannot be read",
-    what: ({ detail }) => `cannot be read${detail && `: ${printableLine(detail)}`}`,
+    what: ({ detail }) =>
+      detail === ""
+        ? "cannot be read from the database"
+        : `could not be synced: ${printableLine(detail)}`,
     remedy: () => "bill-sync doctor",
     isOfAccount: true,
   },
