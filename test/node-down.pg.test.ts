@@ -177,7 +177,9 @@ test("a node that hangs holds up its own account: each command does the others, 
   expect(told.ledgers).toMatchObject(others.map((account) => ({ account })));
   expect(shown, shown.stderr).toMatchObject({ code: 1 });
   expect(shown.stdout).toMatch(/^south: its rows cannot be read /m);
-  expect(shown.stdout).toMatch(/^critical +south cannot be read from the database +bill-sync doctor$/m);
+  expect(shown.stdout).toMatch(
+    /^critical +south cannot be read from the database +bill-sync doctor$/m,
+  );
 
   expect(queued).toMatch(/^queued 4 of 4 jobs\nnot queued: south: its rows cannot /);
 
