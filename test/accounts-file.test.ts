@@ -1,313 +1,309 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+// ACCOUNTS_FILE: each account with its settings and its credentials, looked up each time; each fault with its place
+// and remedy, and no secret shown.
+
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
 import { productTypes } from "../src/contract/product-types.ts";
 import { UsageError } from "../src/errors.ts";
-import { withCredentials } from "../src/roster/account.ts";
-import { type Config, readConfig } from "../src/roster/config.ts";
+import { type AccountSettings, withCredentials } from "../src/roster/account.ts";
+import { readConfig } from "../src/roster/config.ts";
+import { outputOf } from "../src/roster/credentials.ts";
 import type { Environment } from "../src/roster/settings.ts";
+import { temporaryFolder } from "./support/cli.ts";
 
-let folder = "";
-let path = "";
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "bill-sync-accounts-"));
-  path = join(folder, "accounts.json");
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
+afterAll(() => folder[Symbol.asyncDispose]());
+const path = join(folder.path, "accounts.json");
+const put = (name: string, content: unknown, mode = 0o600) =>
+  writeFile(
+    join(folder.path, name),
+    typeof content === "string" ? content : JSON.stringify(content),
+  ).then(() => chmod(join(folder.path, name), mode));
 
 const keys = { apiKey: "key-1", apiSecret: "secret-1", apiPassphrase: "passphrase-1" };
-const otherKeys = { apiKey: "key-2", apiSecret: "secret-2", apiPassphrase: "passphrase-2" };
 const main = { name: "main", ...keys };
+const one = (change: object) => ({ accounts: [{ ...main, ...change }] });
+const canary = "CANARY-that-nobody-may-see";
+const signal = AbortSignal.timeout(60_000);
+const script = (text: string) => [process.execPath, "-e", text, "{account}"];
+const command = (text: string) => ({ command: script(text) });
 
 /** Reads an accounts file with this content: text as it is, anything else as JSON. */
-async function read(
-  content: unknown,
-  environment: Environment = {},
-  needs = { credentials: true },
-): Promise<Config> {
-  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
-  await chmod(path, 0o600);
-  return readConfig({ ACCOUNTS_FILE: path, ...environment }, needs);
+async function read(content: unknown, environment: Environment = {}, credentials = true) {
+  await put("accounts.json", content);
+  return readConfig({ ACCOUNTS_FILE: path, ...environment }, { credentials });
 }
 
-/** The faults of the file with these accounts, without the variable's name before each. */
-async function faultsOf(
-  content: unknown,
-  environment: Environment = {},
-  needs?: { credentials: boolean },
-) {
-  const error = await read(content, environment, needs).catch((thrown: unknown) => thrown);
+const errorOf = async (attempt: Promise<unknown>): Promise<UsageError> => {
+  const error = await attempt.catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(UsageError);
-  const { message, faults } = error as UsageError;
+  return error as UsageError;
+};
+
+/** The faults of the file with this content, without the variable's name before each. */
+async function faultsOf(content: unknown, environment: Environment = {}, credentials = true) {
+  const { message, faults } = await errorOf(read(content, environment, credentials));
   expect(message).toContain(`What is wrong with ACCOUNTS_FILE is in ${path}.`);
-  for (const fault of faults) expect(message).toContain(`\n  ${fault}\n`);
+  expect(message).not.toMatch(/CANARY/);
   return faults.map((fault) => fault.replace(/^ACCOUNTS_FILE /, ""));
 }
 
-const signal = AbortSignal.timeout(60_000);
-
-const shown = ({ accounts }: Config) =>
-  Promise.all(
-    accounts.map(async (account) => {
-      const { credentials, lookUp: _, ...settings } = await withCredentials(account, signal);
-      return {
-        ...settings,
-        apiKey: credentials.key.reveal(),
-        apiSecret: credentials.secret.reveal(),
-        apiPassphrase: credentials.passphrase.reveal(),
-      };
-    }),
-  );
-
-/** Why the account's credentials cannot be read. */
-async function lookUpFault(change: object): Promise<string> {
-  const { accounts } = await read(one(change));
-  const [error] = await Promise.all(
-    accounts.map((account) => withCredentials(account, signal).catch((thrown: unknown) => thrown)),
-  );
-  expect(error).toBeInstanceOf(UsageError);
-  return (error as UsageError).message;
+/** The account with its credentials as text. @param settings of one that is in the table but not in the file. */
+async function lookUp(from: string, name: string, settings?: AccountSettings) {
+  const environment = { ACCOUNTS_FILE: from, DESK: "from-variable" };
+  const config = readConfig(environment, { credentials: true, accounts: [name] });
+  const configured = config.accounts.find((account) => account.name === name);
+  const account = configured ?? (settings && config.addedAccount?.(settings));
+  if (account === undefined) throw new Error(`there is no account ${name}`);
+  const { credentials, lookUp: _, ...others } = await withCredentials(account, signal);
+  const { key, secret, passphrase } = credentials;
+  return {
+    ...others,
+    ...{ apiKey: key.reveal(), apiSecret: secret.reveal(), apiPassphrase: passphrase.reveal() },
+  };
 }
 
-test("each account has its keys, and what it leaves out has a default", async () => {
-  const second = {
-    name: "desk-2.eu_A",
-    ...otherKeys,
-    productTypes: ["COIN-FUTURES", "USDT-FUTURES", "COIN-FUTURES"],
-    ltv: true,
-    riskUnitIds: ["9007199254740993"],
-    demo: false,
-  };
-  const config = await read({ accounts: [main, second] });
-  const { demo: _, ...expected } = second;
-  expect(await shown(config)).toEqual([
-    { ...main, productTypes, readsAll: true },
-    { ...expected, productTypes: ["COIN-FUTURES", "USDT-FUTURES"] },
-  ]);
-  expect(config.warnings).toEqual([]);
-});
-
-test("PRODUCT_TYPES holds for the accounts that name none; one of demo trading reads those that a demo key can", async () => {
-  const demoTypes = productTypes.filter((type) => !/^S|FUNDING/.test(type));
+test("each account has its keys, and what it leaves out has a default, or is as PRODUCT_TYPES says", async () => {
+  const two = ["COIN-FUTURES", "USDT-FUTURES", "COIN-FUTURES"];
+  const second = { ...main, name: "desk-2.eu_A", ltv: true, riskUnitIds: ["9007199254740993"] };
   const accounts = [
     main,
-    { name: "own", ...otherKeys, productTypes: ["USDC-FUTURES"] },
-    { name: "demo", ...otherKeys, apiKey: "key-3", demo: true },
+    { ...second, apiKey: "key-2", productTypes: two },
+    { ...main, name: "demo", apiKey: "key-3", demo: true },
   ];
+  expect((await read({ accounts })).warnings).toEqual([]);
+  expect(await lookUp(path, "main")).toEqual({ ...main, productTypes, readsAll: true });
+  const productTypesOfSecond = { productTypes: ["COIN-FUTURES", "USDT-FUTURES"] };
+  expect(await lookUp(path, "desk-2.eu_A")).toEqual({
+    ...{ ...second, apiKey: "key-2" },
+    ...productTypesOfSecond,
+  });
   const typesWith = async (PRODUCT_TYPES: string) =>
-    (await read({ accounts }, { PRODUCT_TYPES })).accounts.map((account) => account.productTypes);
-  expect(await typesWith("")).toEqual([productTypes, ["USDC-FUTURES"], demoTypes]);
-  const [one, other] = [["USDT-FUTURES"], ["SUSDT-FUTURES"]];
-  expect(await typesWith("USDT-FUTURES")).toEqual([one, ["USDC-FUTURES"], one]);
-  expect(await typesWith("SUSDT-FUTURES")).toEqual([other, ["USDC-FUTURES"], demoTypes]);
-  expect(await typesWith("USDT-FUTURES,SCOIN-FUTURES")).toEqual([
-    ["USDT-FUTURES", "SCOIN-FUTURES"],
-    ["USDC-FUTURES"],
-    ["USDT-FUTURES"],
+    (await read({ accounts }, { PRODUCT_TYPES })).accounts.map((account) =>
+      account.productTypes.join(),
+    );
+  const [all, demo] = [productTypes, productTypes.filter((type) => !/^S|FUNDING/.test(type))];
+  // An account of demo trading reads those of these that a demo key can, or all.
+  for (const [wanted, ofMain, ofDemo] of [
+    ["", all.join(), demo.join()],
+    ["USDT-FUTURES", "USDT-FUTURES", "USDT-FUTURES"],
+    ["SUSDT-FUTURES", "SUSDT-FUTURES", demo.join()],
+    ["USDT-FUTURES,SCOIN-FUTURES", "USDT-FUTURES,SCOIN-FUTURES", "USDT-FUTURES"],
+  ] as const)
+    expect(await typesWith(wanted)).toEqual([ofMain, "COIN-FUTURES,USDT-FUTURES", ofDemo]);
+});
+
+/** Prints the three credentials of the account that its argument names, as JSON. */
+const printsAll = command(
+  "const a = process.argv[1]; process.stdout.write(JSON.stringify(" +
+    "{apiKey: 'key of ' + a, apiSecret: 's', apiPassphrase: {env: 'DESK'}}))",
+);
+
+test("a credential is a variable's, a file's or what a command writes, without its line's end", async () => {
+  await put("pass", "from file \r\n");
+  const apiSecret = command("console.log('from ' + process.argv[1])");
+  const entry = {
+    name: "each",
+    apiKey: { env: "DESK" },
+    apiSecret,
+    apiPassphrase: { file: "pass" },
+  };
+  const accounts = [entry, main, { name: "all" }];
+  await put("accounts.json", { accounts, credentials: printsAll });
+  expect(await lookUp(path, "each")).toMatchObject({
+    ...{ apiKey: "from-variable", apiSecret: "from each", apiPassphrase: "from file " },
+  });
+  // One command tells all three, of an account that was added, too; not of one that has keys.
+  expect(await lookUp(path, "main")).toMatchObject(keys);
+  for (const name of ["all", "added"])
+    expect(await lookUp(path, name, { name, productTypes: undefined })).toMatchObject({
+      ...{ apiKey: `key of ${name}`, apiSecret: "s", apiPassphrase: "from-variable" },
+    });
+  // A name that may stand in the table and would mean something else to the command.
+  for (const name of ["--help", "-rf", "..", ".git"])
+    await expect(lookUp(path, name, { name, productTypes: undefined })).rejects.toThrow(
+      /are not looked up, since a name is 1 to 64 .*accounts rename -- /,
+    );
+  // A command of the program that needs none looks up none, and checks the form.
+  const away = { apiKey: { env: "NONE" }, apiSecret: { file: "none" } };
+  expect((await read(one(away), {}, false)).accounts).toMatchObject([{ name: "main" }]);
+  expect(await faultsOf(one({ ...away, apiKey: 7 }), {}, false)).toHaveLength(1);
+});
+
+test("a directory has a file an account, of which only the one that is asked for is read, each time anew", async () => {
+  const directory = join(folder.path, "mounted");
+  await mkdir(join(directory, "..data"), { recursive: true });
+  await put("mounted/fund-1.json", { ...keys, productTypes: ["USDT-FUTURES"] });
+  await put("mounted/fund-2.json", { credentials: printsAll });
+  await put("mounted/broken.json", "{");
+  const environment = { ACCOUNTS_FILE: directory };
+  expect(readConfig(environment, { credentials: false, accounts: [] }).accountNames).toEqual([
+    "broken",
+    "fund-1",
+    "fund-2",
   ]);
+  expect(await lookUp(directory, "fund-1")).toMatchObject({
+    ...{ ...keys, name: "fund-1", productTypes: ["USDT-FUTURES"] },
+  });
+  expect(await lookUp(directory, "fund-2")).toMatchObject({ apiKey: "key of fund-2" });
+  await put("mounted/fund-1.json", { ...keys, apiKey: "key-2" }, 0o644);
+  expect(await lookUp(directory, "fund-1")).toMatchObject({ apiKey: "key-2" });
+  await expect(lookUp(directory, "broken")).rejects.toThrow("broken.json: is not JSON");
+  expect(() => readConfig(environment, { credentials: true })).toThrow("broken.json: is not JSON");
+  const { warnings } = readConfig(environment, { credentials: true, accounts: ["fund-1"] });
+  expect(warnings).toEqual([expect.stringMatching(/mounted\/fund-1\.json holds credentials, and/)]);
 });
 
-describe("a credential", () => {
-  test("comes from a variable or from a file beside the accounts file, without its line's end", async () => {
-    await writeFile(join(folder, "secret"), "from file \r\n");
-    const account = { ...main, apiKey: { env: "DESK_KEY" }, apiSecret: { file: "secret" } };
-    const config = await read({ accounts: [account] }, { DESK_KEY: "from-variable" });
-    expect(await shown(config)).toMatchObject([
-      { apiKey: "from-variable", apiSecret: "from file " },
-    ]);
-  });
-
-  test("is not looked up for a command that needs none, and its form is checked all the same", async () => {
-    const away = { ...main, apiKey: { env: "NONE" }, apiSecret: { file: "none" } };
-    const needs = { credentials: false };
-    const { accounts } = await read({ accounts: [away] }, {}, needs);
-    expect(accounts).toMatchObject([{ name: "main", productTypes, readsAll: true }]);
-    expect(await faultsOf({ accounts: [{ ...away, apiKey: 7 }] }, {}, needs)).toHaveLength(1);
-  });
-});
-
-const origin = "the exchange gives it when you create an API key";
 const noReference = 'is neither a text nor {"env": "NAME"} nor {"file": "PATH"}';
-const one = (change: object) => ({ accounts: [{ ...main, ...change }] });
-
-const wrong: readonly [string, unknown, string][] = [
+const wrong: readonly (readonly [unknown, string])[] = [
+  [{ accounts: {} }, 'accounts: is not a list of accounts; write {"accounts": [{"name": '],
+  [[main], "is not an object in braces"],
+  [one({ name: undefined }), "accounts[0].name: is missing; it is 1 to 64 letters"],
+  [one({ name: "desk one" }), "accounts[0].name: is not 1 to 64 letters"],
+  [one({ name: "CANARY/+=" }), "accounts[0].name: is not 1 to 64 letters"],
+  [one({ apiKey: undefined }), "accounts[0].apiKey: is missing; the exchange gives it when"],
+  [one({ apiPassphrase: 1 }), `accounts[0].apiPassphrase: ${noReference}`],
+  [one({ apiKey: { vault: "A" } }), `accounts[0].apiKey: ${noReference}`],
+  [one({ apiSecret: { CANARY: "x" } }), `accounts[0].apiSecret: ${noReference}`],
   [
-    "no list",
-    { accounts: {} },
-    'accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}',
-  ],
-  ["a bare list", [main], "is not an object in braces"],
-  ["an account that is none", { accounts: [main, "x"] }, "accounts[1]: is not an object in braces"],
-  ["no name", one({ name: undefined }), "accounts[0].name: is missing; it is 1 to 64 letters"],
-  ["a bad name", one({ name: "desk one" }), "accounts[0].name: is not 1 to 64 letters"],
-  ["no key", one({ apiKey: undefined }), `accounts[0].apiKey: is missing; ${origin}`],
-  [
-    "a number for a passphrase",
-    one({ apiPassphrase: 1 }),
-    `accounts[0].apiPassphrase: ${noReference}`,
-  ],
-  ["an unknown reference", one({ apiKey: { vault: "A" } }), `accounts[0].apiKey: ${noReference}`],
-  [
-    "an empty program for all three",
     { accounts: [{ name: "main", credentials: { command: ["", "x"] } }] },
     'accounts[0].credentials: is not {"command": ["PROGRAM", …]}',
   ],
+  [one({ apiPasphrase: "x" }), "accounts[0].apiPasphrase: is not a key of this file, did you mean"],
+  [one({ CANARY: "x" }), "accounts[0]"],
+  [{ accounts: [main], acounts: [] }, "acounts: is not a key of this file, did you mean accounts?"],
+  [one({ productTypes: ["USDT-FUTURE"] }), 'accounts[0].productTypes: "USDT-FUTURE" is not a pro'],
+  [one({ productTypes: "USDT-FUTURES" }), "accounts[0].productTypes: is not a list of texts in"],
   [
-    "a misspelled key",
-    one({ apiPasphrase: "x" }),
-    "accounts[0].apiPasphrase: is not a key of this file, did you mean apiPassphrase?",
-  ],
-  [
-    "a misspelled list",
-    { accounts: [main], acounts: [] },
-    "acounts: is not a key of this file, did you mean accounts?",
-  ],
-  [
-    "a product type that is none",
-    one({ productTypes: ["USDT-FUTURE"] }),
-    'accounts[0].productTypes: "USDT-FUTURE" is not a product type, did you mean USDT-FUTURES?',
-  ],
-  [
-    "product types in one text",
-    one({ productTypes: "USDT-FUTURES" }),
-    "accounts[0].productTypes: is not a list of texts in quotes; leave it out, or",
-  ],
-  [
-    "product types of a live key with a demo key",
     one({ demo: true, productTypes: ["SUSDT-FUTURES", "USDT-FUTURES"] }),
     'accounts[0].productTypes: "SUSDT-FUTURES" is read by live keys only',
   ],
-  ["a flag in quotes", one({ ltv: "true" }), "accounts[0].ltv: is neither true nor false"],
+  [one({ ltv: "true" }), "accounts[0].ltv: is neither true nor false"],
+  [one({ demo: "CANARY" }), "accounts[0].demo: is neither true nor false"],
+  [one({ riskUnitIds: ["1"] }), 'accounts[0].riskUnitIds: has no use without "ltv": true'],
   [
-    "risk units without ltv",
-    one({ riskUnitIds: ["1"] }),
-    'accounts[0].riskUnitIds: has no use without "ltv": true',
-  ],
-  [
-    "a name twice",
     { accounts: [main, { ...main, apiKey: "other" }] },
     "accounts[1].name: is the same name as accounts[0].name; remove one",
   ],
+  // A parser's own message would show the text around the fault.
+  [`{"accounts": [{"apiSecret": ${canary}}]}`, "is not JSON"],
+  [`{"accounts": [\n  {"apiSecret": "${canary}",}]}`, "is not JSON at line 2, column "],
+  ["", "is not JSON"],
 ];
 
 test.each(wrong)(
-  "%s is refused, with its place and the remedy",
-  async (_title, content, expected) => {
+  "%j is refused, with its place and the remedy, and no secret",
+  async (content, expected) => {
     const [fault, ...others] = await faultsOf(content);
     expect(fault?.slice(0, expected.length)).toBe(expected);
     expect(others).toEqual([]);
   },
 );
 
-const unreadable: readonly (readonly [string, object, string])[] = [
-  ["is empty", { apiSecret: "" }, `account main: apiSecret is empty; ${origin}`],
-  [
-    "is in a variable that is not set",
-    { apiKey: { env: "NO_SUCH" } },
-    "account main: apiKey: the variable that it names is not set; set it, or correct its name",
-  ],
-  [
-    "holds a line break",
-    { apiSecret: "a\nb" },
-    "account main: apiSecret holds a character that no header can carry; copy it again",
-  ],
-];
-
-test.each(unreadable)(
-  "a credential that %s stops its account alone",
-  async (_, change, message) => {
-    expect(await lookUpFault(change)).toBe(message);
-  },
-);
-
 test("all faults are told at once, those of other variables beside them", async () => {
   const accounts = [{ name: "", apiKey: "k" }, { ...main, ltv: 1 }, 3];
-  expect(await faultsOf({ accounts }, { LOG_LEVEL: "loud", PRODUCT_TYPE: "x" })).toEqual([
-    expect.stringMatching(/^LOG_LEVEL "loud"/),
-    expect.stringMatching(/^PRODUCT_TYPE is not a variable/),
-    expect.stringMatching(/^accounts\[0\]\.name/),
-    expect.stringMatching(/^accounts\[0\]\.apiSecret/),
-    expect.stringMatching(/^accounts\[0\]\.apiPassphrase/),
-    expect.stringMatching(/^accounts\[1\]\.ltv/),
-    expect.stringMatching(/^accounts\[2\]/),
+  const environment = { LOG_LEVEL: "loud", PRODUCT_TYPE: "x", EXCHANGE_ACCOUNT: "x" };
+  const faults = await faultsOf({ accounts }, environment);
+  expect(faults.map((fault) => fault.split(" ")[0])).toEqual([
+    ...["LOG_LEVEL", "PRODUCT_TYPE", "is", "accounts[0].name:", "accounts[0].apiSecret:"],
+    ...["accounts[0].apiPassphrase:", "accounts[1].ltv:", "accounts[2]:"],
   ]);
-});
-
-describe("a file that is not JSON is told with the place and none of its text", () => {
-  const secret = "zzTopSecret";
-  test.each([
-    [`{"accounts": [{"apiSecret": ${secret}}]}`, /^is not JSON.*; often a comma is wrong$/],
-    [`{"accounts": [\n  {"apiSecret": "${secret}",}]}`, /^is not JSON at line 2, column \d+;/],
-    [secret, /^is not JSON/],
-    ["", /^is not JSON/],
-  ])("%s", async (content, expected) => {
-    const [fault, ...others] = await faultsOf(content);
-    expect(fault).toMatch(expected);
-    expect(others).toEqual([]);
-    for (const length of [secret.length, 4]) expect(fault).not.toContain(secret.slice(0, length));
-  });
-});
-
-test("a file that cannot be read is told with its path", async () => {
-  const missing = join(folder, "missing.json");
-  const attempt = () => readConfig({ ACCOUNTS_FILE: missing }, { credentials: true });
-  expect(attempt).toThrow(`ACCOUNTS_FILE cannot be read (ENOENT); correct the path ${missing}`);
-  expect(await lookUpFault({ apiSecret: { file: "missing" } })).toBe(
-    `account main: apiSecret: the file that it names cannot be read (ENOENT); correct its path, from ${folder} on, or its permissions`,
+  expect(faults).toContain(
+    "is set together with the variables of a single account (EXCHANGE_ACCOUNT); remove one or the other",
+  );
+  const missing = { ACCOUNTS_FILE: join(folder.path, "missing.json") };
+  expect(() => readConfig(missing, { credentials: true })).toThrow(
+    `ACCOUNTS_FILE cannot be read (ENOENT); correct the path ${missing.ACCOUNTS_FILE}`,
   );
 });
 
-test.each<[string, object]>([
-  ["a kind of reference", { apiSecret: { CANARY: "x" } }],
-  ["a key", { CANARY: "x" }],
-  ["a name", { name: "CANARY/+=" }],
-  ["a flag", { demo: "CANARY" }],
-])("a secret that stands for %s is not shown, but its place is", async (_, change) => {
-  const [fault, ...others] = await faultsOf(one(change));
-  expect(fault).toMatch(/^accounts\[0\]/);
-  expect(fault).not.toContain("CANARY");
-  expect(others).toEqual([]);
+const noKeys = { apiKey: undefined, apiSecret: undefined, apiPassphrase: undefined };
+
+test.each<[object, string]>([
+  [{ apiSecret: "" }, "apiSecret is empty; the exchange gives it when you create an API key"],
+  [{ apiKey: { env: "NO_SUCH" } }, "apiKey: the variable that it names is not set; set it, or"],
+  [{ apiSecret: "a\nb" }, "apiSecret holds a character that no header can carry; copy it again"],
+  [{ apiSecret: { file: "missing" } }, "apiSecret: the file that it names cannot be read (ENOENT)"],
+  [
+    { apiSecret: { command: ["/no/such $(touch x)"] } },
+    "the command that prints its credentials cannot be started (ENOENT)",
+  ],
+  [
+    { ...noKeys, credentials: command(`console.log('${canary}')`) },
+    'what its command writes is not JSON with "apiKey", "apiSecret", "apiPassphrase"',
+  ],
+])("credentials of which %j is one stop their account alone", async (change, message) => {
+  await put("accounts.json", one(change));
+  const error = await errorOf(lookUp(path, "main"));
+  expect(error.message).toContain(`account main: ${message}`);
+  expect(error.message).not.toContain(canary);
 });
 
-test.each([["EXCHANGE_API_KEY"], ["EXCHANGE_API_SECRET"], ["EXCHANGE_ACCOUNT"]])(
-  "%s beside an accounts file is refused: one of them would be left out",
-  async (name) => {
-    expect(await faultsOf({ accounts: [main] }, { [name]: "x" })).toEqual([
-      `is set together with the variables of a single account (${name}); remove one or the other`,
-    ]);
-  },
-);
+test.each([
+  ["process.exit(3)", "ended with code 3"],
+  ["process.kill(process.pid, 'SIGKILL')", "ended with SIGKILL"],
+  [`for (;;) process.stdout.write('${canary}'.repeat(1000))`, "wrote more than 65536 bytes"],
+  ["setTimeout(() => {}, 60_000)", "did not end within 0.4 s"],
+])("a command of %j is named with its account, and its output is not shown", async (text, what) => {
+  const printing = script(`console.log('${canary}'); console.error('${canary}'); ${text}`);
+  const maxMs = what.includes("0.4") ? 400 : 30_000;
+  const error = await errorOf(outputOf("main", printing, { signal, maxMs }));
+  expect(error.message).toContain(
+    `account main: the command ${process.execPath}, which prints its credentials, ${what}`,
+  );
+  expect(`${error.message}${error.stack}${JSON.stringify(error)}`).not.toContain(canary);
+});
 
-describe("a file that other users may read", () => {
-  const warningsAt = async (mode: number, accounts: readonly object[]) => {
-    await read({ accounts: [main] });
-    await writeFile(path, JSON.stringify({ accounts }));
-    await chmod(path, mode);
-    return readConfig({ ACCOUNTS_FILE: path, A: "a", B: "b", C: "c" }, { credentials: true })
-      .warnings;
-  };
-  const told = () => [
-    `${path} holds credentials, and other users may read or change it; run chmod 600 ${path}`,
-  ];
+test("what a command started ends with it when the user stops", async () => {
+  const mark = join(folder.path, "alive");
+  const child = `setInterval(() => require('node:fs').writeFileSync('${mark}', '1'), 20)`;
+  const parent = script(
+    `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}], {stdio: 'inherit'})`,
+  );
+  const stop = new AbortController();
+  const ended = expect(outputOf("main", parent, { signal: stop.signal })).rejects.toThrow(
+    "stopped",
+  );
+  const isThere = () =>
+    readFile(mark).then(
+      () => true,
+      () => false,
+    );
+  while (!(await isThere())) await sleep(10);
+  stop.abort(new Error("stopped here"));
+  await ended;
+  await sleep(100);
+  await rm(mark, { force: true });
+  await sleep(300);
+  expect(await isThere()).toBe(false);
+});
+
+test("a file that other users may read is told of, where a credential stands in it", async () => {
+  const { apiKey: _, ...others } = main;
   const references = {
     name: "m",
     apiKey: { env: "A" },
     apiSecret: { env: "B" },
     apiPassphrase: { env: "C" },
   };
-
-  test("is told of, and used", async () => {
-    for (const mode of [0o640, 0o604, 0o644])
-      expect(await warningsAt(mode, [main])).toEqual(told());
-    for (const mode of [0o600, 0o400]) expect(await warningsAt(mode, [main])).toEqual([]);
-  });
-
-  test("is nothing to tell of where no credential stands in it", async () => {
-    expect(await warningsAt(0o644, [references])).toEqual([]);
-    expect(await warningsAt(0o644, [references, { ...main, apiKey: { env: "B" } }])).toEqual(
-      told(),
+  for (const [mode, accounts, isTold] of [
+    ...[0o640, 0o604, 0o644].map((mode) => [mode, [main], true] as const),
+    ...[0o600, 0o400].map((mode) => [mode, [main], false] as const),
+    [0o644, [references], false],
+    [0o644, [references, { ...others, apiKey: { env: "A" } }], true],
+  ] as const) {
+    await put("shown.json", { accounts }, mode);
+    const shown = join(folder.path, "shown.json");
+    const environment = { ACCOUNTS_FILE: shown, A: "a", B: "b", C: "c" };
+    expect(readConfig(environment, { credentials: true }).warnings).toEqual(
+      isTold
+        ? [
+            `${shown} holds credentials, and other users may read or change it; run chmod 600 ${shown}`,
+          ]
+        : [],
     );
-  });
+    await rm(shown);
+  }
 });

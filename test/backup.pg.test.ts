@@ -120,12 +120,9 @@ describe("a backup", () => {
     );
   });
 
-  test("is its owner's alone, and nothing else is left beside it", async () => {
+  test("is its owner's alone, and is not written over a file that is there", async () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await readdir(folder)).filter((name) => name.startsWith("."))).toEqual([]);
-  });
-
-  test("is not written over a file that is there, but for --force", async () => {
     const before = await readFile(path);
     const end = await runCli(["db", "backup", path], { env: { DATABASE_URL: full.url } });
     expect(end).toMatchObject({ code: 2, stderr: `${path} exists; add --force to replace it\n` });
@@ -218,20 +215,15 @@ describe("restore", () => {
 
   test("takes a database that was only migrated, and one where a run is at work not", async () => {
     await using database = await testDatabase();
-    const { db, ...open } = openDatabase(database.url);
+    await using open = openDatabase(database.url);
     {
-      await using _lease = await new Leases(db).take("a", { signal });
+      await using _lease = await new Leases(open.db).take("a", { signal });
       const end = await runCli(["db", "restore", path], { env: { DATABASE_URL: database.url } });
       expect(end).toMatchObject({
-        code: 3,
-        stderr: expect.stringMatching(/is at work in the database/),
+        ...{ code: 3, stderr: expect.stringMatching(/is at work in the database/) },
       });
     }
-    await open[Symbol.asyncDispose]();
     expect(await restore(database.url, path, signal)).toMatchObject({ migrated: 0 });
-    expect(
-      (await runCli(["db", "restore", path], { env: { DATABASE_URL: database.url } })).code,
-    ).toBe(2);
   });
 
   test("works for a role that owns nothing but what it makes", async () => {
@@ -270,60 +262,50 @@ describe("restore", () => {
     const changed = (change: (copy: Buffer) => void) => {
       const copy = Buffer.from(text);
       change(copy);
-      return gzipSync(copy);
+      return copy;
     };
     const damaged = new RegExp(
       `^BackupDamagedError: ${bad} is damaged \\(.+\\); take another backup$`,
     );
-    const cuts = [11, 2_000, Math.floor(whole.length / 2), whole.length - 9, whole.length - 1];
-    for (const bytes of cuts) expect(await refusal(whole.subarray(0, bytes))).toMatch(damaged);
+    for (const bytes of [11, 2_000, Math.floor(whole.length / 2), whole.length - 1])
+      expect(await refusal(whole.subarray(0, bytes))).toMatch(damaged);
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(255 - flipped.readUInt8(whole.length >> 1), whole.length >> 1);
     expect(await refusal(flipped)).toMatch(damaged);
     const lineEnds = [...text.toString("latin1").matchAll(/\n/g)].map(({ index }) => index + 1);
-    for (const share of [0.001, 0.1, 0.5, 0.9, 1]) {
+    for (const share of [0.001, 0.5, 1]) {
       const at = lineEnds[Math.floor((lineEnds.length - 2) * share)] ?? 0;
       expect(await refusal(gzipSync(text.subarray(0, at)))).toMatch(damaged);
     }
     // A changed digit of a bill, a missing row, a repeated row, a wrong count, and a wrong last digest.
     const bill = text.indexOf('"table":"bills","rows"');
     const digit = text.subarray(0, bill).lastIndexOf("2026-");
-    expect(await refusal(changed((copy) => copy.write("2025-", digit)))).toMatch(
-      /content does not match/,
-    );
     const row = lineEnds.findLast((end) => end < digit) ?? 0;
     const next = lineEnds.find((end) => end > digit) ?? 0;
-    const without = Buffer.concat([text.subarray(0, row), text.subarray(next)]);
-    expect(await refusal(gzipSync(without))).toMatch(/rows of bills are not/);
-    const twice = Buffer.concat([text.subarray(0, next), text.subarray(row)]);
-    expect(await refusal(gzipSync(twice))).toMatch(/duplicate key|rows of bills are not/);
     const last = text.length - 10;
     const other = text[last] === 0x30 ? "1" : "0";
-    expect(await refusal(changed((copy) => copy.write(other, last)))).toMatch(
-      /content does not match/,
-    );
-    expect(await refusal(gzipSync(Buffer.concat([text, Buffer.from("more\n")])))).toMatch(
-      /there is more after its last line/,
-    );
+    const latin = text.toString("latin1");
+    const replaced = (part: string, by: string) => Buffer.from(latin.replace(part, by), "latin1");
+    for (const [content, message] of [
+      [changed((copy) => copy.write("2025-", digit)), /content does not match/],
+      [[text.subarray(0, row), text.subarray(next)], /rows of bills are not/],
+      [[text.subarray(0, next), text.subarray(row)], /duplicate key|rows of bills are not/],
+      [changed((copy) => copy.write(other, last)), /content does not match/],
+      [[text, Buffer.from("more\n")], /there is more after its last line/],
+      [[Buffer.from("id,amount\n1,2\n")], /^UsageError: .* is not a backup of bill-sync/],
+      [[Buffer.alloc(300_000)], damaged],
+      [[replaced('"migrations":[', '"migrations":[9999999999999,')], /update the program$/],
+      [[replaced('"version":1', '"version":2')], /^UsageError: .*update the program$/],
+    ] as const)
+      expect(await refusal(gzipSync(Buffer.concat([content].flat())))).toMatch(message);
     expect(await refusal(Buffer.from("id,amount\n1,2\n"))).toMatch(
       /^UsageError: .* is not a backup of bill-sync/,
     );
-    expect(await refusal(gzipSync("id,amount\n1,2\n"))).toMatch(
-      /^UsageError: .* is not a backup of bill-sync/,
-    );
-    expect(await refusal(gzipSync(Buffer.alloc(300_000)))).toMatch(damaged);
     expect(await refusal(Buffer.alloc(0))).toMatch(damaged);
-    const newer = text.toString("latin1").replace('"migrations":[', '"migrations":[9999999999999,');
-    expect(await refusal(gzipSync(Buffer.from(newer, "latin1")))).toMatch(/update the program$/);
-    const format = text.toString("latin1").replace('"version":1', '"version":2');
-    expect(await refusal(gzipSync(Buffer.from(format, "latin1")))).toMatch(
-      /^UsageError: .*update the program$/,
-    );
     const left = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
     expect(await query(database.url, left)).toEqual([]);
-    expect(
-      await query(database.url, "select 1 from pg_namespace where nspname = 'drizzle'"),
-    ).toEqual([]);
+    const schema = "select 1 from pg_namespace where nspname = 'drizzle'";
+    expect(await query(database.url, schema)).toEqual([]);
     expect(await restore(database.url, path, signal)).toMatchObject({ migrated: 0 });
   }, 180_000);
 

@@ -41,8 +41,6 @@ test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status t
         cause: { code: "25006" },
       });
     }
-    const views = await database.db.execute("select 1 from analytics.activity limit 1");
-    expect(views.rows).toHaveLength(1);
     const others = await runCli(["status"], { cwd, env: { DATABASE_URL: url } });
     expect(others).toMatchObject({ code: 0 });
   }
@@ -65,8 +63,6 @@ test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status t
   await expect(closed.db.execute("select 1")).rejects.toMatchObject({
     cause: { code: "ENOENT" },
   });
-  const status = await runCli(["status", "--json"], { cwd, env });
-  expect(JSON.parse(status.stdout).ledgers).toEqual([
-    expect.objectContaining({ productType: "SUSDT-FUTURES", bills: stored }),
-  ]);
+  const { ledgers } = JSON.parse((await runCli(["status", "--json"], { cwd, env })).stdout);
+  expect(ledgers).toMatchObject([{ productType: "SUSDT-FUTURES", bills: stored }]);
 });

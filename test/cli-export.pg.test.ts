@@ -7,7 +7,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { epochMs, isoTime } from "../src/contract/time.ts";
 import { recordDemo } from "../src/db/accounts/decisions.ts";
@@ -16,6 +16,7 @@ import type { FormatName } from "../src/export/formats.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { makeLedger } from "../src/sandbox/ledger.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { writeAccounts } from "./support/accounts-file.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
@@ -47,59 +48,46 @@ const november = { from: "2023-11-01Z", to: "2023-12-01Z" };
 await storeTime(db, ledgerOf("main"), { covered: august });
 await storeTime(db, ledgerOf("wide"), { covered: [november] });
 
-describe("a file", () => {
-  test.each(["csv", "parquet"] as const)(
-    "of %s holds what standard output would, and nothing lies beside it",
-    async (format) => {
-      await using folder = await temporaryFolder();
-      const args = ["export", "--format", format, "--account", "main", "--to", "2099-01-01"];
-      const end = await runCli([...args, "--output", "bills"], { env, cwd: folder.path });
-      expect(end).toMatchObject({ code: 0, stdout: "" });
-      expect(end.stderr).toMatch(/\nbills: [\d,]+ bills\n$/);
-      const written = await readFile(join(folder.path, "bills"));
-      expect(written.equals(await exported(db, format, { accounts: ["main"] }))).toBe(true);
-      expect(await readdir(folder.path)).toEqual(["bills"]);
-      if (format === "csv") {
-        const { stdout } = await runCli(args, { env });
-        expect(stdout).toBe(written.toString("utf8"));
-      }
-    },
-  );
+const ofMain = ["export", "--account", "main", "--to", "2099-01-01", "--format"];
 
-  test("that exists is left alone, before the database is asked, and replaced with --force", async () => {
-    await using folder = await temporaryFolder();
-    const path = join(folder.path, "bills.csv");
-    await writeFile(path, "signed");
-    const args = ["export", "--format", "csv", "--account", "main", "--output", path];
-    const refused = await runCli(args, { env: { DATABASE_URL: "postgres://127.0.0.1:1/none" } });
-    expect(refused).toMatchObject({
-      code: 2,
-      stderr: `--output ${path} exists; add --force to replace it\n`,
+test("a file holds what standard output would, and nothing lies beside it; it is not replaced without --force", async () => {
+  await using folder = await temporaryFolder();
+  for (const format of ["csv", "parquet"] as const) {
+    const options = { env, cwd: folder.path };
+    const end = await runCli([...ofMain, format, "--output", format], options);
+    expect(end).toMatchObject({ code: 0, stdout: "" });
+    expect(end.stderr).toMatch(/\n\w+: [\d,]+ bills\n$/);
+    const written = await readFile(join(folder.path, format));
+    expect(written.equals(await exported(db, format, { accounts: ["main"] }))).toBe(true);
+    if (format === "csv")
+      expect((await runCli([...ofMain, format], { env })).stdout).toBe(written.toString("utf8"));
+  }
+  expect(await readdir(folder.path)).toEqual(["csv", "parquet"]);
+  const path = join(folder.path, "csv");
+  await writeFile(path, "signed");
+  // Before the database is asked.
+  const nowhere = { DATABASE_URL: "postgres://127.0.0.1:1/none" };
+  expect(await runCli([...ofMain, "csv", "--output", path], { env: nowhere })).toMatchObject({
+    ...{ code: 2, stderr: `--output ${path} exists; add --force to replace it\n` },
+  });
+  expect(await readFile(path, "utf8")).toBe("signed");
+  // One that fails on its way leaves what was there.
+  const failing = ["export", "--format", "parquet", "--account", "wide", "--force", "--output"];
+  expect(await runCli([...failing, path], { env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/bill wide\/USDT-FUTURES 4711: amount 0\.0{18}1 does not fit/),
+  });
+  expect(await readFile(path, "utf8")).toBe("signed");
+  expect((await runCli([...ofMain, "csv", "--output", path, "--force"], { env })).code).toBe(0);
+  expect(await readFile(path, "utf8")).toMatch(/^account,/);
+  expect(await readdir(folder.path)).toEqual(["csv", "parquet"]);
+  for (const [path, message, code] of [
+    ["/dev/null", "--output /dev/null is not a file", 2],
+    ["missing/x.csv", "--output missing/x.csv could not be written: ENOENT", 1],
+  ] as const)
+    expect(await runCli([...ofMain, "csv", "--output", path], { env })).toMatchObject({
+      ...{ code, stderr: expect.stringContaining(message) },
     });
-    expect(await readFile(path, "utf8")).toBe("signed");
-    expect((await runCli([...args, "--force"], { env })).code).toBe(0);
-    expect(await readFile(path, "utf8")).toMatch(/^account,/);
-  });
-
-  test.each([
-    ["/dev/null", /--output \/dev\/null is not a file/, 2],
-    ["missing/folder/x.csv", /--output missing\/folder\/x\.csv could not be written: ENOENT/, 1],
-  ] as const)("cannot be %s", async (path, message, code) => {
-    const end = await runCli(["export", "--format", "csv", "--output", path], { env });
-    expect(end.code).toBe(code);
-    expect(end.stderr).toMatch(message);
-  });
-
-  test("is as it was where the export fails on its way", async () => {
-    await using folder = await temporaryFolder();
-    await writeFile(join(folder.path, "bills.parquet"), "before");
-    const args = ["export", "--format", "parquet", "--account", "wide", "--force", "--output"];
-    const end = await runCli([...args, "bills.parquet"], { env, cwd: folder.path });
-    expect(end.code).toBe(1);
-    expect(end.stderr).toMatch(/bill wide\/USDT-FUTURES 4711: amount 0\.0{18}1 does not fit/);
-    expect(await readFile(join(folder.path, "bills.parquet"), "utf8")).toBe("before");
-    expect(await readdir(folder.path)).toEqual(["bills.parquet"]);
-  });
 });
 
 test("a reader that has seen enough, such as head, ends an export quietly and with code 0", async () => {
@@ -136,60 +124,28 @@ test("SIGTERM leaves no file, and code 1", async () => {
   expect(await readdir(folder.path)).toEqual([]);
 });
 
-describe("standard error says what may be missing, and the exit code stays 0:", () => {
-  const lines = async (...args: string[]) => {
-    const { code, stderr } = await runCli(["export", "--format", "koinly", ...args], { env });
-    return { code, lines: stderr.split("\n") };
-  };
-
-  test("time that was not read, and rejected rows", async () => {
-    await db.execute(sql`
-      insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, rejected_at
-      )
-      values ('main', 'USDT-FUTURES', 'a', '{}', 'amount', 'is odd', now())`);
-    expect(await lines("--account", "main", "--to", "2026-08-12")).toEqual({
-      code: 0,
-      lines: [
-        "warning: main/USDT-FUTURES not read 2026-08-08 00:00Z to 2026-08-09 00:00Z",
-        "warning: main/USDT-FUTURES rejected 1 row",
-        "",
-      ],
-    });
+test("standard error says what may be missing, and the exit code stays 0", async () => {
+  await db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, fault_path, fault, rejected_at
+    )
+    values ('main', 'USDT-FUTURES', 'a', '{}', 'amount', 'is odd', now())`);
+  const run = (...args: string[]) => runCli(["export", "--format", "koinly", ...args], { env });
+  expect(await run("--account", "main", "--to", "2026-08-12")).toMatchObject({
+    code: 0,
+    stderr:
+      "warning: main/USDT-FUTURES not read 2026-08-08 00:00Z to 2026-08-09 00:00Z\n" +
+      "warning: main/USDT-FUTURES rejected 1 row\n",
   });
-
-  test("nothing where the time is covered", async () => {
-    expect(await lines("--account", "wide", "--from", "2023-11-01", "--to", "2023-12-01")).toEqual({
-      code: 0,
-      lines: [""],
-    });
+  const covered = ["--account", "wide", "--from", "2023-11-01", "--to", "2023-12-01"];
+  expect(await run(...covered)).toMatchObject({ code: 0, stderr: "" });
+  expect(await run(...covered, "--product", "COIN-FUTURES,USDT-FUTURES")).toMatchObject({
+    ...{ code: 2, stderr: "--product COIN-FUTURES is neither configured nor stored\n" },
   });
-
-  test("a product type that nobody has", async () => {
-    expect(
-      await lines(
-        "--account",
-        "wide",
-        "--product",
-        "COIN-FUTURES,USDT-FUTURES",
-        "--to",
-        "2023-12-01",
-      ),
-    ).toEqual({
-      code: 2,
-      lines: ["--product COIN-FUTURES is neither configured nor stored", ""],
-    });
-  });
-});
-
-test("an empty database is told to be one, and to be synced", async () => {
   await using empty = await testDatabase({ isEmpty: true });
-  const end = await runCli(["export", "--format", "csv"], { env: { DATABASE_URL: empty.url } });
-  expect(end).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: expect.stringMatching(/^nothing is st/),
-  });
+  expect(
+    await runCli(["export", "--format", "csv"], { env: { DATABASE_URL: empty.url } }),
+  ).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^nothing is st/) });
 });
 
 test("what a real sync stored is exported as far as it was read completely, and whole with --to", async () => {
@@ -209,8 +165,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
     balance: "1",
   });
   await storeBills(tables.db, ledgerOf("main", "USDC-FUTURES"), [newest]);
-  const reconciled = await runCli(["reconcile"], { env: synced });
-  expect(reconciled.code, `${reconciled.stdout}${reconciled.stderr}`).toBe(0);
+  expect((await runCli(["reconcile"], { env: synced })).code).toBe(0);
   const end = await runCli(["export", "--format", "hledger"], { env: synced });
   expect(end.code).toBe(0);
   // Nothing is missing in the file. The sandbox serves types that nobody has classified.
@@ -221,81 +176,61 @@ test("what a real sync stored is exported as far as it was read completely, and 
   const { stdout } = await runCli(["status", "--json"], { env: synced });
   const { ledgers } = JSON.parse(stdout);
   const through = ledgers[0].completeThrough;
-  const rows = async (...args: string[]) =>
-    (await runCli(["export", "--format", "csv", ...args], { env: synced })).stdout
-      .trimEnd()
-      .split("\r\n")
-      .slice(1);
-  const found = await rows();
-  expect(found.map((row) => row.split(",")[10] ?? "").filter((time) => time >= through)).toEqual(
-    [],
-  );
+  const rows = async (...args: string[]) => {
+    const end = await runCli(["export", "--format", "csv", ...args], { env: synced });
+    return { rows: end.stdout.trimEnd().split("\r\n").slice(1), stderr: end.stderr };
+  };
+  const found = (await rows()).rows;
+  const times = found.map((row) => row.split(",")[10] ?? "");
+  expect(times.filter((time) => time >= through)).toEqual([]);
   expect(found.length).toBeGreaterThan(100);
-  const whole = await rows("--to", isoTime(epochMs(Date.now() + 60_000)));
+  const whole = (await rows("--to", isoTime(epochMs(Date.now() + 60_000)))).rows;
   expect(whole).toHaveLength(ledgers[0].bills);
   expect(whole.length).toBeGreaterThan(found.length);
   // An incremental export leaves out no newest bill. Otherwise the next one would not have it either.
-  expect(await rows("--changed-since", "1970-01-01")).toEqual(whole);
-  const all = await runCli(["export", "--format", "csv", "--changed-since", "1970-01-01"], {
-    env: synced,
-  });
+  const changed = await rows("--changed-since", "1970-01-01");
+  expect(changed.rows).toEqual(whole);
   const [, next = ""] =
-    /^to export what changes after this: --changed-since (\S+)$/m.exec(all.stderr) ?? [];
-  const agoMs = Date.now() - Date.parse(next);
-  expect(agoMs).toBeGreaterThan(9 * 60_000);
-  expect(agoMs).toBeLessThan(15 * 60_000);
+    /^to export what changes after this: --changed-since (\S+)$/m.exec(changed.stderr) ?? [];
+  const agoMinutes = (Date.now() - Date.parse(next)) / 60_000;
+  expect([agoMinutes > 9, agoMinutes < 15]).toEqual([true, true]);
 }, 60_000);
 
-describe("demo trading", () => {
-  const accounts = async (folder: string) => {
-    const path = join(folder, "accounts.json");
-    const keys = (n: number) => ({ apiKey: `k${n}`, apiSecret: "s", apiPassphrase: "p" });
-    await writeFile(
-      path,
-      JSON.stringify({
-        accounts: [
-          { name: "main", ...keys(1) },
-          { name: "paper", ...keys(2) },
-        ],
-      }),
+test("demo trading is left out of what counts money unless it is asked for, and that is said", async () => {
+  await using own = await testDatabase();
+  await using tables = openDatabase(own.url);
+  for (const [account, productType, coin] of [
+    ["main", "USDT-FUTURES", "MAINUSDT"],
+    ["main", "SCOIN-FUTURES", "MAINSCOIN"],
+    ["paper", "USDT-FUTURES", "PAPERUSDT"],
+  ] as const) {
+    await storeBills(tables.db, ledgerOf(account, productType), [aBill({ coin })]);
+    await storeTime(tables.db, { account, productType }, { covered: [november] });
+  }
+  await recordDemo(tables.db, "paper", true);
+  await using folder = await temporaryFolder();
+  const keys = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
+  const ACCOUNTS_FILE = await writeAccounts(folder.path, [
+    { name: "main", ...keys },
+    { name: "paper", ...keys, apiKey: "l" },
+  ]);
+  const coinsOf = async (format: FormatName, ...args: readonly string[]) => {
+    const env = { DATABASE_URL: own.url, ACCOUNTS_FILE };
+    const end = await runCli(["export", "--format", format, ...args], { env });
+    expect(end.code).toBe(0);
+    const isSaid = end.stderr.includes(
+      "left out because it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --account or --product with its name includes it\n",
     );
-    return path;
+    const coins = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT"];
+    return [...coins.filter((coin) => end.stdout.includes(coin)), isSaid];
   };
-
-  test("is left out of what counts money unless it is asked for, and that is said", async () => {
-    await using own = await testDatabase();
-    await using tables = openDatabase(own.url);
-    for (const [account, productType] of [
-      ["main", "USDT-FUTURES"],
-      ["main", "SCOIN-FUTURES"],
-      ["paper", "USDT-FUTURES"],
-    ] as const) {
-      const coin = `${account.toUpperCase()}${productType.slice(0, 5).replace("-", "")}`;
-      await storeBills(tables.db, ledgerOf(account, productType), [aBill({ coin })]);
-      if (account === "paper") await recordDemo(tables.db, account, true);
-      await storeTime(tables.db, { account, productType }, { covered: [november] });
-    }
-    await using folder = await temporaryFolder();
-    const env = { DATABASE_URL: own.url, ACCOUNTS_FILE: await accounts(folder.path) };
-    const coinsOf = async (format: FormatName, ...args: readonly string[]) => {
-      const end = await runCli(["export", "--format", format, ...args], { env });
-      expect(end.code).toBe(0);
-      const isSaid = end.stderr.includes(
-        "left out because it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --account or --product with its name includes it\n",
-      );
-      const coins = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT"];
-      return [...coins.filter((coin) => end.stdout.includes(coin)), isSaid];
-    };
-    for (const format of ["koinly", "hledger", "beancount"] as const) {
-      expect(await coinsOf(format)).toEqual(["MAINUSDT", true]);
-    }
-    const named = ["--account", "main", "paper", "--product", "USDT-FUTURES", "SCOIN-FUTURES"];
-    const all = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT", false];
-    expect(await coinsOf("koinly", ...named)).toEqual(all);
-    expect(await coinsOf("koinly", "--product", "SCOIN-FUTURES")).toEqual(["MAINSCOIN", false]);
-    expect(await coinsOf("koinly", "--account", "paper")).toEqual(["PAPERUSDT", false]);
-    expect(await coinsOf("koinly", "--product", "USDT-FUTURES")).toContain("MAINUSDT");
-  });
+  for (const format of ["koinly", "hledger", "beancount"] as const)
+    expect(await coinsOf(format)).toEqual(["MAINUSDT", true]);
+  const named = ["--account", "main", "paper", "--product", "USDT-FUTURES", "SCOIN-FUTURES"];
+  const all = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT", false];
+  expect(await coinsOf("koinly", ...named)).toEqual(all);
+  expect(await coinsOf("koinly", "--product", "SCOIN-FUTURES")).toEqual(["MAINSCOIN", false]);
+  expect(await coinsOf("koinly", "--account", "paper")).toEqual(["PAPERUSDT", false]);
 });
 
 test("a terminal is shown no escape of a name's, in any format of text; a pipe gets the letters", async () => {

@@ -2,67 +2,44 @@
 // that is a failure.
 
 import { sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
-import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { expect, test } from "vitest";
 import { withRefusedProducts } from "./faults/network.ts";
-import { type CliOptions, runCli } from "./support/cli.ts";
+import { runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
-/** A house with the most verbose log. */
-async function house(options: Partial<SandboxOptions> = {}) {
-  const at = await openHouse(
-    { seed: "full disk", ...options },
+test("where nothing that is written finds room, a sync brings every bill, and a command whose output is its result says why it failed", async () => {
+  let isRefused = false;
+  await using at = await openHouse(
+    {
+      seed: "full disk",
+      wrapAnswer: (answer) => {
+        const refusing = withRefusedProducts(answer, ["COIN-FUTURES"]);
+        return (request) => (isRefused ? refusing(request) : answer(request));
+      },
+    },
     { PRODUCT_TYPES: "USDT-FUTURES,COIN-FUTURES", LOG_LEVEL: "trace" },
   );
   const { db, env } = at;
-  return {
-    ...at,
-    run: (args: readonly string[], full: CliOptions["full"] = []) => runCli(args, { env, full }),
-    outcomes: async () => {
-      const { rows } = await db.execute<{ outcome: string }>(
-        sql`select outcome from sync_runs where command <> 'reconcile' order by started_at`,
-      );
-      return rows.map(({ outcome }) => outcome);
-    },
-  };
-}
-
-const both = ["stdout", "stderr"] as const;
-
-describe.concurrent("where nothing that is written finds room", () => {
-  test("a sync brings every bill, its run is complete, and it exits with 0", async () => {
-    await using at = await house();
-    const begunAt = Date.now();
-    expect((await at.run(["db", "migrate"], both)).code).toBe(0);
-    expect((await at.run(["sync"], both)).code).toBe(0);
-    expect(await at.outcomes()).toEqual(["complete"]);
-    const found = await heldAgainstLedger(at.db, at.sandbox, "USDT-FUTURES", begunAt);
-    expect(found).toMatchObject(exactly);
-    expect(found.equal).toBeGreaterThan(10);
-  });
-
-  test("a sync that is not complete exits with 1, and its row says so", async () => {
-    await using at = await house({
-      wrapAnswer: (answer) => withRefusedProducts(answer, ["COIN-FUTURES"]),
-    });
-    expect((await at.run(["sync"], both)).code).toBe(1);
-    expect(await at.outcomes()).toEqual(["incomplete"]);
-  });
-
-  test("a command whose output is its result exits with 1 and says why", async () => {
-    await using at = await house({ density: 0.02 });
-    expect((await at.run(["sync"])).code).toBe(0);
-    for (const args of [
-      ["sync", "--json"],
-      ["status"],
-      ["reconcile"],
-      ["export", "--format", "csv"],
-      ["--help"],
-    ]) {
-      const { code, stderr } = await at.run(args, ["stdout"]);
-      expect({ args, code }).toEqual({ args, code: 1 });
-      expect(stderr).toMatch(/the output could not be written: ENOSPC/);
-    }
-  });
+  const run = (args: readonly string[], full: readonly ("stdout" | "stderr")[]) =>
+    runCli(args, { env, full });
+  const both = ["stdout", "stderr"] as const;
+  const begunAt = Date.now();
+  expect((await run(["db", "migrate"], both)).code).toBe(0);
+  expect((await run(["sync"], both)).code).toBe(0);
+  const found = await heldAgainstLedger(db, at.sandbox, "USDT-FUTURES", begunAt);
+  expect(found).toMatchObject(exactly);
+  expect(found.equal).toBeGreaterThan(10);
+  isRefused = true;
+  expect((await run(["sync"], both)).code).toBe(1);
+  const { rows } = await db.execute<{ outcome: string }>(
+    sql`select outcome from sync_runs where command <> 'reconcile' order by started_at`,
+  );
+  expect(rows.map(({ outcome }) => outcome)).toEqual(["complete", "incomplete"]);
+  isRefused = false;
+  for (const words of ["sync --json", "status", "reconcile", "export --format csv", "--help"]) {
+    const { code, stderr } = await run(words.split(" "), ["stdout"]);
+    expect({ words, code }).toEqual({ words, code: 1 });
+    expect(stderr).toMatch(/the output could not be written: ENOSPC/);
+  }
 });

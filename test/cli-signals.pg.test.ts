@@ -98,17 +98,3 @@ describe.concurrent("a run that is asked to stop", () => {
     expect(await at.outcomes()).toEqual([["running", false]]);
   });
 });
-
-test("after a killed first sync, status has a line for what all ledgers lack", async () => {
-  await using at = await openHouse({ seed: "killed" }, { LOG_LEVEL: "debug", PRODUCT_TYPES: "" });
-  await using sync = await at.start("sync", "--only", "bills");
-  await sync.seen("stderr", pageStored);
-  sync.kill("SIGKILL");
-  await sync.ended;
-  const { stdout } = await at.run("status");
-  const lines = stdout.split("\n").filter((line) => /^(critical|warning|notice) /.test(line));
-  expect(lines.length, stdout).toBeGreaterThan(0);
-  // What is lost soon, what is unread, and that nothing was reconciled; those of demo products apart.
-  expect(lines.length, stdout).toBeLessThan(7);
-  expect(lines[0]).toMatch(/ main \(4 ledgers\) lose unread bills /);
-});

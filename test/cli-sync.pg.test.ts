@@ -5,15 +5,13 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import type { Database } from "../src/db/connect.ts";
-import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { type CliEnd, startCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const wanted = ["USDT-FUTURES", "SUSDT-FUTURES"] as const satisfies ProductType[];
 
-const house = (options: Partial<SandboxOptions> = {}) =>
-  openHouse({ seed: "cli", density: 0.3, ...options }, { PRODUCT_TYPES: wanted.join() });
+const house = () => openHouse({ seed: "cli", density: 0.3 }, { PRODUCT_TYPES: wanted.join() });
 
 /** As if no migration had ever run. */
 async function dropTables(db: Database): Promise<void> {
@@ -30,13 +28,11 @@ async function versions(db: Database): Promise<ReadonlyMap<string, string>> {
   return new Map(rows.map(({ key, xmin }) => [key, xmin]));
 }
 
-type LogLine = { level: string; time: string; msg: string; [field: string]: unknown };
-const logOf = ({ stderr }: Pick<CliEnd, "stderr">): readonly LogLine[] =>
+const logOf = ({ stderr }: Pick<CliEnd, "stderr">): readonly Readonly<Record<string, unknown>>[] =>
   stderr
     .trimEnd()
     .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as LogLine);
+    .map((line) => JSON.parse(line));
 
 /** A table's rows by their first cells, counts as numbers. */
 const tableOf = (stdout: string): ReadonlyMap<string, readonly (string | number)[]> =>
@@ -76,18 +72,14 @@ test.concurrent("the first sync makes the tables, stores the ledger to the last 
   expect(rows.get("USDT-FUTURES")?.slice(4).join(" ")).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\dZ$/);
   expect(refusals).toEqual({});
   expect(Math.max(...peaks.map((peak) => peak.requests))).toBeLessThanOrEqual(10);
-  expect(logOf(first).map(({ msg, productType }) => [msg, productType])).toEqual([
-    [expect.stringMatching(/^applied \d+ migrations?$/), undefined],
-    [
-      `main: its key is new: user ${sandbox.account.uid}'s; it may only read; it can read tax records; it is bound to no IP address`,
-      undefined,
-    ],
-    ["planned", "USDT-FUTURES"],
-    ["planned", "SUSDT-FUTURES"],
-    ["sync ended: complete", undefined],
-  ]);
+  const messages = [
+    ...[/^applied \d+ migrations?$/, /^main: its key is new: user \w+'s; it may only read; /],
+    ...[/^planned$/, /^planned$/, /^sync ended: complete$/],
+  ];
+  const log = logOf(first);
+  expect(log.map(({ msg }) => msg)).toEqual(messages.map((one) => expect.stringMatching(one)));
   const counts = { requests, new: stored.size, unchanged: 0, restated: 0, rejected: 0 };
-  expect(logOf(first).at(-1)).toMatchObject(counts);
+  expect(log.at(-1)).toMatchObject(counts);
 
   const second = await run("sync");
   expect(second.code).toBe(0);
@@ -102,19 +94,10 @@ test.concurrent("the first sync makes the tables, stores the ledger to the last 
   expect(runs).toEqual([run_, check, run_, check]);
 
   const third = await run("sync", "--json", "--product", "SUSDT-FUTURES");
-  expect(third.code).toBe(0);
   expect(JSON.parse(third.stdout)).toMatchObject({
-    outcome: "complete",
-    rejected: [],
-    accounts: [{ account: "main" }],
-    ledgers: [
-      {
-        ...{ account: "main", productType: "SUSDT-FUTURES", lost: [] },
-        completeThrough: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-      },
-    ],
+    ...{ outcome: "complete", rejected: [], accounts: [{ account: "main" }] },
+    ledgers: [{ account: "main", productType: "SUSDT-FUTURES", lost: [] }],
   });
-  expect(logOf(third).map(({ msg }) => msg)).toEqual(["planned", "sync ended: complete"]);
 });
 
 test.concurrent("plan names windows and requests for a database without tables, writes nothing, and asks no bills", async () => {
@@ -150,19 +133,4 @@ test.concurrent("a reader that goes away from stdout and stderr does not end the
   for (const stream of ["stdout", "stderr"] as const) sync.close(stream);
   expect(await sync.ended).toMatchObject({ code: 0, signal: null });
   expect(await heldAgainstLedger(db, sandbox, "SUSDT-FUTURES", syncedAt)).toMatchObject(exactly);
-});
-
-test.concurrent("a document longer than a pipe holds arrives whole", async () => {
-  await using at = await house();
-  const { db, run } = at;
-  await db.execute(sql`
-    insert into ledgers (account, product_type, covered, first_gap_at)
-    select
-      'main', 'USDT-FUTURES', range_agg(tstzrange(start, start + interval '1 second')),
-      min(start) + interval '1 second'
-    from generate_series(now() - interval '4000 minutes', now() - interval '1 minute', interval '1 minute') as start`);
-  const { stdout, code } = await run("status", "--json", "--product", "USDT-FUTURES");
-  expect(stdout.length).toBeGreaterThan(500_000);
-  expect(JSON.parse(stdout).ledgers[0].coverage).toHaveLength(4_000);
-  expect(code).toBe(0);
 });

@@ -1,11 +1,10 @@
 // --json prints one document whatever happens, with times that jq reads.
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { asTyped } from "../src/as-typed.ts";
-import { openReporter } from "../src/commands/sync-reporter.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { programVersion } from "../src/version.ts";
@@ -34,55 +33,31 @@ async function closedPort(): Promise<number> {
   return promise;
 }
 
-describe.concurrent("help", () => {
-  test("of the program names its commands and exit codes, whatever the environment holds", async ({
-    expect,
-  }) => {
-    const end = await runCli(["--help"], { env: { DATABASE_URL: "x", LOG_LEVEL: "x" } });
-    expect(end).toMatchObject({ code: 0, stderr: "" });
-    const named = [...end.stdout.matchAll(/^ {2}(\w+) .*[a-z]/gm)].map(([, name]) => name);
-    expect(named).toEqual([...commands, "help"]);
-    expect(end.stdout).toMatch(
-      /0 done and complete, 1 not complete, 2 wrong usage.*\n3 another run/,
-    );
+test("help names the commands and exit codes, and fits on 80 columns, whatever the environment holds", async () => {
+  const env = { DATABASE_URL: "x", LOG_LEVEL: "x" };
+  const end = await runCli(["--help"], { env });
+  expect(end).toMatchObject({ code: 0, stderr: "" });
+  const named = [...end.stdout.matchAll(/^ {2}(\w+) .*[a-z]/gm)].map(([, name]) => name);
+  expect(named).toEqual([...commands, "help"]);
+  expect(end.stdout).toMatch(/0 done and complete, 1 not complete, 2 wrong usage.*\n3 another run/);
+  for (const name of commands) {
+    const { code, stdout } = await runCli([name, "--help"], { env });
+    const widest = Math.max(...stdout.split("\n").map((line) => line.length));
+    expect({ name, code, isWide: widest > 80 }).toEqual({ name, code: 0, isWide: false });
+  }
+  expect(await runCli(["--version"], { env })).toMatchObject({
+    ...{ code: 0, stderr: "", stdout: `${programVersion()}\n` },
   });
-
-  test("--version prints the version of package.json, whatever the environment holds", async ({
-    expect,
-  }) => {
-    const end = await runCli(["--version"], { env: { DATABASE_URL: "x" } });
-    expect(end).toMatchObject({ code: 0, stderr: "", stdout: `${programVersion()}\n` });
+  expect(await runCli([])).toMatchObject({
+    ...{ code: 2, stdout: "", stderr: expect.stringMatching(/^Usage: bill-sync/) },
   });
-
-  test.each(commands)(
-    "of %s fits on 80 columns; docs/reference.md has its options",
-    async (name) => {
-      const end = await runCli([name, "--help"]);
-      expect(end).toMatchObject({ code: 0, stderr: "" });
-      expect(Math.max(...end.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(
-        80,
-      );
-    },
-  );
 });
 
-describe.concurrent("what was typed", () => {
-  test.each([
-    [["status", "--product", "x".repeat(10_000)], /^--product "x{290,300}…/],
-    [["x".repeat(10_000)], /^error: unknown command 'x{290,300}…/],
-  ])("comes back in a message, and not all of it where it is endless", async (args, expected) => {
-    const end = await runCli(args);
-    expect(end).toMatchObject({ code: 2, stderr: expect.stringMatching(expected) });
-    expect(end.stderr.length).toBeLessThan(600);
-  });
-
-  test("to npm, which keeps options for itself, is missed with the way to type it", async () => {
-    const hint =
-      /not specified\n\(.*; options come after two dashes: npm run verify -- --help\)\n$/;
-    const byNpm = await runCli(["verify"], { env: { npm_lifecycle_event: "verify" } });
-    expect(byNpm).toMatchObject({ code: 2, stderr: expect.stringMatching(hint) });
-    expect((await runCli(["verify"])).stderr).not.toMatch(hint);
-  });
+test("what is missing to npm, which keeps options for itself, is told with the way to type it", async () => {
+  const hint = /not specified\n\(.*; options come after two dashes: npm run verify -- --help\)\n$/;
+  const byNpm = await runCli(["verify"], { env: { npm_lifecycle_event: "verify" } });
+  expect(byNpm).toMatchObject({ code: 2, stderr: expect.stringMatching(hint) });
+  expect((await runCli(["verify"])).stderr).not.toMatch(hint);
 });
 
 test.each([
@@ -132,54 +107,37 @@ test("a path is of the folder where it was typed, though npm enters the project'
   expect(await told(report, others)).toContain("--prices prices.csv cannot be read");
 });
 
-test("a message names commands as npm runs them, where it does", () => {
+test("a message names commands as npm runs them, and does not take the program's name for one", () => {
   const text =
-    "run bill-sync sync; then bill-sync breaks accept 3,12 --note x, or bill-sync db migrate: a backup by bill-sync 0.1.0";
+    "run bill-sync sync; then bill-sync breaks accept 3,12 --note x, or bill-sync db migrate: a backup by bill-sync 0.1.0, run bill-sync as an ordinary user";
   expect(asTyped({}, text)).toBe(text);
   expect(asTyped({ npm: {} }, text)).toBe(
-    "run npm run sync; then npm run breaks -- accept 3,12 --note x, or npm run db migrate: a backup by bill-sync 0.1.0",
+    "run npm run sync; then npm run breaks -- accept 3,12 --note x, or npm run db migrate: a backup by bill-sync 0.1.0, run bill-sync as an ordinary user",
   );
-  const prose = "a newer version of bill-sync has migrated it: run bill-sync as an ordinary user";
-  expect(asTyped({ npm: {} }, prose)).toBe(prose);
 });
 
-test.each([
-  ["a log", false],
-  ["a terminal", true],
-])("%s names commands as npm runs them, too", (_title, isTTY) => {
-  const written: string[] = [];
-  const err = { isTTY, columns: 80, write: (text: string) => written.push(text) };
-  const io = { err, npm: {} } as unknown as Parameters<typeof openReporter>[1];
-  using reporter = openReporter("info", io);
-  reporter.notice("paused: bill-sync accounts resume main");
-  expect(written.join("")).toContain("paused: npm run accounts resume main");
-});
-
-describe("what cannot be meant ends with code 2 and one message, before anything is done", () => {
-  const ofVerify = "verify --from 2026-11-01 --to";
-  test.each<[string, RegExp, Record<string, string>?]>([
-    ["snyc", /unknown command 'snyc'\n\(Did you mean sync\?\)/],
-    ["sync --jsn", /unknown option '--jsn'\n\(Did you mean --json\?\)/],
-    ["sync now", /too many arguments for 'sync'/],
-    ["sync", /EXCHANGE_API_KEY is missing/],
-    ["sync --only nothing", /^--only "nothing" is not a target of a sync/, credentials],
-    [
-      "sync --product USDT-FUTURE",
-      /^--product "USDT-F.*, did you mean USDT-FUTURES\?$/,
-      credentials,
-    ],
-    ["sandbox --port 65536", /option '--port <port>' argument '65536' is invalid/],
-    ["sandbox --mode unifed", /Allowed choices are classic, unified\./],
-    ["status", /DATABASE_URL is not .*\n {2}LOG_LEVEL/, { LOG_LEVEL: "loud", DATABASE_URL: "x" }],
-    ["breaks list --product USDT-FUTURE", /did you mean USDT-FUTURES\?$/],
-    ["breaks list --repair", /unknown option '--repair'/],
-    ["doctor --account other", /there is no account other/, credentials],
-    ["verify --from 2026-11-01", /required option '--to <time>' not specified/],
-    [`${ofVerify} 2026-11-02`, /EXCHANGE_API_KEY is missing/],
-    [`${ofVerify} tomorrow`, /^--to "tomorrow" is not a time: write 2/, credentials],
-    [`${ofVerify} 2026-11-01`, /^--from 2026-11-01 --to 2026-11-01 is an empty span/, credentials],
-    ["db migrate", /DATABASE_URL is not an address/, { DATABASE_URL: "x" }],
-  ])("%s", async (words, message, env = {}) => {
+const ofVerify = "verify --from 2026-11-01 --to";
+test.each<[string, RegExp, Record<string, string>?]>([
+  ["snyc", /unknown command 'snyc'\n\(Did you mean sync\?\)/],
+  ["sync --jsn", /unknown option '--jsn'\n\(Did you mean --json\?\)/],
+  ["sync now", /too many arguments for 'sync'/],
+  ["sync", /EXCHANGE_API_KEY is missing/],
+  ["sync --only nothing", /^--only "nothing" is not a target of a sync/, credentials],
+  ["sync --product USDT-FUTURE", /^--product "USDT-F.*, did you mean USDT-FUTURES\?$/, credentials],
+  ["sandbox --port 65536", /option '--port <port>' argument '65536' is invalid/],
+  ["sandbox --mode unifed", /Allowed choices are classic, unified\./],
+  ["status", /DATABASE_URL is not .*\n {2}LOG_LEVEL/, { LOG_LEVEL: "loud", DATABASE_URL: "x" }],
+  ["breaks list --product USDT-FUTURE", /did you mean USDT-FUTURES\?$/],
+  ["breaks list --repair", /unknown option '--repair'/],
+  ["doctor --account other", /there is no account other/, credentials],
+  ["verify --from 2026-11-01", /required option '--to <time>' not specified/],
+  [`${ofVerify} 2026-11-02`, /EXCHANGE_API_KEY is missing/],
+  [`${ofVerify} tomorrow`, /^--to "tomorrow" is not a time: write 2/, credentials],
+  [`${ofVerify} 2026-11-01`, /^--from 2026-11-01 --to 2026-11-01 is an empty span/, credentials],
+  ["db migrate", /DATABASE_URL is not an address/, { DATABASE_URL: "x" }],
+])(
+  "what cannot be meant ends with code 2 and one message, before anything is done: %s",
+  async (words, message, env = {}) => {
     const args = words.split(" ");
     const end = await runCli(args, { env });
     // doctor prints each check as soon as it is made.
@@ -194,99 +152,74 @@ describe("what cannot be meant ends with code 2 and one message, before anything
     const { error } = JSON.parse(stdout);
     expect(error).toMatchObject({ kind: "usage", exitCode: 2 });
     expect(error.message).toMatch(new RegExp(message.source.split("\\n")[0] ?? "", "m"));
-  });
+  },
+);
 
-  test("nothing at all", async () => {
-    const end = await runCli([]);
-    expect(end).toMatchObject({ code: 2, stdout: "" });
-    expect(end.stderr).toMatch(/^Usage: bill-sync/);
-  });
+test(".env is read, what is set for the process wins over it, and one that cannot be read is told", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, ".env");
+  const told = async (env: CliEnvironment = {}) =>
+    (await runCli(["status"], { cwd: folder.path, env })).stderr;
+  await writeFile(path, "# ours\nEXCHANGE_LOCALE=file\nexport LOG_LEVEL='from file'\nDATA_DIR=\n");
+  for (const [env, locale] of [
+    [{}, "file"],
+    [{ EXCHANGE_LOCALE: "process" }, "process"],
+  ] as const) {
+    expect(await told(env)).toContain(`EXCHANGE_LOCALE "${locale}" is not`);
+    expect(await told(env)).toContain('LOG_LEVEL "from file" is not');
+  }
+  await rm(path);
+  await mkdir(path);
+  expect(await told()).toMatch(/^\.env cannot be read \(EISDIR.*\); correct it or remove it\n$/);
 });
 
-describe(".env", () => {
-  test("is read, and what is set for the process wins over it", async () => {
-    await using folder = await temporaryFolder();
-    await writeFile(
-      join(folder.path, ".env"),
-      "# ours\nEXCHANGE_LOCALE=from-file\nexport LOG_LEVEL='from file'\nDATA_DIR=\n",
-    );
-    const read = (env: Record<string, string>) => runCli(["status"], { cwd: folder.path, env });
-    const fromFile = await read({});
-    expect(fromFile.code).toBe(2);
-    expect(fromFile.stderr).toContain('EXCHANGE_LOCALE "from-file" is not');
-    expect(fromFile.stderr).toContain('LOG_LEVEL "from file" is not');
-    const overruled = await read({ EXCHANGE_LOCALE: "from-process" });
-    expect(overruled.stderr).toContain('EXCHANGE_LOCALE "from-process" is not');
-    expect(overruled.stderr).toContain('LOG_LEVEL "from file" is not');
-  });
-
-  test("that cannot be read is told, not passed over", async () => {
-    await using folder = await temporaryFolder();
-    await mkdir(join(folder.path, ".env"));
-    const end = await runCli(["status"], { cwd: folder.path });
-    expect(end).toMatchObject({ code: 2, stdout: "" });
-    expect(end.stderr).toMatch(/^\.env cannot be read \(EISDIR.*\); correct it or remove it\n$/);
-  });
-});
-
-test.each(["sync", "sync --dry-run", "status", "reconcile", "breaks list", "db migrate", "db url"])(
+test.each(["sync", "sync --dry-run", "status", "reconcile", "db migrate"])(
   "%s tells an unreachable database with the remedy, without the password, and so does its JSON",
   async (words) => {
     const DATABASE_URL = `postgres://user:hunter2@127.0.0.1:${await closedPort()}/bills`;
     const env = { ...credentials, DATABASE_URL };
-    const remedy =
-      /^the database failed \(connect ECONNREFUSED [^\n]+\): start the server, or correct host and port in DATABASE_URL[^\n]*\n?$/;
+    const message = expect.stringMatching(
+      /^the database failed \(connect ECONNREFUSED [^\n]+\): start the server, or correct host and port in DATABASE_URL[^\n]*\n?$/,
+    );
     const end = await runCli(words.split(" "), { env });
-    expect(end).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(remedy) });
+    expect(end).toMatchObject({ code: 1, stdout: "", stderr: message });
     expect(end.stderr).not.toContain("hunter2");
     if (words.startsWith("db")) return;
     const json = await runCli([...words.split(" "), "--json"], { env });
     expect(json.code).toBe(1);
-    expect(JSON.parse(json.stdout)).toEqual({
-      error: { message: expect.stringMatching(remedy), kind: "database", exitCode: 1 },
-    });
+    expect(JSON.parse(json.stdout)).toEqual({ error: { message, kind: "database", exitCode: 1 } });
     expect(json.stdout).not.toContain("hunter2");
   },
 );
 
-type AccountsFile = { readonly accounts: readonly { readonly apiKey: string }[] };
-
-describe("sandbox", () => {
-  test("prints lines that work as .env, and ends with code 0 on SIGINT", async () => {
-    await using sandbox = await startCli(["sandbox"]);
-    const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){5}$/);
-    const lines = Object.fromEntries(text.split("\n").map((line) => line.split("=")));
-    const answer = await fetch(`${lines["EXCHANGE_BASE_URL"]}${symbols.path}`);
-    expect(answer.status).toBe(200);
-    await using same = await openSandbox({ seed: "1", density: 0 });
-    expect(lines["EXCHANGE_API_KEY"]).toBe(same.account.apiKey);
-    sandbox.kill("SIGINT");
-    expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
-  });
-
-  test("writes the accounts file of a fund, whose keys are of three accounts", async () => {
-    await using folder = await temporaryFolder();
-    const file = join(folder.path, "accounts.json");
-    await using sandbox = await startCli(["sandbox", "--fund", file]);
-    const [text] = await sandbox.seen("stdout", /^(\w+=\S+\n){2}$/);
-    expect(text).toContain(`ACCOUNTS_FILE=${file}\n`);
-    const { accounts } = JSON.parse(await readFile(file, "utf8")) as AccountsFile;
-    expect(accounts).toMatchObject([
-      { name: "coins" },
-      { name: "unified" },
-      { name: "plain", productTypes: ["USDT-FUTURES"] },
-    ]);
-    expect(new Set(accounts.map(({ apiKey }) => apiKey)).size).toBe(3);
-  });
-
-  test("takes the port that it is given, and says so where another program has it", async () => {
-    const port = await closedPort();
-    await using sandbox = await startCli(["sandbox", "--port", String(port)]);
-    await sandbox.seen("stdout", new RegExp(`EXCHANGE_BASE_URL=http://127.0.0.1:${port}\n`));
-    const second = await runCli(["sandbox", "--port", String(port)]);
-    expect(second).toMatchObject({ code: 1, stdout: "" });
-    expect(second.stderr).toMatch(
+test("sandbox prints lines that work as .env, says where its port is another program's, and ends with code 0 on SIGINT", async () => {
+  const port = await closedPort();
+  await using sandbox = await startCli(["sandbox", "--port", String(port)]);
+  const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){5}$/);
+  const lines = Object.fromEntries(text.split("\n").map((line) => line.split("=")));
+  expect(lines["EXCHANGE_BASE_URL"]).toBe(`http://127.0.0.1:${port}`);
+  expect((await fetch(`${lines["EXCHANGE_BASE_URL"]}${symbols.path}`)).status).toBe(200);
+  await using same = await openSandbox({ seed: "1", density: 0 });
+  expect(lines["EXCHANGE_API_KEY"]).toBe(same.account.apiKey);
+  expect(await runCli(["sandbox", "--port", String(port)])).toMatchObject({
+    ...{ code: 1, stdout: "" },
+    stderr: expect.stringMatching(
       new RegExp(`^port ${port} cannot be used [^\n]* choose another, or 0 for a free one\n$`),
-    );
+    ),
   });
+  sandbox.kill("SIGINT");
+  expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
+});
+
+test("sandbox --fund writes the accounts file of a fund, whose keys are of three accounts", async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "accounts.json");
+  const until = /^(\w+=\S+\n){2}$/;
+  expect((await runCli(["sandbox", "--fund", file], { until })).stdout).toContain(
+    `ACCOUNTS_FILE=${file}\n`,
+  );
+  const { accounts } = JSON.parse(await readFile(file, "utf8"));
+  const plain = { name: "plain", productTypes: ["USDT-FUTURES"] };
+  expect(accounts).toMatchObject([{ name: "coins" }, { name: "unified" }, plain]);
+  expect(new Set(accounts.map(({ apiKey }: { apiKey: string }) => apiKey)).size).toBe(3);
 });

@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { openHouse } from "./support/house.ts";
@@ -58,11 +58,8 @@ test.concurrent("names what differs with code 1, repairs it with code 0, and say
   expect(text.stdout).toMatch(/: NOT equal: 2 differences remain\n$/);
 
   const json = await at.run("verify", ...span, ...narrow, "--json");
-  expect(json.code).toBe(1);
   expect(JSON.parse(json.stdout)).toMatchObject({
-    wasCut: false,
-    remaining: 2,
-    accounts: [{ account: "main" }],
+    ...{ wasCut: false, remaining: 2 },
     ledgers: [{ productType: "USDT-FUTURES", missing: 1, changed: 1, unserved: 0, rejected: 0 }],
     differences: [
       { kind: "missing", billId: gone, isRepaired: false },
@@ -77,45 +74,28 @@ test.concurrent("names what differs with code 1, repairs it with code 0, and say
   const again = await at.run("verify", ...span, ...narrow);
   expect(again.code).toBe(0);
   expect(again.stdout).toMatch(/Z: equal\n$/);
-  const { rows } = await at.db.execute(
-    sql`select command, outcome from sync_runs order by started_at`,
-  );
-  expect(rows).toEqual([
-    { command: "sync", outcome: "complete" },
-    { command: "reconcile", outcome: "complete" },
-    ...["incomplete", "incomplete", "complete", "complete"].map((outcome) => ({
-      command: "verify",
-      outcome,
-    })),
-  ]);
 });
 
-test.concurrent("refuses a span that ends in the future or before the 90 days, by the exchange's clock where it is known", async () => {
+test.concurrent("refuses a span in the future, by the exchange's clock where it is known, or before the 90 days, and cuts off what lies behind them", async () => {
   await using at = await house();
-  const verify = (from: string, to: string) =>
-    at.run("verify", "--from", from, "--to", to, "--product", "SUSDT-FUTURES");
-  expect(await verify("2020-01-01", "9999-01-01")).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^--to 9999-01-01T\S+ lies in the future; give a time/),
-  });
-  expect(await verify("2019-01-01", "2020-01-01")).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^--to 2020-01-01T\S+ is more than 90/),
-  });
-  const inTwoHours = new Date(Date.now() + 2 * hourMs).toISOString();
-  expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ code: 2 });
+  const verify = (from: string, to: string, ...options: readonly string[]) =>
+    at.run("verify", "--from", from, "--to", to, "--product", "SUSDT-FUTURES", ...options);
+  for (const [from, to, message] of [
+    ["2020-01-01", "9999-01-01", /^--to 9999-01-01T\S+ lies in the future; give a time/],
+    ["2019-01-01", "2020-01-01", /^--to 2020-01-01T\S+ is more than 90/],
+    [daysAgo(1), daysAgo(-1 / 12), /lies in the future/],
+  ] as const)
+    expect(await verify(from, to)).toMatchObject({
+      ...{ code: 2, stderr: expect.stringMatching(message) },
+    });
   await at.db.execute(sql`
     insert into ledgers (account, product_type, bills, planned_at, planned_clock)
     values ('main', 'USDT-FUTURES', 0, clock_timestamp() + interval '3 hours', clock_timestamp())`);
-  expect(await verify(daysAgo(1), inTwoHours)).toMatchObject({ stderr: "" });
-});
-
-test.concurrent("cuts off what lies behind the 90 days, and says so", async () => {
-  await using at = await house();
-  const span = ["--from", "2020-01-01", "--to", daysAgo(89)];
-  const end = await at.run("verify", ...span, "--product", "SUSDT-FUTURES", "--repair");
-  expect(end.code).toBe(0);
-  expect(end.stdout).toMatch(
-    /Z \(from 20\d\d-[^ ]+ [^ ]+Z on; the exchange no longer has what is older\): equal(, after \d+ bills? w\w+ repaired; .*)?\n$/,
-  );
+  expect(await verify(daysAgo(1), daysAgo(-1 / 12))).toMatchObject({ stderr: "" });
+  expect(await verify("2020-01-01", daysAgo(89), "--repair")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /Z \(from 20\d\d-[^ ]+ [^ ]+Z on; the exchange no longer has what is older\): equal(, after \d+ bills? w\w+ repaired; .*)?\n$/,
+    ),
+  });
 });

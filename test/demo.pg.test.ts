@@ -42,11 +42,11 @@ test.concurrent("Ctrl-C ends the demo's Postgres in the middle of its sync, and 
   await demo.seen("stderr", /planned/);
   expect(isServing(env.DATA_DIR)).toBe(true);
   demo.kill("SIGINT");
-  const { code, stdout } = await demo.ended;
-  expect(code).toBe(1);
-  expect(stdout).toMatch(
-    /\nthe demo was stopped; bill-sync demo starts it again from the beginning\n$/,
-  );
-  expect(stdout).not.toContain("go on");
+  expect(await demo.ended).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /\nthe demo was stopped; bill-sync demo starts it again from the beginning\n$/,
+    ),
+  });
   expect(isServing(env.DATA_DIR)).toBe(false);
 });

@@ -74,49 +74,32 @@ describe("a job", () => {
     expect(await queue.enqueue(tasks)).toBe(2);
   });
 
-  test("of a silent worker goes to another, whose try alone counts then", async () => {
+  test("of a silent worker goes to another, whose try alone counts then; one of a worker that tells stays its own", async () => {
     await using at = await openQueues();
     const [silent, other] = at.queues;
     await silent.enqueue([task("a")]);
-    const [lost] = await silent.fetch(1);
-    await at.pass(13);
-    expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
-    await at.pass(2);
-    expect(await other.fetch(1)).toEqual([]);
-    if (lost === undefined) throw new Error("nothing was fetched");
-    await at.pass(3);
-    const [again] = await other.fetch(1);
-    expect(again).toEqual({ ...lost, retryCount: 1 });
-    await silent.complete([lost]);
-    await silent.giveBack([lost]);
-    await silent.fail(lost, "too late");
-    expect(await readQueue(at.db)).toEqual({ waiting: 0, atWork: 1 });
-  });
-
-  test("of a worker that goes on telling stays its own", async () => {
-    await using at = await openQueues();
-    const [queue, other] = at.queues;
-    await queue.enqueue([task("a")]);
-    const jobs = await queue.fetch(1);
+    const jobs = await silent.fetch(1);
     for (let beats = 0; beats < 4; beats++) {
       await at.pass(13);
-      await queue.beat(jobs);
+      await silent.beat(jobs);
     }
     await at.pass(13);
     expect(await other.fetch(1)).toEqual([]);
     expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
-  });
-
-  test("that is given back can be fetched at once", async () => {
-    await using at = await openQueues();
-    const [queue, other] = at.queues;
-    await queue.enqueue([task("a")]);
-    const jobs = await queue.fetch(1);
-    await queue.giveBack(jobs);
-    expect(names(await other.fetch(1))).toEqual(["a"]);
-    // As a worker does that got no answer the first time.
-    await queue.giveBack(jobs);
-    expect(await readQueue(at.db)).toMatchObject({ waiting: 0, atWork: 1 });
+    await at.pass(2);
+    expect(await other.fetch(1)).toEqual([]);
+    const [lost] = jobs;
+    if (lost === undefined) throw new Error("nothing was fetched");
+    await at.pass(3);
+    const again = await other.fetch(1);
+    expect(again).toEqual([{ ...lost, retryCount: 1 }]);
+    await silent.complete([lost]);
+    await silent.giveBack([lost]);
+    await silent.fail(lost, "too late");
+    expect(await readQueue(at.db)).toEqual({ waiting: 0, atWork: 1 });
+    // One that is given back can be fetched at once.
+    await other.giveBack(again);
+    expect(names(await silent.fetch(1))).toEqual(["a"]);
   });
 
   test("that failed is tried again eight times, ever later, and queued again by the next round", async () => {

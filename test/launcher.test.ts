@@ -31,6 +31,14 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
+async function launch(...args: readonly string[]) {
+  const launcher = spawn(process.execPath, ["--import", olderNode, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(launcher.stdout, "data");
+  return launcher;
+}
+
 async function childOf(pid: number): Promise<number> {
   for (;;) {
     const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
@@ -40,32 +48,18 @@ async function childOf(pid: number): Promise<number> {
 }
 
 test.runIf(process.platform === "linux").each([
-  ["the program", [pathOf("src/bin.js"), "sandbox"]],
-  ["a file", [pathOf("src/node-24.js"), `${folder}/up.mjs`]],
-])("a launcher of %s that is killed takes its Node 24 with it", async (_, args) => {
-  const launcher = spawn(process.execPath, ["--import", olderNode, ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  await once(launcher.stdout, "data");
+  [pathOf("src/bin.js"), "sandbox"],
+  [pathOf("src/node-24.js"), `${folder}/up.mjs`],
+])("a launcher that is killed takes its Node 24 with it: %s", async (...args) => {
+  const launcher = await launch(...args);
   const child = await childOf(launcher.pid ?? 0);
   expect(isAlive(child)).toBe(true);
   launcher.kill("SIGKILL");
-  try {
-    await expect.poll(() => isAlive(child), { timeout: 10_000 }).toBe(false);
-  } finally {
-    if (isAlive(child)) process.kill(child, "SIGKILL");
-  }
+  await expect.poll(() => isAlive(child), { timeout: 10_000 }).toBe(false);
 });
 
 test("a signal to the launcher reaches its Node 24, whose exit code it ends with", async () => {
-  const launcher = spawn(
-    process.execPath,
-    ["--import", olderNode, pathOf("src/bin.js"), "sandbox"],
-    {
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
-  await once(launcher.stdout, "data");
+  const launcher = await launch(pathOf("src/bin.js"), "sandbox");
   launcher.kill("SIGTERM");
   expect((await once(launcher, "exit"))[0]).toBe(0);
 });

@@ -1,9 +1,8 @@
 // No request to the mirror gets a defect, another account's row or a secret; keys, limits, a database that goes
 // away or is restarted (3,000 drawn requests; FUZZED=100000 for more).
 
-import { connect } from "node:net";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { financialRecords } from "../src/contract/financial-records.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
@@ -13,7 +12,6 @@ import { epochMs, hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
-import { listen } from "../src/serve/app.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
@@ -90,91 +88,63 @@ async function codeOf(url: string, headers: Record<string, string>, remoteAddres
   };
 }
 
-describe("who may ask", () => {
-  const url = `${path}?productType=USDT-FUTURES`;
-  const refused: readonly (readonly [
-    string,
-    Readonly<Record<string, string | undefined>>,
-    string,
-  ])[] = [
-    ["no key", { "access-key": undefined }, "40001"],
-    ["no signature", { "access-sign": undefined }, "40003"],
-    ["another's signature", { "access-sign": "AAAA" }, "40009"],
-    ["no passphrase", { "access-passphrase": undefined }, "40011"],
-    ["a wrong passphrase", { "access-passphrase": "x" }, "40036"],
-    ["a timestamp that is none", { "access-timestamp": "soon" }, "40005"],
-    ["a timestamp of 31 s ago", { "access-timestamp": String(now - 31_000) }, "40008"],
-    ["a key that was removed", { "access-key": "mirror_00" }, "40037"],
-  ];
-  test.each(refused)("%s is refused", async (_title, but, code) => {
-    expect(await codeOf(url, signed(url, keys.ours, but))).toMatchObject({ status: 400, code });
-  });
+const oneUrl = `${path}?productType=USDT-FUTURES&limit=1`;
 
-  test("a key of the exchange is told that it is none of the server's", async () => {
-    const { msg } = await codeOf(url, signed(url, keys.ours, { "access-key": "bg_6f1" }));
-    expect(msg).toMatch(/never one of the exchange/);
-  });
-
-  test("a key reads its account's bills and nothing beside", async () => {
-    const own = await mirror.ask(keys.ours, path, ask);
-    expect(own.text).toContain(marks.ours);
-    expect(own.text).not.toContain(marks.theirs);
-    const narrow = await mirror.ask(keys.narrow, path, ask);
-    expect([narrow.status, narrow.body.code]).toEqual([400, "40014"]);
-    expect((await mirror.ask(keys.narrow, loanToValue.path, {})).body.code).toBe("40014");
-  });
-
-  test("a parameter that is given twice is refused, though it is signed", async () => {
-    const twice = `${url}&limit=1&limit=2`;
-    const headers = signed(twice, keys.ours);
-    const { timestamp, sign } = {
-      timestamp: headers["access-timestamp"] ?? "",
-      sign: "access-sign",
-    };
-    headers[sign] = signature(keys.ours.apiSecret, {
-      timestamp,
-      method: "GET",
-      path: twice,
-      query: {},
-    });
-    expect(await codeOf(twice, headers)).toMatchObject({ status: 400, code: "40020" });
-  });
+test.each([
+  ["access-key", undefined, "40001"],
+  ["access-key", "mirror_00", "40037"],
+  ["access-sign", undefined, "40003"],
+  ["access-sign", "AAAA", "40009"],
+  ["access-passphrase", undefined, "40011"],
+  ["access-passphrase", "x", "40036"],
+  ["access-timestamp", "soon", "40005"],
+  ["access-timestamp", String(now - 31_000), "40008"],
+])("a request with the %s %s is refused with %s", async (name, value, code) => {
+  const headers = signed(oneUrl, keys.ours, { [name]: value });
+  expect(await codeOf(oneUrl, headers)).toMatchObject({ status: 400, code });
 });
 
-describe("limits", () => {
-  test("a key has 100 requests in a second, and another key has its own", async () => {
-    const url = `${path}?productType=USDT-FUTURES&limit=1`;
-    mirror.tick();
-    const headers = signed(url, keys.ours);
-    // All at one moment, since the clock stands still between ticks.
-    const answers = await Promise.all(Array.from({ length: 105 }, () => codeOf(url, headers)));
-    const refused = answers.filter(({ status }) => status === 429);
-    // The previous test's request was in the same second.
-    expect(refused.length).toBeGreaterThanOrEqual(5);
-    expect(refused.length).toBeLessThan(60);
-    expect(refused[0]?.headers["retry-after"]).toBe("1");
-    expect((await codeOf(url, signed(url, keys.theirs))).status).toBe(200);
-  });
+test("a key reads its account's bills and nothing beside, and no parameter twice", async () => {
+  const own = await mirror.ask(keys.ours, path, ask);
+  expect(own.text).toContain(marks.ours);
+  expect(own.text).not.toContain(marks.theirs);
+  const narrow = await mirror.ask(keys.narrow, path, ask);
+  expect([narrow.status, narrow.body.code]).toEqual([400, "40014"]);
+  expect((await mirror.ask(keys.narrow, loanToValue.path, {})).body.code).toBe("40014");
+  const twice = `${oneUrl}&limit=2`;
+  const headers = signed(twice, keys.ours);
+  const timestamp = headers["access-timestamp"] ?? "";
+  const signing = { timestamp, method: "GET", path: twice, query: {} };
+  headers["access-sign"] = signature(keys.ours.apiSecret, signing);
+  expect(await codeOf(twice, headers)).toMatchObject({ status: 400, code: "40020" });
+});
 
-  test("an address is told why 20 times a minute, and a good signature from it is served", async () => {
-    const url = `${path}?productType=USDT-FUTURES&limit=1`;
-    const address = anAddress();
-    const codes: string[] = [];
-    for (let tried = 0; tried < 22; tried++) {
-      const headers = signed(url, keys.theirs, { "access-sign": "wrong" });
-      codes.push((await codeOf(url, headers, address)).code);
-    }
-    expect(codes).toEqual([...Array.from({ length: 20 }, () => "40009"), "429", "429"]);
-    expect((await codeOf(url, signed(url, keys.theirs), address)).status).toBe(200);
-  });
+test("a key has 100 requests in a second, and another key has its own", async () => {
+  mirror.tick();
+  const headers = signed(oneUrl, keys.ours);
+  // All at one moment, since the clock stands still between ticks.
+  const answers = await Promise.all(Array.from({ length: 105 }, () => codeOf(oneUrl, headers)));
+  const refused = answers.filter(({ status }) => status === 429);
+  // The previous test's requests were in the same second.
+  expect(refused.length).toBeGreaterThanOrEqual(5);
+  expect(refused.length).toBeLessThan(60);
+  expect(refused[0]?.headers["retry-after"]).toBe("1");
+  expect((await codeOf(oneUrl, signed(oneUrl, keys.theirs))).status).toBe(200);
+});
 
-  test("an address has 20 public lists in a second", async () => {
-    const address = anAddress();
-    const statuses: number[] = [];
-    for (let tried = 0; tried < 21; tried++)
-      statuses.push((await codeOf(symbols.path, {}, address)).status);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
-  });
+test("an address is told why 20 times a minute, has 20 public lists in a second, and a good signature from it is served", async () => {
+  const address = anAddress();
+  const codes: string[] = [];
+  const statuses: number[] = [];
+  for (let tried = 0; tried < 22; tried++) {
+    const headers = signed(oneUrl, keys.theirs, { "access-sign": "wrong" });
+    codes.push((await codeOf(oneUrl, headers, address)).code);
+  }
+  for (let tried = 0; tried < 21; tried++)
+    statuses.push((await codeOf(symbols.path, {}, address)).status);
+  expect(codes).toEqual([...Array.from({ length: 20 }, () => "40009"), "429", "429"]);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+  expect((await codeOf(oneUrl, signed(oneUrl, keys.theirs), address)).status).toBe(200);
 });
 
 test("/openapi.json is a valid document of OpenAPI 3.1 that has every path of the API", async () => {
@@ -192,7 +162,6 @@ test("/openapi.json is a valid document of OpenAPI 3.1 that has every path of th
   );
 });
 
-/** How many requests are drawn. FUZZED=100000 draws more. */
 test("a character that no text in the database can hold is its sender's fault, wherever it stands", async () => {
   const before = mirror.lines.length;
   const open = [
@@ -214,6 +183,7 @@ test("a character that no text in the database can hold is its sender's fault, w
   expect([percent.status, percent.body.data]).toEqual([200, { bills: [], endId: "" }]);
 });
 
+/** How many requests are drawn. FUZZED=100000 draws more. */
 const fuzzed = Number(process.env["FUZZED"] ?? 3_000);
 
 test(`of ${fuzzed} requests of any kind none gets a defect, another account's row or a secret`, async () => {
@@ -302,31 +272,14 @@ const spell = (random: Random, value: string): string => {
 
 const mangled = (random: Random, path: string): string =>
   pick(random, [
-    ...[
-      `/${path}`,
-      `${path}/`,
-      path.toUpperCase(),
-      path.replace("account", "%61ccount"),
-      `${path}%00`,
-    ],
-    ...[
-      "/%",
-      "/%E0%A4%A",
-      "/..%2f..%2fetc/passwd",
-      "/mirror-keys.json",
-      "/.env",
-      `/${"a".repeat(5_000)}`,
-    ],
+    ...[`/${path}`, `${path}/`, path.toUpperCase(), path.replace("account", "%61ccount")],
+    ...[`${path}%00`, "/%", "/%E0%A4%A", "/..%2f..%2fetc/passwd", "/mirror-keys.json", "/.env"],
+    `/${"a".repeat(5_000)}`,
   ]);
 
-function headersOf(
-  random: Random,
-  {
-    url,
-    method,
-    key,
-  }: { readonly url: string; readonly method: string; readonly key: keyof typeof keys },
-): Record<string, string> {
+type Target = { readonly url: string; readonly method: string; readonly key: keyof typeof keys };
+
+function headersOf(random: Random, { url, method, key }: Target): Record<string, string> {
   const { apiKey, apiSecret, apiPassphrase } = keys[key];
   const timestamp = String(mirror.tick() + (random() < 0.9 ? 0 : integer(random, -60_000, 60_000)));
   const headers: Record<string, string> = {
@@ -343,33 +296,3 @@ function headersOf(
   if (random() < 0.1) delete headers[pick(random, Object.keys(headers))];
   return headers;
 }
-
-test("bytes that are no HTTP end in a refusal or a closed connection, and the server goes on", async () => {
-  const server = await listen(mirror.app, { host: "127.0.0.1", port: 0 });
-  const { port } = new URL(server.url);
-  const random = seededRandom("bytes");
-  const send = (bytes: Buffer) =>
-    new Promise<string>((resolve) => {
-      let text = "";
-      const socket = connect(Number(port), "127.0.0.1", () => socket.end(bytes));
-      socket.on("data", (part) => {
-        text += part.toString("latin1");
-      });
-      socket.on("error", () => resolve(text));
-      socket.on("close", () => resolve(text));
-    });
-  const garbage = Array.from({ length: 60 }, () =>
-    Buffer.from(Array.from({ length: integer(random, 1, 400) }, () => integer(random, 0, 255))),
-  );
-  const wrong = [
-    `GET ${path}?a=\u00ff HTTP/1.1\r\nhost: x\r\n\r\n`,
-    `GET /${"a".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
-    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 5000000\r\n\r\n{`,
-    `GET ${path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`,
-    `GET ${path} HTTP/1.1\r\n\r\n`,
-  ].map((text) => Buffer.from(text, "latin1"));
-  const answers = await Promise.all([...wrong, ...garbage].map(send));
-  for (const answer of answers) expect(answer).toMatch(/^(?:HTTP\/1\.1 4\d\d |$)/);
-  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-  await server[Symbol.asyncDispose]();
-});

@@ -4,7 +4,7 @@
 
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
@@ -97,136 +97,120 @@ const spanOf = (from: number, to: number) => ({
   endTime: String(at(to)),
 });
 
-describe("time that was not read", () => {
-  test("before the first coverage is refused for good, with where to begin; a key may trim it", async () => {
-    await given([window(10, 99)]);
-    const refused = await ask("refuse", spanOf(5, 20));
-    expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
-    expect(refused.body.msg).toContain(`ask for startTime=${at(10)} or later`);
-    const trimmed = await ask("trim", spanOf(5, 20));
-    const from10 = await ask("refuse", spanOf(10, 20));
-    expect([trimmed.status, from10.status]).toEqual([200, 200]);
-    expect(trimmed.body.data).toEqual(from10.body.data);
-    expect((await ask("trim", spanOf(1, 5))).body.data).toEqual({ bills: [], endId: "" });
-    expect((await ask("allow", spanOf(5, 20))).body.data).toEqual(from10.body.data);
-  });
+test("time before the first coverage is refused for good, with where to begin; a key may trim it", async () => {
+  await given([window(10, 99)]);
+  const refused = await ask("refuse", spanOf(5, 20));
+  expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
+  expect(refused.body.msg).toContain(`ask for startTime=${at(10)} or later`);
+  const from10 = await ask("refuse", spanOf(10, 20));
+  expect(from10.status).toBe(200);
+  for (const incomplete of ["trim", "allow"] as const)
+    expect((await ask(incomplete, spanOf(5, 20))).body.data).toEqual(from10.body.data);
+  expect((await ask("trim", spanOf(1, 5))).body.data).toEqual({ bills: [], endId: "" });
+});
 
-  test("that is lost is refused for good, also to a key that trims, and named in the headers", async () => {
-    await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
-    for (const incomplete of ["refuse", "trim"] as const) {
-      const refused = await ask(incomplete, spanOf(45, 60));
-      expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
-      expect(refused.body.msg).toContain(`${isoTime(at(45))} to ${isoTime(at(50))} was lost`);
-    }
-    const beside = await ask("refuse", spanOf(50, 60));
-    expect(beside.status).toBe(200);
-    expect(beside.headers).toMatchObject({
+test("time that is lost is refused for good, also to a key that trims, and named in the headers", async () => {
+  await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
+  for (const incomplete of ["refuse", "trim"] as const) {
+    const refused = await ask(incomplete, spanOf(45, 60));
+    expect([refused.status, refused.body.code]).toEqual([400, "40704"]);
+    expect(refused.body.msg).toContain(`${isoTime(at(45))} to ${isoTime(at(50))} was lost`);
+  }
+  expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
+  expect(await ask("refuse", spanOf(50, 60))).toMatchObject({
+    status: 200,
+    headers: {
       "x-complete-from": isoTime(at(10)),
       "x-complete-through": isoTime(at(99)),
       "x-incomplete": `${isoTime(at(40))}/${isoTime(at(50))}`,
-    });
-    expect((await ask("allow", spanOf(45, 60))).status).toBe(200);
-  });
-
-  test("under the first pages of a sync that is at work is refused, and what lies apart is not", async () => {
-    const cursor = served.find(({ cTime }) => cTime >= at(98.5))?.billId ?? "";
-    await given([window(10, 97), { ...window(97, 100, "open"), cursor }]);
-    expect((await ask("refuse", { limit: "5" })).status).toBe(200);
-    const across = await ask("refuse", { limit: "50" });
-    expect([across.status, across.body.code]).toEqual([503, "40725"]);
-    expect((await ask("refuse", spanOf(50, 96))).status).toBe(200);
-  });
-
-  test("of a walk by cursor is refused at the page that would leap over it", async () => {
-    await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
-    let idLessThan: string | undefined;
-    for (let page = 0; page < 50; page++) {
-      const answer = await ask("refuse", { limit: "60", ...(idLessThan && { idLessThan }) });
-      if (answer.status !== 200) {
-        expect(answer.body.code).toBe("40704");
-        expect(page).toBe(8);
-        return;
-      }
-      idLessThan = idsOf(answer.body.data).at(-1);
-    }
-    expect.unreachable("the walk leapt over lost time");
+    },
   });
 });
 
-describe("whatever was read and whatever is asked, an answer is all there is, or a refusal", () => {
-  const day = fc.integer({ min: 0, max: 99 });
-  const state = fc.constantFrom<Window["state"]>("covered", "covered", "covered", "lost", "open");
-  /** Adjacent windows, as runs leave them. The newest one ends up to a day ago. */
-  const windows = fc
-    .tuple(
-      fc.uniqueArray(day, { minLength: 1, maxLength: 6 }),
-      fc.array(state, { minLength: 6, maxLength: 6 }),
-    )
-    .map(([edges, states]) => {
-      const sorted = [...edges.toSorted((a, b) => a - b), 99];
-      return sorted.slice(1).flatMap((to, index) => {
-        const from = sorted[index] ?? to;
-        return from < to ? [{ ...window(from, to), state: states[index] ?? "covered" }] : [];
-      });
-    });
-  const question = fc.record({
-    from: fc.option(day),
-    to: fc.option(day),
-    limit: fc.integer({ min: 1, max: 400 }),
-    coin: fc.constantFrom(undefined, "BTC"),
-    pages: fc.integer({ min: 1, max: 4 }),
+test("time under the first pages of a sync that is at work is refused, and what lies apart is not", async () => {
+  const cursor = served.find(({ cTime }) => cTime >= at(98.5))?.billId ?? "";
+  await given([window(10, 97), { ...window(97, 100, "open"), cursor }]);
+  expect((await ask("refuse", { limit: "5" })).status).toBe(200);
+  expect(await ask("refuse", { limit: "50" })).toMatchObject({
+    status: 503,
+    body: { code: "40725" },
   });
+  expect((await ask("refuse", spanOf(50, 96))).status).toBe(200);
+});
 
-  test("page by page, down to the oldest bill", async () => {
-    const seen = { served: 0, refused: 0 };
-    await fc.assert(
-      fc.asyncProperty(
-        windows,
-        fc.array(question, { minLength: 6, maxLength: 6 }),
-        async (read, questions) => {
-          await given(read);
-          const begin = Math.min(
-            ...read.filter(({ state }) => state !== "open").map(({ from }) => from),
-          );
-          for (const { from, to, limit, coin, pages } of questions) {
-            if (from !== null && to !== null && from > to) continue;
-            let idLessThan: string | undefined;
-            for (let page = 0; page < pages; page++) {
-              const answer = await ask("refuse", {
-                ...(from !== null && { startTime: String(at(from)) }),
-                ...(to !== null && { endTime: String(at(to)) }),
-                ...(coin !== undefined && { coin }),
-                ...(idLessThan !== undefined && { idLessThan }),
-                limit: String(limit),
-              });
-              if (answer.status !== 200) {
-                expect(answer.body.code).toMatch(/^(40704|40725)$/);
-                seen.refused++;
-                break;
-              }
-              seen.served++;
-              // Nothing newer than the read time is stored, and nothing is claimed about it.
-              const expected = served
-                .filter(({ cTime }) => cTime < readTo)
-                .filter(({ cTime }) => cTime >= (from === null ? begin : at(from)))
-                .filter(({ cTime }) => to === null || cTime <= at(to))
-                .filter((bill) => coin === undefined || bill.coin === coin)
-                .filter(
-                  ({ billId }) => idLessThan === undefined || Number(billId) < Number(idLessThan),
-                )
-                .map(({ billId }) => billId)
-                .toReversed()
-                .slice(0, limit);
-              expect(idsOf(answer.body.data)).toEqual(expected);
-              idLessThan = expected.at(-1);
-              if (idLessThan === undefined) break;
-            }
-          }
-        },
-      ),
-      { numRuns: 60, seed: 16 },
-    );
-    expect(seen.served).toBeGreaterThan(100);
-    expect(seen.refused).toBeGreaterThan(100);
+const day = fc.integer({ min: 0, max: 99 });
+const state = fc.constantFrom<Window["state"]>("covered", "covered", "covered", "lost", "open");
+/** Adjacent windows, as runs leave them. The newest one ends up to a day ago. */
+const windows = fc
+  .tuple(
+    fc.uniqueArray(day, { minLength: 1, maxLength: 6 }),
+    fc.array(state, { minLength: 6, maxLength: 6 }),
+  )
+  .map(([edges, states]) => {
+    const sorted = [...edges.toSorted((a, b) => a - b), 99];
+    return sorted.slice(1).flatMap((to, index) => {
+      const from = sorted[index] ?? to;
+      return from < to ? [{ ...window(from, to), state: states[index] ?? "covered" }] : [];
+    });
   });
+const question = fc.record({
+  from: fc.option(day),
+  to: fc.option(day),
+  limit: fc.integer({ min: 1, max: 400 }),
+  coin: fc.constantFrom(undefined, "BTC"),
+  pages: fc.integer({ min: 1, max: 4 }),
+});
+
+test("whatever was read and whatever is asked, each page is all there is, or a refusal", async () => {
+  const seen = { served: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(
+      windows,
+      fc.array(question, { minLength: 6, maxLength: 6 }),
+      async (read, questions) => {
+        await given(read);
+        const begin = Math.min(
+          ...read.filter(({ state }) => state !== "open").map(({ from }) => from),
+        );
+        for (const { from, to, limit, coin, pages } of questions) {
+          if (from !== null && to !== null && from > to) continue;
+          let idLessThan: string | undefined;
+          for (let page = 0; page < pages; page++) {
+            const answer = await ask("refuse", {
+              ...(from !== null && { startTime: String(at(from)) }),
+              ...(to !== null && { endTime: String(at(to)) }),
+              ...(coin !== undefined && { coin }),
+              ...(idLessThan !== undefined && { idLessThan }),
+              limit: String(limit),
+            });
+            if (answer.status !== 200) {
+              expect(answer.body.code).toMatch(/^(40704|40725)$/);
+              seen.refused++;
+              break;
+            }
+            seen.served++;
+            // Nothing newer than the read time is stored, and nothing is claimed about it.
+            const expected = served
+              .filter(
+                ({ cTime, coin: of, billId }) =>
+                  cTime < readTo &&
+                  cTime >= (from === null ? begin : at(from)) &&
+                  (to === null || cTime <= at(to)) &&
+                  (coin === undefined || of === coin) &&
+                  (idLessThan === undefined || Number(billId) < Number(idLessThan)),
+              )
+              .map(({ billId }) => billId)
+              .toReversed()
+              .slice(0, limit);
+            expect(idsOf(answer.body.data)).toEqual(expected);
+            idLessThan = expected.at(-1);
+            if (idLessThan === undefined) break;
+          }
+        }
+      },
+    ),
+    { numRuns: 60, seed: 16 },
+  );
+  expect(seen.served).toBeGreaterThan(100);
+  expect(seen.refused).toBeGreaterThan(100);
 });

@@ -20,8 +20,8 @@ const dateBefore = (days: number): string =>
 const meant = (commands: string, url: string): string =>
   commands
     .replaceAll(ownersAddress, url)
-    .replaceAll("2026-11-01", dateBefore(20))
-    .replaceAll("2026-11-08", dateBefore(13));
+    // In one go: today's dates may be the page's.
+    .replaceAll(/2026-11-0[18]/g, (day) => dateBefore(day.endsWith("1") ? 20 : 13));
 const ownersAddress = "postgres://bill_sync_owner:OWNER-PASSWORD@db.example.com:5432/ledger";
 
 /** The page's commands in their order. Those that are not run have a reason. */
@@ -85,7 +85,7 @@ test("the commands of docs/operations.md, typed one after the other, do what the
   expect(run.length).toBeGreaterThan(5);
   for (const { commands } of run) {
     const end = await at.type(meant(commands, server.url));
-    expect(end).toMatchObject({ code: 0 });
+    expect(end, end.stderr).toMatchObject({ code: 0 });
   }
   expect((await readdir(join(at.path, "data"))).sort()).toEqual(["postgres", "postgres-before"]);
   const served = sandbox.account.ledger.bills["USDT-FUTURES"].length;
@@ -95,10 +95,3 @@ test("the commands of docs/operations.md, typed one after the other, do what the
   const shown = await at.type("npm run --silent status -- --json");
   expect(JSON.parse(shown.stdout).ledgers).toEqual([expect.objectContaining({ bills: stored })]);
 }, 300_000);
-
-test("each command of the page's prose is one that the program has", async () => {
-  const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
-  const named = [...page.matchAll(/npm run (?:--silent )?(\w+)/g)].map(([, name]) => name);
-  for (const name of named) expect(Object.keys(scripts)).toContain(name);
-  expect(page).toContain(ownersAddress);
-});

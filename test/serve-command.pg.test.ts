@@ -13,52 +13,34 @@ import { testDatabase } from "./support/database.ts";
 import { aMirrorKey, askServer } from "./support/mirror.ts";
 import { coverLedger } from "./support/small-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
-import { transactionPooler } from "./support/transaction-pooler.ts";
 
-test.each(["SIGINT", "SIGTERM"] as const)(
-  "serve prints its address, answers for its health, and ends with code 0 on %s",
-  async (signal) => {
-    await using database = await testDatabase();
-    await using serving = await startCli(["serve", "--port", "0"], {
-      env: { DATABASE_URL: database.url },
-    });
-    const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
-    const answers = await Promise.all(
-      ["/healthz", "/readyz", "/nothing?secret=hunter2"].map((path) => fetch(`${url}${path}`)),
-    );
-    expect(answers.map(({ status }) => status)).toEqual([200, 503, 404]);
-    serving.kill(signal);
-    const end = await serving.ended;
-    expect(end).toMatchObject({ code: 0, stdout: `${url}\n` });
-    expect(end.stderr).toContain('"route":"/readyz"');
-    expect(end.stderr).not.toContain("hunter2");
-  },
-);
-
-test("the page names commands as npm runs them, where npm runs the server", async () => {
+test("serve prints its address, answers for its health, names commands as npm runs them, and ends with code 0 on SIGINT", async () => {
   await using database = await testDatabase();
   const env = { DATABASE_URL: database.url, npm_lifecycle_event: "serve" };
   await using serving = await startCli(["serve", "--port", "0"], { env });
-  const [url = ""] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
+  const [url, port = ""] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:(\d+)/);
+  const answers = await Promise.all(
+    ["/healthz", "/readyz", "/nothing?secret=hunter2"].map((path) => fetch(`${url}${path}`)),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([200, 503, 404]);
   const page = await (await fetch(url)).text();
   expect(page).toContain("<code>npm run doctor</code> checks the key");
   expect(page).not.toContain("bill-sync sync");
-});
-
-test("serve of a database without tables, or on a port that is taken, ends with what to do", async () => {
-  await using empty = await testDatabase({ isEmpty: true });
-  const none = await runCli(["serve", "--port", "0"], { env: { DATABASE_URL: empty.url } });
-  expect(none).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^nothing is stored yet in \S+; bill-sync sync /),
+  expect(await runCli(["serve", "--port", port], { env })).toMatchObject({
+    ...{ code: 1, stdout: "" },
+    stderr: expect.stringMatching(/^port \d+ of 127\.0\.0\.1 cannot be used [^\n]* choose another/),
   });
-  await using database = await testDatabase();
-  const env = { DATABASE_URL: database.url };
-  await using first = await startCli(["serve", "--port", "0"], { env });
-  const [, port = ""] = await first.seen("stdout", /^http:\/\/127\.0\.0\.1:(\d+)/);
-  const second = await runCli(["serve", "--port", port], { env });
-  expect(second).toMatchObject({ code: 1, stdout: "" });
-  expect(second.stderr).toMatch(/^port \d+ of 127\.0\.0\.1 cannot be used [^\n]* choose another/);
+  serving.kill("SIGINT");
+  const end = await serving.ended;
+  expect(end).toMatchObject({ code: 0, stdout: `${url}\n` });
+  expect(end.stderr).toContain('"route":"/readyz"');
+  expect(end.stderr).not.toContain("hunter2");
+  await using empty = await testDatabase({ isEmpty: true });
+  expect(
+    await runCli(["serve", "--port", "0"], { env: { DATABASE_URL: empty.url } }),
+  ).toMatchObject({
+    ...{ code: 1, stderr: expect.stringMatching(/^nothing is stored yet in \S+; bill-sync sync /) },
+  });
 });
 
 type Credentials = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
@@ -91,10 +73,7 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   const wrong = { ...credentials, apiSecret: "x" };
   expect(await askServer(url, wrong)).toMatchObject({ code: "40009" });
   const ofExchange = { ...credentials, apiKey: "bg_0123456789abcdef" };
-  expect(await askServer(url, ofExchange)).toMatchObject({
-    code: "40037",
-    msg: expect.stringContaining("never one of the exchange"),
-  });
+  expect((await askServer(url, ofExchange)).msg).toContain("never one of the exchange");
 
   expect(await keys("remove", "bots")).toMatchObject({
     code: 2,
@@ -135,20 +114,6 @@ async function storeHour(url: string): Promise<void> {
   });
 }
 
-test("serve answers behind a pooler that hands its connections round", async () => {
-  await using database = await testDatabase();
-  await storeHour(database.url);
-  await using pooler = await transactionPooler(database.url, { serversMax: 2 });
-  await using folder = await temporaryFolder();
-  await changeKeys(join(folder.path, "mirror-keys.json"), () => [key]);
-  await using serving = await startCli(["serve", "--port", "0"], {
-    env: { DATABASE_URL: pooler.url },
-    cwd: folder.path,
-  });
-  const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
-  for (let round = 0; round < 3; round++) expect(await codesOf(url)).toEqual(["00000"]);
-});
-
 test("a database that is stopped, and one that crashes, costs the requests of that time alone", async () => {
   await using server = await throwawayServer();
   await migrate(server.url);
@@ -187,14 +152,10 @@ test("a key is of one account that is known, and its name is used once", async (
     [["a", "--trim", "--allow-incomplete"], /cannot be used with option/],
     [["a", "--product", "USDT-FUTURE"], /did you mean USDT-FUTURES\?/],
   ];
-  const ends = await Promise.all(wrong.map(([args]) => add(...args)));
-  for (const [index, [, message]] of wrong.entries()) {
-    expect(ends[index]).toMatchObject({
-      code: 2,
-      stdout: "",
-      stderr: expect.stringMatching(message),
+  for (const [args, message] of wrong)
+    expect(await add(...args)).toMatchObject({
+      ...{ code: 2, stdout: "", stderr: expect.stringMatching(message) },
     });
-  }
   expect(await add("a", "--trim")).toMatchObject({ code: 0 });
   // At the same time, no key takes another one's place.
   const names = ["b", "c", "d", "e"];

@@ -18,8 +18,6 @@ import { readWhole } from "./support/read-whole.ts";
 import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/small-ledger.ts";
 
-// What strangers cost the server who send requests and never read an answer, or never end a request.
-
 const { database, tables } = await fileDatabase();
 await inTransaction(tables.db, (tx) =>
   coverLedger(tx, { account: "main", productType: "USDT-FUTURES" }, Date.now() - dayMs, Date.now()),
@@ -114,14 +112,6 @@ test("requests beyond the limit are shed with 503 and Retry-After, and health an
   await patiently(async () => (await get("/bills")).status).toBe(200);
 });
 
-test("a thousand idle connections do not keep health out", async () => {
-  await using server = await openServer();
-  const idle = Array.from({ length: 1_000 }, () => stall(server.url, requestOf("/healthz")));
-  await Promise.all(idle);
-  const asked = () => health(server.url).catch(() => "kept out");
-  await expect.poll(asked, { timeout: 10_000 }).toEqual(healthy);
-});
-
 test("clients who ask and leave do not add up to more reads than the limit", async () => {
   const gate = Promise.withResolvers<void>();
   await using server = await openServer(gate.promise);
@@ -135,22 +125,6 @@ test("clients who ask and leave do not add up to more reads than the limit", asy
   }
   expect(await health(server.url)).toEqual(healthy);
   gate.resolve();
-});
-
-test("requests that are sent at once on one connection are answered in order, those beyond the limit by 503", async () => {
-  await using server = await openServer();
-  const socket = await stall(server.url, requestOf("/bills").repeat(answersOfConnectionMax + 1));
-  let text = "";
-  socket.on("data", (chunk: Buffer) => {
-    text += chunk.toString("latin1");
-  });
-  socket.resume();
-  await once(socket, "close");
-  expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual([
-    ...Array.from({ length: answersOfConnectionMax }, () => "HTTP/1.1 200"),
-    "HTTP/1.1 503",
-  ]);
-  expect(text).toMatch(/retry-after: 5\r\n/);
 });
 
 test("a request whose head never ends is closed within 10 s", { timeout: 10_000 }, async () => {

@@ -45,10 +45,3 @@ describe("months of syncs under faults of the exchange, the database and the pro
     async (seed) => expect(await play(drawHistory(seed), pool)).toEqual(results[seed]),
   );
 });
-
-test("a history ends whose processes are frozen", async () => {
-  const { steps, ...history } = drawHistory(431);
-  // Both freeze in the first step.
-  const first = { ...history, steps: steps.slice(0, 1) };
-  expect(await play(first, pool)).toMatchObject({ broken: [] });
-});

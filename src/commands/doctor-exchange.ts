@@ -215,7 +215,7 @@ async function historyChecks(db: Database, account: string): Promise<readonly Ch
 }
 
 /** The result of trying an account's key. */
-export type TriedKey = {
+type TriedKey = {
   readonly mode: AccountMode;
   readonly read: readonly ProductType[];
   readonly refused: ReadonlyMap<ProductType, ExchangeError>;
@@ -224,7 +224,7 @@ export type TriedKey = {
 };
 
 /** The check of an account's key. Product types with equal refusals are named together. */
-export function keyCheck(
+function keyCheck(
   { name: account, uid, readsAll = false }: Pick<Account, "name" | "uid" | "readsAll">,
   { mode, read, refused, info }: TriedKey,
 ): Check {

@@ -42,7 +42,7 @@ export async function readRuns(
   }));
 }
 
-// A run that was killed stays "running" in the log, and its leases expire.
+// A run that was killed stays "running" in the log, and its leases expire. One that was given back expires in 1 s.
 const beginMaxMs = 2 * minuteMs;
 
 /** Whether a sync has not ended that holds an account, or that began within the last two minutes. */
@@ -56,8 +56,7 @@ export const isSyncAtWork = sql`exists (
               or exists (
                 select 1
                 from leases
-                where holder <> ''
-                  and expires_at > clock_timestamp()
+                where expires_at > clock_timestamp() + interval '1 s'
               )
             )
         )`;

@@ -10,9 +10,6 @@ export function canariesOf(secret: string): readonly string[] {
   return [...new Set([...whole, ...halves])];
 }
 
-/** Many spellings of a secret with only letters and digits are the same. */
-export const spellingsMax = 16;
-
 function spellingsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
   const json = JSON.stringify(secret).slice(1, -1);

@@ -19,7 +19,6 @@ subscribe("undici:request:create", (message) => {
   });
   if (kind === "exception") setImmediate(() => crash(error));
   if (kind === "rejection") void Promise.reject(error);
-  if (kind === "rejection of no error") void Promise.reject({ headers: request.headers });
   if (kind === "memory") setImmediate(exhaust);
 });
 
