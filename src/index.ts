@@ -62,8 +62,9 @@ export type SyncOptions = Which &
   Stoppable & {
     /** Default all. */
     readonly only?: readonly Target[] | undefined;
-    /** Takes new keys of stored accounts without a proof. Default false. */
-    readonly newKey?: boolean | undefined;
+    /** Takes a key without proof that it belongs to the account, forgets earlier keys, and reads the last 90 days again. Default
+     * false. */
+    readonly trustKey?: boolean | undefined;
     /** Ends with a check of what changed. Default true. */
     readonly reconcile?: boolean | undefined;
     readonly onProgress?: ((progress: BillsProgress) => void) | undefined;
@@ -143,7 +144,7 @@ type At = {
 
 async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
-  const { newKey, reconcile } = options;
+  const { trustKey, reconcile } = options;
   const targets = targetsOf(options.only);
   const config = readConfig(at.settings, { credentials: isOfAccounts(targets) });
   const reporter = {
@@ -154,7 +155,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
     [Symbol.dispose]: () => undefined,
   };
   using stop = stopOn(options.signal);
-  const shared = { database, reporter, targets, newKey, selection: selectionOf(options) };
+  const shared = { database, reporter, targets, trustKey, selection: selectionOf(options) };
   return await runSync(config, { ...shared, signal: stop.signal, reconcile });
 }
 

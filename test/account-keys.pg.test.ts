@@ -23,7 +23,7 @@ async function openTables() {
 }
 
 const keyOf = (db: Database, account: string, key: string) =>
-  new AccountKey(db, { account, key: new Secret(key) }, { isVouched: true });
+  new AccountKey(db, { account, key: new Secret(key) }, { isTrusted: true });
 
 /** Makes it the account's key, as a sync does of which the exchange told no user. */
 async function take(db: Database, account: string, key: string): Promise<void> {

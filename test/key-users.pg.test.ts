@@ -1,7 +1,7 @@
 // Holds: One account one ledger, Whose key
 // A key of another user writes nothing under a known name, two names of one user are one account, and a new key
 // of the same user is taken; where the exchange does not tell the user, a new key is taken only if somebody
-// vouches for it, and all that can be read is read again.
+// trusts it, and all that can be read is read again.
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
@@ -103,7 +103,7 @@ test.concurrent("an unknown key under a known name writes nothing where the exch
     const [refused, requests] = await at.requestsOf(at.run(at.other, command));
     expect(refused.code, refused.stdout).toBe(2);
     expect(refused.stdout).toMatch(
-      /^main: this API key was not used for account main before, .*does not tell.*--new-key/m,
+      /^main: this API key was not used for account main before, .*does not tell.*--trust-key/m,
     );
     // It asks for the account's mode.
     expect(requests).toBe(1);
@@ -121,7 +121,7 @@ test.concurrent.each([
   ["whose user the exchange does not tell", {}],
   ["of another user", { alterCredential: (credential) => credential }],
 ] satisfies [string, Partial<SandboxOptions>][])(
-  "a name that was first synced with a wrong key of an empty account, %s, reads all by --new-key, and the wrong key is refused",
+  "a name that was first synced with a wrong key of an empty account, %s, reads all by --trust-key, and the wrong key is refused",
   async (_, options) => {
     await using at = await house(options);
     const stranger = readable(at.other);
@@ -129,13 +129,13 @@ test.concurrent.each([
     expect((await at.run(at.other, sync)).code).toBe(0);
     expect((await at.run(at.main, sync)).code).toBe(2);
     const syncedAt = Date.now();
-    const taken = await at.run(at.main, [...sync, "--new-key"]);
+    const taken = await at.run(at.main, [...sync, "--trust-key"]);
     expect(taken.code).toBe(0);
     expect(taken.stderr).toContain("main: its key is new");
     expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(
       exactly,
     );
-    const [known, requests] = await at.requestsOf(at.run(at.main, [...sync, "--new-key"]));
+    const [known, requests] = await at.requestsOf(at.run(at.main, [...sync, "--trust-key"]));
     expect([known.code, requests < 5]).toEqual([0, true]);
     serveOnly(at.other, stranger);
     const before = await at.stored();
@@ -157,11 +157,11 @@ async function take(
   db: Database,
   name: string,
   info: KeyInfo | ExchangeError = untold,
-  isVouched = false,
+  isTrusted = false,
 ): Promise<void> {
-  const key = new AccountKey(db, { account: "main", key: new Secret(name) }, { isVouched });
+  const key = new AccountKey(db, { account: "main", key: new Secret(name) }, { isTrusted });
   await key.check({ info, productTypes: [productType] });
-  await key.take(async () => undefined, isVouched ? epochMs(reach) : undefined);
+  await key.take(async () => undefined, isTrusted ? epochMs(reach) : undefined);
 }
 
 const now = Date.now();
@@ -177,7 +177,7 @@ test.concurrent.each([
   ["of the same user", ["1", "1"], 1, [old, yesterday]],
   ["of another user, where no bill is stored,", ["1", "2"], 0, [null, null]],
 ] as const)(
-  "a key %s that is vouched for leaves as much covered as it may",
+  "a trusted key %s leaves as much covered as it may",
   async (_, users, bills, [from, to]) => {
     await using at = await house();
     for (const [index, userId] of users.entries()) {
@@ -196,16 +196,16 @@ test.concurrent.each([
   },
 );
 
-test.concurrent("a key of another user is refused where bills are stored, whoever vouches for it", async () => {
+test.concurrent("a key of another user is refused where bills are stored, even if it is trusted", async () => {
   await using at = await house({ alterCredential: (credential) => credential });
   expect((await at.run(at.main, sync)).code).toBe(0);
   const before = await at.stored();
-  const refused = await at.run(at.other, [...sync, "--new-key"]);
+  const refused = await at.run(at.other, [...sync, "--trust-key"]);
   expect(refused).toMatchObject({
     code: 2,
     stdout: expect.stringMatching(/is user \d+'s, and account main is user \d+'s.*name of its own/),
   });
-  expect(refused.stdout).not.toContain("--new-key");
+  expect(refused.stdout).not.toContain("--trust-key");
   expect(await at.stored()).toEqual(before);
 });
 

@@ -16,7 +16,7 @@ type OpenDeps = {
   readonly signal: AbortSignal;
   readonly onWait?: (message: string) => void;
   /** Takes a key without a proof that it is the account's. Default false. */
-  readonly isVouched?: boolean;
+  readonly isTrusted?: boolean;
 };
 
 /** An account that this process alone asks the exchange for, and its key. */
@@ -37,9 +37,9 @@ export async function openAccount(
   account: AccountWithCredentials,
   exchange: Pick<AccountExchange, "exchangeNow" | "useLimitsOf">,
 ): Promise<OpenAccount> {
-  const { db, leases, users, isVouched = false, ...waiting } = deps;
+  const { db, leases, users, isTrusted = false, ...waiting } = deps;
   const { name, credentials, demo: isDemo = false } = account;
-  const key = new AccountKey(db, { account: name, key: credentials.key }, { isDemo, isVouched });
+  const key = new AccountKey(db, { account: name, key: credentials.key }, { isDemo, isTrusted });
   await key.refuseTaken();
   await using stack = new AsyncDisposableStack();
   const { assertHeld, ...lease } = stack.use(await leases.take(name, waiting));

@@ -54,8 +54,8 @@ export type RunDeps = {
   readonly reporter: Reporter;
   readonly selection: Selection;
   readonly targets: Targets;
-  /** Takes keys without a proof that they are the accounts'. Default not. */
-  readonly newKey?: boolean | undefined;
+  /** Takes keys without proof that they belong to the accounts. Default not. */
+  readonly trustKey?: boolean | undefined;
   /** Whether to end with a check of what changed. Default true. */
   readonly reconcile?: boolean | undefined;
 };
@@ -268,9 +268,9 @@ export const historyFromOf = (
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {
-  const { db, signal, reporter, targets, newKey: isVouched = false } = deps;
+  const { db, signal, reporter, targets, trustKey: isTrusted = false } = deps;
   const { name } = account;
-  const opening = { ...deps, isVouched, onWait: reporter.notice };
+  const opening = { ...deps, isTrusted, onWait: reporter.notice };
   const opened = await openAccount(opening, account, exchange);
   return {
     ...opened,

@@ -196,29 +196,33 @@ other content; bill_revisions keeps what it replaced) and rejected rows (kept as
 served), and says up to when it is complete. Symbols and contracts need no key.
 
 A new API key of an account must be of the same user of the exchange. If it is
-not, or the exchange does not tell, nothing is written. --new-key takes it, and
+not, or the exchange does not tell, nothing is written. --trust-key takes it, and
 reads again what can be read.`;
 
 type SyncWords = Which & {
   readonly only?: readonly string[];
-  readonly newKey: boolean;
+  readonly trustKey: boolean;
   readonly dryRun: boolean;
   readonly reconcile: boolean;
 };
 
 export const define: Define = (command, program) => {
   const { io, runs } = program;
-  const sync = async ({ only, newKey, dryRun, reconcile, ...which }: SyncWords) => {
+  const sync = async ({ only, trustKey, dryRun, reconcile, ...which }: SyncWords) => {
     const targets = targetsOf(only);
     const { config, selection } = selectedConfig(program, !dryRun && isOfAccounts(targets), which);
     assertLoanToValueWanted(config, selection, targets);
     return dryRun
       ? planCommand(config, io, { selection, targets })
-      : syncCommand(config, io, { selection, targets, newKey, reconcile });
+      : syncCommand(config, io, { selection, targets, trustKey, reconcile });
   };
   reporting(command)
     .option("--only <target...>", "only these targets: bills, ltv, symbols, contracts")
-    .option("--new-key", "take unknown API keys, and read again what they can read", false)
+    .option(
+      "--trust-key",
+      "take a key without proof that it belongs to the account, forget earlier keys, and read the last 90 days again",
+      false,
+    )
     .option("--no-reconcile", "skip the final check of what changed")
     .option("--dry-run", "show what it would fetch; asks the exchange only for its time", false)
     .addHelpText("after", help)

@@ -32,18 +32,18 @@ export class AccountKey {
   readonly #db: Database;
   readonly #named: NamedKey;
   readonly #isDemo: boolean;
-  readonly #isVouched: boolean;
+  readonly #isTrusted: boolean;
   #answer: KeyAnswer | undefined;
 
   /**
    * @param isDemo whether it is of demo trading, whose ledgers have the names of real ones.
-   * @param isVouched whether the user of this program says that it is the account's.
+   * @param isTrusted whether the user of this program says that it is the account's.
    */
-  constructor(db: Database, named: NamedKey, { isDemo = false, isVouched = false } = {}) {
+  constructor(db: Database, named: NamedKey, { isDemo = false, isTrusted = false } = {}) {
     this.#db = db;
     this.#named = named;
     this.#isDemo = isDemo;
-    this.#isVouched = isVouched;
+    this.#isTrusted = isTrusted;
   }
 
   /**
@@ -59,7 +59,7 @@ export class AccountKey {
    * Decides whether the key is this account's: it read the account before, or is its user's. Writes nothing.
    * @returns whether no run has read the account with it.
    * @throws KeyTakenError if one of its user's ledgers has another name here.
-   * @throws ForeignKeyError if it is another user's and bills are stored, or if nobody vouches for it.
+   * @throws ForeignKeyError if it is another user's and bills are stored, or if nobody trusts it.
    * @throws ExchangeError if the next run may be told.
    */
   async check(answer: KeyAnswer): Promise<{ readonly isNew: boolean }> {
@@ -70,12 +70,12 @@ export class AccountKey {
     const userId = this.#userId();
     if (userId !== undefined) await refuseTakenUser(this.#db, account, userId, productTypes);
     const isNew = known.fingerprint === undefined || !known.keys.includes(known.fingerprint);
-    if (isNew && !this.#isVouched && info instanceof ExchangeError && isPassing(info)) throw info;
+    if (isNew && !this.#isTrusted && info instanceof ExchangeError && isPassing(info)) throw info;
     if (!this.#isAccounts(known)) {
-      // Two users' bills would be in one ledger, whoever vouches for the key.
+      // Two users' bills would be in one ledger, even if the key is trusted.
       if (userId !== undefined && known.userId !== undefined) {
-        if (known.hasBills || !this.#isVouched) throw foreignKey(account, userId, known);
-      } else if (!this.#isVouched) throw unknownKey(account);
+        if (known.hasBills || !this.#isTrusted) throw foreignKey(account, userId, known);
+      } else if (!this.#isTrusted) throw unknownKey(account);
     }
     return { isNew };
   }
@@ -96,10 +96,10 @@ export class AccountKey {
 
   /**
    * Makes it the key that reads the account. Call it after `check`, before time is planned or a row is stored. A key
-   * that is only vouched for takes the place of all earlier ones, and reads again all time that it can: a key of
+   * that is only trusted takes the place of all earlier ones, and reads again all time that it can: a key of
    * another, empty account would else hide all that it was not served.
    * @param check fails the transaction where another run may hold the account.
-   * @param horizon the oldest time that can be read again. Needed for a key that is vouched for.
+   * @param horizon the oldest time that can be read again. Needed for a trusted key.
    * @throws KeyTakenError where the key, or one of its user's ledgers, is stored under another name.
    */
   async take(check: (tx: Transaction) => Promise<unknown>, horizon?: EpochMs): Promise<void> {
@@ -112,7 +112,7 @@ export class AccountKey {
         await check(tx);
         const known = await this.#known(tx);
         if (!this.#isAccounts(known)) {
-          if (!this.#isVouched) throw unknownKey(account);
+          if (!this.#isTrusted) throw unknownKey(account);
           await tx.execute(sql`delete from account_keys where account = ${account}`);
           await tx.execute(sql`delete from account_users where account = ${account}`);
           const isOtherUser = userId !== undefined && known.userId !== undefined;
@@ -253,13 +253,13 @@ const foreignKey = (account: string, told: string, { userId, hasBills }: Known):
       `and ${putBack(account)}` +
       (hasBills
         ? ""
-        : `; if ${account} was read with a wrong key until now, sync --new-key takes this one and reads its time again`),
+        : `; if ${account} was read with a wrong key until now, sync --trust-key takes this one and reads its time again`),
   );
 
 const unknownKey = (account: string): ForeignKeyError =>
   new ForeignKeyError(
     `this API key was not used for account ${account} before, and the exchange does not tell that both keys are ` +
-      `of one user: ${putBack(account)}; if it certainly is the same account, sync --new-key takes it and reads ` +
+      `of one user: ${putBack(account)}; if it certainly is the same account, sync --trust-key takes it and reads ` +
       "the last 90 days again",
   );
 

@@ -71,7 +71,7 @@ export function startRun(
   const sync = startSync({
     ...shared,
     key,
-    isVouched: isVouched(world, run),
+    isTrusted: isTrusted(world, run),
     faults: step.database,
     historyFrom: historyFromOf(world.history),
     onDatabaseFault: ({ of, kind }) => {
@@ -102,8 +102,8 @@ export function startRun(
 export const historyFromOf = ({ records }: World["history"]): EpochMs | undefined =>
   records && epochMs(historyStart - records.wantedMs);
 
-/** Whoever notices that a wrong key was used vouches for the right one; and for each new key of an untold user. */
-function isVouched({ history, owner, keyInUse }: World, { key, isForeign }: Run): boolean {
+/** Whoever notices that a wrong key was used trusts the right one; and for each new key of an untold user. */
+function isTrusted({ history, owner, keyInUse }: World, { key, isForeign }: Run): boolean {
   if (isForeign || keyInUse() === undefined) return false;
   return history.isUserUntold ? key !== keyInUse() : owner() === "empty" && key !== "empty";
 }

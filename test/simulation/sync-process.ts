@@ -15,7 +15,7 @@ export const settleLagMs = 10 * minuteMs;
 
 export type SyncProcessOptions = OutsideOptions & {
   /** Whether the key is taken without a proof. */
-  readonly isVouched: boolean;
+  readonly isTrusted: boolean;
   /** The oldest time that is wanted of tax records. */
   readonly historyFrom: EpochMs | undefined;
   readonly events: NetworkEvents & {
@@ -51,7 +51,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
   const hold = async (): Promise<LeasedAccount & AsyncDisposable> => {
     const { clock, signal } = process;
     const named = { account: account.name, key: credentialsOf(sandbox, key).key };
-    const accountKey = new AccountKey(db, named, { isVouched: options.isVouched });
+    const accountKey = new AccountKey(db, named, { isTrusted: options.isTrusted });
     await accountKey.refuseTaken();
     const lease = await new Leases(db, { clock }).take(account.name, { signal });
     events.onHeld(lease.epoch);
