@@ -4,4 +4,14 @@ UPDATE "business_types" SET
 	"listed_category" = CASE "listed_category" WHEN 'fees' THEN 'fee_bills' ELSE "listed_category" END,
 	"category_by_user" = CASE "category_by_user" WHEN 'fees' THEN 'fee_bills' ELSE "category_by_user" END;--> statement-breakpoint
 ALTER TABLE "business_types" ADD CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fee_bills', 'deposit', 'withdrawal', 'unknown'));--> statement-breakpoint
-UPDATE "wallet_rules" SET "category" = 'fee_bills' WHERE "category" = 'fees';
+UPDATE "wallet_rules" SET "category" = 'fee_bills' WHERE "category" = 'fees';--> statement-breakpoint
+ALTER TABLE "symbols" RENAME TO "spot_pairs";--> statement-breakpoint
+ALTER TABLE "spot_pairs" RENAME CONSTRAINT "symbols_pkey" TO "spot_pairs_pkey";--> statement-breakpoint
+ALTER TABLE "spot_pairs" RENAME CONSTRAINT "symbols_finite" TO "spot_pairs_finite";--> statement-breakpoint
+ALTER TABLE "symbol_versions" RENAME TO "spot_pair_versions";--> statement-breakpoint
+ALTER TABLE "spot_pair_versions" RENAME CONSTRAINT "symbol_versions_symbol_valid_from_pk" TO "spot_pair_versions_symbol_valid_from_pk";--> statement-breakpoint
+ALTER TABLE "spot_pair_versions" RENAME CONSTRAINT "symbol_versions_time" TO "spot_pair_versions_time";--> statement-breakpoint
+ALTER TABLE "spot_pair_versions" RENAME CONSTRAINT "symbol_versions_finite" TO "spot_pair_versions_finite";--> statement-breakpoint
+ALTER INDEX "symbol_versions_current" RENAME TO "spot_pair_versions_current";--> statement-breakpoint
+ALTER TABLE "symbol_lists" RENAME TO "instrument_lists";--> statement-breakpoint
+ALTER TABLE "instrument_lists" RENAME CONSTRAINT "symbol_lists_pkey" TO "instrument_lists_pkey";

@@ -18,7 +18,7 @@ async function house(options: Partial<SandboxOptions> = {}, others: CliEnvironme
         select
           (select count(*)::int from bills) as bills,
           (select count(*)::int from ltv_snapshots) as ltv,
-          (select count(*)::int from symbols) as symbols,
+          (select count(*)::int from spot_pairs) as symbols,
           (select count(*)::int from contracts) as contracts`);
       return rows[0];
     },
@@ -34,9 +34,9 @@ test.concurrent("sync --only of a public list needs no credentials and sends non
   const lists = async (...args: readonly string[]) =>
     JSON.parse((await runCli(["sync", "--json", "--only", ...args], { env })).stdout);
   const counts = { changed: 0, returned: 0, gone: 0, broken: [] };
-  expect(await lists("symbols")).toMatchObject({
+  expect(await lists("spot-pairs")).toMatchObject({
     ...{ outcome: "complete", accounts: [] },
-    lists: [{ name: "symbols", entries: 60, new: 60, ...counts }],
+    lists: [{ name: "spot pairs", entries: 60, new: 60, ...counts }],
   });
   expect(await lists("contracts", "--product", "USDC-FUTURES", "UTA-USDT-FUTURES")).toMatchObject({
     outcome: "complete",
@@ -62,7 +62,7 @@ test.each<[readonly string[], Readonly<Record<string, unknown>>, readonly string
     [...ofBills, "contracts", "loan-to-value", "symbols"],
   ],
   [
-    ["--only", "ltv,symbols"],
+    ["--only", "ltv,spot-pairs"],
     { bills: 0, ltv: 1, symbols: 60, contracts: 0 },
     // Only the account's settings say which of the two APIs serves it.
     [keyInfo.classic.name, "account settings", "loan-to-value", "symbols"],
@@ -76,8 +76,8 @@ test.each<[readonly string[], Readonly<Record<string, unknown>>, readonly string
 });
 
 test.each([
-  ["symbol", /^--only "symbol" is not a target of a sync, did you mean symbols\?\n/],
-  ["bills,xyzzyx", /^--only "xyzzyx" is not .*\(there are bills, ltv, symbols, contracts\)\n/],
+  ["contract", /^--only "contract" is not a target of a sync, did you mean contracts\?\n/],
+  ["bills,xyzzyx", /^--only "xyzzyx" is not .*\(there are bills, ltv, spot-pairs, contracts\)\n/],
   ["ltv", /^--only ltv: no account asks for it; set SYNC_LTV=true\n/],
 ])("--only %s is refused", async (words, message) => {
   const env = { EXCHANGE_API_KEY: "k", EXCHANGE_API_SECRET: "s", EXCHANGE_API_PASSPHRASE: "p" };
@@ -96,7 +96,7 @@ test.concurrent("symbols and loan-to-value that fail are told once, leave the bi
   });
   const end = await at.run("sync");
   expect(end.code).toBe(1);
-  expect(end.stdout).toMatch(/\nsymbols: the answer to symbols broke the contract at data: /);
+  expect(end.stdout).toMatch(/\nspot pairs: the answer to symbols broke the contract at data: /);
   expect(end.stdout.match(/^main\/loan-to-value: .*40014.*leaves SYNC_LTV out$/gm)).toHaveLength(1);
   expect(end.stdout).toMatch(/\nNOT complete, after /);
   expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0, contracts: 5 });

@@ -96,7 +96,7 @@ describe("lists of one product type", () => {
     await expect(bring(3, [])).rejects.toThrow(/listed 0 contracts of USDT-FUTURES/);
     await expect(bring(3, [], coin)).rejects.toThrow(UnbelievableListError);
     const { rows } = await db.execute(sql`
-      select symbol, gone_at, maker_fee_rate::text as fee from symbols`);
+      select symbol, gone_at, maker_fee_rate::text as fee from spot_pairs`);
     expect(rows).toEqual([{ symbol: "BTCUSDT", gone_at: null, fee: "0.002" }]);
   });
 });

@@ -48,8 +48,8 @@ test("of ten accounts, one sync mirrors the seven that work, and names the three
   const end = await runCli(["sync"], { env });
 
   const [table, lists = "", remarks = ""] = end.stdout.split("\n\n");
-  expect(lists.match(/^(?:symbols|contracts of [A-Z-]+) +\d+ +\d+/gm)).toEqual([
-    expect.stringMatching(/^symbols +60 +60$/),
+  expect(lists.match(/^(?:spot pairs|contracts of [A-Z-]+) +\d+ +\d+/gm)).toEqual([
+    expect.stringMatching(/^spot pairs +60 +60$/),
     expect.stringMatching(/^contracts of USDT-FUTURES +5 +5$/),
   ]);
   expect(remarks.trimEnd().split("\n")).toEqual([

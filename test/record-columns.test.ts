@@ -22,7 +22,7 @@ const records: readonly Mapped[] = [
   [
     "symbol",
     symbolFields,
-    [tables.symbols, tables.symbolVersions],
+    [tables.spotPairs, tables.spotPairVersions],
     `symbol baseCoin quoteCoin minTradeAmount maxTradeAmount takerFeeRate makerFeeRate
      pricePrecision quantityPrecision quotePrecision minTradeUSDT status buyLimitPriceRatio
      sellLimitPriceRatio areaSymbol orderQuantity openTime offTime`,

@@ -127,7 +127,7 @@ test.concurrent("a sync whose end cannot be written into the run log exits with 
     $$`);
   await at.db.execute(sql`
     create trigger refuse before update on sync_runs for each row execute function refuse()`);
-  const end = await at.run("sync", "--only", "symbols");
+  const end = await at.run("sync", "--only", "spot-pairs");
   expect(end).toMatchObject({ code: 1, stdout: expect.stringContaining("\ncomplete, after ") });
   expect(end.stderr).toMatch(/could not be written into the run log: .*the log is full/);
 });

@@ -157,7 +157,7 @@ test("the records' rows say how old lists and loans are", () => {
   const rows = recordsTable(lists, [{ ...loan, takenAt: ago(dayMs), heldUntil: readAt }], now);
   expect(tableText(rows).split("\n")).toEqual([
     "records                    content                            read  age",
-    "symbols                    3,204 pairs, 2 gone   2026-11-21 10:00Z  2 h",
+    "spot pairs                 3,204 pairs, 2 gone   2026-11-21 10:00Z  2 h",
     "contracts of COIN-FUTURES  40 contracts, 2 gone  2026-11-21 10:00Z  2 h",
     "main/loan-to-value/12      ltv 0.4321            2026-11-21 10:00Z  2 h",
   ]);

@@ -55,7 +55,7 @@ const hourOf = (time: string | null) =>
 async function versionsOf(db: Database, symbol: string) {
   const { rows } = await db.execute<Record<"from" | "to" | "fee", string>>(sql`
     select valid_from as from, valid_to as to, taker_fee_rate::text as fee
-    from symbol_versions
+    from spot_pair_versions
     where symbol = ${symbol}
     order by valid_from`);
   return rows.map(({ from, to, fee }) => [hourOf(from), hourOf(to), fee]);
@@ -64,9 +64,9 @@ async function versionsOf(db: Database, symbol: string) {
 /** Every row, with the transaction that last wrote it. */
 async function rowVersions(db: Database) {
   const { rows } = await db.execute(sql`
-    select symbol, xmin::text, xmax::text, ctid::text, null as valid_from from symbols
+    select symbol, xmin::text, xmax::text, ctid::text, null as valid_from from spot_pairs
     union all
-    select symbol, xmin::text, xmax::text, ctid::text, valid_from from symbol_versions
+    select symbol, xmin::text, xmax::text, ctid::text, valid_from from spot_pair_versions
     order by 1, 5`);
   return rows;
 }
@@ -84,7 +84,7 @@ test("a pair's columns hold every field to the last digit, and what is not liste
       buy_limit_price_ratio::text, sell_limit_price_ratio::text, area_symbol,
       order_quantity::text, extract(epoch from open_time)::text as open_time, off_time,
       extra::text, gone_at
-    from symbols`);
+    from spot_pairs`);
   expect(rows).toEqual([
     {
       symbol: "BTCUSDT",
@@ -128,7 +128,7 @@ describe("a pair's versions", () => {
     const feeAt = async (hour: number) => {
       const { rows } = await db.execute(sql`
         select taker_fee_rate::text as fee
-        from symbol_versions
+        from spot_pair_versions
         where symbol = 'BTCUSDT'
           and tstzrange(valid_from, valid_to) @> ${new Date(at(hour)).toISOString()}::timestamptz`);
       return rows;
@@ -150,7 +150,7 @@ describe("a pair's versions", () => {
     const pairAt = async () => {
       const { rows } = await db.execute<Record<"first" | "since" | "gone", string>>(sql`
         select first_seen_at as first, valid_from as since, gone_at as gone
-        from symbols
+        from spot_pairs
         where symbol = 'BTCUSDT'`);
       return rows.map(({ first, since, gone }) => [first, since, gone].map(hourOf));
     };

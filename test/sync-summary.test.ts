@@ -32,7 +32,7 @@ const stored = {
   ...{ new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false, pairs: 3_204, readAt: at },
 };
 const list = (changes: Partial<NamedList> = {}): NamedList => ({
-  ...{ name: "symbols", requests: 1, stored, broken: [], error: undefined, ...changes },
+  ...{ name: "spot pairs", requests: 1, stored, broken: [], error: undefined, ...changes },
 });
 const record = {
   ...{ ltv: "0.4321", subAccountUids: ["1"], usdtBalance: "1000.50", unpaidUsdtAmount: "432.32" },
@@ -145,7 +145,7 @@ describe("below its table, the summary says", () => {
     ];
     expect(linesOf(reports, { lists })).toEqual([
       "list                       entries  new  changed  returned  gone  stored",
-      "symbols                      3,204    2        1         0     3  yes",
+      "spot pairs                   3,204    2        1         0     3  yes",
       "contracts of COIN-FUTURES    3,204    2        1         0     3  yes",
       "contracts of USDC-FUTURES    3,204    2        1         0     3  no: another run has stored a newer list",
       "",
@@ -194,20 +194,20 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
   ["so is one, another is open", [account([], misnamed), desk(open)], {}, "incomplete", 1],
   ["one is held and one refused", [account([], held), account([], refused)], {}, "failed", 1],
   ["one is held, rows are rejected", [account([], held), well], { rejected }, "incomplete", 1],
-  ["symbols alone", [], { lists: [list()] }, "complete", 0],
-  ["symbols alone failed", [], down, "failed", 1],
+  ["spot pairs alone", [], { lists: [list()] }, "complete", 0],
+  ["spot pairs alone failed", [], down, "failed", 1],
   ["a pair was broken", [], { lists: [list({ broken: [{ name: "X", fault }] })] }, "incomplete", 1],
-  ["symbols failed beside an account", [loans(unit())], down, "incomplete", 1],
+  ["spot pairs failed beside an account", [loans(unit())], down, "incomplete", 1],
   ["a risk unit failed", [loans(unit(), unit(failed))], {}, "incomplete", 1],
   [
-    "symbols stopped",
+    "spot pairs stopped",
     [loans(unit())],
     { lists: [list({ ...failed, error: stopped })] },
     "stopped",
     1,
   ],
-  ["the account is held, symbols stored", [account([], held)], { lists: [list()] }, "held", 3],
-  ["the account is held, symbols failed", [account([], held)], down, "failed", 1],
+  ["the account is held, spot pairs stored", [account([], held)], { lists: [list()] }, "held", 3],
+  ["the account is held, spot pairs failed", [account([], held)], down, "failed", 1],
 ])("the outcome where %s", (_title, reports, changes, outcome, exitCode) => {
   const ended = result(reports, changes);
   expect([ended.outcome, ended.exitCode]).toEqual([outcome, exitCode]);

@@ -158,7 +158,7 @@ export function recordsTable(
 ): Table {
   const rows: readonly StoredRecord[] = [
     ...lists.map(({ list, entries, gone, readAt }) => ({
-      name: list === "spot" ? "symbols" : `contracts of ${list}`,
+      name: list === "spot" ? "spot pairs" : `contracts of ${list}`,
       content: `${formatCounted(entries, list === "spot" ? "pair" : "contract")}, ${gone} gone`,
       readAt,
     })),

@@ -44,7 +44,7 @@ import { type NamedList, type SyncResult, type SyncRun, syncResult } from "./syn
 import { countsOf } from "./sync-summary.ts";
 
 /** The parts of a sync, as `--only` names them. */
-export const targetNames = ["bills", "ltv", "symbols", "contracts"] as const;
+export const targetNames = ["bills", "ltv", "spot-pairs", "contracts"] as const;
 export type Target = (typeof targetNames)[number];
 export type Targets = ReadonlySet<Target>;
 
@@ -209,11 +209,11 @@ async function checkAccounts(
 async function syncLists(deps: SyncDeps): Promise<readonly NamedList[]> {
   const { targets, contractTypes } = deps;
   const [symbols, contracts] = await Promise.all([
-    targets.has("symbols") ? syncSymbols(listDeps(deps, "symbols")) : undefined,
+    targets.has("spot-pairs") ? syncSymbols(listDeps(deps, "spot pairs")) : undefined,
     targets.has("contracts") ? syncContracts(listDeps(deps, "contracts"), contractTypes) : [],
   ]);
   return [
-    ...(symbols === undefined ? [] : [{ name: "symbols", ...symbols }]),
+    ...(symbols === undefined ? [] : [{ name: "spot pairs", ...symbols }]),
     ...contracts.map((list) => ({ name: `contracts of ${list.productType}`, ...list })),
   ];
 }

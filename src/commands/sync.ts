@@ -38,7 +38,7 @@ import {
 import { resultOfSync } from "./sync-summary.ts";
 
 /**
- * `sync`: brings symbols, contracts, and every account's loan-to-value and bills up to date. An
+ * `sync`: brings spot pairs, contracts, and every account's loan-to-value and bills up to date. An
  * error of one account or list does not make it throw.
  */
 export async function syncCommand(
@@ -193,7 +193,7 @@ export function planResult(plans: readonly LedgerPlan[]): Pick<Result, "data" | 
 const help = `
 The summary counts, for each product type, new bills, restated ones (served with
 other content; bill_revisions keeps what it replaced) and rejected rows (kept as
-served), and says up to when it is complete. Symbols and contracts need no key.
+served), and says up to when it is complete. Spot pairs and contracts need no key.
 
 A new API key of an account must be of the same user of the exchange. If it is
 not, or the exchange does not tell, nothing is written. --trust-key takes it, and
@@ -217,7 +217,7 @@ export const define: Define = (command, program) => {
       : syncCommand(config, io, { selection, targets, trustKey, reconcile });
   };
   reporting(command)
-    .option("--only <target...>", "only these targets: bills, ltv, symbols, contracts")
+    .option("--only <target...>", "only these targets: bills, ltv, spot-pairs, contracts")
     .option(
       "--trust-key",
       "take a key without proof that it belongs to the account, forget earlier keys, and read the last 90 days again",

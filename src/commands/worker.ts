@@ -150,7 +150,7 @@ async function runTask(
     const which = isAccount ? { account: [task.account] } : {};
     // The configuration is read anew, so that added accounts are found.
     const { config, selection } = selectedConfig(program, isAccount, which);
-    const targets = new Set<Target>(isAccount ? ["bills", "ltv"] : ["symbols", "contracts"]);
+    const targets = new Set<Target>(isAccount ? ["bills", "ltv"] : ["spot-pairs", "contracts"]);
     const { errors } = await session.run(config, { targets, selection, reporter, signal });
     return jobEndOf(errors);
   } catch (error) {

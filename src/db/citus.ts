@@ -26,8 +26,8 @@ const elsewhere: { readonly [name in TableName]?: Placement } = {
   // Read as a whole.
   addedAccounts: "coordinator",
   // Belong to no account.
-  ...{ syncRuns: "coordinator", analyticsViews: "coordinator", symbolLists: "coordinator" },
-  ...{ symbols: "coordinator", symbolVersions: "coordinator" },
+  ...{ syncRuns: "coordinator", analyticsViews: "coordinator", instrumentLists: "coordinator" },
+  ...{ spotPairs: "coordinator", spotPairVersions: "coordinator" },
   ...{ contracts: "coordinator", contractVersions: "coordinator" },
 };
 

@@ -46,7 +46,7 @@ export const taskOf = (key: string): Task =>
   key === listsKey ? { lists: true } : { account: key };
 
 export const taskName = (task: Task): string =>
-  "account" in task ? task.account : "symbols and contracts";
+  "account" in task ? task.account : "spot pairs and contracts";
 
 const prioritiesMax = historyMs / minuteMs;
 

@@ -147,10 +147,10 @@ export async function readLists(db: Queryable): Promise<readonly ListStatus[]> {
       count(listed)::int as entries,
       count(gone_at)::int as gone,
       ${msOf(sql`read_at`)} as "readAt"
-    from symbol_lists
+    from instrument_lists
     left join (
       select 'spot' as market, symbol as listed, gone_at
-      from symbols
+      from spot_pairs
       union all
       select product_type, symbol, gone_at
       from contracts

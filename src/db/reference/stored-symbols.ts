@@ -13,7 +13,7 @@ import { msOf, onlyRow, textArray, timeFrom } from "../values.ts";
 
 /** Where a list of settings is kept. */
 type ListPlace = {
-  /** Its name in `symbol_lists`. */
+  /** Its name in `instrument_lists`. */
   readonly market: string;
   /** How error messages name its rows: "pairs". */
   readonly what: string;
@@ -35,10 +35,10 @@ const contractColumns = recordColumns(schema.contracts, ["productType", ...Objec
 const pairs: ListPlace = {
   market: "spot",
   what: "pairs",
-  today: sql`symbols`,
-  versions: sql`symbol_versions`,
+  today: sql`spot_pairs`,
+  versions: sql`spot_pair_versions`,
   key: sql`symbol`,
-  settings: recordColumns(schema.symbols, Object.keys(pairFields)),
+  settings: recordColumns(schema.spotPairs, Object.keys(pairFields)),
   isOwn: () => sql`true`,
 };
 
@@ -101,7 +101,7 @@ async function readListed(
     order by symbol`);
   const { rows: lists } = await db.execute<{ read_at: string }>(sql`
     select ${msOf(sql`read_at`)} as read_at
-    from symbol_lists
+    from instrument_lists
     where market = ${market}`);
   return { readAt: lists[0] && timeFrom(lists[0].read_at), rows };
 }
@@ -147,11 +147,11 @@ async function isNewest(
   { readAt }: List,
 ): Promise<boolean> {
   const { rowCount } = await tx.execute(sql`
-    insert into symbol_lists (market, read_at)
+    insert into instrument_lists (market, read_at)
     values (${market}, ${isoTime(readAt)})
     on conflict (market) do update
     set read_at = excluded.read_at
-    where symbol_lists.read_at < excluded.read_at`);
+    where instrument_lists.read_at < excluded.read_at`);
   return rowCount === 1;
 }
 

@@ -40,8 +40,8 @@ const columnOf = (name: string, type: z.ZodType) => {
 };
 
 /** A spot pair's settings as last served; `gone_at` if it is no longer listed. Times are the exchange's. */
-export const symbols = pgTable(
-  "symbols",
+export const spotPairs = pgTable(
+  "spot_pairs",
   {
     symbol: key("symbol").primaryKey(),
     ...settingsOf(symbolFields),
@@ -51,15 +51,15 @@ export const symbols = pgTable(
     /** Since when the pair is known to be no longer listed. */
     goneAt: time("gone_at"),
   },
-  (t) => [allFinite("symbols_finite", t)],
+  (t) => [allFinite("spot_pairs_finite", t)],
 );
 
 /**
  * A version of a spot pair's settings, from `valid_from` until `valid_to`. No
  * version covers the time in which the pair was not listed.
  */
-export const symbolVersions = pgTable(
-  "symbol_versions",
+export const spotPairVersions = pgTable(
+  "spot_pair_versions",
   {
     symbol: key("symbol").notNull(),
     validFrom: time("valid_from").notNull(),
@@ -69,9 +69,9 @@ export const symbolVersions = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.symbol, t.validFrom] }),
-    uniqueIndex("symbol_versions_current").on(t.symbol).where(sql`${t.validTo} is null`),
-    check("symbol_versions_time", sql`${t.validFrom} < ${t.validTo}`),
-    allFinite("symbol_versions_finite", t),
+    uniqueIndex("spot_pair_versions_current").on(t.symbol).where(sql`${t.validTo} is null`),
+    check("spot_pair_versions_time", sql`${t.validFrom} < ${t.validTo}`),
+    allFinite("spot_pair_versions_finite", t),
   ],
 );
 
@@ -91,7 +91,7 @@ export const contracts = pgTable(
   (t) => [primaryKey({ columns: [t.productType, t.symbol] }), allFinite("contracts_finite", t)],
 );
 
-/** A version of a contract's settings, from `valid_from` until `valid_to`. See symbolVersions. */
+/** A version of a contract's settings, from `valid_from` until `valid_to`. See spotPairVersions. */
 export const contractVersions = pgTable(
   "contract_versions",
   {
@@ -113,7 +113,7 @@ export const contractVersions = pgTable(
 );
 
 /** When a list of spot pairs, or of a product type's contracts, was read. An older list does not replace a newer one. */
-export const symbolLists = pgTable("symbol_lists", {
+export const instrumentLists = pgTable("instrument_lists", {
   /** `spot` for the pairs; for contracts, their product type. */
   market: key("market").primaryKey(),
   readAt: time("read_at").notNull(),
