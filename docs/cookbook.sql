@@ -161,11 +161,11 @@ limit 3;
 select
   product_type,
   state,
-  date_trunc('minute', covered_from) as covered_from,
-  date_trunc('minute', covered_to) as covered_to
-from analytics.coverage
+  date_trunc('minute', period_start) as period_start,
+  date_trunc('minute', period_end) as period_end
+from analytics.time_states
 where account = 'main'
-order by product_type, covered_from;
+order by product_type, period_start;
 
 -- # What is odd about the data?
 select product_type, "check", rows

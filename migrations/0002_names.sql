@@ -14,4 +14,6 @@ ALTER TABLE "spot_pair_versions" RENAME CONSTRAINT "symbol_versions_time" TO "sp
 ALTER TABLE "spot_pair_versions" RENAME CONSTRAINT "symbol_versions_finite" TO "spot_pair_versions_finite";--> statement-breakpoint
 ALTER INDEX "symbol_versions_current" RENAME TO "spot_pair_versions_current";--> statement-breakpoint
 ALTER TABLE "symbol_lists" RENAME TO "instrument_lists";--> statement-breakpoint
-ALTER TABLE "instrument_lists" RENAME CONSTRAINT "symbol_lists_pkey" TO "instrument_lists_pkey";
+ALTER TABLE "instrument_lists" RENAME CONSTRAINT "symbol_lists_pkey" TO "instrument_lists_pkey";--> statement-breakpoint
+ALTER VIEW IF EXISTS "analytics"."coverage" RENAME TO "time_states";--> statement-breakpoint
+UPDATE "analytics_views" SET "name" = 'time_states' WHERE "name" = 'coverage';

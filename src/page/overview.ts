@@ -157,11 +157,11 @@ async function readLedgers(
       account,
       product_type as "productType",
       state,
-      ${msOf(sql`covered_from`)} as from,
-      ${msOf(sql`covered_to`)} as to
-    from analytics.coverage
+      ${msOf(sql`period_start`)} as from,
+      ${msOf(sql`period_end`)} as to
+    from analytics.time_states
     where account = any(${textArray(rows.map(({ account }) => account))}::text[])
-    order by covered_from`);
+    order by period_start`);
   return rows.map((row) => ({
     ...row,
     periods: spans

@@ -40,7 +40,7 @@ function readSqlFile(name: string, words: Words): string {
 export const viewNames = [
   "entries",
   "activity",
-  "coverage",
+  "time_states",
   "daily_rollforward",
   "monthly_rollforward",
   "by_symbol_day",

@@ -108,8 +108,8 @@ export type ReadTime = {
 
 /** @param end the exchange's time now, or when the ledger was closed. */
 export function readTime(known: KnownTime, end: EpochMs): ReadTime {
-  const settled = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
-  const unread = subtract(interval(historyStart(known, horizonAt(end)), end), settled);
+  const accountedFor = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
+  const unread = subtract(interval(historyStart(known, horizonAt(end)), end), accountedFor);
   const through = unread[0]?.from ?? end;
   const isBegun = known.coverage.some(({ from }) => from < through);
   return { through: isBegun ? through : undefined, unread };

@@ -35,8 +35,8 @@ with checks as (
   from chained_days
   where rounding <> 0
   union all
-  select account, product_type, 'time that was not read', 1, (covered_from at time zone 'UTC')::date
-  from analytics.coverage
+  select account, product_type, 'time that was not read', 1, (period_start at time zone 'UTC')::date
+  from analytics.time_states
   where state <> 'complete'
 )
 select
