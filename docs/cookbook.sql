@@ -112,7 +112,7 @@ from analytics.activity
 where account = 'main'
   and product_type = 'COIN-FUTURES'
   and c_time <= '2026-03-15T12:00:00Z'
-order by coin, position desc;
+order by coin, place desc;
 
 -- # Which bills moved the balance most on a day?
 select c_time, business_type, symbol, net, balance_before, balance_after
@@ -120,7 +120,7 @@ from analytics.activity
 where account = 'main'
   and product_type = 'USDT-FUTURES'
   and day = '2026-03-20'
-order by abs(net) desc, position
+order by abs(net) desc, place
 limit 5;
 
 -- # What did liquidations cost?

@@ -126,12 +126,12 @@ test("activity shows a difference at each break, of its size, and elsewhere only
         lag(difference) over chain as before,
         bool_and(is_testable) over (
           partition by account, product_type, coin
-          order by position
+          order by place
           rows 5 preceding
         ) as is_testable
       from analytics.activity
       join wallet_rules using (account, product_type, category)
-      window chain as (partition by account, product_type, coin order by position)
+      window chain as (partition by account, product_type, coin order by place)
     ) as shown
     where difference <> 0
       and is_testable

@@ -368,7 +368,7 @@ describe("a ledger that reconciles", () => {
       select running_balance::text as balance
       from analytics.activity
       where account = ${account}
-      order by position desc
+      order by place desc
       limit 1`);
     return rows[0]?.balance ?? "";
   }

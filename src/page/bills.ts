@@ -45,7 +45,7 @@ export type ListedBill = BillPlace & {
 
 /** A bill's place in the balance chain, and whether its balance follows from the bills before it. */
 export type Chain = {
-  readonly position: string;
+  readonly place: string;
   /** Null where no bill of the ledger shows a balance. */
   readonly before: string | null;
   readonly after: string | null;
@@ -156,7 +156,7 @@ const keyOf = ({ productType, billId }: Pick<BillPlace, "productType" | "billId"
 
 /** By the chain where it is known: the ids of one millisecond may have another order. */
 const newestFirst = (a: ListedBill, b: ListedBill): number =>
-  b.cTime - a.cTime || Number(BigInt(b.chain?.position ?? 0) - BigInt(a.chain?.position ?? 0));
+  b.cTime - a.cTime || Number(BigInt(b.chain?.place ?? 0) - BigInt(a.chain?.place ?? 0));
 
 /** Empty if the bills' days hold more than {@link chainedMax} bills. */
 async function readChains(
@@ -180,7 +180,7 @@ async function readChains(
     select
       product_type as "productType",
       bill_id as "billId",
-      position::text,
+      place::text,
       balance_before::text as before,
       running_balance::text as after,
       difference::text,

@@ -7,7 +7,7 @@ select
   $product_type as product_type,
   chained_days.coin,
   bills.is_demo,
-  (bills_before + bills.position)::bigint as position,
+  (bills_before + bills.position)::bigint as place,
   bills.bill_id,
   bills.c_time,
   chained_days.day,
