@@ -30,8 +30,8 @@ where account = 'main'
 select
   count(*) as days,
   count(*) filter (where is_complete) as completely_read,
-  count(*) filter (where difference = unsettled) as adding_up,
-  count(*) filter (where unsettled <> 0) as not_settled_yet
+  count(*) filter (where difference = unreconciled) as adding_up,
+  count(*) filter (where unreconciled <> 0) as not_reconciled_yet
 from analytics.daily_rollforward
 where account = 'main'
   and product_type = 'USDT-FUTURES'

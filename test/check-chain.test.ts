@@ -46,7 +46,7 @@ const chainOf = (bookedMaxMs = 0) =>
     coin: "USDT",
     tolerance,
     bookedMaxMs,
-    settledTo: Number.POSITIVE_INFINITY,
+    reconciledThrough: Number.POSITIVE_INFINITY,
   });
 
 const tallyOf = (businessType: string, rule: TypeTally["rule"] = amountAndFee) =>

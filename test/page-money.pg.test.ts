@@ -100,7 +100,7 @@ const classicLedgers: Readonly<Record<string, Drawn>> = {
   plain: {},
   rounding: { rounds: true, missingPercent: 15 },
   broken: { loses: 3 },
-  unsettled: { loses: 12, isHalfRead: true },
+  unreconciled: { loses: 12, isHalfRead: true },
   margins: { marginMoves: true, missingPercent: 5 },
   coupons: { couponMoves: true },
 };
@@ -217,7 +217,7 @@ const titles: Readonly<Record<Category, string>> = {
   unknown: "Unclassified",
 };
 const results = ["Profit", "Fees", "Funding", "Liquidations", "Other results", "Unclassified"];
-const ofChain = ["Rounding", "Discrepancy", "Not checked yet"];
+const ofChain = ["Rounding", "Discrepancy", "Not reconciled yet"];
 
 /** What bills move, by title; the result is the sum of its parts. */
 function partsOf(bills: readonly ModelBill[]): Map<string, Part> {
@@ -263,7 +263,7 @@ function daysOf({ bills, to, settledTo }: Model): ReadonlyMap<string, Day> {
         ? "Rounding"
         : bill.time < settledTo
           ? "Discrepancy"
-          : "Not checked yet";
+          : "Not reconciled yet";
       const { value = 0n, ids = [] } = parts.get(title) ?? {};
       if (step !== 0n) parts.set(title, { value: value + step, ids: [...ids, bill.id] });
       balance = bill.balance;

@@ -162,7 +162,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     ]) {
       expect(page).toContain(line);
     }
-    expect(page).toMatch(/not complete or not settled/i);
+    expect(page).toMatch(/not complete or not reconciled/i);
     expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   }
 });

@@ -295,9 +295,9 @@ test("what does not follow behind the end of a closed ledger is told, beside tim
   await storeClosing(db, { account, productType: "USDT-FUTURES" }, Date.now());
   expect(await kinds()).toEqual(["unread", "lost", "lost"]);
   const { rows } = await db.execute(
-    sql`select distinct is_settled from analytics.activity where account = ${account}`,
+    sql`select distinct is_reconciled from analytics.activity where account = ${account}`,
   );
-  expect(rows).toEqual([{ is_settled: true }]);
+  expect(rows).toEqual([{ is_reconciled: true }]);
 });
 
 test("no day is complete while one of its categories was never read", async () => {

@@ -161,7 +161,7 @@ export async function writeChains(
     const [before, chain] = [records.get(key), checked.get(key)];
     const { wallet, coin } = chain ?? before ?? {};
     if (wallet === undefined || coin === undefined) return [];
-    const { settledTo = Number.POSITIVE_INFINITY, read = [] } = coverage.get(wallet) ?? {};
+    const { reconciledThrough = Number.POSITIVE_INFINITY, read = [] } = coverage.get(wallet) ?? {};
     const counts = isFull ? (chain ?? before) : (before ?? chain);
     return {
       account,
@@ -173,7 +173,7 @@ export async function writeChains(
       tested: counts?.tested ?? 0,
       rounded: counts?.rounded ?? 0,
       reconciledAt: sql`transaction_timestamp()`,
-      reconciledThrough: dateOf(settledTo),
+      reconciledThrough: dateOf(reconciledThrough),
       covered: multirange(read),
     };
   });

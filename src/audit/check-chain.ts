@@ -39,7 +39,7 @@ export type ChainOptions = {
   /** How long after its time a bill may be booked. */
   readonly bookedMaxMs: number;
   /** From then on a late bill may still come, so that a balance that does not follow says nothing. */
-  readonly settledTo: number;
+  readonly reconciledThrough: number;
 };
 
 // A bill that was booked late rules out the balances since its time: some are kept for that.
@@ -64,9 +64,9 @@ export class Chain {
   /** How many balances are off by no more than rounding; below, the sum of these differences. */
   rounded = 0;
   rounding = 0n;
-  /** The time of the first balance that does not follow and is not settled. */
+  /** The time of the first balance that does not follow and is not judged yet. */
   unjudgedFrom: number | undefined;
-  /** The times of the last balances that follow and are settled. */
+  /** The times of the last balances that follow and are judged. */
   readonly #checkpoints: number[] = [];
   /** The days that have bills, counted from the epoch. */
   readonly days = new Set<number>();
@@ -98,7 +98,7 @@ export class Chain {
 
   /**
    * A check of the bills from this time on finds the same as a check of all. It is the time of the last balance that
-   * follows, is settled, and lies between no bill and the time at which that was booked. Undefined if there is none.
+   * follows, is judged, and lies between no bill and the time at which that was booked. Undefined if there is none.
    */
   get checkpoint(): number | undefined {
     return this.#checkpoints.at(-1);
@@ -133,22 +133,22 @@ export class Chain {
   }
 
   #noteCheckpoint({ time, at }: ChainBill): void {
-    const { settledTo, bookedMaxMs } = this.#options;
+    const { reconciledThrough, bookedMaxMs } = this.#options;
     // Bills may change places with bills this much older, and those with still older ones.
-    if (at > time || time >= settledTo - 2 * bookedMaxMs) return;
+    if (at > time || time >= reconciledThrough - 2 * bookedMaxMs) return;
     this.#checkpoints.push(time);
     if (this.#checkpoints.length > checkpointsMax) this.#checkpoints.shift();
   }
 
   /** @returns whether the balance follows. */
   #compare(base: ChainBill, bill: ChainBill, after: bigint): boolean {
-    const { tolerance, settledTo } = this.#options;
+    const { tolerance, reconciledThrough } = this.#options;
     const steps = this.#steps;
     const expected = (base.after ?? 0n) + this.#moved;
     const off = after - expected;
     const facts = this.#held.factsOf(bill);
     if (steps === 1) {
-      const isAlone = facts.isAlone && bill.time < settledTo;
+      const isAlone = facts.isAlone && bill.time < reconciledThrough;
       tallyBill(bill.type, bill, off, { tolerance, isAlone });
     }
     if (off === 0n) return true;
@@ -158,7 +158,7 @@ export class Chain {
       this.rounded++;
       this.rounding += off;
     }
-    if (bill.time >= settledTo)
+    if (bill.time >= reconciledThrough)
       this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
     const feeSize = bill.fee < 0n ? -bill.fee : bill.fee;
     const withFee = off + 2n * bill.fee;

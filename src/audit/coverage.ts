@@ -13,7 +13,7 @@ export type Coverage = {
   /** Sorted, and apart from each other. */
   readonly read: readonly Interval[];
   /** No balance from this time on is judged, since late bills may come. Infinity if none can. */
-  readonly settledTo: number;
+  readonly reconciledThrough: number;
   /** No balance before it is judged: one of the product types may have moved it. */
   readonly sharedFrom: number | undefined;
 };
@@ -23,7 +23,7 @@ export type Coverage = {
  *
  * All categories of a unified account share its balance. While one of them was never read, no balance is
  * judged; later, none before `sharedFrom`, where the coverage of all of them begins. A category that the
- * key may not read does not count. `settledTo` is some seconds before the end of coverage, because bills
+ * key may not read does not count. `reconciledThrough` is some seconds before the end of coverage, because bills
  * booked in those seconds may follow bills with later times. Where all ledgers are closed, no late bill can
  * come: a balance that does not follow beside unread time is reported as such.
  */
@@ -35,7 +35,7 @@ export async function readCoverage(
     wallet: string;
     periods: IntervalsJson;
     is_unread: boolean;
-    settled_to: string | null;
+    reconciled_through: string | null;
     shared_from: string | null;
   }>(sql`
     with read as (
@@ -43,7 +43,7 @@ export async function readCoverage(
         product_type,
         -- Between covered times, recovered bills lead from one balance to the next.
         covered + recovered * tstzmultirange(tstzrange(lower(covered), null)) as time,
-        upper(covered) as settled_to, not_available_since, closed_at
+        upper(covered) as reconciled_through, not_available_since, closed_at
       from ledgers
       where account = ${account}
     ),
@@ -51,7 +51,7 @@ export async function readCoverage(
       select 'UTA' as wallet
       from unnest(${textArray(unifiedProductTypes)}::text[]) as wanted (product_type)
       left join read using (product_type)
-      where settled_to is null
+      where reconciled_through is null
         and not_available_since is null
     ),
     wallets as (
@@ -59,7 +59,7 @@ export async function readCoverage(
         ${walletOf("product_type")} as wallet,
         range_intersect_agg(time) as time,
         bool_and(closed_at is not null) as is_closed,
-        min(settled_to) - ${bookedMaxOf("min(product_type)")} as settled_to,
+        min(reconciled_through) - ${bookedMaxOf("min(product_type)")} as reconciled_through,
         case when count(*) > 1 then lower(range_intersect_agg(time)) end as shared_from
       from read
       where time <> '{}'
@@ -69,20 +69,20 @@ export async function readCoverage(
       wallet,
       ${intervalsOf(sql`time`)} as periods,
       wallet in (select wallet from unread) as is_unread,
-      case when not is_closed then ${msOf(sql`settled_to`)} end as settled_to,
+      case when not is_closed then ${msOf(sql`reconciled_through`)} end as reconciled_through,
       ${msOf(sql`shared_from`)} as shared_from
     from wallets`);
   return new Map(
-    rows.map(({ wallet, periods, is_unread, settled_to, shared_from }) => [
+    rows.map(({ wallet, periods, is_unread, reconciled_through, shared_from }) => [
       wallet,
       {
         wallet,
         read: is_unread ? [] : intervalsFrom(periods),
-        settledTo: is_unread
+        reconciledThrough: is_unread
           ? Number.NEGATIVE_INFINITY
-          : settled_to === null
+          : reconciled_through === null
             ? Number.POSITIVE_INFINITY
-            : Number(settled_to),
+            : Number(reconciled_through),
         sharedFrom: shared_from === null ? undefined : Number(shared_from),
       },
     ]),

@@ -20,9 +20,9 @@ export type Judged = {
   readonly places: number;
 };
 
-/** Whether a balance is certainly wrong: one that is not settled, or only rounded, may be right. */
+/** Whether a balance is certainly wrong: one that is not judged yet, or only rounded, may be right. */
 const isCertain = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): boolean =>
-  !(isSmall && doesRound) && bill.time < (coverage?.settledTo ?? Number.POSITIVE_INFINITY);
+  !(isSmall && doesRound) && bill.time < (coverage?.reconciledThrough ?? Number.POSITIVE_INFINITY);
 
 /**
  * Whether a balance is wrong that is not a stored break. Only a check of all bills can tell whether it is a

@@ -205,9 +205,9 @@ export const findRestatements = (
 export async function findBalanceBreaks(
   tx: Transaction,
   account: string,
-  settled: Parameters<typeof compareBalances>[2],
+  reconciled: Parameters<typeof compareBalances>[2],
 ): Promise<readonly FoundBreak[]> {
-  await compareBalances(tx, account, settled);
+  await compareBalances(tx, account, reconciled);
   return findBreaks(
     tx,
     "balance-now",

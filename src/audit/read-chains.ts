@@ -19,8 +19,8 @@ export type Reading = {
   /** Undefined for all bills of the scope. */
   readonly starts: readonly ChainStart[] | undefined;
   readonly rules: Rules;
-  /** From when on a wallet's balances are not settled. */
-  readonly settledToOf: (wallet: string) => number;
+  /** From when on a wallet's balances are not judged yet. */
+  readonly reconciledThroughOf: (wallet: string) => number;
   /** Takes bills that were found in other places, a page at a time. */
   readonly keepOrder: (moved: readonly MovedBill[]) => Promise<void>;
 };
@@ -63,7 +63,7 @@ export async function checkChains(
 async function checkWith(
   tx: Transaction,
   account: string,
-  { starts, rules, settledToOf, keepOrder }: Reading,
+  { starts, rules, reconciledThroughOf, keepOrder }: Reading,
   places: number,
 ): Promise<CheckedChains> {
   const tallies = new Tallies(rules);
@@ -80,7 +80,7 @@ async function checkWith(
         coin,
         tolerance: 10n ** BigInt(places - roundedPlaces),
         bookedMaxMs: bookedMaxMsOf(wallet),
-        settledTo: settledToOf(wallet),
+        reconciledThrough: reconciledThroughOf(wallet),
       });
       ofWallet.set(coin, chain);
       return chain;

@@ -198,7 +198,8 @@ async function check(
   const checked = await checkChains(tx, account, {
     starts,
     rules,
-    settledToOf: (wallet) => coverage.get(wallet)?.settledTo ?? Number.POSITIVE_INFINITY,
+    reconciledThroughOf: (wallet) =>
+      coverage.get(wallet)?.reconciledThrough ?? Number.POSITIVE_INFINITY,
     keepOrder: (moved) => writeOrder(tx, account, moved),
   });
   return { ...checked, starts, rules };
@@ -243,12 +244,12 @@ function judgedOf(
 }
 
 /** The newest time of each wallet that was read, up to where no more bills come. */
-const settledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
+const reconciledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
   new Map(
-    [...coverage].flatMap(([wallet, { read, settledTo }]) => {
+    [...coverage].flatMap(([wallet, { read, reconciledThrough }]) => {
       const last = read.at(-1);
       if (last === undefined) return [];
-      return [[wallet, { from: last.from, to: Math.min(last.to, settledTo) }] as const];
+      return [[wallet, { from: last.from, to: Math.min(last.to, reconciledThrough) }] as const];
     }),
   );
 
@@ -261,7 +262,7 @@ async function record(context: Context, checked: Checked): Promise<number> {
     ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
     ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
     ...(await findLoanToValueBreaks(tx, account)),
-    ...(await findBalanceBreaks(tx, account, settledTimes(coverage))),
+    ...(await findBalanceBreaks(tx, account, reconciledTimes(coverage))),
     ...(await findRestatements(tx, account)),
     ...(await findLostTime(tx, account)),
   ];

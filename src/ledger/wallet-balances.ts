@@ -64,16 +64,16 @@ export async function commitBalances(
 const aboutMs = 5 * secondMs;
 
 /**
- * Compares the newest balances whose time is settled with the bills: with the balance of the last bill before, and with those
- * of bills of about the same time.
- * @param settled of each wallet, the newest time that was read, up to where no more bills come.
+ * Compares the newest balances whose time is reconciled with the bills: with the balance of the last bill before, and with
+ * those of bills of about the same time.
+ * @param reconciled of each wallet, the newest time that was read, up to where no more bills come.
  */
 export async function compareBalances(
   tx: Transaction,
   account: string,
-  settled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
+  reconciled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
 ): Promise<void> {
-  for (const [wallet, { from, to }] of settled) {
+  for (const [wallet, { from, to }] of reconciled) {
     const { rows } = await tx.execute<{ coin: string; taken_at: string; at: string }>(sql`
       select distinct on (coin)
         coin,

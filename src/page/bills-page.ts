@@ -109,11 +109,11 @@ const isNarrowed = ({ piece, symbol, type, search }: BillFilter): boolean =>
 
 /** What the balance moved by beyond its bills. */
 function chainNote(days: readonly Period[], selection: Selection): Html {
-  const { discrepancy = "0", unsettled = "0" } = together(days)?.figures ?? {};
+  const { discrepancy = "0", unreconciled = "0" } = together(days)?.figures ?? {};
   const lines = (
     [
       ["discrepancy", discrepancy],
-      ["unsettled", unsettled],
+      ["unreconciled", unreconciled],
     ] as const
   ).flatMap(([piece, decimal]) =>
     isZero(decimal)
@@ -154,12 +154,12 @@ const chainCells = (chain: Chain | undefined, selection: Selection): Html =>
     : html`<td class="n">${amount(chain.before, selection)}</td><td class="n">${amount(chain.after, selection)}</td><td>${checkText(chain, selection)}</td>`;
 
 function checkText(
-  { difference, rounding, isSettled }: Chain,
+  { difference, rounding, isReconciled }: Chain,
   { coin }: Pick<Selection, "coin">,
 ): Html {
   if (difference === null) return none;
   if (!isZero(difference)) {
-    return html`<span class="${isSettled ? "bad" : "warn"}">${discrepancyText({ kind: "chain", coin, difference }) ?? ""}${isSettled ? "" : ", not checked yet"}</span>`;
+    return html`<span class="${isReconciled ? "bad" : "warn"}">${discrepancyText({ kind: "chain", coin, difference }) ?? ""}${isReconciled ? "" : ", not reconciled yet"}</span>`;
   }
   return isZero(rounding)
     ? html`<span class="good">adds up</span>`

@@ -51,7 +51,7 @@ export type Chain = {
   readonly after: string | null;
   readonly difference: string | null;
   readonly rounding: string;
-  readonly isSettled: boolean;
+  readonly isReconciled: boolean;
 };
 
 export type BillList = {
@@ -185,7 +185,7 @@ async function readChains(
       running_balance::text as after,
       difference::text,
       rounding::text,
-      is_settled as "isSettled"
+      is_reconciled as "isReconciled"
     from analytics.activity
     where ${isOfWallet}
       and bill_id = any(${textArray(bills.map(({ billId }) => billId))}::text[])`);

@@ -65,13 +65,13 @@ const ofChain = {
   rounding: { title: "Rounding", columns: ["rounding"], ofBill: "rounding" },
   discrepancy: {
     title: "Discrepancy",
-    columns: ["difference", "-unsettled"],
-    ofBill: "case when is_settled then difference else 0 end",
+    columns: ["difference", "-unreconciled"],
+    ofBill: "case when is_reconciled then difference else 0 end",
   },
-  unsettled: {
-    title: "Not checked yet",
-    columns: ["unsettled"],
-    ofBill: "case when is_settled then 0 else difference end",
+  unreconciled: {
+    title: "Not reconciled yet",
+    columns: ["unreconciled"],
+    ofBill: "case when is_reconciled then 0 else difference end",
   },
   closed: { title: "Closed", columns: ["closed_out"], ofBill: undefined },
 } as const satisfies Readonly<Record<string, PieceOfChain>>;
@@ -101,7 +101,7 @@ export const movements: readonly PieceName[] = [
   "other",
   "rounding",
   "discrepancy",
-  "unsettled",
+  "unreconciled",
   "closed",
 ];
 /** What no bill explains. */

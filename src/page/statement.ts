@@ -177,7 +177,8 @@ function figures(
   { isRead, isAccepted }: { readonly isRead: boolean; readonly isAccepted: boolean },
 ): Html {
   // A result beside what nobody can explain is no good news yet.
-  const isCertain = isRead && isZero(whole.figures.discrepancy) && isZero(whole.figures.unsettled);
+  const isCertain =
+    isRead && isZero(whole.figures.discrepancy) && isZero(whole.figures.unreconciled);
   const moved = (name: PieceName): Html =>
     html`<div><small>${pieces[name].title}</small><b${name === "discrepancy" && isAccepted ? html` class="quiet" title="accepted"` : html` class="${name === "result" && !isCertain ? "" : toneOf(name, whole.figures[name])}"`}>${linked(whole, name, selection)}</b></div>`;
   const shown = movements.filter(
@@ -189,7 +190,7 @@ ${moved("result")}${shown.map(moved)}
 }
 
 const toneOf = (name: PieceName, decimal: string): string => {
-  if (name === "unsettled") return "warn";
+  if (name === "unreconciled") return "warn";
   if (isOfChain(name) && name !== "closed") return "bad";
   return name !== "result" || isZero(decimal) ? "" : decimal.startsWith("-") ? "bad" : "good";
 };

@@ -74,7 +74,7 @@ export function headOf(report: MonthReport): Section {
       ...(prices === undefined
         ? []
         : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
-      ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT SETTLED:", ...incomplete]),
+      ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT RECONCILED:", ...incomplete]),
       `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
       ...(signedAt === undefined

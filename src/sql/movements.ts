@@ -41,7 +41,7 @@ export const movements = [
   ["closed_out", "closed, left behind"],
   ["rounding", "rounding"],
   ["difference", "discrepancy"],
-  ["unsettled", "not judged yet"],
+  ["unreconciled", "not reconciled yet"],
 ] as const;
 
 export type Movement = (typeof movements)[number][0];

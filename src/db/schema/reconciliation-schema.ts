@@ -136,7 +136,7 @@ export const reconciledChains = pgTable(
     unjudgedFrom: time("unjudged_from"),
     /**
      * Where the next check may begin, as long as all that changed comes later: the time of a balance that follows and
-     * is settled. Null where it begins with the first bill.
+     * is judged. Null where it begins with the first bill.
      */
     checkpoint: time("checkpoint"),
     /** At the last full check: how many bills' balances could be computed. */

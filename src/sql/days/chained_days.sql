@@ -18,12 +18,12 @@ select
   coalesce(closing, carried + net) as reported_closing,
   rounding,
   off - rounding as difference,
-  -- A difference is unsettled until reconcile has judged the bill that shows it.
+  -- A difference is unreconciled until reconcile has judged the bill that shows it.
   case
     when reconciled_at is not null and coalesce(shown_at < reconciled_through, true) then 0
     when rounding = off then 0
     else off - rounding - judged
-  end as unsettled
+  end as unreconciled
 from (
   select
     running.*,

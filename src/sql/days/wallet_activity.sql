@@ -25,7 +25,7 @@ select
   off.running_balance,
   off.rounding,
   off.difference,
-  reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_settled,
+  reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled,
   chained_days.wallet,
   bills.source
 from chained_days

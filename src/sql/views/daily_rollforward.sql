@@ -67,7 +67,7 @@ days as (
     $movements_of_first_day,
     case when day_offset = 0 then dated.rounding else 0 end as rounding,
     case when day_offset = 0 then dated.difference else 0 end as difference,
-    case when day_offset = 0 then dated.unsettled else 0 end as unsettled,
+    case when day_offset = 0 then dated.unreconciled else 0 end as unreconciled,
     case when day_offset = 0 then (day_sums).bills else 0 end as bills,
     -- A balance that no bill shows stays unknown.
     is_last_of_closed and day_offset = dated.until - dated.day and reported_closing is not null as is_closing
@@ -89,7 +89,7 @@ select
   case when is_closing then 0 else reported_closing end - difference as computed_closing,
   case when is_closing then 0 else reported_closing end as reported_closing,
   difference,
-  unsettled,
+  unreconciled,
   bills,
   coalesce(
     time @> tstzrange(day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'),

@@ -12,7 +12,7 @@ select
   (array_agg(opening order by day))[1] + sum($movement_total + closed_out + rounding) as computed_closing,
   (array_agg(reported_closing order by day desc))[1] as reported_closing,
   sum(difference) as difference,
-  sum(unsettled) as unsettled,
+  sum(unreconciled) as unreconciled,
   sum(bills)::bigint as bills,
   bool_and(is_complete)
     and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete
