@@ -193,11 +193,12 @@ export function planResult(plans: readonly LedgerPlan[]): Pick<Result, "data" | 
 const help = `
 The summary counts, for each product type, new bills, restated ones (served with
 other content; bill_revisions keeps what it replaced) and rejected rows (kept as
-served), and says up to when it is complete. Spot pairs and contracts need no key.
+served), and says up to when it is complete. Spot pairs and contracts need no
+key.
 
 A new API key of an account must be of the same user of the exchange. If it is
-not, or the exchange does not tell, nothing is written. --trust-key takes it, and
-reads again what can be read.`;
+not, or the exchange does not tell, nothing is written. --trust-key takes it,
+and reads again what can be read.`;
 
 type SyncWords = Which & {
   readonly only?: readonly string[];
