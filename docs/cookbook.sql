@@ -16,7 +16,7 @@ select
   funding_received + funding_paid as funding,
   liquidation,
   transfers_in + transfers_out as transfers,
-  bonus + copy + delivery + margin + interest + conversion + unmapped + spot + loan + fee_bills + closed_out as other,
+  bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + fee_bills + closed_out as other,
   rounding,
   computed_closing,
   reported_closing,
@@ -144,7 +144,7 @@ order by business_type;
 select business_type, coin, count(*) as bills, sum(net) as net
 from analytics.activity
 where account = 'main'
-  and category = 'unknown'
+  and category = 'unclassified'
   and not is_demo
 group by business_type, coin
 order by business_type, coin;

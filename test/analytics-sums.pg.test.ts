@@ -27,7 +27,7 @@ const sweep = "risk_captital_user_transfer";
 const liquidationTypes = ["burst_long_loss_query", "force_sell", sweep, sweep];
 const allTypes = [...businessTypes.map(({ code }) => code), "never_heard_of", "nor_of_this"];
 const categoryByCode = new Map(businessTypes.map(({ code, category }) => [code, category]));
-const categoryOf = ({ businessType }: Bill) => categoryByCode.get(businessType) ?? "unknown";
+const categoryOf = ({ businessType }: Bill) => categoryByCode.get(businessType) ?? "unclassified";
 
 const amountOf = (random: Random): string => {
   const part = String(integer(random, 0, 10 ** 6)).padStart(integer(random, 6, places), "0");
@@ -108,7 +108,7 @@ const rollforward: Sums = {
   margin: () => 0n,
   interest: amountIn("interest"),
   conversion: amountIn("conversion"),
-  unmapped: amountIn("unknown"),
+  unclassified: amountIn("unclassified"),
   bills: () => "1",
 };
 
@@ -190,7 +190,7 @@ const views: readonly {
 
 const checksOf = (bill: Drawn): readonly string[] => [
   ...(bill.balance === null ? ["bills without a balance"] : []),
-  ...(categoryOf(bill) === "unknown" ? ["bills of an unmapped type"] : []),
+  ...(categoryOf(bill) === "unclassified" ? ["bills of an unclassified type"] : []),
   ...(bill.billId.startsWith("odd") ? ["ids that tell another time"] : []),
   ...(bill.extra === null ? [] : ["bills with fields that no contract lists"]),
 ];

@@ -41,7 +41,7 @@ const found = async (statement: ReturnType<typeof sql>) => (await db.execute(sta
 const categories = sql.raw(
   "realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation" +
     " + transfers_in + transfers_out + bonus + copy + delivery + margin + interest + conversion" +
-    " + unmapped + rounding",
+    " + unclassified + rounding",
 );
 
 describe.each(["daily_rollforward", "monthly_rollforward"])("%s", (name) => {

@@ -145,11 +145,11 @@ const columnOf: Readonly<Record<string, readonly [string, string]>> = {
   trade: ["realised_pnl", "realised_pnl"],
   funding: ["funding_received", "funding_paid"],
   transfer: ["transfers_in", "transfers_out"],
-  unknown: ["unmapped", "unmapped"],
+  unclassified: ["unclassified", "unclassified"],
 };
 const results = [
   ...["realised_pnl", "fees_paid", "funding_received", "funding_paid", "liquidation"],
-  ...["bonus", "unmapped"],
+  ...["bonus", "unclassified"],
 ];
 
 /** Amounts and values of each line and contract, from the CSV's own columns and a calendar of Intl. */

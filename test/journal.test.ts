@@ -147,7 +147,7 @@ describe.each(tools)("a journal for %s", (tool) => {
         "funding",
         "margin",
         "transfer",
-        "unknown",
+        "unclassified",
         "interest",
         "copy",
       ),

@@ -67,7 +67,7 @@ describe("a migration", () => {
     await query(
       database.url,
       `insert into business_types (code, category, meaning, documented)
-         values ('met', 'unknown', 'met', false);
+         values ('met', 'unclassified', 'met', false);
        update business_types set category = 'bonus', category_by_user = 'bonus' where code = 'sell';
        update business_types set category = 'copy', listed_category = 'copy', meaning = 'older'
          where code = 'open_long';
@@ -153,7 +153,7 @@ test("a database of the version before goes on, with its rows", async () => {
   const types =
     "select category, listed_category, category_by_user from business_types where code = 'x'";
   expect(await query(database.url, types)).toEqual([
-    { category: "fee_bills", listed_category: "unknown", category_by_user: "fee_bills" },
+    { category: "fee_bills", listed_category: "unclassified", category_by_user: "fee_bills" },
   ]);
 });
 

@@ -71,7 +71,7 @@ const classicBill = (
   bill: TrueBill & { readonly symbol: string | null },
   { couponMoves = false }: Habits,
 ): ModelBill => {
-  const category = categoryOf.get(bill.businessType) ?? "unknown";
+  const category = categoryOf.get(bill.businessType) ?? "unclassified";
   const [amount, fee] = [exact(bill.amount), exact(bill.fee)];
   const coupon = exact(bill.feeByCoupon ?? "0");
   const isStill = bill.moved === 0n && amount + fee + coupon !== 0n;
@@ -214,7 +214,7 @@ const titles: Readonly<Record<Category, string>> = {
   conversion: "Other",
   spot: "Other",
   loan: "Other",
-  unknown: "Unclassified",
+  unclassified: "Unclassified",
 };
 const results = ["Profit", "Fees", "Funding", "Liquidations", "Other results", "Unclassified"];
 const ofChain = ["Rounding", "Discrepancy", "Not reconciled yet"];

@@ -36,9 +36,9 @@ const listed = async () => {
 };
 
 const shown = async () => {
-  const { rows } = await db.execute<{ unmapped: string; bonus: string; bonuses: string }>(sql`
+  const { rows } = await db.execute<{ unclassified: string; bonus: string; bonuses: string }>(sql`
     select
-      sum(unmapped)::text as unmapped,
+      sum(unclassified)::text as unclassified,
       sum(bonus)::text as bonus,
       (select sum(amount)::text from analytics.bonuses) as bonuses
     from analytics.daily_rollforward`);
@@ -65,7 +65,12 @@ describe("a user's own mapping", () => {
         ],
       ]),
     );
-    expect(await shown()).toEqual({ unmapped: "16", bonus: "0", bonuses: null, isBooked: false });
+    expect(await shown()).toEqual({
+      unclassified: "16",
+      bonus: "0",
+      bonuses: null,
+      isBooked: false,
+    });
     const before = await runCli(["reconcile"], { env });
     expect({ ...before, stdout: before.stdout.match(/^#\d+ +\w+/gm) }).toMatchObject({
       code: 1,
@@ -74,7 +79,7 @@ describe("a user's own mapping", () => {
 
     expect(await types("set", "lucky_draw", "bonus")).toMatchObject({
       code: 0,
-      stdout: "lucky_draw: bonus, by you; this program lists it as unknown\n",
+      stdout: "lucky_draw: bonus, by you; this program lists it as unclassified\n",
     });
     await types("set", "inner_move", "margin");
     await db.execute(sql`update business_types set meaning = 'of an older version'`);
@@ -82,11 +87,16 @@ describe("a user's own mapping", () => {
     expect((await listed()).get("lucky_draw")).toEqual({
       code: "lucky_draw",
       category: "bonus",
-      listedCategory: "unknown",
+      listedCategory: "unclassified",
       categoryByUser: "bonus",
       meaning: "of an older version",
     });
-    expect(await shown()).toEqual({ unmapped: "0", bonus: "10", bonuses: "10", isBooked: true });
+    expect(await shown()).toEqual({
+      unclassified: "0",
+      bonus: "10",
+      bonuses: "10",
+      isBooked: true,
+    });
     // Without --full: because a mapping changed, the check looks at all bills.
     expect(await runCli(["reconcile"], { env })).toMatchObject({
       code: 0,
@@ -100,8 +110,8 @@ describe("a user's own mapping", () => {
       code: 0,
       stdout: "lucky_draw: unknown, as this program lists it\n",
     });
-    expect((await types()).stdout).toMatch(/^lucky_draw +unknown +list /m);
-    expect(await shown()).toMatchObject({ unmapped: "10", bonus: "0" });
+    expect((await types()).stdout).toMatch(/^lucky_draw +unclassified +list /m);
+    expect(await shown()).toMatchObject({ unclassified: "10", bonus: "0" });
   });
 
   test("wins over a type of the program's list, too", async () => {
@@ -123,7 +133,7 @@ describe("is refused, with the remedy, and changes nothing", () => {
     [
       "a category that there is not",
       ["set", "lucky_draw", "bonuses"],
-      /^"bonuses" is not a category, did you mean bonus\?: transfer, trade, .*unknown$/m,
+      /^"bonuses" is not a category, did you mean bonus\?: transfer, trade, .*unclassified$/m,
     ],
     [
       "a type that was never met",

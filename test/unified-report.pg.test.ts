@@ -91,7 +91,7 @@ describe("the month of an account that became unified", () => {
       fee_bills: ofCategory("fee_bills"),
       interest: ofCategory("interest"),
       conversion: ofCategory("conversion"),
-      unmapped: ofCategory("unknown"),
+      unclassified: ofCategory("unclassified"),
       fees_paid: ({ movedFee }) => movedFee,
     };
     const [{ rollforward }] = ledgers;

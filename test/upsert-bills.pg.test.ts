@@ -297,7 +297,9 @@ describe("two writers at once", () => {
     const { rows } = await tables.db.execute(sql`
       select code, category, documented from business_types where code like 'never_seen%'
       order by code`);
-    expect(rows).toEqual(types.map((code) => ({ code, category: "unknown", documented: false })));
+    expect(rows).toEqual(
+      types.map((code) => ({ code, category: "unclassified", documented: false })),
+    );
   });
 });
 

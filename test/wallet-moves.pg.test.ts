@@ -34,8 +34,8 @@ const ledgers = new Map(
   ),
 );
 const codes = new Map(businessTypes.map(({ code, category }) => [code, category]));
-const categoryOf = (businessType: string) => codes.get(businessType) ?? "unknown";
-const categories = [...new Set([...codes.values(), "unknown" as const])];
+const categoryOf = (businessType: string) => codes.get(businessType) ?? "unclassified";
+const categories = [...new Set([...codes.values(), "unclassified" as const])];
 
 /** Rules drawn at random, by account and category. One of four categories has none. */
 const drawn = new Map<string, WalletRule>();

@@ -78,7 +78,7 @@ describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
     const { rows: unclassified } = await db.execute(sql`
       select distinct business_type
       from analytics.entries
-      where account = ${wallet} and product_type = ${wallet} and category = 'unknown'`);
+      where account = ${wallet} and product_type = ${wallet} and category = 'unclassified'`);
     expect(unclassified).toEqual([]);
   });
 });

@@ -29,9 +29,9 @@ const columns: Columns<MappedType> = {
 async function typesCommand(config: Config, io: Io): Promise<Result> {
   await using stored = await openFilled(config, io);
   const rows = await readMappedTypes(stored.db);
-  const isUnknown = rows.some(({ category }) => category === "unknown");
-  const hint = "an unknown type counts as unmapped: bill-sync types set CODE CATEGORY maps it";
-  return done(table("types", columns, rows), ...(isUnknown ? [hint] : []));
+  const isUnclassified = rows.some(({ category }) => category === "unclassified");
+  const hint = "bill-sync types set CODE CATEGORY classifies an unclassified type";
+  return done(table("types", columns, rows), ...(isUnclassified ? [hint] : []));
 }
 
 /**
@@ -67,8 +67,8 @@ async function mapTypeCommand(
 }
 
 const help = `
-A type that is not listed is unknown until you map it; its bills are in the
-column "unmapped" of the rollforwards. After a change, reconcile checks all
+A type that is not listed is unclassified until you map it; its bills are in the
+column "unclassified" of the rollforwards. After a change, reconcile checks all
 bills again.`;
 
 export const define: Define = (command, { io, config, runs }) => {

@@ -15,7 +15,7 @@ export const categories = [
   "fee_bills",
   "deposit",
   "withdrawal",
-  "unknown",
+  "unclassified",
 ] as const;
 
 export type Category = (typeof categories)[number];
@@ -50,7 +50,7 @@ const seen = (code: string, category: Category, meaning: string): BusinessType =
  * of its answers. The list is open: a value that is not in it is stored and counted like any other.
  */
 export const businessTypes: readonly BusinessType[] = [
-  documented("unknown", "unknown", "unknown to the exchange"),
+  documented("unknown", "unclassified", "unknown to the exchange"),
   documented("trans_from_exchange", "transfer", "transfer in from spot"),
   documented("trans_to_exchange", "transfer", "transfer out to spot"),
   documented("open_long", "trade", "long opened"),
@@ -103,7 +103,7 @@ export const businessTypes: readonly BusinessType[] = [
   seen("settle_interest", "interest", "interest settled"),
   seen("user_grants_issue", "bonus", "grant issued"),
   seen("user_grants_recycle", "bonus", "grant taken back"),
-  seen("user_grid_profit_in", "unknown", "profit of a grid bot, by its name"),
+  seen("user_grid_profit_in", "unclassified", "profit of a grid bot, by its name"),
 ];
 
 /** Types of the spot and the funding wallet: see {@link groupedType}. */
@@ -143,7 +143,8 @@ export const groupAndName = (type: string): readonly [string, string] => {
 
 /** The category of a type that is in no list: that of its group. */
 export const categoryOfGroup = (type: string): Category =>
-  (type.includes("/") && groupCategories.get(groupAndName(type)[0].toLowerCase())) || "unknown";
+  (type.includes("/") && groupCategories.get(groupAndName(type)[0].toLowerCase())) ||
+  "unclassified";
 
 /** The types of nearly all bills: of trades and funding. An index holds the others. */
 export const frequentTypes = [

@@ -78,7 +78,7 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
   deposit: { ...both({ root: "Equity", name: "Deposits" }), koinly: unlabelled },
   withdrawal: { ...both({ root: "Equity", name: "Withdrawals" }), koinly: unlabelled },
   // An income statement shows it, until somebody says what it is.
-  unknown: { ...both({ root: "Income", name: "Unclassified" }), koinly: unlabelled },
+  unclassified: { ...both({ root: "Income", name: "Unclassified" }), koinly: unlabelled },
 };
 
 /** The fee of a bill of any category. */

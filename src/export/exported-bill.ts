@@ -76,6 +76,6 @@ export type FormatOptions = {
 
 export type Format = (pages: BillPages, options?: FormatOptions) => Chunks;
 
-/** A category of the database. One that this program does not know counts as unknown, so that no bill is lost. */
+/** A category of the database. One that this program does not know counts as unclassified, so that no bill is lost. */
 export const knownCategory = (text: string | null): Category =>
-  text !== null && isCategory(text) ? text : "unknown";
+  text !== null && isCategory(text) ? text : "unclassified";

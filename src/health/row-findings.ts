@@ -225,7 +225,7 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
         from type_days
         join business_types
           on code = business_type
-          and category = 'unknown'
+          and category = 'unclassified'
         where bills > 0
           and (amount_in <> 0 or amount_out <> 0 or fee_in <> 0 or fee_out <> 0)
           and ${sql.join(days, sql` and `)}

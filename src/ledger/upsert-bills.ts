@@ -266,7 +266,7 @@ async function insertMissingTypes(tx: Transaction, codes: readonly string[]): Pr
   await tx.execute(sql`
     insert into business_types (code, category, listed_category, meaning, documented)
     select code, category, category, case
-      when category = 'unknown' then 'met in the ledger, not known to this program'
+      when category = 'unclassified' then 'met in the ledger, not known to this program'
       else replace(code, '/', ': ')
     end, false
     from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)

@@ -145,7 +145,7 @@ function rowOf(
   const all = billsAddress(selection, { from: day, to: day }, isoTime(epochMs(cTime + 1)));
   const moved = (decimal: string) => html`<td class="n">${movement(decimal, selection)}</td>`;
   return html`
-<tr><th scope="row"><a href="${all}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <small>${category === "unknown" ? "unclassified" : category}</small></td><td>${symbol ?? ""}</td>${moved(bill.amount)}${moved(bill.fee)}${moved(bill.part)}${hasChain ? chainCells(chain, selection) : ""}<td class="quiet">${billId}</td></tr>`;
+<tr><th scope="row"><a href="${all}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <small>${category}</small></td><td>${symbol ?? ""}</td>${moved(bill.amount)}${moved(bill.fee)}${moved(bill.part)}${hasChain ? chainCells(chain, selection) : ""}<td class="quiet">${billId}</td></tr>`;
 }
 
 const chainCells = (chain: Chain | undefined, selection: Selection): Html =>

@@ -150,7 +150,7 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
   >(sql`
     select
       days.name,
-      coalesce(business_types.category, 'unknown') as category,
+      coalesce(business_types.category, 'unclassified') as category,
       sum(days.bills) as bills,
       sum(${moves.amount})::text as amount,
       sum(${moves.fee})::text as fee
@@ -190,7 +190,7 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
       const ofBills = pieceNames.filter((piece) => piece !== "result" && !isOfChain(piece));
       return {
         name: group,
-        category: rowsOfGroup[0]?.category ?? "unknown",
+        category: rowsOfGroup[0]?.category ?? "unclassified",
         figures,
         moved: sumOf(ofBills.map((piece) => sums[piece])),
         bills: rowsOfGroup.reduce((sum, { bills }) => sum + Number(bills), 0),

@@ -46,7 +46,7 @@ const ofBills = {
     categories: ["bonus", "copy", "delivery", "interest"],
   },
   /** Types that nobody put into a category: a result, until somebody says otherwise. */
-  unclassified: { title: "Unclassified", columns: ["unmapped"], categories: ["unknown"] },
+  unclassified: { title: "Unclassified", columns: ["unclassified"], categories: ["unclassified"] },
   transfers: {
     title: "Transfers",
     columns: ["transfers_in", "transfers_out", "deposits", "withdrawals"],

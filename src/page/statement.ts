@@ -277,7 +277,7 @@ function groupTable(groups: readonly Group[], whole: Period, selection: Selectio
           ),
         )
       : [
-          html`<td>${group.category === "unknown" ? html`<span class="warn">unclassified</span>` : group.category}</td>`,
+          html`<td>${group.category === "unclassified" ? html`<span class="warn">unclassified</span>` : group.category}</td>`,
           cell(html`<a href="${all}">${movement(group.moved, selection)}</a>`),
         ];
     return html`<tr><th scope="row"><a href="${all}">${name}</a></th>${cells}${cell(formatCount(group.bills))}</tr>`;

@@ -241,7 +241,7 @@ async function readChanges(
         contents.product_type,
         contents.bill_id,
         contents.coin,
-        coalesce(business_types.category, 'unknown') as category,
+        coalesce(business_types.category, 'unclassified') as category,
         -- No time zone begins a day within a quarter of an hour.
         date_bin('15 minutes', max(c_time), timestamptz '2000-01-01Z') as quarter,
         bool_or(bool_or(is_then)) over (

@@ -68,7 +68,7 @@ export function drawMovement(
   balance: Units,
   opening: Units,
 ): Movement {
-  const category = categories.get(businessType) ?? "unknown";
+  const category = categories.get(businessType) ?? "unclassified";
   const fees = drawFees(random, category, opening);
   const amount = drawAmount(random, businessType, category, opening);
   if (!movesBalance(businessType) || balance + amount + fees.fee >= 0n) return { amount, ...fees };
@@ -108,7 +108,7 @@ export function wireBill(
   movement: Movement,
   balance: Units,
 ): WireBill {
-  const category = categories.get(moment.businessType) ?? "unknown";
+  const category = categories.get(moment.businessType) ?? "unclassified";
   const onSymbol = category !== "transfer" && category !== "bonus" && category !== "conversion";
   return {
     billId,

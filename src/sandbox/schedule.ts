@@ -189,7 +189,9 @@ const weeksFrom = (start: number): readonly number[] =>
 /** One bill of each type, somewhere in the 90 days. */
 function typeDrafts({ random, now, everyType, isClassified }: ScheduleOptions): Draft[] {
   const ordinary = ["trans_to_exchange", "trans_from_exchange", "append_margin", "bonus_issue"];
-  const listed = businessTypes.filter(({ category }) => !isClassified || category !== "unknown");
+  const listed = businessTypes.filter(
+    ({ category }) => !isClassified || category !== "unclassified",
+  );
   const unheardOf = isClassified ? [] : unheardOfTypes;
   const kinds = everyType
     ? [...listed.map(({ code }) => code), ...unheardOf, ...ordinary]

@@ -19,7 +19,7 @@ const ofBills = [
   ["bonus", "bonus", "bonus"],
   ["copy", "copy trading", "copy"],
   ["interest", "interest", "interest"],
-  ["unmapped", "unclassified", "unknown"],
+  ["unclassified", "unclassified", "unclassified"],
   ["transfers_in", "transfers in", "transfer", "in"],
   ["transfers_out", "transfers out", "transfer", "out"],
   ["deposits", "deposits", "deposit"],
@@ -53,11 +53,11 @@ const sumOf = ([column, , of, sign]: (typeof ofBills)[number]): string => {
   if (of === "every fee") return `sum(fee_${sign}) as ${column}`;
   const amount = sign === undefined ? "amount_in + amount_out" : `amount_${sign}`;
   // A category without a column must not vanish from the sums.
-  const isOf = of === "unknown" ? `category not in (${columned})` : `category = '${of}'`;
+  const isOf = of === "unclassified" ? `category not in (${columned})` : `category = '${of}'`;
   return `coalesce(sum(${amount}) filter (where ${isOf}), 0) as ${column}`;
 };
 
-const columned = ofBills.flatMap(([, , of]) => (of === "unknown" ? [] : `'${of}'`)).join(", ");
+const columned = ofBills.flatMap(([, , of]) => (of === "unclassified" ? [] : `'${of}'`)).join(", ");
 
 const list = (textOf: (movement: (typeof ofBills)[number]) => string, separator = ",\n  "): SQL =>
   sql.raw(ofBills.map(textOf).join(separator));

@@ -361,14 +361,14 @@ export const healthStates: readonly HealthState[] = [
   },
   {
     name: "money that no category has",
-    statements: [...well, ofType("unknown", "516")],
+    statements: [...well, ofType("unclassified", "516")],
     found: ["unclassified"],
     title: "Some bills have no category",
     next: "bill-sync types set gift CATEGORY",
   },
   {
     name: "a type that moves nothing, and one with a category",
-    statements: [...well, ofType("unknown", "0")],
+    statements: [...well, ofType("unclassified", "0")],
     found: [],
     title: good,
   },

@@ -52,7 +52,8 @@ const usual = ["ORDER_DEALT_IN", "ORDER_DEALT_FROZEN_OUT", "OPEN_LONG", "CLOSE_L
 function productTypeOf({ code, category }: Type): UnifiedProductType {
   if (category === "spot" || category === "fee_bills") return "UTA-SPOT";
   if (category === "loan" || category === "interest") return "UTA-MARGIN";
-  if (["transfer", "bonus", "copy", "conversion", "unknown"].includes(category)) return "UTA-OTHER";
+  if (["transfer", "bonus", "copy", "conversion", "unclassified"].includes(category))
+    return "UTA-OTHER";
   return code.startsWith("RWA_") ? "UTA-USDC-FUTURES" : "UTA-USDT-FUTURES";
 }
 
@@ -114,7 +115,7 @@ type Type = { readonly code: string; readonly category: Category };
 
 function schedule(random: Random, { areIdsReused = false, areSomeLate = false }: UnifiedHabits) {
   const types = new Map<string, Type>(unifiedBusinessTypes.map((type) => [type.code, type]));
-  const unheard: Type = { code: "VAULT_ADJUST", category: "unknown" };
+  const unheard: Type = { code: "VAULT_ADJUST", category: "unclassified" };
   const all = [...types.values(), unheard];
   // Enough of each type, alone in its millisecond, to learn from.
   const groups = shuffled(random, [

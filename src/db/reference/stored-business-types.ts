@@ -10,7 +10,7 @@ export type MappedType = {
   readonly code: string;
   /** The category in effect: the user's, else the listed one. */
   readonly category: string;
-  /** The category in this program's list; `unknown` where the code is not in it. */
+  /** The category in this program's list; `unclassified` where the code is not in it. */
   readonly listedCategory: string;
   readonly categoryByUser: string | null;
   readonly meaning: string;
@@ -32,7 +32,7 @@ export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
     const { rows } = await db.execute<MappedType>(sql`
       select ${columns}
       from business_types
-      order by category = 'unknown', category, code`);
+      order by category = 'unclassified', category, code`);
     return rows;
   });
 }

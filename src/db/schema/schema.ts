@@ -215,8 +215,8 @@ export const businessTypes = pgTable(
     category: text("category").notNull(),
     meaning: text("meaning").notNull(),
     documented: boolean("documented").notNull(),
-    /** The category in this program's list; unknown where the code is not in it. */
-    listedCategory: text("listed_category").notNull().default("unknown"),
+    /** The category in this program's list; unclassified where the code is not in it. */
+    listedCategory: text("listed_category").notNull().default("unclassified"),
     /** Set by the command types; survives every upgrade. */
     categoryByUser: text("category_by_user"),
   },

@@ -183,7 +183,7 @@ function productTypeOf(type: string): UnifiedProductType {
 function namedActs(options: HappeningOptions): readonly Draft[] {
   const { random, productType, now, isClassified } = options;
   const listed = unifiedBusinessTypes.filter(
-    ({ category }) => !isClassified || category !== "unknown",
+    ({ category }) => !isClassified || category !== "unclassified",
   );
   const types = [...listed.map(({ code }) => code), ...(isClassified ? [] : unheardOfUnifiedTypes)];
   return types

@@ -16,7 +16,7 @@ from (
     $days_wallet as wallet,
     coin,
     day,
-    coalesce(business_types.category, 'unknown') as category,
+    coalesce(business_types.category, 'unclassified') as category,
     bills,
     unshown,
     $sum_amount_in as amount_in,

@@ -20,11 +20,11 @@ with checks as (
   from type_days
   where odd_ids <> 0
   union all
-  select account, product_type, 'bills of an unmapped type', bills, day
+  select account, product_type, 'bills of an unclassified type', bills, day
   from type_days
   left join business_types on code = business_type
   where bills <> 0
-    and coalesce(category, 'unknown') = 'unknown'
+    and coalesce(category, 'unclassified') = 'unclassified'
   union all
   select account, ledger, 'breaks in the balance', 1, (happened_at at time zone 'UTC')::date
   from ledger_breaks

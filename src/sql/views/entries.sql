@@ -11,7 +11,7 @@ select
   (bills.c_time at time zone 'UTC')::date as day,
   bills.symbol,
   bills.business_type,
-  coalesce(business_types.category, 'unknown') as category,
+  coalesce(business_types.category, 'unclassified') as category,
   bills.amount,
   bills.fee,
   bills.fee_by_coupon,
