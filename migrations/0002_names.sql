@@ -17,4 +17,6 @@ ALTER INDEX "symbol_versions_current" RENAME TO "spot_pair_versions_current";-->
 ALTER TABLE "symbol_lists" RENAME TO "instrument_lists";--> statement-breakpoint
 ALTER TABLE "instrument_lists" RENAME CONSTRAINT "symbol_lists_pkey" TO "instrument_lists_pkey";--> statement-breakpoint
 ALTER VIEW IF EXISTS "analytics"."coverage" RENAME TO "time_states";--> statement-breakpoint
-UPDATE "analytics_views" SET "name" = 'time_states' WHERE "name" = 'coverage';
+UPDATE "analytics_views" SET "name" = 'time_states' WHERE "name" = 'coverage';--> statement-breakpoint
+ALTER TABLE "accounts" RENAME TO "added_accounts";--> statement-breakpoint
+ALTER TABLE "added_accounts" RENAME CONSTRAINT "accounts_pkey" TO "added_accounts_pkey";

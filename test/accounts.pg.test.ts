@@ -222,7 +222,9 @@ test.concurrent("an account that is added is read with credentials that a comman
   await changeKeys(keysPath, () => [aMirrorKey("first"), aMirrorKey("second")]);
   expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });
   expect(readKeys(keysPath).map(({ account }) => account)).toEqual(["first", "other"]);
-  const { rows } = await opened.db.execute(sql`select account from accounts order by account`);
+  const { rows } = await opened.db.execute(
+    sql`select account from added_accounts order by account`,
+  );
   expect(rows).toEqual([{ account: "first" }, { account: "other" }]);
 });
 

@@ -87,7 +87,7 @@ test("bills of a demo key that a command added are no money in an export or a vi
   await at.store("main", hourly(2), allMs, 0);
   await at.store("play", hourly(3), allMs, 0);
   await at.db.execute(sql`
-    insert into accounts (account, demo, ltv)
+    insert into added_accounts (account, demo, ltv)
     values ('play', true, false)`);
   await at.db.execute(sql`
     insert into ledgers (account, product_type, is_demo)

@@ -22,7 +22,7 @@ const rows = `
   update ledgers set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
   update ledgers set closed_at = now() where account = 'closed' and product_type = 'USDT-FUTURES';
   update ledgers set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
-  insert into accounts (account, product_types, demo, ltv) values
+  insert into added_accounts (account, product_types, demo, ltv) values
     ('added', '{USDC-FUTURES}', true, false)`;
 
 const account = (name: string, ...productTypes: Account["productTypes"]): Account => ({

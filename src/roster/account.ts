@@ -26,7 +26,7 @@ export type Account = {
   readonly uid?: string;
 };
 
-/** An account as the table `accounts` has it. */
+/** An account as the table `added_accounts` has it. */
 export type AccountSettings = Pick<Account, "name" | "demo" | "ltv" | "riskUnitIds"> & {
   /** Undefined for those that are wanted of all accounts. */
   readonly productTypes: readonly ProductType[] | undefined;
@@ -40,7 +40,7 @@ export type Configured = {
   /** False where nothing names an account: `accounts` then has the default's name, and no more is known. */
   readonly namesAccounts: boolean;
   /**
-   * The account that a row of the table `accounts` describes. Absent where nothing says how its credentials are had:
+   * The account that a row of the table `added_accounts` describes. Absent where nothing says how its credentials are had:
    * then the table is not read.
    */
   readonly addedAccount?: (settings: AccountSettings) => Account;

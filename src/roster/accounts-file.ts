@@ -129,7 +129,7 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
   };
 }
 
-/** The accounts of the table `accounts`, of which one command prints the credentials. */
+/** The accounts of the table `added_accounts`, of which one command prints the credentials. */
 const addedBy =
   (command: Source, place: Pick<Place, "folder">, deps: AccountsDeps) =>
   ({ productTypes: types, ...settings }: AccountSettings): Account => ({

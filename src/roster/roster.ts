@@ -212,7 +212,7 @@ export function readableTypes(
   return ofMode.filter((type) => !isRefused(state, type));
 }
 
-/** The configured accounts, and those of the table `accounts`. For an account in both, the configuration counts. */
+/** The configured accounts, and those of the table `added_accounts`. For an account in both, the configuration counts. */
 function accountsOf(
   { accounts, accountNames, addedAccount }: Configured,
   rows: Awaited<ReturnType<typeof readAddedAccounts>>,

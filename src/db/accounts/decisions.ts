@@ -78,7 +78,7 @@ export async function recordDemo(db: Database, account: string, isDemo: boolean)
   );
 }
 
-/** An account's row in the table `accounts`. It holds no credentials. */
+/** An account's row in the table `added_accounts`. It holds no credentials. */
 export type AddedAccount = {
   readonly name: string;
   /** Undefined for the product types that are synced for all accounts. */
@@ -94,7 +94,7 @@ export async function addAccount(db: Database, account: AddedAccount): Promise<b
   const { name, productTypes, demo, ltv, riskUnitIds } = account;
   return withDatabaseErrors(async () => {
     const { rowCount } = await db.execute(sql`
-      insert into accounts (account, product_types, demo, ltv, risk_unit_ids)
+      insert into added_accounts (account, product_types, demo, ltv, risk_unit_ids)
       values (
         ${name}, ${productTypes ? textArray(productTypes) : null}::text[], ${demo}, ${ltv},
         ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[]
@@ -123,7 +123,7 @@ export async function readAddedAccounts(
         demo,
         ltv,
         risk_unit_ids as "riskUnitIds"
-      from accounts
+      from added_accounts
       where ${isOneOf(names)}
       order by account`);
     return rows.map(({ productTypes, riskUnitIds, ...row }) => ({

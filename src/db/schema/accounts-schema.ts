@@ -12,7 +12,7 @@ import {
 import { key, time } from "./columns.ts";
 
 /** An account that was added by command, without its credentials. */
-export const addedAccounts = pgTable("accounts", {
+export const addedAccounts = pgTable("added_accounts", {
   account: key("account").primaryKey(),
   /** Null for the product types that are synced for all accounts. */
   productTypes: text("product_types").array(),
