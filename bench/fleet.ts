@@ -158,8 +158,8 @@ async function measure(
   const { rows } = await fleet.database.client.query(
     `select
        count(*)::int as complete,
-       pg_total_relation_size('sync_runs') / count(*)::float8 as bytes
-     from sync_runs
+       pg_total_relation_size('runs') / count(*)::float8 as bytes
+     from runs
      where outcome = 'complete'`,
   );
   if (rows[0]?.complete !== 2 * accounts) {

@@ -131,7 +131,7 @@ async function aYear(given: BenchDatabase, days: number) {
   }
   const runsAYear = (365 * dayMs) / stepMs;
   await given.client.query(
-    `insert into sync_runs (run_id, command, started_at, finished_at, outcome, counts)
+    `insert into runs (run_id, command, started_at, finished_at, outcome, counts)
     select gen_random_uuid(), 'sync', now() - place * interval '5 min',
       now() - place * interval '5 min' + interval '3 s', 'complete', '{"bills": {"new": 12}}'
     from generate_series(1, ${runsAYear}) as place`,

@@ -19,4 +19,8 @@ ALTER TABLE "instrument_lists" RENAME CONSTRAINT "symbol_lists_pkey" TO "instrum
 ALTER VIEW IF EXISTS "analytics"."coverage" RENAME TO "time_states";--> statement-breakpoint
 UPDATE "analytics_views" SET "name" = 'time_states' WHERE "name" = 'coverage';--> statement-breakpoint
 ALTER TABLE "accounts" RENAME TO "added_accounts";--> statement-breakpoint
-ALTER TABLE "added_accounts" RENAME CONSTRAINT "accounts_pkey" TO "added_accounts_pkey";
+ALTER TABLE "added_accounts" RENAME CONSTRAINT "accounts_pkey" TO "added_accounts_pkey";--> statement-breakpoint
+ALTER TABLE "sync_runs" RENAME TO "runs";--> statement-breakpoint
+ALTER TABLE "runs" RENAME CONSTRAINT "sync_runs_pkey" TO "runs_pkey";--> statement-breakpoint
+ALTER INDEX "sync_runs_time" RENAME TO "runs_time";--> statement-breakpoint
+ALTER INDEX "sync_runs_last" RENAME TO "runs_last";

@@ -33,7 +33,7 @@ test("where nothing that is written finds room, a sync brings every bill, and a 
   isRefused = true;
   expect((await run(["sync"], both)).code).toBe(1);
   const { rows } = await db.execute<{ outcome: string }>(
-    sql`select outcome from sync_runs where command <> 'reconcile' order by started_at`,
+    sql`select outcome from runs where command <> 'reconcile' order by started_at`,
   );
   expect(rows.map(({ outcome }) => outcome)).toEqual(["complete", "incomplete"]);
   isRefused = false;

@@ -34,7 +34,7 @@ test.each([
     ...{ level: "error", ...told },
   });
   const { rows } = await at.db.execute(
-    sql`select outcome, error from sync_runs where command = 'sync'`,
+    sql`select outcome, error from runs where command = 'sync'`,
   );
   expect(rows).toEqual([told]);
 });

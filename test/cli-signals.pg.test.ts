@@ -32,7 +32,7 @@ async function house() {
     run: () => at.run("sync", "--only", "bills"),
     async outcomes() {
       const { rows } = await at.db.execute<{ outcome: string; finished: boolean }>(
-        sql`select outcome, finished_at is not null as finished from sync_runs where command = 'sync' order by started_at`,
+        sql`select outcome, finished_at is not null as finished from runs where command = 'sync' order by started_at`,
       );
       return rows.map(({ outcome, finished }) => [outcome, finished]);
     },

@@ -87,7 +87,7 @@ test.concurrent("the first sync makes the tables, stores the ledger to the last 
   for (const [key, xmin] of stored) expect(after.get(key)).toBe(xmin);
   expect(tableOf(second.stdout).get("all")?.[0]).toBe(after.size - stored.size);
   const { rows: runs } = await db.execute(
-    sql`select command, outcome, error, finished_at is not null as finished from sync_runs order by started_at`,
+    sql`select command, outcome, error, finished_at is not null as finished from runs order by started_at`,
   );
   const run_ = { command: "sync", outcome: "complete", error: null, finished: true };
   const check = { ...run_, command: "reconcile" };

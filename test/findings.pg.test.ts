@@ -236,7 +236,7 @@ test("a demo break stands behind one of real money, and the longest unread first
   await using database = await testDatabase();
   await using tables = openDatabase(database.url);
   await tables.db.execute(sql`
-    insert into sync_runs (run_id, command, started_at, outcome)
+    insert into runs (run_id, command, started_at, outcome)
     values (gen_random_uuid(), 'sync', now(), 'complete')`);
   for (const [account, days] of [
     ["late", 2],

@@ -116,7 +116,7 @@ test(
     expect(JSON.parse(status.stdout).queue).toEqual({ waiting: 0, atWork: 0 });
     const { rows: whys } = await db.execute(sql`
       select distinct substring(error from 'the exchange refused .40009') as why
-      from sync_runs
+      from runs
       where error is not null`);
     expect(whys).toContainEqual({ why: "the exchange refused (40009" });
     for (const { name, ledger } of sandbox.accounts.filter((account) => account.name !== refused)) {

@@ -161,7 +161,7 @@ test("a sync from elsewhere is seen while it reads, and the whole page when it e
   expect(await page.locator("#ledgers details").getAttribute("open")).toBe("");
   expect(await page.locator(".progress").innerText()).toContain("of the time is read");
   await state.db.execute(sql`
-    update sync_runs
+    update runs
     set outcome = 'complete', finished_at = clock_timestamp()
     where run_id = ${runId}`);
   await expect.poll(() => headline.innerText(), { timeout: 30_000 }).toBe("Out of date");

@@ -113,7 +113,7 @@ const emptiedByRow = [
   "public.type_days",
   "public.symbol_days",
   "public.day_ends",
-  "public.sync_runs",
+  "public.runs",
   "public.account_keys",
   "public.account_users",
 ];

@@ -13,7 +13,7 @@ import { openHouse } from "./support/house.ts";
 async function runsOf({ db }: { readonly db: Database }) {
   const { rows } = await db.execute<Record<string, unknown>>(sql`
     select command, outcome, finished_at is not null as finished, error
-    from sync_runs
+    from runs
     order by started_at`);
   return rows;
 }
@@ -104,7 +104,7 @@ test.concurrent("a run forgets those that are too old, but for the last of each 
   for (const run of [...runs, ...old]) {
     const [command, outcome, age] = run.split(" ");
     await db.execute(sql`
-      insert into sync_runs (run_id, command, started_at, outcome)
+      insert into runs (run_id, command, started_at, outcome)
       values (
         gen_random_uuid(), ${command}, clock_timestamp() - ${age} * interval '1 day', ${outcome}
       )`);
@@ -114,7 +114,7 @@ test.concurrent("a run forgets those that are too old, but for the last of each 
     select concat_ws(
       ' ', command, outcome, extract(day from clock_timestamp() - started_at)
     ) as run
-    from sync_runs
+    from runs
     order by started_at`);
   expect(rows.map(({ run }) => run)).toEqual(runs);
 });
@@ -126,7 +126,7 @@ test.concurrent("a sync whose end cannot be written into the run log exits with 
       begin raise exception 'the log is full'; end
     $$`);
   await at.db.execute(sql`
-    create trigger refuse before update on sync_runs for each row execute function refuse()`);
+    create trigger refuse before update on runs for each row execute function refuse()`);
   const end = await at.run("sync", "--only", "spot-pairs");
   expect(end).toMatchObject({ code: 1, stdout: expect.stringContaining("\ncomplete, after ") });
   expect(end.stderr).toMatch(/could not be written into the run log: .*the log is full/);

@@ -53,7 +53,7 @@ export function errorText(errors: readonly unknown[]): string | null {
 }
 
 /**
- * Runs something that gets a row in `sync_runs`. The row records a run that throws as well as one
+ * Runs something that gets a row in `runs`. The row records a run that throws as well as one
  * that ends. It stays "running" if the process is killed, or if the database is away at the end.
  *
  * @param notice is told if the end could not be written; the exit code is 1 then.

@@ -26,7 +26,7 @@ const elsewhere: { readonly [name in TableName]?: Placement } = {
   // Read as a whole.
   addedAccounts: "coordinator",
   // Belong to no account.
-  ...{ syncRuns: "coordinator", analyticsViews: "coordinator", instrumentLists: "coordinator" },
+  ...{ runs: "coordinator", analyticsViews: "coordinator", instrumentLists: "coordinator" },
   ...{ spotPairs: "coordinator", spotPairVersions: "coordinator" },
   ...{ contracts: "coordinator", contractVersions: "coordinator" },
 };

@@ -1,15 +1,15 @@
 import { eq, sql } from "drizzle-orm";
 import type { Database } from "./connect.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
-import { syncRuns } from "./schema/schema.ts";
+import { runs } from "./schema/schema.ts";
 
-export type Outcome = Exclude<typeof syncRuns.$inferSelect.outcome, "running">;
+export type Outcome = Exclude<typeof runs.$inferSelect.outcome, "running">;
 
 /** Records that a run begins, before it does anything. A run that is killed stays "running". */
 export async function beginRun(db: Database, runId: string, command: string): Promise<void> {
   await withDatabaseErrors(() =>
     db
-      .insert(syncRuns)
+      .insert(runs)
       .values({ runId, command, startedAt: sql`statement_timestamp()`, outcome: "running" }),
   );
 }
@@ -22,9 +22,9 @@ export async function finishRun(
 ): Promise<void> {
   await withDatabaseErrors(() =>
     db
-      .update(syncRuns)
+      .update(runs)
       .set({ ...result, finishedAt: sql`statement_timestamp()` })
-      .where(eq(syncRuns.runId, runId)),
+      .where(eq(runs.runId, runId)),
   );
 }
 
@@ -37,7 +37,7 @@ export const lastRuns = sql`
   last as (
     (
       select command, outcome, run_id
-      from sync_runs
+      from runs
       order by command desc, outcome desc, started_at desc
       limit 1
     )
@@ -46,14 +46,14 @@ export const lastRuns = sql`
     from last
     cross join lateral (
       select command, outcome, run_id
-      from sync_runs
+      from runs
       where (command, outcome) < (last.command, last.outcome)
       order by command desc, outcome desc, started_at desc
       limit 1
     ) as before
   )`;
 
-/** How long a run is kept in `sync_runs`. */
+/** How long a run is kept in `runs`. */
 const keptDays = 400;
 /** The same where the table has more than a million runs, which 100,000 accounts add in half a day. */
 const keptDaysOfMany = 7;
@@ -68,12 +68,12 @@ export async function forgetOldRuns(db: Database): Promise<number> {
     table_size as (
       select case when reltuples > ${manyRuns} then ${keptDaysOfMany}::int else ${keptDays} end as days
       from pg_class
-      where oid = 'sync_runs'::regclass
+      where oid = 'runs'::regclass
     )
-    delete from sync_runs
+    delete from runs
     where run_id in (
       select run_id
-      from sync_runs
+      from runs
       where started_at < statement_timestamp() - (select days from table_size) * interval '1 day'
         and run_id not in (select run_id from last)
       limit ${forgottenMax}

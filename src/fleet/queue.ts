@@ -28,7 +28,7 @@ const queueOptions = {
   // A first backfill may take hours. A worker that dies is noticed by its missing heartbeat.
   expireInSeconds: dayMs / secondMs - 1,
   retentionSeconds: (7 * dayMs) / secondMs,
-  // Finished jobs need not be kept: sync_runs has them. A small table is fetched from and analyzed
+  // Finished jobs need not be kept: runs has them. A small table is fetched from and analyzed
   // quickly.
   deleteAfterSeconds: minuteMs / secondMs,
 } as const;

@@ -12,7 +12,7 @@ const refusedAccounts = ({ accounts, now, limits = usualLimits }: Scope): SQL =>
         select distinct on (account) account, '' as product_type, started_at, error
         from (
           select account, started_at, reports.error
-          from sync_runs
+          from runs
           cross join jsonb_to_recordset(counts -> 'accounts')
             as reports (account text, error text, "isPermanent" boolean)
           where command = 'sync'
@@ -37,7 +37,7 @@ const lastSync = sql`(
         select *
         from (
           select started_at, outcome, error, counts
-          from sync_runs
+          from runs
           where command = 'sync'
             and outcome <> 'held'
           order by started_at desc
@@ -68,7 +68,7 @@ export function accountFindings(scope: Scope): readonly SQL[] {
     select(
       "never-synced",
       { account: sql`''`, isDemo: sql`false`, isPaused: sql`false` },
-      sql`(select 1) as one where not exists (select 1 from sync_runs where command = 'sync')`,
+      sql`(select 1) as one where not exists (select 1 from runs where command = 'sync')`,
     ),
     select(
       "cut-short",

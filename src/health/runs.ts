@@ -18,7 +18,7 @@ type Row = Omit<LoggedRun, "startedAt" | "finishedAt"> & {
   readonly finishedAt: string | null;
 };
 
-/** The newest runs of those that a condition on `sync_runs` selects. */
+/** The newest runs of those that a condition on `runs` selects. */
 export async function readRuns(
   db: Queryable,
   condition: SQL,
@@ -31,7 +31,7 @@ export async function readRuns(
       ${msOf(sql`finished_at`)} as "finishedAt",
       outcome,
       error
-    from sync_runs
+    from runs
     where ${condition}
     order by started_at desc
     limit ${limit}`);
@@ -48,7 +48,7 @@ const beginMaxMs = 2 * minuteMs;
 /** Whether a sync has not ended that holds an account, or that began within the last two minutes. */
 export const isSyncAtWork = sql`exists (
           select 1
-          from sync_runs
+          from runs
           where command = 'sync'
             and outcome = 'running'
             and (

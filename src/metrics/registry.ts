@@ -31,7 +31,7 @@ async function readLastRuns(db: Queryable): Promise<readonly LastRun[]> {
       extract(epoch from coalesce(finished_at, started_at))::float8 as at,
       extract(epoch from finished_at - started_at)::float8 as duration
     from last
-    join sync_runs as run using (run_id)
+    join runs as run using (run_id)
     order by at`);
   return rows;
 }

@@ -46,11 +46,7 @@ export async function writeRunsPage(
 <label><span class="unseen">Command, outcome or reason</span><input type="search" name="search" value="${search}" placeholder="search"></label><button>Show</button></form>
 ${listed.length === 0 ? html`<p>There is none.</p>` : frame("List of runs", table(listed, isAtWork))}
 </section>`);
-  write(
-    pageFoot(
-      "Times are UTC, by the database's clock. The table sync_runs has all runs that are kept.",
-    ),
-  );
+  write(pageFoot("Times are UTC, by the database's clock. The table runs has all that are kept."));
 }
 
 const table = (runs: readonly LoggedRun[], isSyncing: boolean): Html => html`<table class="runs">

@@ -42,16 +42,16 @@ const checked = (type = "USDT-FUTURES") => `
   insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
   values ('a', '${type}', 'USDT', '{1 h}', 12, 0)`;
 const synced = `
-  insert into sync_runs (run_id, command, started_at, outcome)
+  insert into runs (run_id, command, started_at, outcome)
   values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;
 const refused = (account: string) => `
-  insert into sync_runs (run_id, command, started_at, outcome, counts)
+  insert into runs (run_id, command, started_at, outcome, counts)
   values (
     gen_random_uuid(), 'sync', '{2 h}', 'failed',
     '{"accounts": [{"account": "${account}", "error": "there is no such key", "isPermanent": true}]}'
   )`;
 const ended = (outcome: string, error = "null", minutes = 10) => `
-  insert into sync_runs (run_id, command, started_at, outcome, error)
+  insert into runs (run_id, command, started_at, outcome, error)
   values (
     gen_random_uuid(), 'sync', timestamptz '{0 h}' - interval '${minutes} minutes', '${outcome}', ${error}
   )`;
@@ -310,7 +310,7 @@ export const healthStates: readonly HealthState[] = [
     statements: [
       ...well,
       aBreak("chain", { bill: true }),
-      `insert into sync_runs (run_id, command, started_at, outcome)
+      `insert into runs (run_id, command, started_at, outcome)
       values (gen_random_uuid(), 'sync', clock_timestamp(), 'running')`,
     ],
     found: ["broken"],

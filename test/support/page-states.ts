@@ -91,7 +91,7 @@ export async function logRun(
 ): Promise<string> {
   const runId = randomUUID();
   await db.execute(sql`
-    insert into sync_runs (run_id, command, started_at, finished_at, outcome, error, counts)
+    insert into runs (run_id, command, started_at, finished_at, outcome, error, counts)
     values (
       ${runId}, ${command}, clock_timestamp() - ${agoMs} * interval '1 ms',
       case when ${outcome} <> 'running' then clock_timestamp() - ${agoMs - tookMs} * interval '1 ms' end,

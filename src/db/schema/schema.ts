@@ -181,8 +181,8 @@ export const windows = pgTable(
 );
 
 /** A run of a command: times, outcome, counts, error. */
-export const syncRuns = pgTable(
-  "sync_runs",
+export const runs = pgTable(
+  "runs",
   {
     runId: uuid("run_id").primaryKey(),
     command: text("command").notNull(),
@@ -198,9 +198,9 @@ export const syncRuns = pgTable(
   },
   // A sync every five minutes adds 105,000 rows a year, and status reads the last one.
   (t) => [
-    index("sync_runs_time").on(t.startedAt),
+    index("runs_time").on(t.startedAt),
     // For the last run of a command with some outcome, which may be long ago.
-    index("sync_runs_last").on(t.command, t.outcome, t.startedAt),
+    index("runs_last").on(t.command, t.outcome, t.startedAt),
   ],
 );
 
