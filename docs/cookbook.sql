@@ -168,8 +168,8 @@ where account = 'main'
 order by product_type, period_start;
 
 -- # What is odd about the data?
-select product_type, "check", rows
+select product_type, check_name, rows
 from analytics.data_quality
 where account = 'main'
   and not is_demo
-order by product_type, "check";
+order by product_type, check_name;

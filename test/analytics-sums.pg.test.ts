@@ -182,7 +182,7 @@ const views: readonly {
   },
   {
     name: "data_quality",
-    by: ['"check"'],
+    by: ["check_name"],
     of: (bill) => checksOf(bill).length > 0,
     sums: { rows: one },
   },
@@ -200,7 +200,7 @@ const keys: Readonly<Record<string, (bill: Drawn) => readonly string[]>> = {
   month: (bill) => [monthOf(bill)],
   symbol: ({ symbol }) => [symbol ?? ""],
   direction: ({ amount }) => [isNegative(amount) ? "out" : "in"],
-  '"check"': checksOf,
+  check_name: checksOf,
 };
 
 /** Sums by group and column, without zeros. */

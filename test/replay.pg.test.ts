@@ -366,7 +366,7 @@ describe("the command", () => {
     expect(JSON.parse((await at.run("status", "--json")).stdout).ledgers[0].rejected).toBe(0);
     expect(await at.run("breaks", "list")).toMatchObject({ code: 0 });
     const { rows } = await at.own.db.execute(sql`
-      select 1 from analytics.data_quality where "check" = 'rejected rows'`);
+      select 1 from analytics.data_quality where check_name = 'rejected rows'`);
     expect(rows).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 create or replace view analytics.data_quality as
 with checks as (
-  select account, product_type, 'rejected rows' as check, 1 as rows, (rejected_at at time zone 'UTC')::date as day
+  select account, product_type, 'rejected rows' as check_name, 1 as rows, (rejected_at at time zone 'UTC')::date as day
   from rejected_bills
   where resolved_at is null
     and superseded_at is null
@@ -43,17 +43,17 @@ select
   account,
   product_type,
   $is_demo as is_demo,
-  "check",
+  check_name,
   sum(rows)::bigint as rows,
   min(day) as first_on,
   max(day) as last_on
 from checks
 $join_account
-group by account, product_type, whole.is_demo, "check";
+group by account, product_type, whole.is_demo, check_name;
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';
-comment on column analytics.data_quality."check" is 'What was found.';
+comment on column analytics.data_quality.check_name is 'What was found.';
 comment on column analytics.data_quality."rows" is 'How often.';
 comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found; of rejected rows and restatements by the database''s clock.';
 comment on column analytics.data_quality.last_on is 'The last such day.';
