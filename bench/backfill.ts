@@ -121,7 +121,7 @@ export async function backfill(options: ExchangeOptions, databases: Databases): 
       ",",
     ),
     // One request a second would hide how the bills' own limit is used.
-    HISTORY_FROM: "none",
+    RECOVER_FROM: "none",
     LOG_LEVEL: "silent",
   });
   const stored = Number((await query(databaseUrl, "select count(*) from bills"))[0]?.[0]);

@@ -97,7 +97,7 @@ async function firstSync({ accounts, link }: Case, database: string): Promise<Fi
       EXCHANGE_BASE_URL: sandbox.url,
       ACCOUNTS_FILE: file,
       PRODUCT_TYPES: productType,
-      HISTORY_FROM: "none",
+      RECOVER_FROM: "none",
     });
     const counted = "(select count(*) from bills), (select sum(epoch) from leases)";
     const [row = []] = await query(database, `select ${counted}`);

@@ -23,4 +23,5 @@ ALTER TABLE "added_accounts" RENAME CONSTRAINT "accounts_pkey" TO "added_account
 ALTER TABLE "sync_runs" RENAME TO "runs";--> statement-breakpoint
 ALTER TABLE "runs" RENAME CONSTRAINT "sync_runs_pkey" TO "runs_pkey";--> statement-breakpoint
 ALTER INDEX "sync_runs_time" RENAME TO "runs_time";--> statement-breakpoint
-ALTER INDEX "sync_runs_last" RENAME TO "runs_last";
+ALTER INDEX "sync_runs_last" RENAME TO "runs_last";--> statement-breakpoint
+ALTER TABLE "ledgers" RENAME COLUMN "history" TO "tax_comparison";

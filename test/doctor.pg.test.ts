@@ -301,12 +301,12 @@ test.concurrent("why no older bills of an account are recovered is said, as the 
   const sandbox = altered({ permissions: ["bills", "spot", "loan-to-value"] }, {});
   await using at = await house({
     sandbox: { ...sandbox, density: 0.01, productTypes: ["USDT-FUTURES"], days: 120 },
-    env: { HISTORY_FROM: "2020-01-01", PRODUCT_TYPES: "USDT-FUTURES" },
+    env: { RECOVER_FROM: "2020-01-01", PRODUCT_TYPES: "USDT-FUTURES" },
   });
   await at.run("sync", "--account", "a");
   const { stdout } = await at.doctor("--account", "a");
   expect(stdout).toMatch(
-    /^warn {2}history a {8}older bills of USDT-FUTURES are not recovered: the key may not read tax records: .*40014/m,
+    /^warn {2}recovery a {7}older bills of USDT-FUTURES are not recovered: the key may not read tax records: .*40014/m,
   );
 });
 

@@ -4,7 +4,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
 import { ExchangeError } from "../src/errors.ts";
 import { readKnownTime } from "../src/ledger/known-time.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
@@ -27,7 +27,7 @@ const { database, tables } = await fileDatabase();
 // Many bills near the horizon, and in the first pages of the first window.
 const nearHorizon = Array.from(
   { length: 120 },
-  (_, index) => simulationStart - historyMs + index * 500,
+  (_, index) => simulationStart - retentionMs + index * 500,
 );
 
 /** A simulation of an exchange with these faults. `met` has the faults that struck. */

@@ -6,9 +6,9 @@ import {
   dayMs,
   type EpochMs,
   epochMs,
-  historyMs,
   isoTime,
   minuteMs,
+  retentionMs,
 } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { readLedgerTimes } from "../src/health/ledger-status.ts";
@@ -83,7 +83,7 @@ const settledTo = ({ covered, lost, open }: Expected): number | undefined => {
 
 /** What is told of a ledger shares no time and leaves none out, and the oldest unread time is what a sync would plan. */
 async function expectSorted(ledger: Ledger, known: KnownTime): Promise<void> {
-  const now = epochMs(origin + historyMs + 90 * minuteMs);
+  const now = epochMs(origin + retentionMs + 90 * minuteMs);
   const of = (await readLedgerTimes(db, [ledger], now)).of(ledger);
   const lists = [of.coverage, of.unfinished, of.unread, of.lost].flat();
   expect(lengthMs(union(lists))).toBe(lengthMs(lists));

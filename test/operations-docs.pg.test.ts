@@ -78,7 +78,7 @@ test("the commands of docs/operations.md, typed one after the other, do what the
   await using sandbox = await openSandbox({ seed: "operations", density: 0.2 });
   await using server = await testDatabase({ isEmpty: true });
   await using at = await installation(
-    `${sandboxEnvironment(sandbox)}\nPRODUCT_TYPES=USDT-FUTURES\nHISTORY_FROM=none\nLOG_LEVEL=warn\n`,
+    `${sandboxEnvironment(sandbox)}\nPRODUCT_TYPES=USDT-FUTURES\nRECOVER_FROM=none\nLOG_LEVEL=warn\n`,
   );
   expect(await at.type("npm run --silent sync")).toMatchObject({ code: 0 });
   const run = blocks.filter(({ reason }) => reason === undefined);

@@ -71,7 +71,7 @@ async function house({ isEmpty = false } = {}) {
   const database = stack.use(await testDatabase({ isEmpty }));
   const env = environmentFor(sandbox, database, {
     PRODUCT_TYPES: productType,
-    HISTORY_FROM: "none",
+    RECOVER_FROM: "none",
   });
   return { env, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

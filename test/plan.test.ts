@@ -3,7 +3,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
-import { dayMs, type EpochMs, epochMs, historyMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import {
+  dayMs,
+  type EpochMs,
+  epochMs,
+  hourMs,
+  minuteMs,
+  retentionMs,
+} from "../src/contract/time.ts";
 import {
   type Interval,
   intersect,
@@ -154,7 +161,7 @@ describe("a plan", () => {
     );
     expect(walks[0]).toEqual({
       window: { from: horizon, to: horizon + windowMaxMs },
-      isHistoryStart: true,
+      isLedgerStart: true,
     });
     // Each is asked for with a millisecond on both sides.
     expect(windowMaxMs + 1).toBe(7 * dayMs);
@@ -180,8 +187,8 @@ describe("a plan", () => {
       ledger,
       plannedAt: now,
       walks: [
-        { window: { from: horizon - minuteMs, to: horizon + dayMs }, isHistoryStart: true },
-        { window: { from: now - minuteMs, to: now }, isHistoryStart: false },
+        { window: { from: horizon - minuteMs, to: horizon + dayMs }, isLedgerStart: true },
+        { window: { from: now - minuteMs, to: now }, isLedgerStart: false },
       ],
       lost: [],
     });
@@ -192,11 +199,11 @@ describe("a plan", () => {
     ["does not, where older time was read", interval(horizon - dayMs, horizon - minuteMs), false],
   ])(
     "a window that was being walked when the horizon passed its start %s",
-    (_, coverage, isHistoryStart) => {
+    (_, coverage, isLedgerStart) => {
       const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
       const open = [{ window, cursor: "1402", startedAt: now }];
       const { walks, lost } = planOf({ coverage, open });
-      expect(walks[0]).toMatchObject({ window, cursor: "1402", isHistoryStart });
+      expect(walks[0]).toMatchObject({ window, cursor: "1402", isLedgerStart });
       expect(lost).toEqual([]);
     },
   );
@@ -209,7 +216,7 @@ describe("a plan", () => {
   test("what a first run wanted, and nobody read for longer than the slack, is lost", () => {
     const late = startedAgo(startSlackMs + 1);
     expect(planOf(late)).toMatchObject({
-      walks: [{ window: { from: horizon }, isHistoryStart: false }, {}],
+      walks: [{ window: { from: horizon }, isLedgerStart: false }, {}],
       lost: [{ from: horizon - startSlackMs - 1, to: horizon }],
     });
     expect(planOf(startedAgo(startSlackMs)).lost).toEqual([]);
@@ -252,7 +259,7 @@ test.each<[string, KnownTime["coverage"], KnownTime["lost"], number | undefined]
   [
     "not stopped at time that is lost",
     [
-      ...interval(now - historyMs - 9 * dayMs, horizon - dayMs),
+      ...interval(now - retentionMs - 9 * dayMs, horizon - dayMs),
       ...interval(horizon - minuteMs, now),
     ],
     lostDay,

@@ -14,7 +14,7 @@ import {
 import { signature, signatureOf } from "../src/contract/signature.ts";
 import {
   dayMs,
-  historyMs,
+  retentionMs,
   intervalMaxMs,
   minuteMs,
   unifiedIntervalMaxMs,
@@ -290,14 +290,14 @@ describe("a ledger", () => {
     const usdt = bills.filter(({ productType }) => productType === "USDT-FUTURES");
     const served = new Set(
       usdt.flatMap(({ cTime, businessType }) =>
-        cTime > start - historyMs && cTime < start ? [businessType] : [],
+        cTime > start - retentionMs && cTime < start ? [businessType] : [],
       ),
     );
     const kinds = [...businessTypes.map(({ code }) => code), ...unheardOfTypes];
     expect(kinds.filter((code) => !served.has(code))).toEqual([]);
     // Bills at the edges of windows, in each ledger.
-    const edges = Array.from({ length: 13 }, (_, week) => start - historyMs + week * intervalMaxMs);
-    const unifiedEdges = [0, 30, 60, 90].map((days) => start - historyMs + days * dayMs);
+    const edges = Array.from({ length: 13 }, (_, week) => start - retentionMs + week * intervalMaxMs);
+    const unifiedEdges = [0, 30, 60, 90].map((days) => start - retentionMs + days * dayMs);
     for (const [ledger, types, at] of [
       [classic, classicProductTypes, edges],
       [unified, unifiedProductTypes, unifiedEdges],

@@ -69,7 +69,7 @@ test("what bill-sync-worker.service runs ends in good order on a SIGTERM to its 
   await using sandbox = await openSandbox({ seed: "unit", density: 0.05 });
   const { script, args } = unitCommand("bill-sync-worker.service");
   const child = spawn(process.execPath, [...script.split(" ").slice(1), ...args.slice(1)], {
-    env: { ...environmentFor(sandbox, database), HISTORY_FROM: "none" },
+    env: { ...environmentFor(sandbox, database), RECOVER_FROM: "none" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = once(child, "exit");

@@ -3,7 +3,7 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { runCli, startCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
@@ -79,7 +79,7 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   expect(ledger.unfinished.length).toBeGreaterThan(1);
   // The oldest window may have been read to its end. A history that has just begun has two hours more.
   const [start, open] = [Number(rows[0]?.start), Number(rows[0]?.open)];
-  const expiresAt = open + historyMs + (open === start ? 2 * hourMs : 0);
+  const expiresAt = open + retentionMs + (open === start ? 2 * hourMs : 0);
   expect(Math.abs(Date.parse(ledger.expiresAt) - expiresAt)).toBeLessThanOrEqual(secondMs);
 });
 

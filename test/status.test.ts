@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ledgersTable, recordsTable } from "../src/commands/status-parts.ts";
-import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
 import type { Finding } from "../src/health/kinds.ts";
 import { coverageShare, type LedgerStatus } from "../src/health/ledger-status.ts";
 import { headLines } from "../src/health/verdict.ts";
@@ -19,7 +19,7 @@ const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   bills: 1_234,
   rejected: 0,
   completeThrough: ago(11 * minuteMs),
-  coverage: [between(historyMs, 11 * minuteMs)],
+  coverage: [between(retentionMs, 11 * minuteMs)],
   unfinished: [],
   unread: [],
   lost: [],
@@ -27,7 +27,7 @@ const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   behind: [between(minuteMs, 0)],
   retiredAt: undefined,
   closedAt: undefined,
-  expiresAt: epochMs(now - 11 * minuteMs + historyMs),
+  expiresAt: epochMs(now - 11 * minuteMs + retentionMs),
   ...changes,
 });
 
@@ -55,7 +55,7 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     unread: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
     lost: [between(95 * dayMs, 89 * dayMs - hourMs)],
     behind: [between(dayMs, 0)],
-    expiresAt: ago(60 * dayMs - historyMs),
+    expiresAt: ago(60 * dayMs - retentionMs),
   });
   const fresh = ledger({
     ledger: { account: "main", productType: "USDT-FUTURES" },
@@ -63,7 +63,7 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     completeThrough: undefined,
     coverage: [],
     behind: [],
-    unread: [between(historyMs - secondMs, 0)],
+    unread: [between(retentionMs - secondMs, 0)],
     expiresAt: undefined,
   });
   expect(linesOf(ledger(), interrupted, fresh)).toEqual([

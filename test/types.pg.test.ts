@@ -105,7 +105,7 @@ describe("a user's own mapping", () => {
   });
 
   test("is shown with who said so, and is taken back", async () => {
-    expect((await types()).stdout).toMatch(/^lucky_draw +bonus +you \(list: unknown\) /m);
+    expect((await types()).stdout).toMatch(/^lucky_draw +bonus +you \(list: unclassified\) /m);
     expect(await types("unset", "lucky_draw")).toMatchObject({
       code: 0,
       stdout: "lucky_draw: unknown, as this program lists it\n",

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { dayMs, epochMs, historyMs, isoTime, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError, LeaseLostError } from "../src/errors.ts";
 import { Refusal, type Source } from "../src/exchange-server/source.ts";
 import { openVerifyStore } from "../src/ledger/ledger-store.ts";
@@ -36,7 +36,7 @@ async function synced(options: Partial<SimulationOptions> = {}) {
   await simulation.sync();
   const now = simulation.time.clock.now();
   // Some bills appear ten minutes after their time, so the sync has not seen the newest ones yet.
-  const span: Interval = { from: epochMs(now - historyMs + dayMs), to: epochMs(now - dayMs) };
+  const span: Interval = { from: epochMs(now - retentionMs + dayMs), to: epochMs(now - dayMs) };
   const bills = simulation.sandbox.account.ledger.bills[productType].filter(
     ({ cTime, visibleAt, broken }) =>
       cTime >= span.from && cTime < span.to && visibleAt < now && broken === undefined,
@@ -186,7 +186,7 @@ test("compares the first and the last millisecond of its span, and none beside t
 
 test("names nothing that is stored of time that the exchange has forgotten", async () => {
   await using at = await synced();
-  const horizon = at.simulation.time.now() - historyMs;
+  const horizon = at.simulation.time.now() - retentionMs;
   await at.invent("997", horizon - 200 * dayMs);
   await at.invent("998", horizon - dayMs);
   const span = { from: epochMs(horizon - 100 * dayMs), to: at.span.to };

@@ -1,7 +1,7 @@
 // Bills that were booked days after their times are stored and named, and fail no window.
 
 import { describe, expect, test } from "vitest";
-import { dayMs, epochMs, historyMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
 import { ContradictionError } from "../src/errors.ts";
 import type { PageCommit, Walk } from "../src/sync/store.ts";
 import { IdOrder } from "../src/sync/walk/answers.ts";
@@ -124,10 +124,10 @@ async function walkPastHorizon(pastMs: number) {
   const { walking, commits } = walkOf(
     (request) => {
       const requestTime = epochMs(now);
-      now = noon - dayMs + pastMs + historyMs;
+      now = noon - dayMs + pastMs + retentionMs;
       return { ...served([row], request), requestTime };
     },
-    { window: day, isHistoryStart: true },
+    { window: day, isLedgerStart: true },
     { exchangeNow: () => epochMs(now), plannedAt: epochMs(now) },
   );
   await walking;

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { historyMs, hourMs } from "../../src/contract/time.ts";
+import { hourMs, retentionMs } from "../../src/contract/time.ts";
 
 /*
  * An exchange that costs next to nothing: it serves the same ledger to every account and product
@@ -13,7 +13,7 @@ const count = Number(process.argv[2]);
 const pageSize = 100;
 // Serves bills up to the start of the hour, so that a later run in the same hour finds no new ones.
 const newest = Math.floor(Date.now() / hourMs) * hourMs;
-const stepMs = (historyMs - 2 * hourMs) / count;
+const stepMs = (retentionMs - 2 * hourMs) / count;
 const idEpoch = 1_435_725_920_677n;
 
 /** Newest first; no two bills in the same millisecond. */

@@ -55,7 +55,7 @@ async function demoCommand(
       PRODUCT_TYPES: shownTypes(mode).join(","),
       SYNC_LTV: "true",
       // The sandbox's ledger begins then. The ten days before the last 90 come from tax records.
-      HISTORY_FROM: isoTime(epochMs(Date.now() - 100 * dayMs)).slice(0, 10),
+      RECOVER_FROM: isoTime(epochMs(Date.now() - 100 * dayMs)).slice(0, 10),
       LOG_LEVEL: environment["LOG_LEVEL"],
     },
     { credentials: true },

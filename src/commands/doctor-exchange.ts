@@ -12,7 +12,7 @@ import { AccountHeldError, ExchangeError, firstThrown, messageOf } from "../erro
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
-import { readWithheld } from "../ledger/history.ts";
+import { readWithheld } from "../ledger/recovery.ts";
 import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
@@ -141,7 +141,7 @@ async function checkAccount(
   try {
     const opening = { ...deps, db, leases: new Leases(db) };
     await using opened = await openAccount(opening, account, exchange);
-    return [...(await checkKey(opened)), ...(await historyChecks(db, name))];
+    return [...(await checkKey(opened)), ...(await recoveryChecks(db, name))];
   } catch (error) {
     if (error instanceof AccountHeldError)
       return [warned(check, `its key was not tried, ${error.message}`)];
@@ -205,12 +205,12 @@ async function withLoanToValue(
 }
 
 /** What the last sync found of tax records that it did not believe. */
-async function historyChecks(db: Database, account: string): Promise<readonly Check[]> {
+async function recoveryChecks(db: Database, account: string): Promise<readonly Check[]> {
   const withheld = await readWithheld(db, account);
   const alike = Map.groupBy(withheld, ({ why }) => why);
   return [...alike].map(([why, ledgers]) => {
     const types = listed(ledgers.map(({ productType }) => productType));
-    return warned(`history ${account}`, `older bills of ${types} are not recovered: ${why}`);
+    return warned(`recovery ${account}`, `older bills of ${types} are not recovered: ${why}`);
   });
 }
 

@@ -56,9 +56,9 @@ export function syncResult(syncRun: SyncRun): SyncResult {
 export const partsOf = ({ reports, rejected, reconciled, lists }: SyncRun) =>
   [
     ...lists,
-    ...reports.flatMap(({ account, error, loanToValue, ledgers, history = [] }) => [
+    ...reports.flatMap(({ account, error, loanToValue, ledgers, recovery = [] }) => [
       { name: account, error },
-      ...history.map((tax) => ({ ...tax, name: `${ledgerName(tax.ledger)} tax records` })),
+      ...recovery.map((tax) => ({ ...tax, name: `${ledgerName(tax.ledger)} tax records` })),
       ...loanToValue.map((unit) => ({ ...unit, name: riskUnitName(unit) })),
       ...[...Map.groupBy(ledgers, (one) => one.error && messageOf(one.error)).values()].map(
         (alike) => ({ ...alike[0], name: ledgerNames(alike.map(({ ledger }) => ledger)) }),

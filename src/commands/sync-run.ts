@@ -32,7 +32,7 @@ import type { Config } from "../roster/config.ts";
 import type { Selection } from "../roster/roster.ts";
 import { type AccountsToRead, accountsToRead } from "../roster/to-read.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { historyDefaultMs } from "../sync/recover.ts";
+import { recoverDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
 import type { KeyAnswer } from "../sync/store.ts";
@@ -239,13 +239,13 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
   const account = await withCredentials(configured, signal).catch((error: unknown) => ({ error }));
   if ("error" in account) return unread(configured.name, account.error);
   const exchange = exchangeOf(config, account, access);
-  const historyFrom = historyFromOf(config, exchange.exchangeNow());
+  const recoverFrom = recoverFromOf(config, exchange.exchangeNow());
   return syncAccount(
     {
       exchangeOf: () => exchange,
       takeLease: () => hold(deps, account, exchange),
       settleLagMs: config.settleLagMs,
-      historyFrom: targets.has("bills") ? historyFrom : undefined,
+      recoverFrom: targets.has("bills") ? recoverFrom : undefined,
       sleep: access.clock.sleep,
       signal,
       onProgress: reporter.progress,
@@ -253,7 +253,7 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
       onRecover: (types) =>
         reporter.notice(
           `${account.name}: older bills of ${types.join(", ")} come from tax records, at a request a second`,
-          taxReadingMs(types, horizonAt(exchange.exchangeNow()) - historyFrom),
+          taxReadingMs(types, horizonAt(exchange.exchangeNow()) - recoverFrom),
         ),
     },
     account,
@@ -261,10 +261,10 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
 }
 
 /** The oldest time that is wanted of tax records. None is wanted from now on: a sync then forgets what it noted of them. */
-export const historyFromOf = (
-  { historyFrom }: Pick<Config, "historyFrom">,
+export const recoverFromOf = (
+  { recoverFrom }: Pick<Config, "recoverFrom">,
   now: EpochMs,
-): EpochMs => (historyFrom === "none" ? now : (historyFrom ?? epochMs(now - historyDefaultMs)));
+): EpochMs => (recoverFrom === "none" ? now : (recoverFrom ?? epochMs(now - recoverDefaultMs)));
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {

@@ -54,7 +54,7 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 function tablesOf(run: SyncRun): readonly Table[] {
   const { reports, lists } = run;
   const ledgers = reports.flatMap((report) => report.ledgers);
-  const history = reports.flatMap((report) => report.history ?? []);
+  const recovery = reports.flatMap((report) => report.recovery ?? []);
   const loans = reports.flatMap(({ loanToValue }) => loanToValue);
   const sum = ledgers.length > 1 ? [sumOf(ledgers)] : [];
   return [
@@ -62,7 +62,7 @@ function tablesOf(run: SyncRun): readonly Table[] {
     table("ledgers", reportColumns(ledgers), ledgers, [...ledgers, ...sum]),
     table("lists", listColumns, lists, lists.filter(isNews)),
     table("loanToValue", loanColumns, loans, loans.filter(isNewLoan)),
-    table("history", historyColumns, history, history.filter(isRecovery)),
+    table("recovery", recoveryColumns, recovery, recovery.filter(isRecovery)),
   ];
 }
 
@@ -86,7 +86,7 @@ export function resultOfSync(result: SyncResult): Result {
     parts: [
       ...tablesOf(result),
       ...result.lists.flatMap(brokenLines),
-      ...reports.flatMap(({ history = [] }) => history.flatMap(historyLines)),
+      ...reports.flatMap(({ recovery = [] }) => recovery.flatMap(recoveryLines)),
       ...[...failures].map(
         ([message, parts]) => `${parts.map(({ name }) => name).join(", ")}: ${message}`,
       ),
@@ -208,7 +208,7 @@ const loanColumns: Columns<LoanToValueReport> = {
 
 const isRecovery = ({ recovered }: RecoverReport): boolean => recovered.length > 0;
 
-const historyColumns: Columns<RecoverReport> = {
+const recoveryColumns: Columns<RecoverReport> = {
   account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
   productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
   name: {
@@ -231,14 +231,14 @@ const historyColumns: Columns<RecoverReport> = {
 };
 
 /** Why nothing was recovered, and where more bills may be. */
-const historyLines = ({ ledger, withheld, crowded }: RecoverReport): readonly string[] => [
+const recoveryLines = ({ ledger, withheld, crowded }: RecoverReport): readonly string[] => [
   ...(withheld === undefined
     ? []
     : [`${ledgerName(ledger)}: older bills were not recovered: ${withheld}`]),
   ...crowded.map(
     (at) =>
       `${ledgerName(ledger)}: bills of ${isoTime(at)} may be missing: the exchange shows at most ${taxRowsMax} tax records of a millisecond; ` +
-      "to leave that time out, set HISTORY_FROM to a later day",
+      "to leave that time out, set RECOVER_FROM to a later day",
   ),
 ];
 

@@ -14,7 +14,7 @@ import {
   type UnifiedProductType,
 } from "./product-types.ts";
 import { spotBills, spotRows } from "./spot-bills.ts";
-import { type EpochMs, historyMs, intervalMaxMs, unifiedIntervalMaxMs } from "./time.ts";
+import { type EpochMs, intervalMaxMs, retentionMs, unifiedIntervalMaxMs } from "./time.ts";
 import { unifiedRows } from "./unified-bill.ts";
 
 /** The question for one page. Without times it asks for the newest page. */
@@ -87,7 +87,7 @@ const walletIdDisorderMs = 2_000;
 
 const spotApi: BillsApi = {
   operation: spotBills,
-  windowMaxMs: historyMs - 1,
+  windowMaxMs: retentionMs - 1,
   idDisorderMs: walletIdDisorderMs,
   query: classicQuery,
   rowsAt: [],

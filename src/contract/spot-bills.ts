@@ -3,7 +3,7 @@ import { billRows, noPosition } from "./bill.ts";
 import { groupedType } from "./business-types.ts";
 import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
-import { type EpochMs, epochMs, historyMs, secondMs } from "./time.ts";
+import { type EpochMs, epochMs, retentionMs, secondMs } from "./time.ts";
 
 const query = z
   .strictObject({
@@ -12,7 +12,7 @@ const query = z
     /** A bill's id: the bills older than it are asked for. */
     idLessThan: z.string().optional(),
   })
-  .refine(...spanAtMost(historyMs));
+  .refine(...spanAtMost(retentionMs));
 
 /** Get Account Bills of the spot wallet: the last 90 days, newest first. The data is the list itself. */
 export const spotBills = {

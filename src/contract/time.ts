@@ -9,7 +9,7 @@ export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
 /** How far back the exchange serves bills. Source: the API's limits on account bills. */
-export const historyMs = 90 * dayMs;
+export const retentionMs = 90 * dayMs;
 /** The longest span from startTime to endTime. Source: the API's limits on account bills. */
 export const intervalMaxMs = 7 * dayMs;
 /** The longest span for a unified account's financial records. Source: their documentation. */

@@ -17,7 +17,7 @@ import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { spotBills } from "../contract/spot-bills.ts";
 import { symbols } from "../contract/symbols.ts";
 import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
-import { type EpochMs, epochMs, historyMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, retentionMs } from "../contract/time.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { balancesOperations } from "../contract/wallet-balances.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
@@ -145,7 +145,7 @@ async function pageOf(
     idLessThan: query.idLessThan ?? query.cursor,
     startTime: optionalTime(query.startTime),
     endTime: optionalTime(query.endTime),
-    horizon: epochMs(clock - historyMs),
+    horizon: epochMs(clock - retentionMs),
     limit: Number(query.limit ?? pageSizeMax),
   });
 }

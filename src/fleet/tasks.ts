@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { historyMs, minuteMs } from "../contract/time.ts";
+import { minuteMs, retentionMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf } from "../db/values.ts";
@@ -48,7 +48,7 @@ export const taskOf = (key: string): Task =>
 export const taskName = (task: Task): string =>
   "account" in task ? task.account : "spot pairs and contracts";
 
-const prioritiesMax = historyMs / minuteMs;
+const prioritiesMax = retentionMs / minuteMs;
 
 /** An account to be queued, with the exchange's user whose account it is, if known. */
 export type AccountToQueue = { readonly name: string; readonly uid?: string | undefined };

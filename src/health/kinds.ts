@@ -1,4 +1,4 @@
-import { type EpochMs, historyMs } from "../contract/time.ts";
+import { type EpochMs, retentionMs } from "../contract/time.ts";
 import { formatCounted, formatDuration, formatMinute } from "../output/format.ts";
 import { printableLine, shellWord } from "../printable.ts";
 
@@ -102,7 +102,7 @@ export const kinds = {
     meaning: "unread bills are lost within 7 days, of paused accounts, too",
     title: "Unread bills are about to be lost",
     what: (group, now) => {
-      const leftMs = (group.since ?? 0) + historyMs - now;
+      const leftMs = (group.since ?? 0) + retentionMs - now;
       const loses =
         leftMs <= 0
           ? "{is|are} losing unread bills now"
@@ -183,7 +183,7 @@ export const kinds = {
   crowded: {
     severity: "warning",
     meaning:
-      "a millisecond has more tax records than an answer shows; a later day in `HISTORY_FROM` leaves it out",
+      "a millisecond has more tax records than an answer shows; a later day in `RECOVER_FROM` leaves it out",
     title: "Not complete",
     what: (finding) => `may lack bills of ${ofTime(finding)}: tax records do not show them all`,
     remedy: none,

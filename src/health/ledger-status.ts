@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { type EpochMs, historyMs } from "../contract/time.ts";
+import { type EpochMs, retentionMs } from "../contract/time.ts";
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
 import {
@@ -148,7 +148,7 @@ export async function readLedgerTimes(
       ${msOf(sql`begins_at`)} as "beginsAt",
       case when lower(covered) < first_gap_at and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
         then ${msOf(sql`first_gap_at`)} end as "completeThrough",
-      ${msOf(sql`unread_from + ${historyMs} * interval '1 ms'`)} as "expiresAt",
+      ${msOf(sql`unread_from + ${retentionMs} * interval '1 ms'`)} as "expiresAt",
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as lost,
       ${intervalsOf(sql`recovered`)} as recovered,

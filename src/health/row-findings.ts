@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { dayMs, historyMs } from "../contract/time.ts";
+import { dayMs, retentionMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/known-time.ts";
 import { isUnresolved } from "../ledger/rejected-bills.ts";
@@ -35,8 +35,12 @@ export function timeFindings(scope: Scope): readonly SQL[] {
     ),
     select(
       "expiring",
-      { ledger, since: sql`unread_from`, until: sql`unread_from + ${historyMs} * interval '1 ms'` },
-      sql`${ledgers} where ${isRead} and unread_from < ${timeOf(now - historyMs + expirySoonMs)}`,
+      {
+        ledger,
+        since: sql`unread_from`,
+        until: sql`unread_from + ${retentionMs} * interval '1 ms'`,
+      },
+      sql`${ledgers} where ${isRead} and unread_from < ${timeOf(now - retentionMs + expirySoonMs)}`,
     ),
     select(
       "behind",
@@ -196,7 +200,7 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
       sql`(
         select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
         from (
-          select account, product_type, json_array_elements_text(history -> 'crowded')::bigint as ms
+          select account, product_type, json_array_elements_text(tax_comparison -> 'crowded')::bigint as ms
           from ledgers
           where retired_at is null
             and ${isOne}

@@ -24,9 +24,14 @@ import { msOf, timeFrom } from "../db/values.ts";
 import { DatabaseSilentError } from "../errors.ts";
 import type { DifferingBill, Store, VerifyStore } from "../sync/store.ts";
 import { contents, isSame, readUnstored, type StoredRow, textOf } from "./bill-rows.ts";
-import { commitRecovered, readHistory, readOverlap, recordHistory } from "./history.ts";
 import { readKnownTime } from "./known-time.ts";
 import { recordPlan } from "./record-time.ts";
+import {
+  commitRecovered,
+  readOverlap,
+  readRecoveryState,
+  recordTaxComparison,
+} from "./recovery.ts";
 import { areResolved, readUnkept, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 import { commitBalances } from "./wallet-balances.ts";
@@ -112,9 +117,10 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
         ),
       ),
     ),
-    history: (ledger) => read((from) => readHistory(from, ledger)),
+    recoveryState: (ledger) => read((from) => readRecoveryState(from, ledger)),
     overlap: (ledger, overlapMs) => read((from) => readOverlap(from, ledger, overlapMs)),
-    recordHistory: (ledger, evidence) => write((tx) => recordHistory(tx, ledger, evidence)),
+    recordTaxComparison: (ledger, evidence) =>
+      write((tx) => recordTaxComparison(tx, ledger, evidence)),
     commitRecovered: (commit) => write((tx) => commitRecovered(tx, commit)),
     commitLoanToValue: (commit) => write((tx) => commitLoanToValue(tx, commit)),
     commitBalances: (commit) => write((tx) => commitBalances(tx, account, commit)),

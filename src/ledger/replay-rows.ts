@@ -9,7 +9,7 @@ import { checkLease, type LeaseInUse } from "../db/lease/lease.ts";
 import { textArray, timeText } from "../db/values.ts";
 import type { Ledger } from "../sync/store.ts";
 import { readBillsByKey } from "./bill-rows.ts";
-import { addMissing } from "./history.ts";
+import { addMissing } from "./recovery.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
 /** A row that still breaks the contract. */

@@ -16,7 +16,7 @@ import { contentColumns } from "../ledger/bill-rows.ts";
 import { isUnresolved } from "../ledger/rejected-bills.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
-import { historyStart } from "../sync/plan.ts";
+import { ledgerStart } from "../sync/plan.ts";
 import { digestOf } from "./digest.ts";
 import { plus, readFigures, type Valuation } from "./figures.ts";
 import { readLiquidations } from "./liquidations.ts";
@@ -75,7 +75,7 @@ async function readCoverage(
   const { unread, closedAt } = wallet;
   const times = await readTimes(tx, wallet);
   const read = unread.length === 0 ? inAll(times.map(({ coverage }) => coverage)) : [];
-  const historyFrom = Math.max(span.from, ...times.map((one) => historyStart(one, span.to)));
+  const recoverFrom = Math.max(span.from, ...times.map((one) => ledgerStart(one, span.to)));
   const complete = intersect([span], read);
   const inAny = (all: readonly Interval[]) => intersect([span], union(all));
   const lost = subtract(inAny(times.flatMap((one) => one.lost)), complete);
@@ -85,7 +85,7 @@ async function readCoverage(
   const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
   return {
     ...{ read, complete, lost, recovered },
-    older: subtract(interval(span.from, Math.min(historyFrom, span.to)), recovered),
+    older: subtract(interval(span.from, Math.min(recoverFrom, span.to)), recovered),
     unread: subtract(wanted, [...known, ...recovered]),
     isStartRead: [...complete, ...recovered].some(({ from }) => from === span.from),
   };

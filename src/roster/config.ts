@@ -27,7 +27,7 @@ export type Config = Configured & {
   readonly keysFile: string;
   readonly settleLagMs: number;
   /** The oldest time that is wanted of tax records; undefined for two years. */
-  readonly historyFrom: EpochMs | "none" | undefined;
+  readonly recoverFrom: EpochMs | "none" | undefined;
   /** How far behind a ledger may be, and how high a loan to value. */
   readonly healthLimits: { readonly maxAgeMs: number; readonly ltvMax: number };
   readonly logLevel: LogLevel;
@@ -71,7 +71,7 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
     warnings: [...accounts.warnings, ...textsOf(false)],
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
     settleLagMs: settings.SYNC_SETTLE_MINUTES,
-    historyFrom: settings.HISTORY_FROM,
+    recoverFrom: settings.RECOVER_FROM,
     healthLimits: { maxAgeMs: settings.HEALTH_MAX_AGE, ltvMax: settings.HEALTH_MAX_LTV },
     logLevel: settings.LOG_LEVEL,
   });
@@ -119,7 +119,7 @@ const databaseOf = (
     : { url: new Secret(withTlsByDefault(url, { PGHOST, PGSSLMODE })) };
 
 // A variable that begins so is meant for this program, whatever else the environment holds.
-const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|HISTORY|SYNC|PRODUCT|RISK_UNIT)_/;
+const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|PRODUCT|RECOVER|SYNC|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 

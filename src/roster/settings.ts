@@ -125,13 +125,13 @@ export const variables = z.object({
       "how many of the newest minutes are stored but read again by the next run, for bills that appear late; " +
         `0 to ${settleMinutesMax}`,
     ),
-  HISTORY_FROM: z
+  RECOVER_FROM: z
     .string()
     .refine((text) => text === "none" || isDay(text), isNot("a day such as 2024-01-31, or none"))
     .transform((text) => (text === "none" ? text : epochMs(Date.parse(text))))
     .optional()
     .describe(
-      "how far back history is recovered from tax records, once the last 90 days are read: a day, or `none`. " +
+      "how far back bills are recovered from tax records, once the last 90 days are read: a day, or `none`. " +
         "Without it: two years",
     ),
   HEALTH_MAX_AGE: matching(duration.pattern, duration.form)

@@ -1,6 +1,6 @@
 import { businessTypes } from "../contract/business-types.ts";
 import { isDemoProductType, type ProductType } from "../contract/product-types.ts";
-import { dayMs, historyMs, hourMs, intervalMaxMs, minuteMs, secondMs } from "../contract/time.ts";
+import { dayMs, hourMs, intervalMaxMs, minuteMs, retentionMs, secondMs } from "../contract/time.ts";
 import { drawUnits, type Units, units } from "./money.ts";
 import type { Profile } from "./profiles.ts";
 import { integer, pick, type Random, seededRandom } from "./random.ts";
@@ -117,7 +117,7 @@ export const unheardOfTypes = ["pre_market_vault_adjust_v3", "Loyalty-Yield"] as
 
 const fundingTimesApartMs = 8 * hourMs;
 const lateMaxMs = 9 * minuteMs;
-const weeks = Math.ceil(historyMs / intervalMaxMs);
+const weeks = Math.ceil(retentionMs / intervalMaxMs);
 const quietWeek = 5;
 const heavyWeek = 8;
 
@@ -155,7 +155,7 @@ export function schedule(options: ScheduleOptions): Moment[] {
 }
 
 const weekOf = (time: number, now: number): number =>
-  Math.floor((time - (now - historyMs)) / intervalMaxMs);
+  Math.floor((time - (now - retentionMs)) / intervalMaxMs);
 
 /** At 00, 08 and 16 o'clock UTC, sometimes on the exact millisecond. */
 function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Draft[] {
@@ -172,8 +172,12 @@ function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Dra
 }
 
 /** Bills that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
-function edgeDrafts({ random, now, edges = weeksFrom(now - historyMs) }: ScheduleOptions): Draft[] {
-  const horizon = now - historyMs;
+function edgeDrafts({
+  random,
+  now,
+  edges = weeksFrom(now - retentionMs),
+}: ScheduleOptions): Draft[] {
+  const horizon = now - retentionMs;
   const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs].map(
     (offset) => horizon + offset,
   );
@@ -197,7 +201,7 @@ function typeDrafts({ random, now, everyType, isClassified }: ScheduleOptions): 
     ? [...listed.map(({ code }) => code), ...unheardOf, ...ordinary]
     : ordinary;
   return kinds.map((businessType) => {
-    const cTime = now - integer(random, hourMs, historyMs - dayMs);
+    const cTime = now - integer(random, hourMs, retentionMs - dayMs);
     return {
       cTime: weekOf(cTime, now) === quietWeek ? cTime + intervalMaxMs : cTime,
       businessType,
@@ -232,7 +236,7 @@ function tradeDrafts({ random, profile, now, from, to, density }: ScheduleOption
   const ordinary = (profile.bills - profile.heavyWeekBills - fixed) / (weeks - 2);
   const lastWeek = weekOf(to, now);
   for (let week = weekOf(from, now); week <= lastWeek; week++) {
-    const start = now - historyMs + week * intervalMaxMs;
+    const start = now - retentionMs + week * intervalMaxMs;
     const wanted = week === heavyWeek ? profile.heavyWeekBills : ordinary * (0.6 + random() * 0.8);
     let left = Math.round(wanted * density);
     while (left > 0) {

@@ -1,5 +1,5 @@
 import { billsApiOf } from "../contract/bills-api.ts";
-import { type EpochMs, epochMs, historyMs, hourMs, secondMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, hourMs, retentionMs, secondMs } from "../contract/time.ts";
 import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
 import type { KnownTime, Ledger, LedgerPlan, Walk } from "./store.ts";
 
@@ -15,7 +15,7 @@ export const startSlackMs = 2 * hourMs;
 
 /** The horizon: the oldest time that can still be asked for. */
 export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
-  epochMs(now - historyMs + marginMs);
+  epochMs(now - retentionMs + marginMs);
 
 /*
  * A late bill shows up at the exchange after its own time. The settle lag, 10 minutes unless set, is for such bills:
@@ -63,7 +63,7 @@ export function planLedger(
 ): LedgerPlan {
   const { windowMaxMs } = billsApiOf(ledger.productType);
   const horizon = horizonAt(now);
-  const start = historyStart(known, horizon);
+  const start = ledgerStart(known, horizon);
   const readAgain = unstored.filter((time) => time >= horizon);
   const coverageEnd = epochMs(Math.min(settledTo(settleLagMs, now), ...readAgain));
   const coverage = known.coverage.flatMap(({ from, to }) =>
@@ -86,8 +86,8 @@ export function planLedger(
     ledger,
     plannedAt: now,
     walks: [
-      ...resumed.map((walk) => ({ ...walk, isHistoryStart: walk.window.from <= start })),
-      ...fresh.map((window) => ({ window, isHistoryStart: window.from === start })),
+      ...resumed.map((walk) => ({ ...walk, isLedgerStart: walk.window.from <= start })),
+      ...fresh.map((window) => ({ window, isLedgerStart: window.from === start })),
     ].toSorted((a, b) => a.window.from - b.window.from),
     lost: subtract(wanted, [
       ...interval(reach, now),
@@ -109,14 +109,14 @@ export type ReadTime = {
 /** @param end the exchange's time now, or when the ledger was closed. */
 export function readTime(known: KnownTime, end: EpochMs): ReadTime {
   const accountedFor = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
-  const unread = subtract(interval(historyStart(known, horizonAt(end)), end), accountedFor);
+  const unread = subtract(interval(ledgerStart(known, horizonAt(end)), end), accountedFor);
   const through = unread[0]?.from ?? end;
   const isBegun = known.coverage.some(({ from }) => from < through);
   return { through: isBegun ? through : undefined, unread };
 }
 
 /** The start of a ledger's history: the oldest time that was ever planned, or the horizon if that is older. */
-export function historyStart({ coverage, lost, open }: KnownTime, horizon: EpochMs): EpochMs {
+export function ledgerStart({ coverage, lost, open }: KnownTime, horizon: EpochMs): EpochMs {
   const known = [...coverage, ...lost, ...open.map(({ window }) => window)];
   return epochMs(Math.min(horizon, ...known.map(({ from }) => from)));
 }

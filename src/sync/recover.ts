@@ -6,15 +6,15 @@ import { dayMs, type EpochMs } from "../contract/time.ts";
 import { type ExchangeError, isRefused, messageOf } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { type Interval, interval, split, subtract, union } from "./intervals.ts";
-import { historyStart, horizonAt } from "./plan.ts";
+import { horizonAt, ledgerStart } from "./plan.ts";
 import type {
-  HistoryState,
   LeasedAccount,
   Ledger,
   Overlap,
   OverlapBill,
   PageCounts,
   ReadRows,
+  RecoveryState,
   RejectedRow,
 } from "./store.ts";
 import { readTaxWindows } from "./tax-windows.ts";
@@ -27,8 +27,8 @@ import { readTaxWindows } from "./tax-windows.ts";
 // "An account had a quiet year between two busy ones": a year without rows is no end, two are one.
 const quietMs = 2 * 365 * dayMs;
 
-/** How far back history is wanted where no setting says otherwise. */
-export const historyDefaultMs = 2 * 365 * dayMs;
+/** How far back bills are wanted where no setting says otherwise. */
+export const recoverDefaultMs = 2 * 365 * dayMs;
 
 const overlapMs = 7 * dayMs;
 // A key without the right, and records that differ, are asked again after a day.
@@ -40,7 +40,7 @@ export type RecoverDeps = {
   readonly held: LeasedAccount;
   readonly signal: AbortSignal;
   /** The oldest time that is wanted. */
-  readonly historyFrom: EpochMs;
+  readonly recoverFrom: EpochMs;
   readonly onFailure: (failure: ExchangeError) => void;
   /** Called where older time is wanted, which takes minutes. */
   readonly onRecover?: ((productTypes: readonly ProductType[]) => void) | undefined;
@@ -59,15 +59,15 @@ export type RecoverReport = PageCounts & {
 };
 
 /** Recovers the older time of an account's ledgers. Never throws: failures are in the reports. */
-export async function recoverHistory(
+export async function recoverBills(
   deps: RecoverDeps,
   account: string,
   productTypes: readonly ProductType[],
 ): Promise<readonly RecoverReport[]> {
-  const ledgers: LedgerHistory[] = [];
+  const ledgers: LedgerRecovery[] = [];
   for (const productType of productTypes) {
     const api = taxApiOf(productType);
-    const ledger = api && new LedgerHistory(deps, api, { account, productType });
+    const ledger = api && new LedgerRecovery(deps, api, { account, productType });
     if (ledger !== undefined && (await ledger.prepare())) ledgers.push(ledger);
   }
   const reports: RecoverReport[] = [];
@@ -84,21 +84,21 @@ export async function recoverHistory(
 
 /** The time before the first bills' page, and lost time, newest first. */
 function olderTime(
-  { known, oldestBill }: Pick<HistoryState, "known" | "oldestBill">,
+  { known, oldestBill }: Pick<RecoveryState, "known" | "oldestBill">,
   { reachMs = Number.POSITIVE_INFINITY }: TaxApi,
-  { historyFrom, now }: { readonly historyFrom: EpochMs; readonly now: EpochMs },
+  { recoverFrom, now }: { readonly recoverFrom: EpochMs; readonly now: EpochMs },
 ): readonly Interval[] {
-  const least = Math.max(historyFrom, now - reachMs);
+  const least = Math.max(recoverFrom, now - reachMs);
   const { lost, recovered = [] } = known;
   const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
   const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
-  const older = isAtEnd ? [] : interval(least, historyStart(known, now));
+  const older = isAtEnd ? [] : interval(least, ledgerStart(known, now));
   const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
   return subtract(union([...older, ...behind]), recovered).toReversed();
 }
 
 /** The recovery of one ledger. */
-class LedgerHistory {
+class LedgerRecovery {
   readonly #deps: RecoverDeps;
   readonly #api: TaxApi;
   readonly #ledger: Ledger;
@@ -121,16 +121,16 @@ class LedgerHistory {
   /** Finds out what is wanted. @returns whether anything is. */
   async prepare(): Promise<boolean> {
     const { store } = this.#deps.held;
-    const state = await store.history(this.#ledger);
+    const state = await store.recoveryState(this.#ledger);
     this.#oldestBill = state.oldestBill;
-    const { historyFrom, exchangeNow } = this.#deps;
-    this.#wanted = olderTime(state, this.#api, { historyFrom, now: exchangeNow() });
+    const { recoverFrom, exchangeNow } = this.#deps;
+    this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
     const { asked } = state;
     const isWithheld =
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
     // Crowded time that is no longer wanted is no lack.
     if (this.#wanted.length === 0 && asked?.crowded !== undefined)
-      await store.recordHistory(this.#ledger, { ...asked, crowded: [] });
+      await store.recordTaxComparison(this.#ledger, { ...asked, crowded: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#ledger, overlapMs);
     return true;
@@ -156,10 +156,10 @@ class LedgerHistory {
       const withheld = await this.#withheld(isProven);
       const compared = this.#overlap?.bills.length ?? 0;
       const evidence = { at: exchangeNow(), compared, withheld };
-      await held.store.recordHistory(this.#ledger, evidence);
+      await held.store.recordTaxComparison(this.#ledger, evidence);
       if (withheld === undefined) await this.#descend();
       if (this.#crowded.length > 0)
-        await held.store.recordHistory(this.#ledger, { ...evidence, crowded: this.#crowded });
+        await held.store.recordTaxComparison(this.#ledger, { ...evidence, crowded: this.#crowded });
       return this.#report({ withheld });
     } catch (error) {
       return this.#report({ error });

@@ -17,7 +17,7 @@ import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 import { subtract } from "./intervals.ts";
 import { type BillsDeps, type HeldDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
-import { type RecoverDeps, type RecoverReport, recoverHistory } from "./recover.ts";
+import { type RecoverDeps, type RecoverReport, recoverBills } from "./recover.ts";
 import type { LeasedAccount, Walk } from "./store.ts";
 import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
@@ -35,7 +35,7 @@ export type SyncAccount = Wanted & {
 export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
   /** The oldest time that is wanted of tax records. Default none is read. */
-  readonly historyFrom?: EpochMs | undefined;
+  readonly recoverFrom?: EpochMs | undefined;
   readonly onRecover?: RecoverDeps["onRecover"];
   /** Called with every failed request for loan-to-value, tax records or the account's mode. */
   readonly onFailure: (failure: ExchangeError) => void;
@@ -50,7 +50,7 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   /** The account's mode; undefined where the run failed before it was known. */
   readonly mode?: AccountMode;
   /** What was recovered from tax records: only ledgers of which older time was wanted. Default none. */
-  readonly history?: readonly RecoverReport[];
+  readonly recovery?: readonly RecoverReport[];
   /** The ledgers that this run closed. */
   readonly closed?: readonly ClosedLedger[];
   /** The error that ended the account's run. `ledgers` are then those of which something was stored. */
@@ -96,11 +96,11 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     report = { ...report, ...bills };
     const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
     await syncBalances(accountDeps, state, whole);
-    const { historyFrom } = deps;
-    if (historyFrom === undefined || whole.length === 0) return report;
+    const { recoverFrom } = deps;
+    if (recoverFrom === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ ledger }) => ledger.productType);
-    const history = await recoverHistory({ ...accountDeps, historyFrom }, name, productTypes);
-    return { ...report, ledgers: withoutRecovered(report.ledgers, history), history };
+    const recovery = await recoverBills({ ...accountDeps, recoverFrom }, name, productTypes);
+    return { ...report, ledgers: withoutRecovered(report.ledgers, recovery), recovery };
   } catch (error) {
     const stored = runs.filter(({ done }) => done.pages > 0).map(({ done }) => done);
     return { ...report, ledgers: report.ledgers.length === 0 ? stored : report.ledgers, error };
@@ -110,10 +110,10 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
 /** Time that was lost to the bills and then recovered is not missing. */
 const withoutRecovered = (
   ledgers: readonly LedgerReport[],
-  history: readonly RecoverReport[],
+  recovery: readonly RecoverReport[],
 ): readonly LedgerReport[] =>
   ledgers.map((one) => {
-    const ofLedger = history.filter((part) => part.ledger.productType === one.ledger.productType);
+    const ofLedger = recovery.filter((part) => part.ledger.productType === one.ledger.productType);
     const recovered = ofLedger.flatMap((part) => part.recovered);
     return { ...one, lost: subtract(one.lost, recovered) };
   });
@@ -127,10 +127,10 @@ const isRefusal = (error: unknown): boolean =>
  * Tax records that are not believed, or that the key may not read, are a notice: the ledger is what it was without them.
  */
 export function isComplete(report: AccountReport): boolean {
-  const { error, closed = [], loanToValue, ledgers, history = [] } = report;
+  const { error, closed = [], loanToValue, ledgers, recovery = [] } = report;
   return (
     error === undefined &&
-    history.every(
+    recovery.every(
       (one) => one.error === undefined && one.rejected === 0 && one.crowded.length === 0,
     ) &&
     closed.every(({ unread }) => unread.length === 0) &&

@@ -25,7 +25,7 @@ export type Walk = {
    * Whether the ledger's history starts in this window, so that nothing older was ever wanted. If the window's
    * oldest part expires, up to `startSlackMs`, the history starts later, and nothing counts as lost.
    */
-  readonly isHistoryStart?: boolean;
+  readonly isLedgerStart?: boolean;
 };
 
 /** What is stored about a ledger's time. */
@@ -46,15 +46,15 @@ export type Overlap = { readonly window: Interval; readonly bills: readonly Over
 export type OverlapBill = Pick<Bill, "billId" | "cTime" | "amount" | "fee">;
 
 /** What the recovery of a ledger's older time begins with. */
-export type HistoryState = {
+export type RecoveryState = {
   readonly known: KnownTime;
   /** The time of the oldest stored bill. */
   readonly oldestBill: EpochMs | undefined;
-  readonly asked: HistoryEvidence | undefined;
+  readonly asked: TaxComparison | undefined;
 };
 
 /** The last comparison of tax records with stored bills. */
-export type HistoryEvidence = {
+export type TaxComparison = {
   /** The exchange's time. */
   readonly at: EpochMs;
   /** How many bills were compared. */
@@ -208,10 +208,10 @@ export type Store = {
   recordPlan(plan: LedgerPlan): Promise<void>;
   /** @throws CommitsLostError where the window's stored place is not the page's `after`. */
   commitPage(page: PageCommit): Promise<PageCounts>;
-  history(ledger: Ledger): Promise<HistoryState>;
+  recoveryState(ledger: Ledger): Promise<RecoveryState>;
   /** The newest bills of covered time; undefined where no bill is stored. */
   overlap(ledger: Ledger, overlapMs: number): Promise<Overlap | undefined>;
-  recordHistory(ledger: Ledger, evidence: HistoryEvidence): Promise<void>;
+  recordTaxComparison(ledger: Ledger, evidence: TaxComparison): Promise<void>;
   /** Stores the bills of a window of tax records that are not stored yet. */
   commitRecovered(commit: RecoveredCommit): Promise<PageCounts>;
   /** Stores a record. If it equals the last one, only that record's time is extended. */

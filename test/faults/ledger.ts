@@ -1,5 +1,5 @@
 import { productTypes } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs, historyMs } from "../../src/contract/time.ts";
+import { dayMs, epochMs, retentionMs } from "../../src/contract/time.ts";
 import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import { integer, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
@@ -140,7 +140,7 @@ function changed(
   count: number,
   change: (bill: LedgerBill, row: WireBill, index: number) => LedgerBill,
   isCandidate = ({ cTime, broken }: LedgerBill): boolean =>
-    cTime > ledger.now - historyMs + dayMs && cTime < ledger.now && broken === undefined,
+    cTime > ledger.now - retentionMs + dayMs && cTime < ledger.now && broken === undefined,
 ): AccountBills {
   const bills = Object.fromEntries(
     productTypes.map((productType): [string, readonly LedgerBill[]] => {

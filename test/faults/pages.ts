@@ -1,5 +1,5 @@
 import { isUnified } from "../../src/contract/product-types.ts";
-import { epochMs, historyMs, hourMs, unifiedIntervalMaxMs } from "../../src/contract/time.ts";
+import { epochMs, hourMs, retentionMs, unifiedIntervalMaxMs } from "../../src/contract/time.ts";
 import {
   type BillsRequest,
   Refusal,
@@ -114,7 +114,7 @@ async function pageOfAnotherTime(source: Source, request: BillsRequest, olderMs:
   );
 }
 
-const laterEdge = ({ now, horizon = epochMs(now - historyMs) }: BillsRequest, laterMs: number) =>
+const laterEdge = ({ now, horizon = epochMs(now - retentionMs) }: BillsRequest, laterMs: number) =>
   epochMs(horizon + laterMs);
 
 function refusedPastEdge(request: BillsRequest, laterMs: number): Refusal | undefined {

@@ -2,7 +2,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { keyInfo } from "../../src/contract/key-info.ts";
 import { taxOperations } from "../../src/contract/tax-records.ts";
-import { historyMs, hourMs } from "../../src/contract/time.ts";
+import { hourMs, retentionMs } from "../../src/contract/time.ts";
 import { accountSettings } from "../../src/contract/unified-account.ts";
 import { balancesOperations } from "../../src/contract/wallet-balances.ts";
 import type { Database } from "../../src/db/connect.ts";
@@ -282,11 +282,11 @@ const saysWhy = ({
   error,
   closed = [],
   ledgers,
-  history = [],
+  recovery = [],
 }: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
   closed.some(({ unread }) => unread.length > 0) ||
-  history.some((one) => one.error !== undefined || one.rejected + one.crowded.length > 0) ||
+  recovery.some((one) => one.error !== undefined || one.rejected + one.crowded.length > 0) ||
   ledgers.some(
     (ledger) => ledger.error !== undefined || ledger.rejected > 0 || ledger.lost.length > 0,
   );
@@ -299,7 +299,7 @@ function falseSuccess(
 ): readonly string[] {
   const { ledger, tolerance, history } = world;
   const { aheadMs, behindMs, edgeMs } = tolerance;
-  const horizon = endedAt - historyMs + edgeMs;
+  const horizon = endedAt - retentionMs + edgeMs;
   // Where pages begin with the oldest bills, the newest are left to the next run: their time is not covered yet.
   const leftMs = isOldestFirst(history) ? settleLagMs : 0;
   const inReach = ledger

@@ -230,7 +230,10 @@ export const mutants: readonly Mutant[] = [
     name: "time called lost a day before the exchange forgets it",
     file: "src/sync/plan.ts",
     changes: [
-      ["epochMs(now - historyMs + marginMs)", "epochMs(now - historyMs + marginMs + 86_400_000)"],
+      [
+        "epochMs(now - retentionMs + marginMs)",
+        "epochMs(now - retentionMs + marginMs + 86_400_000)",
+      ],
     ],
   },
   {
@@ -282,7 +285,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a tax record stored over the bill that a page served",
-    file: "src/ledger/history.ts",
+    file: "src/ledger/recovery.ts",
     changes: [["bills.filter(({ billId }) => !stored.has(billId))", "bills"]],
   },
   {

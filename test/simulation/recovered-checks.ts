@@ -6,7 +6,7 @@ import { dayMs, epochMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
 import type { Run } from "./run-record.ts";
-import { historyFromOf } from "./starts.ts";
+import { recoverFromOf } from "./starts.ts";
 import type { LedgerTables, Tables } from "./tables.ts";
 import { covers, seams, timeText } from "./time-checks.ts";
 import type { World } from "./world.ts";
@@ -76,9 +76,9 @@ export function checkReached(
   report: AccountReport,
   after: Tables,
 ): void {
-  const wanted = historyFromOf(history);
+  const wanted = recoverFromOf(history);
   if (!isFaultless || wanted === undefined) return;
-  for (const { ledger, crowded, withheld, error } of report.history ?? []) {
+  for (const { ledger, crowded, withheld, error } of report.recovery ?? []) {
     if (withheld !== undefined || error !== undefined) continue;
     const { productType } = ledger;
     if (!account.productTypes.includes(productType)) continue;

@@ -1,5 +1,5 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, historyMs } from "../../src/contract/time.ts";
+import { epochMs, retentionMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import { isAnew } from "../../src/sync/walk/pages.ts";
@@ -97,7 +97,7 @@ export function isBehindCursor(
   now: number,
   { aheadMs, edgeMs }: Tolerance,
 ): (bill: LedgerBill) => boolean {
-  const horizon = now - historyMs + edgeMs;
+  const horizon = now - retentionMs + edgeMs;
   const begun = spans.flatMap(({ state, from, to, cursor, startedAt }) =>
     state === "open" && cursor !== null && !isAnew(cursor) && startedAt !== undefined
       ? [{ from: Math.max(from, horizon), to, cursor: BigInt(cursor), startedAt }]

@@ -73,7 +73,7 @@ export function startRun(
     key,
     isTrusted: isTrusted(world, run),
     faults: step.database,
-    historyFrom: historyFromOf(world.history),
+    recoverFrom: recoverFromOf(world.history),
     onDatabaseFault: ({ of, kind }) => {
       world.trace(`${time.now()} ${name}: ${of} ${kind}`);
       world.strike(`database: ${of} ${kind}`);
@@ -99,7 +99,7 @@ export function startRun(
 }
 
 /** The oldest time that is wanted of tax records. */
-export const historyFromOf = ({ records }: World["history"]): EpochMs | undefined =>
+export const recoverFromOf = ({ records }: World["history"]): EpochMs | undefined =>
   records && epochMs(historyStart - records.wantedMs);
 
 /** Whoever notices that a wrong key was used trusts the right one; and for each new key of an untold user. */

@@ -17,7 +17,7 @@ export type SyncProcessOptions = OutsideOptions & {
   /** Whether the key is taken without a proof. */
   readonly isTrusted: boolean;
   /** The oldest time that is wanted of tax records. */
-  readonly historyFrom: EpochMs | undefined;
+  readonly recoverFrom: EpochMs | undefined;
   readonly events: NetworkEvents & {
     readonly onHeld: (epoch: number) => void;
     /** Called before the plan is recorded; the database's time stands still meanwhile. */
@@ -73,7 +73,7 @@ export function startSync(options: SyncProcessOptions): SyncProcess {
       exchangeOf: () => exchange,
       takeLease: hold,
       settleLagMs,
-      historyFrom: options.historyFrom,
+      recoverFrom: options.recoverFrom,
       sleep: process.clock.sleep,
       signal: process.signal,
       onProgress: () => undefined,
@@ -139,7 +139,8 @@ function watched(
       note({ kind: "mode", mode }, () => store.closeLedgersOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       note({ kind: "availability" }, () => store.recordAvailability(given)),
-    recordHistory: (...given) => note({ kind: "history" }, () => store.recordHistory(...given)),
+    recordTaxComparison: (...given) =>
+      note({ kind: "history" }, () => store.recordTaxComparison(...given)),
     commitRecovered: (given) => note({ kind: "history" }, () => store.commitRecovered(given)),
     commitBalances: (given) => note({ kind: "balances" }, () => store.commitBalances(given)),
     recordBalancesRefused: (at) =>

@@ -2,9 +2,9 @@ import { isUnified } from "../../src/contract/product-types.ts";
 import {
   type EpochMs,
   epochMs,
-  historyMs,
   intervalMaxMs,
   isoTime,
+  retentionMs,
   unifiedIntervalMaxMs,
 } from "../../src/contract/time.ts";
 import { type Interval, subtract } from "../../src/sync/intervals.ts";
@@ -76,7 +76,7 @@ export function planFaults(
     ...(end >= at - behindMs && end <= at + aheadMs
       ? []
       : [`ends at ${timeText(end)}, planned at ${timeText(at)}`]),
-    ...(start <= at - historyMs + edgeMs
+    ...(start <= at - retentionMs + edgeMs
       ? []
       : [`begins at ${timeText(start)}, planned at ${timeText(at)}`]),
     ...expiredTooEarly(lost, at, edgeMs),
@@ -90,7 +90,7 @@ export const expiredTooEarly = (
   edgeMs: number,
 ): readonly string[] =>
   lost
-    .filter(({ to }) => to > at - historyMs + edgeMs)
+    .filter(({ to }) => to > at - retentionMs + edgeMs)
     .map((lost) => `called lost while it could still be read: ${text(lost)}`);
 
 /** What is covered, lost, or recovered of what was once lost. */

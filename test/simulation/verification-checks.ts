@@ -1,4 +1,4 @@
-import { historyMs } from "../../src/contract/time.ts";
+import { retentionMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { Difference } from "../../src/sync/verify.ts";
 import { versionOf } from "./committed.ts";
@@ -115,7 +115,7 @@ const toldOf = ({ differences }: VerifyOutcome, productType: string): readonly D
 /** Which bills a verification must have been served, and which it may have been served. */
 function readBy({ tolerance }: World, { span, beganAt, endedAt }: Verification) {
   const { aheadMs, behindMs, edgeMs } = tolerance;
-  const from = Math.max(span.from, endedAt - historyMs + edgeMs);
+  const from = Math.max(span.from, endedAt - retentionMs + edgeMs);
   return {
     certainly: ({ cTime, visibleAt }: LedgerBill) =>
       cTime >= from && cTime < span.to - behindMs && visibleAt <= beganAt - aheadMs,

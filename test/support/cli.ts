@@ -55,7 +55,7 @@ export type RunningCli = AsyncDisposable & {
 };
 
 // Tax records are read one page a second: only tests that are about them ask for any.
-const usual = { PATH: process.env["PATH"], HISTORY_FROM: "none" };
+const usual = { PATH: process.env["PATH"], RECOVER_FROM: "none" };
 
 const runMaxMs = 240_000;
 const pollMs = 10;

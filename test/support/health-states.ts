@@ -354,7 +354,7 @@ export const healthStates: readonly HealthState[] = [
     name: "a millisecond with more tax records than an answer shows",
     statements: [
       ...well,
-      "update ledgers set history = json_build_object('crowded', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
+      "update ledgers set tax_comparison = json_build_object('crowded', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
     ],
     found: ["crowded"],
     title: "Not complete",

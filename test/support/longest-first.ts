@@ -30,7 +30,7 @@ const longest: readonly string[] = [
   "backup.pg.test.ts",
   "journal-months.pg.test.ts",
   "faulty-server.pg.test.ts",
-  "history.pg.test.ts",
+  "recovery.pg.test.ts",
   "address-limits.test.ts",
   "balances-now.pg.test.ts",
   "key-users.pg.test.ts",

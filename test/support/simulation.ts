@@ -33,7 +33,7 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   readonly readsAll?: boolean;
   readonly settleLagMs?: number;
   /** The oldest time that is wanted of tax records. Default none is read. */
-  readonly historyFrom?: EpochMs;
+  readonly recoverFrom?: EpochMs;
   /** How far this machine's clock is ahead of the exchange's, ms. Default 0. */
   readonly aheadMs?: () => number;
   /** The one-way delay, ms. Default 40 in both directions. */
@@ -81,7 +81,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
           }),
         takeLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
         settleLagMs,
-        historyFrom: options.historyFrom,
+        recoverFrom: options.recoverFrom,
         sleep: clock.sleep,
         signal,
         onProgress: () => undefined,
@@ -158,9 +158,9 @@ async function hold(
     unstored: (...given) => time.hold(() => real.unstored(...given)),
     recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
     commitPage: (...given) => time.hold(() => real.commitPage(...given)),
-    history: (...given) => time.hold(() => real.history(...given)),
+    recoveryState: (...given) => time.hold(() => real.recoveryState(...given)),
     overlap: (...given) => time.hold(() => real.overlap(...given)),
-    recordHistory: (...given) => time.hold(() => real.recordHistory(...given)),
+    recordTaxComparison: (...given) => time.hold(() => real.recordTaxComparison(...given)),
     commitRecovered: (...given) => time.hold(() => real.commitRecovered(...given)),
     commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
     commitBalances: (...given) => time.hold(() => real.commitBalances(...given)),

@@ -127,7 +127,7 @@ export const ledgers = pgTable(
     /** The time that was recovered from tax records, which is neither covered nor lost. */
     recovered: times("recovered").notNull().default("{}"),
     /** The last comparison of tax records with stored bills; null where there was none. */
-    history: json("history"),
+    taxComparison: json("tax_comparison"),
     /** The time of the windows that are planned, and not read to their end. */
     open: times("open").notNull().default("{}"),
     /** Where the first gap begins, time that is neither covered, lost nor recovered; null where nothing was ever planned. */

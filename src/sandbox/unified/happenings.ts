@@ -1,9 +1,9 @@
 import type { UnifiedProductType } from "../../contract/product-types.ts";
 import {
   dayMs,
-  historyMs,
   hourMs,
   minuteMs,
+  retentionMs,
   secondMs,
   unifiedIntervalMaxMs,
 } from "../../contract/time.ts";
@@ -158,7 +158,7 @@ function besideFunding({ random, productType, density }: HappeningOptions, due: 
 
 /** Times that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
 function edgeTimes({ now, edges }: HappeningOptions): readonly number[] {
-  const horizon = now - historyMs;
+  const horizon = now - retentionMs;
   const windows = Array.from({ length: 4 }, (_, index) => horizon + index * unifiedIntervalMaxMs);
   const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs];
   return [
@@ -189,7 +189,7 @@ function namedActs(options: HappeningOptions): readonly Draft[] {
   return types
     .filter((type) => productTypeOf(type) === productType)
     .map((type) => ({
-      at: now - integer(random, hourMs, historyMs - dayMs),
+      at: now - integer(random, hourMs, retentionMs - dayMs),
       act: rowOf(type),
     }));
 }
@@ -211,7 +211,7 @@ function recentActs({ random, productType, now, to }: HappeningOptions): readonl
 function clusters({ random, productType, from, to, density }: HappeningOptions): readonly Draft[] {
   const { happenings, largestCluster, acts } = unifiedProfiles[productType];
   const drafts: Draft[] = [];
-  const wanted = Math.round((happenings * density * (to - from)) / historyMs);
+  const wanted = Math.round((happenings * density * (to - from)) / retentionMs);
   while (drafts.length < wanted) {
     const left = wanted - drafts.length;
     const isFirst = drafts.length === 0 && left > largestCluster;

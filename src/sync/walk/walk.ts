@@ -98,7 +98,7 @@ class WindowWalk {
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
   readonly #window: Interval;
-  readonly #isHistoryStart: boolean;
+  readonly #isLedgerStart: boolean;
   readonly #fetchPage: ReturnType<typeof edgeAwareFetch>;
   #oldest: EpochMs;
   #hasRows = false;
@@ -107,7 +107,7 @@ class WindowWalk {
   readonly #strays = new Strays();
 
   constructor(deps: WalkDeps, ledger: Ledger, walk: Walk) {
-    const { window, cursor, startedAt, isHistoryStart = false } = walk;
+    const { window, cursor, startedAt, isLedgerStart = false } = walk;
     this.#deps = deps;
     this.#ledger = ledger;
     this.#api = billsApiOf(ledger.productType);
@@ -123,7 +123,7 @@ class WindowWalk {
       habits: deps.pageHabits ?? new PageHabits(),
     });
     this.#window = window;
-    this.#isHistoryStart = isHistoryStart;
+    this.#isLedgerStart = isLedgerStart;
     this.#fetchPage = edgeAwareFetch(deps, window);
     this.#oldest = window.to;
   }
@@ -196,7 +196,7 @@ class WindowWalk {
     const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
     const { from, to } = this.#window;
     const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, exchangeNow());
-    const isStart = this.#isHistoryStart && readFrom - from <= startSlackMs;
+    const isStart = this.#isLedgerStart && readFrom - from <= startSlackMs;
     return {
       proven: interval(readFrom, Math.min(to, provenTo)),
       lost: isStart ? [] : interval(from, Math.min(readFrom, to)),

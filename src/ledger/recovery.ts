@@ -4,12 +4,12 @@ import { epochMs, isoTime } from "../contract/time.ts";
 import type { Queryable, Transaction } from "../db/connect.ts";
 import { msOf, onlyRow, timeFrom } from "../db/values.ts";
 import type {
-  HistoryEvidence,
-  HistoryState,
   Ledger,
   Overlap,
   PageCounts,
   RecoveredCommit,
+  RecoveryState,
+  TaxComparison,
 } from "../sync/store.ts";
 import { readKnownTime } from "./known-time.ts";
 import { addRecovered } from "./record-time.ts";
@@ -20,15 +20,15 @@ const isOfLedger = ({ account, productType }: Ledger) =>
   sql`account = ${account} and product_type = ${productType}`;
 
 /** What the recovery of a ledger's older time begins with. */
-export async function readHistory(db: Queryable, ledger: Ledger): Promise<HistoryState> {
+export async function readRecoveryState(db: Queryable, ledger: Ledger): Promise<RecoveryState> {
   const [known, { rows: ends }, { rows: decided }] = await Promise.all([
     readKnownTime(db, ledger),
     db.execute<{ oldest: string | null }>(sql`
     select ${msOf(sql`min(c_time)`)} as oldest
     from bills
     where ${isOfLedger(ledger)}`),
-    db.execute<{ history: HistoryEvidence | null }>(sql`
-    select history
+    db.execute<{ taxComparison: TaxComparison | null }>(sql`
+    select tax_comparison as "taxComparison"
     from ledgers
     where ${isOfLedger(ledger)}`),
   ]);
@@ -36,7 +36,7 @@ export async function readHistory(db: Queryable, ledger: Ledger): Promise<Histor
   return {
     known,
     oldestBill: oldest === null ? undefined : timeFrom(oldest),
-    asked: decided[0]?.history ?? undefined,
+    asked: decided[0]?.taxComparison ?? undefined,
   };
 }
 
@@ -46,10 +46,10 @@ export async function readWithheld(
   account: string,
 ): Promise<readonly { readonly productType: string; readonly why: string }[]> {
   const { rows } = await db.execute<{ productType: string; why: string }>(sql`
-    select product_type as "productType", history ->> 'withheld' as why
+    select product_type as "productType", tax_comparison ->> 'withheld' as why
     from ledgers
     where account = ${account}
-      and history ->> 'withheld' is not null
+      and tax_comparison ->> 'withheld' is not null
     order by product_type`);
   return rows;
 }
@@ -92,14 +92,14 @@ export async function readOverlap(
 }
 
 /** Keeps the last comparison of tax records with stored bills. */
-export async function recordHistory(
+export async function recordTaxComparison(
   tx: Transaction,
   ledger: Ledger,
-  evidence: HistoryEvidence,
+  evidence: TaxComparison,
 ): Promise<void> {
   await tx.execute(sql`
     update ledgers
-    set history = ${JSON.stringify(evidence)}::json
+    set tax_comparison = ${JSON.stringify(evidence)}::json
     where ${isOfLedger(ledger)}`);
 }
 

@@ -5,10 +5,10 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
-import { historyFromOf } from "../src/commands/sync-run.ts";
+import { recoverFromOf } from "../src/commands/sync-run.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
-import { dayMs, epochMs, historyMs, hourMs, isoTime, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, isoTime, retentionMs, secondMs } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { readFindings } from "../src/health/findings.ts";
 import { analyzeGrown } from "../src/ledger/analyze.ts";
@@ -30,21 +30,21 @@ const { db } = tables;
 // It may analyze the bills first, which would leave nothing to do for the program.
 await db.execute(sql`alter table bills set (autovacuum_enabled = off)`);
 const productType = "USDT-FUTURES";
-const historyFrom = epochMs(simulationStart - 3 * 365 * dayMs);
+const recoverFrom = epochMs(simulationStart - 3 * 365 * dayMs);
 let accounts = 0;
 
-function historyOf(
+function recoveryOf(
   options: Partial<SimulationOptions> = {},
 ): Simulation & AsyncDisposable & { name: string; options: object } {
   accounts += 1;
-  const name = `history-${accounts}`;
+  const name = `recovery-${accounts}`;
   const whole: SimulationOptions = {
     ...{
       name,
       seed: name,
       density: 0.1,
       days: 3 * 365 + 30,
-      historyFrom,
+      recoverFrom,
       productTypes: [productType],
     },
     ...options,
@@ -109,24 +109,24 @@ async function expectOlder(
 }
 
 test("the first sync recovers every older bill from tax records, each once, to the last digit; the ledger adds up", async () => {
-  await using run = historyOf();
+  await using run = recoveryOf();
   const report = await run.sync();
   expect(report.error).toBeUndefined();
-  expect(report.history).toMatchObject([
+  expect(report.recovery).toMatchObject([
     { withheld: undefined, error: undefined, crowded: [], rejected: 0 },
   ]);
   const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-  expect(simulationStart - horizon).toBeLessThan(historyMs);
-  const expected = olderOf(run, historyFrom, horizon);
+  expect(simulationStart - horizon).toBeLessThan(retentionMs);
+  const expected = olderOf(run, recoverFrom, horizon);
   expect(expected.length).toBeGreaterThan(1_000);
   await expectOlder(run, horizon, expected);
   const [compared] = await run.compare();
   expect(compared).toMatchObject({ missing: [], equal: compared?.expected });
   expect(await findDifferingDays(db, run.name)).toEqual([]);
-  const requests = report.history?.[0]?.requests ?? 0;
+  const requests = report.recovery?.[0]?.requests ?? 0;
   expect(requests).toBeLessThan(80);
   const again = await run.sync();
-  expect(again.history).toEqual([]);
+  expect(again.recovery).toEqual([]);
 
   // The ledger adds up with what was recovered, and its page is quick at once.
   const checked = await reconcile(
@@ -170,26 +170,26 @@ const taxed =
   };
 
 test("records that differ from stored bills are not believed: nothing is merged, and it is said", async () => {
-  await using run = historyOf({
+  await using run = recoveryOf({
     wrapAnswer: taxed((rows) => rows.map((row) => ({ ...Object(row), amount: "1" }))),
   });
   const report = await run.sync();
-  expect(report.history?.[0]?.withheld).toMatch(
+  expect(report.recovery?.[0]?.withheld).toMatch(
     /^tax records differ from (\d+) of \1 stored bills: bill \d+ has another/,
   );
   expect((await storedOf(run.name)).filter(({ source }) => source === "tax")).toEqual([]);
   expect((await timesOf(run.name))?.recovered).toBe("{}");
   // Asked again after a day, not by every run.
-  expect((await run.sync()).history).toEqual([]);
+  expect((await run.sync()).recovery).toEqual([]);
   await run.pass(dayMs);
-  expect((await run.sync()).history).toHaveLength(1);
+  expect((await run.sync()).recovery).toHaveLength(1);
 });
 
 test("a millisecond with more rows than an answer holds is named as unprovable, and all around it is recovered", async () => {
   const before = simulationStart - 100 * dayMs;
   let full = 0;
-  await using run = historyOf({
-    historyFrom: epochMs(before - dayMs),
+  await using run = recoveryOf({
+    recoverFrom: epochMs(before - dayMs),
     days: 110,
     density: 0.02,
     alterLedger(ledger) {
@@ -209,7 +209,7 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
     },
   });
   const whole = await run.sync();
-  const [report] = whole.history ?? [];
+  const [report] = whole.recovery ?? [];
   expect(isComplete(whole)).toBe(false);
   // A question names the millisecond before and after, too, since nobody knows whether its bounds are included.
   const unprovable = [full + 1, full, full - 1];
@@ -233,32 +233,32 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   const [first, last] = [full - 1, full + 2].map((at) => isoTime(epochMs(at)).replace("T", " "));
   expect(times?.recovered).toContain(`,"${first?.slice(0, -1)}`);
   expect(times?.recovered).toContain(`["${last?.slice(0, -1)}`);
-  // Where it is no longer wanted, it is no longer called missing: HISTORY_FROM=none wants nothing of it.
-  const none = historyFromOf({ historyFrom: "none" }, epochMs(simulationStart));
-  Object.assign(run.options, { historyFrom: none });
+  // Where it is no longer wanted, it is no longer called missing: RECOVER_FROM=none wants nothing of it.
+  const none = recoverFromOf({ recoverFrom: "none" }, epochMs(simulationStart));
+  Object.assign(run.options, { recoverFrom: none });
   expect(isComplete(await run.sync())).toBe(true);
   expect(await crowded()).toEqual([]);
 });
 
 test("a key without the right gets one notice a day, and no failure", async () => {
-  await using run = historyOf({
+  await using run = recoveryOf({
     alterCredential: (credential) => ({
       ...credential,
       permissions: credential.permissions.filter((one) => one !== "tax"),
     }),
   });
   const report = await run.sync();
-  expect(report.history).toMatchObject([
+  expect(report.recovery).toMatchObject([
     { error: undefined, withheld: expect.stringMatching(/^the key may not read tax records/) },
   ]);
   expect(isComplete(report)).toBe(true);
-  expect((await run.sync()).history).toEqual([]);
+  expect((await run.sync()).recovery).toEqual([]);
 });
 
 describe("answers that lack records", () => {
   const older = {
     days: 200,
-    historyFrom: epochMs(simulationStart - 190 * dayMs),
+    recoverFrom: epochMs(simulationStart - 190 * dayMs),
     density: 1,
   };
   test.each<[string, (answers: number) => number]>([
@@ -266,7 +266,7 @@ describe("answers that lack records", () => {
     ["are empty once in a while", (answers) => (answers % 3 === 1 ? 0 : 500)],
   ])("and %s hide none", async (_, mostOf) => {
     let answers = 0;
-    await using run = historyOf({
+    await using run = recoveryOf({
       ...older,
       wrapAnswer: taxed((rows) => {
         answers += 1;
@@ -274,16 +274,16 @@ describe("answers that lack records", () => {
       }),
     });
     const report = await run.sync();
-    expect(report.history).toMatchObject([{ withheld: undefined, error: undefined, crowded: [] }]);
-    expect(report.history?.[0]?.requests).toBeLessThan(70);
+    expect(report.recovery).toMatchObject([{ withheld: undefined, error: undefined, crowded: [] }]);
+    expect(report.recovery?.[0]?.requests).toBeLessThan(70);
     const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-    await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
+    await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));
   });
 
   test("and are those to another question hide none", async () => {
     let last: unknown[] = [];
     let answers = 0;
-    await using run = historyOf({
+    await using run = recoveryOf({
       ...older,
       wrapAnswer: taxed((rows) => {
         answers += 1;
@@ -294,18 +294,18 @@ describe("answers that lack records", () => {
     });
     const report = await run.sync();
     const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-    await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
-    expect(report.history?.[0]?.requests).toBeLessThan(150);
+    await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));
+    expect(report.recovery?.[0]?.requests).toBeLessThan(150);
   });
 });
 
 test("no time is left between bills and records where the exchange refuses the oldest of its 90 days", async () => {
-  await using run = historyOf({
-    historyFrom: epochMs(simulationStart - 100 * dayMs),
+  await using run = recoveryOf({
+    recoverFrom: epochMs(simulationStart - 100 * dayMs),
     days: 101,
     wrapAnswer: (answer) => async (request) => {
       const given = await answer(request);
-      const oldest = run.time.now() - historyMs + 10 * secondMs;
+      const oldest = run.time.now() - retentionMs + 10 * secondMs;
       if (
         request.path !== accountBills.path ||
         Number(request.query["startTime"] ?? oldest) >= oldest
@@ -320,11 +320,11 @@ test("no time is left between bills and records where the exchange refuses the o
 });
 
 test("lost time is recovered, and lost no more", async () => {
-  await using run = historyOf({ historyFrom: epochMs(simulationStart - 100 * dayMs), days: 101 });
+  await using run = recoveryOf({ recoverFrom: epochMs(simulationStart - 100 * dayMs), days: 101 });
   await run.sync();
-  await run.pass(historyMs + 5 * dayMs);
+  await run.pass(retentionMs + 5 * dayMs);
   const report = await run.sync();
-  expect(report.history?.[0]?.recovered).not.toEqual([]);
+  expect(report.recovery?.[0]?.recovered).not.toEqual([]);
   expect((await timesOf(run.name))?.lost).toBe("{}");
   expect(report).toSatisfy(isComplete);
 });
@@ -332,14 +332,14 @@ test("lost time is recovered, and lost no more", async () => {
 test("time that was recovered because the exchange's clock was ahead is read from bills once it is right", async () => {
   const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 2, times: 1_000 } as const;
   const schedule: ScheduledFault[] = [ahead];
-  await using run = historyOf({
-    historyFrom: epochMs(simulationStart - 100 * dayMs),
+  await using run = recoveryOf({
+    recoverFrom: epochMs(simulationStart - 100 * dayMs),
     days: 101,
     density: 2,
     faults: faultyExchange({ schedule }),
   });
   const report = await run.sync();
-  expect(report.history?.[0]?.recovered).not.toEqual([]);
+  expect(report.recovery?.[0]?.recovered).not.toEqual([]);
   schedule.length = 0;
   expect((await run.sync()).ledgers[0]?.restated).toBeGreaterThan(0);
   const inReach = (await storedOf(run.name)).filter(
@@ -354,10 +354,10 @@ test("time that was recovered because the exchange's clock was ahead is read fro
 });
 
 test("a run that is cut anywhere is resumed: every bill once", async () => {
-  const older = { days: 200, historyFrom: epochMs(simulationStart - 190 * dayMs), density: 1 };
+  const older = { days: 200, recoverFrom: epochMs(simulationStart - 190 * dayMs), density: 1 };
   let stop: AbortController | undefined;
   let left = 0;
-  await using run = historyOf({
+  await using run = recoveryOf({
     ...older,
     wrapAnswer: taxed((rows) => {
       left -= 1;
@@ -371,8 +371,8 @@ test("a run that is cut anywhere is resumed: every bill once", async () => {
     await run.sync(stop.signal);
   }
   stop = undefined;
-  expect((await run.sync()).history?.[0]?.error).toBeUndefined();
+  expect((await run.sync()).recovery?.[0]?.error).toBeUndefined();
   const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-  await expectOlder(run, horizon, olderOf(run, older.historyFrom, horizon));
+  await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));
   expect((await timesOf(run.name))?.recovered).toMatch(/^\{[^,]+,[^,]+\}$/);
 });
