@@ -50,7 +50,7 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
     findings: async () => {
       const now = simulation.time.clock.now();
       const found = await readFindings(tables.db, { now, accounts: [name] });
-      return found.filter(({ kind }) => kind === "balance-unsure");
+      return found.filter(({ kind }) => kind === "balance-differs");
     },
     [Symbol.asyncDispose]: () => simulation[Symbol.asyncDispose](),
   };

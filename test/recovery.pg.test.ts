@@ -113,7 +113,7 @@ test("the first sync recovers every older bill from tax records, each once, to t
   const report = await run.sync();
   expect(report.error).toBeUndefined();
   expect(report.recovery).toMatchObject([
-    { withheld: undefined, error: undefined, crowded: [], rejected: 0 },
+    { withheld: undefined, error: undefined, unrecovered: [], rejected: 0 },
   ]);
   const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
   expect(simulationStart - horizon).toBeLessThan(retentionMs);
@@ -213,12 +213,12 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   expect(isComplete(whole)).toBe(false);
   // A question names the millisecond before and after, too, since nobody knows whether its bounds are included.
   const unprovable = [full + 1, full, full - 1];
-  expect(report).toMatchObject({ crowded: unprovable, error: undefined });
-  const crowded = async () =>
+  expect(report).toMatchObject({ unrecovered: unprovable, error: undefined });
+  const unrecovered = async () =>
     (await readFindings(db, { accounts: [run.name], now: epochMs(simulationStart) })).flatMap(
-      ({ kind, since }) => (kind === "crowded" ? [since] : []),
+      ({ kind, since }) => (kind === "unrecovered" ? [since] : []),
     );
-  expect(await crowded()).toEqual(unprovable.toReversed());
+  expect(await unrecovered()).toEqual(unprovable.toReversed());
   const stored = await storedOf(run.name);
   const times = await timesOf(run.name);
   const horizon = Date.parse(times?.first ?? "");
@@ -237,7 +237,7 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   const none = recoverFromOf({ recoverFrom: "none" }, epochMs(simulationStart));
   Object.assign(run.options, { recoverFrom: none });
   expect(isComplete(await run.sync())).toBe(true);
-  expect(await crowded()).toEqual([]);
+  expect(await unrecovered()).toEqual([]);
 });
 
 test("a key without the right gets one notice a day, and no failure", async () => {
@@ -274,7 +274,9 @@ describe("answers that lack records", () => {
       }),
     });
     const report = await run.sync();
-    expect(report.recovery).toMatchObject([{ withheld: undefined, error: undefined, crowded: [] }]);
+    expect(report.recovery).toMatchObject([
+      { withheld: undefined, error: undefined, unrecovered: [] },
+    ]);
     expect(report.recovery?.[0]?.requests).toBeLessThan(70);
     const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
     await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));

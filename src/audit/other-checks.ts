@@ -225,7 +225,7 @@ export async function findBalanceBreaks(
         || 'in another way than is known' as explanation
     from ${comparedBalances([account])}
     where differs
-      and not is_supposed
+      and not may_differ
     order by wallet, coin`,
   );
 }

@@ -55,7 +55,7 @@ export const balanceText = ({ coin, balance, expected, differs, asOf }: Compared
 /** The balances that differ from their bills' where both may be right: see kinds.ts. */
 export const balanceFinding = ({ accounts }: Scope): SQL =>
   flaggedOf(accounts)(
-    "balance-unsure",
+    "balance-differs",
     "ledger",
     {
       coin: sql`coin`,
@@ -66,6 +66,6 @@ export const balanceFinding = ({ accounts }: Scope): SQL =>
       select account, wallet as ledger, coin, held_until, balance, expected
       from ${comparedBalances(accounts)}
       where differs
-        and is_supposed
+        and may_differ
     )`,
   );

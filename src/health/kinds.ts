@@ -180,7 +180,7 @@ export const kinds = {
     remedy: () => "bill-sync breaks list",
     isHole: true,
   },
-  crowded: {
+  unrecovered: {
     severity: "warning",
     meaning:
       "a millisecond has more tax records than an answer shows; a later day in `RECOVER_FROM` leaves it out",
@@ -230,7 +230,7 @@ export const kinds = {
     what: ({ since }) => `bills were changed since ${formatMinute(since)}`,
     remedy: accept,
   },
-  "balance-unsure": {
+  "balance-differs": {
     severity: "notice",
     meaning:
       "the exchange's balance of a wallet differs from its bills, in union mode or in a unified account, where " +

@@ -170,7 +170,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
   ];
 }
 
-/** Findings of single rows: rejected, crowded, or of a type without a category. */
+/** Findings of single rows: rejected, unrecovered, or of a type without a category. */
 export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
   const isOne = isOneOf(accounts);
   const flagged = flaggedOf(accounts);
@@ -194,17 +194,17 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
       )`,
     ),
     flagged(
-      "crowded",
+      "unrecovered",
       "product_type",
       { since: sql`at`, until: sql`at + interval '1 ms'` },
       sql`(
         select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
         from (
-          select account, product_type, json_array_elements_text(tax_comparison -> 'crowded')::bigint as ms
+          select account, product_type, json_array_elements_text(tax_comparison -> 'unrecovered')::bigint as ms
           from ledgers
           where retired_at is null
             and ${isOne}
-        ) as crowds
+        ) as unrecovered
       )`,
     ),
     flagged(

@@ -27,19 +27,19 @@ export async function commitBalances(
   const at = sql`${isoTime(takenAt)}::timestamptz`;
   await tx.execute(sql`
     insert into wallet_balances (
-      account, wallet, coin, taken_at, held_until, balance, is_supposed
+      account, wallet, coin, taken_at, held_until, balance, may_differ
     )
     select
       ${account},
       ${wallet},
       coin,
-      case when last.balance = told.balance and last.is_supposed = told.is_supposed
+      case when last.balance = told.balance and last.may_differ = told.may_differ
         then last.taken_at else ${at} end,
       ${at},
       told.balance,
-      told.is_supposed
+      told.may_differ
     from (
-      select coin, equity - coalesce(unrealized, 0) as balance, is_union as is_supposed
+      select coin, equity - coalesce(unrealized, 0) as balance, is_union as may_differ
       from unnest(
         ${column(({ coin }) => coin)}::text[],
         ${column(({ equity }) => equity)}::numeric[],
@@ -48,7 +48,7 @@ export async function commitBalances(
       ) as answer (coin, equity, unrealized, is_union)
     ) as told
     left join (
-      select distinct on (coin) coin, taken_at, held_until, balance, is_supposed
+      select distinct on (coin) coin, taken_at, held_until, balance, may_differ
       from wallet_balances
       where account = ${account}
         and wallet = ${wallet}
@@ -185,7 +185,7 @@ export const comparedBalances = (
         held_until,
         balance,
         expected,
-        is_supposed,
+        may_differ,
         ${differs(sql`balance`, sql`expected`)} as differs
       from wallet_balances
       where expected is not null

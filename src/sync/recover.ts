@@ -52,7 +52,7 @@ export type RecoverReport = PageCounts & {
   readonly requests: number;
   readonly recovered: readonly Interval[];
   /** Milliseconds with as many rows as an answer holds: others may be missing. */
-  readonly crowded: readonly EpochMs[];
+  readonly unrecovered: readonly EpochMs[];
   /** Why nothing was recovered that is wanted; undefined where it was. */
   readonly withheld: string | undefined;
   readonly error: unknown;
@@ -104,7 +104,7 @@ class LedgerRecovery {
   readonly #ledger: Ledger;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #recovered: Interval[] = [];
-  readonly #crowded: EpochMs[] = [];
+  readonly #unrecovered: EpochMs[] = [];
   readonly #limits = new Set<number>();
   #requests = 0;
   #oldestBill: EpochMs | undefined;
@@ -128,9 +128,9 @@ class LedgerRecovery {
     const { asked } = state;
     const isWithheld =
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
-    // Crowded time that is no longer wanted is no lack.
-    if (this.#wanted.length === 0 && asked?.crowded !== undefined)
-      await store.recordTaxComparison(this.#ledger, { ...asked, crowded: [] });
+    // Unrecovered time that is no longer wanted is no lack.
+    if (this.#wanted.length === 0 && asked?.unrecovered !== undefined)
+      await store.recordTaxComparison(this.#ledger, { ...asked, unrecovered: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#ledger, overlapMs);
     return true;
@@ -158,8 +158,11 @@ class LedgerRecovery {
       const evidence = { at: exchangeNow(), compared, withheld };
       await held.store.recordTaxComparison(this.#ledger, evidence);
       if (withheld === undefined) await this.#descend();
-      if (this.#crowded.length > 0)
-        await held.store.recordTaxComparison(this.#ledger, { ...evidence, crowded: this.#crowded });
+      if (this.#unrecovered.length > 0)
+        await held.store.recordTaxComparison(this.#ledger, {
+          ...evidence,
+          unrecovered: this.#unrecovered,
+        });
       return this.#report({ withheld });
     } catch (error) {
       return this.#report({ error });
@@ -175,7 +178,7 @@ class LedgerRecovery {
       ...this.#counts,
       requests: this.#requests,
       recovered: union(this.#recovered),
-      crowded: this.#crowded,
+      unrecovered: this.#unrecovered,
       withheld: end.withheld,
       error: end.error,
     };
@@ -217,16 +220,16 @@ class LedgerRecovery {
     const { held, exchangeNow } = this.#deps;
     let oldest = Math.min(this.#oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
     const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
-    for await (const { window, rows, isCrowded } of this.#parts(windows)) {
+    for await (const { window, rows, isWhole } of this.#parts(windows)) {
       const counts = await held.store.commitRecovered({
         ledger: this.#ledger,
-        window: isCrowded ? undefined : window,
+        window: isWhole ? window : undefined,
         ...rows,
       });
       for (const name of ["new", "unchanged", "restated", "rejected"] as const)
         this.#counts[name] += counts[name];
-      if (isCrowded) this.#crowded.push(window.from);
-      else this.#recovered.push(window);
+      if (isWhole) this.#recovered.push(window);
+      else this.#unrecovered.push(window.from);
       oldest = Math.min(oldest, ...rows.bills.map(({ cTime }) => cTime));
       if (oldest - window.from > quietMs) return;
     }

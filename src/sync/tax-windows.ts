@@ -17,11 +17,11 @@ export type TaxDeps = {
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
 };
 
-/** The records of a window, or more of them, and whether it is a millisecond that may have others. */
+/** The records of a window, or more of them, and whether these are all: of a millisecond, others may be missing. */
 type TaxWindow = {
   readonly window: Interval;
   readonly rows: ReadRows;
-  readonly isCrowded: boolean;
+  readonly isWhole: boolean;
 };
 
 // So many pairs of answers in a row may contradict each other.
@@ -63,7 +63,7 @@ export async function* readTaxWindows(
     }
     const isWhole = !isCut && !isFull && !limits.has(again.count);
     if (isWhole || lengthMs([window]) <= 1) {
-      yield { window, rows: answer.rows, isCrowded: !isWhole };
+      yield { window, rows: answer.rows, isWhole };
       continue;
     }
     if (isCut && answer.count > 1) limits.add(answer.count);
@@ -71,7 +71,7 @@ export async function* readTaxWindows(
     const isOrdered = answer.count < taxRowsMax && onlyTime(answer) === undefined;
     const [before] = isOrdered ? subtract([window], [rest]) : [];
     if (before !== undefined) {
-      yield { window: before, rows: answer.rows, isCrowded: false };
+      yield { window: before, rows: answer.rows, isWhole: true };
       left.push(rest);
       continue;
     }

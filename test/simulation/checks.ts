@@ -286,7 +286,7 @@ const saysWhy = ({
 }: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
   closed.some(({ unread }) => unread.length > 0) ||
-  recovery.some((one) => one.error !== undefined || one.rejected + one.crowded.length > 0) ||
+  recovery.some((one) => one.error !== undefined || one.rejected + one.unrecovered.length > 0) ||
   ledgers.some(
     (ledger) => ledger.error !== undefined || ledger.rejected > 0 || ledger.lost.length > 0,
   );

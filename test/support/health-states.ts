@@ -35,9 +35,9 @@ const ledger = ({
 }: Ledger = {}) => `
   insert into ledgers (account, product_type, bills, covered, lost, open, first_gap_at, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
-const told = (isSupposed: string, balance: string, wallet = "USDT-FUTURES") => `
-  insert into wallet_balances (account, wallet, coin, taken_at, held_until, balance, is_supposed, expected)
-  values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${isSupposed}, 2)`;
+const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
+  insert into wallet_balances (account, wallet, coin, taken_at, held_until, balance, may_differ, expected)
+  values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${mayDiffer}, 2)`;
 const checked = (type = "USDT-FUTURES") => `
   insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
   values ('a', '${type}', 'USDT', '{1 h}', 12, 0)`;
@@ -354,9 +354,9 @@ export const healthStates: readonly HealthState[] = [
     name: "a millisecond with more tax records than an answer shows",
     statements: [
       ...well,
-      "update ledgers set tax_comparison = json_build_object('crowded', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
+      "update ledgers set tax_comparison = json_build_object('unrecovered', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
     ],
-    found: ["crowded"],
+    found: ["unrecovered"],
     title: "Not complete",
   },
   {
@@ -375,7 +375,7 @@ export const healthStates: readonly HealthState[] = [
   {
     name: "a balance that differs from its bills, where that may be right",
     statements: [...well, told("true", "3")],
-    found: ["balance-unsure"],
+    found: ["balance-differs"],
     title: "A balance differs from its bills",
   },
   {

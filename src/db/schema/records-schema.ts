@@ -192,8 +192,8 @@ export const walletBalances = pgTable(
     takenAt: time("taken_at").notNull(),
     heldUntil: time("held_until").notNull(),
     balance: numeric("balance").notNull(),
-    /** Whether it is only supposed that bills' balances are of this kind: in union mode, and in a unified account. */
-    isSupposed: boolean("is_supposed").notNull(),
+    /** Whether it may rightly differ from the balance of the bills: in union mode, and in a unified account. */
+    mayDiffer: boolean("may_differ").notNull(),
     /** The balance that follows from the bills, as the last check found; null before one, or where none follows. */
     expected: numeric("expected"),
   },
