@@ -61,7 +61,7 @@ test("metrics shows after a sync what the exchange served, and when", async () =
   expect(values("complete_through_timestamp_seconds")).toEqual({ "": through });
   expect(values("accounts")).toEqual({ "": 1 });
   expect(values("ledgers")).toEqual({
-    ...{ 'state="read"': 2, 'state="paused"': 0, 'state="retired"': 0, 'state="closed"': 0 },
+    ...{ 'state="active"': 2, 'state="paused"': 0, 'state="retired"': 0, 'state="closed"': 0 },
   });
   const inRun = expect.toSatisfy((time: number) => time >= startedS - 1 && time <= endedS + 1);
   expect(values("last_run_timestamp_seconds")).toEqual({
@@ -143,7 +143,7 @@ test("of very many ledgers all findings are counted, as the ledgers' states are"
       limits: usualLimits,
     }),
   ).metrics();
-  expect(seriesOf(text, "bill_sync_ledgers")).toMatchObject({ 'state="read"': 420 });
+  expect(seriesOf(text, "bill_sync_ledgers")).toMatchObject({ 'state="active"': 420 });
   const found = Object.entries(seriesOf(text, "bill_sync_findings")).filter(
     ([, count]) => count > 0,
   );

@@ -46,17 +46,17 @@ const configured: Configured = {
 };
 
 const states: readonly [ledger: string, state: string][] = [
-  ["read/USDT-FUTURES", "read"],
-  ["read/COIN-FUTURES", "read, never"],
-  ["read/SUSDT-FUTURES", "read, demo"],
+  ["read/USDT-FUTURES", "active"],
+  ["read/COIN-FUTURES", "active, never"],
+  ["read/SUSDT-FUTURES", "active, demo"],
   ["paused/USDT-FUTURES", "paused"],
   ["retired/USDT-FUTURES", "retired"],
   ["closed/USDT-FUTURES", "closed"],
   ["refused/USDT-FUTURES", "not available"],
-  ["demo/USDT-FUTURES", "read, demo"],
-  ["part/USDT-FUTURES", "read"],
+  ["demo/USDT-FUTURES", "active, demo"],
+  ["part/USDT-FUTURES", "active"],
   ["part/COIN-FUTURES", "retired"],
-  ["unified/UTA-SPOT", "read"],
+  ["unified/UTA-SPOT", "active"],
   // Who reads one category of a unified account lacks those whose balances it shares, but for a refused one.
   ["unified/UTA-USDT-FUTURES", "not configured, never"],
   ["unified/UTA-COIN-FUTURES", "not configured, never"],

@@ -38,7 +38,7 @@ const linesOf = (...ledgers: readonly LedgerStatus[]) =>
       new Map(
         ledgers.map(({ ledger: { account, productType } }) => [
           `${account}/${productType}`,
-          { state: account === "main" ? "read" : "paused", isConfigured: true },
+          { state: account === "main" ? "active" : "paused", isConfigured: true },
         ]),
       ),
       now,
@@ -130,7 +130,7 @@ test("breaks that one line tells of are accepted together, and those with other 
 test("the state of ledgers is shown where one of them is not read", () => {
   const old = ledger({ ledger: { account: "old", productType: "USDT-FUTURES" } });
   expect(linesOf(ledger(), old).map((line) => line.split(" ").at(-1))).toEqual([
-    ...["state", "read", "paused"],
+    ...["state", "active", "paused"],
   ]);
 });
 

@@ -71,7 +71,7 @@ export function ledgersTable(
   now: EpochMs,
 ): Table {
   const inRoster = ({ ledger }: LedgerStatus) => roster.get(ledgerName(ledger));
-  const isAnyUnread = ledgers.some((ledger) => inRoster(ledger)?.state !== "read");
+  const isAnyInactive = ledgers.some((ledger) => inRoster(ledger)?.state !== "active");
   const isAnyRecovered = ledgers.some(({ recovered }) => recovered.length > 0);
   const columns: Columns<LedgerStatus> = {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger),
@@ -99,7 +99,7 @@ export function ledgersTable(
     },
     state: {
       kind: "text",
-      title: isAnyUnread ? "state" : "",
+      title: isAnyInactive ? "state" : "",
       of: (ledger) => inRoster(ledger)?.state,
     },
   };
@@ -121,7 +121,7 @@ const accountColumns: Columns<AccountStatus> = {
 
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
-  ...fields<Totals>("count", ["read", "paused", "closed", "retired"]),
+  ...fields<Totals>("count", ["active", "paused", "closed", "retired"]),
   ...fields<Totals>("time", ["completeThrough"]),
   pausedThrough: {
     kind: "time",

@@ -115,7 +115,7 @@ export type StoredTimes = LedgerTimes &
     /** The newest time that a run planned to read; undefined before the first plan. */
     readonly plannedTo: EpochMs | undefined;
     /** Undefined before the first plan. */
-    readonly state: "read" | "paused" | "retired" | "closed" | undefined;
+    readonly state: "active" | "paused" | "retired" | "closed" | undefined;
   };
 
 type Row = Record<"coverage" | "unfinished" | "unread" | "lost" | "recovered", IntervalsJson> &

@@ -17,18 +17,18 @@ export type Totals = {
   readonly accounts: number;
   readonly ledgers: number;
   readonly bills: number;
-  /** How many ledgers syncs read, and how many they do not, by why. */
-  readonly read: number;
+  /** How many ledgers syncs read, and how many they do not, by state. */
+  readonly active: number;
   readonly paused: number;
   readonly retired: number;
   readonly closed: number;
-  /** The time up to which every ledger is complete that is read; undefined where none is. */
+  /** The time up to which every active ledger is complete; undefined where none is. */
   readonly completeThrough: EpochMs | undefined;
   /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
   readonly pausedThrough: EpochMs | undefined;
 };
 
-const states = ["read", "paused", "retired", "closed"] as const;
+const states = ["active", "paused", "retired", "closed"] as const;
 
 type LedgerScope = {
   readonly accounts?: readonly string[] | undefined;
@@ -58,7 +58,7 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
       select
         count(*)::float8 as ledgers,
         ${sql.join(states.map(count), sql`, `)},
-        ${completeThrough("read")} as "completeThrough",
+        ${completeThrough("active")} as "completeThrough",
         ${completeThrough("paused")} as "pausedThrough"
       from ${ledgers(scope)}
     ) as counted
@@ -94,7 +94,7 @@ export async function worstLedgers(
   const { rows } = await db.execute<Ledger>(sql`
     select account, product_type as "productType"
     from ${ledgers(scope)}
-    order by state <> 'read', first_gap_at, account, product_type
+    order by state <> 'active', first_gap_at, account, product_type
     limit ${scope.limit}`);
   return rows;
 }

@@ -21,7 +21,7 @@ export function timeFindings(scope: Scope): readonly SQL[] {
       where ${condition}
     ) as spans`;
   const ledger = sql`ledger`;
-  const isRead = sql`state in ('read', 'paused')`;
+  const isRead = sql`state in ('active', 'paused')`;
   const ofSpan = { ledger, since: sql`lower(span)`, until: sql`upper(span)` };
   return [
     select("recovered", ofSpan, spans(sql`recovered`, sql.raw(String(scope.span !== undefined)))),

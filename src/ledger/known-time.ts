@@ -110,7 +110,7 @@ export const ledgerState = sql`case
           when retired_at is not null or coalesce(is_retired, false) then 'retired'
           when closed_at is not null then 'closed'
           when coalesce(is_paused, false) then 'paused'
-          else 'read'
+          else 'active'
         end`;
 
 /**

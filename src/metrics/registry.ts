@@ -124,7 +124,7 @@ const storedMetrics = (
   [
     "ledgers",
     "Ledgers that a sync has planned to read, by state.",
-    (["read", "paused", "retired", "closed"] as const).map((state) => [{ state }, totals[state]]),
+    (["active", "paused", "retired", "closed"] as const).map((state) => [{ state }, totals[state]]),
   ],
   ["stored_bills", "Bills that are stored.", [[{}, totals.bills]]],
   [

@@ -82,9 +82,7 @@ type Time = Interval & { readonly state: string };
 /** The time of the period by what became of it; for people only if not all is complete. */
 function coverageTable({ coverage }: LedgerMonth, span: Interval): Table {
   const rows = (["complete", "unread", "lost", "recovered", "older"] as const).flatMap((state) =>
-    coverage[state].map(
-      (time): Time => ({ state: state === "complete" ? "read" : state, ...time }),
-    ),
+    coverage[state].map((time): Time => ({ state, ...time })),
   );
   const columns: Columns<Time> = {
     state: { kind: "text", title: "time", of: ({ state }) => state },

@@ -46,7 +46,7 @@ export const isSelected = (
 
 /** Why a ledger is read or is not. */
 export type LedgerState =
-  | "read"
+  | "active"
   | "paused"
   | "retired"
   | "closed"
@@ -124,7 +124,7 @@ export const listed = ({ ledgers }: Roster): readonly RosterLedger[] =>
 
 /** The ledgers that wait for their first run, as findings ask for them. */
 export const isNeverRead = ({ isStored, state }: RosterLedger): boolean =>
-  !isStored && (state === "read" || state === "not configured");
+  !isStored && (state === "active" || state === "not configured");
 
 /** Reads the ledgers of all accounts, or of some. */
 export type ReadRoster = (
@@ -183,7 +183,7 @@ function stateOf(
   const unread = isWanted ? "not available" : "not configured";
   return (
     stops.find(({ since }) => since !== undefined) ?? {
-      state: isConfigured ? "read" : unread,
+      state: isConfigured ? "active" : unread,
       since: undefined,
     }
   );
