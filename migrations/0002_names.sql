@@ -26,4 +26,5 @@ ALTER INDEX "sync_runs_time" RENAME TO "runs_time";--> statement-breakpoint
 ALTER INDEX "sync_runs_last" RENAME TO "runs_last";--> statement-breakpoint
 ALTER TABLE "ledgers" RENAME COLUMN "history" TO "tax_comparison";--> statement-breakpoint
 UPDATE "ledgers" SET "tax_comparison" = ("tax_comparison"::jsonb - 'crowded' || jsonb_build_object('unrecovered', "tax_comparison" -> 'crowded'))::json WHERE "tax_comparison" -> 'crowded' IS NOT NULL;--> statement-breakpoint
-ALTER TABLE "wallet_balances" RENAME COLUMN "is_supposed" TO "may_differ";
+ALTER TABLE "wallet_balances" RENAME COLUMN "is_supposed" TO "may_differ";--> statement-breakpoint
+ALTER TABLE "rejected_bills" RENAME COLUMN "resolved_at" TO "closed_at";

@@ -26,7 +26,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     / from ledgers where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
     "what is retired or refused, of the accounts of a command",
   ],
-  [/ from rejected_bills where \(?resolved_at is null/, "which rows are rejected, for all to see"],
+  [/ from rejected_bills where \(?closed_at is null/, "which rows are rejected, for all to see"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ from ledgers where planned_at /, "what time it is at the exchange"],
   [/^select count\(\*\)::float8 as ledgers from ledgers /, "status: how many ledgers there are"],

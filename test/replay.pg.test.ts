@@ -73,7 +73,7 @@ const storedOf = async ({ account }: Ledger, table: "bills" | "bill_revisions" =
 
 const rejectedOf = async ({ account }: Ledger) => {
   const { rows } = await tables.db.execute(sql`
-    select received, fault_path as path, fault, resolved_at is not null as resolved
+    select received, fault_path as path, fault, closed_at is not null as resolved
     from rejected_bills
     where account = ${account}
     order by rejected_at`);
@@ -385,7 +385,7 @@ describe("the command", () => {
     for (const [words, others, said] of [
       [digests.join(), [], "required option '--note <text>'"],
       ["12ab", note, '"12ab" is neither the number of a break nor a rejected row\'s digest'],
-      [`${digests[0]},${"0".repeat(64)}`, note, `${"0".repeat(64)}: no unresolved row`],
+      [`${digests[0]},${"0".repeat(64)}`, note, `${"0".repeat(64)}: no open row`],
     ] as const) {
       const refused = await accept(words, ...others);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });
@@ -393,7 +393,7 @@ describe("the command", () => {
     }
     expect((await accept(digests.join(), ...note)).code).toBe(0);
     const { rows } = await at.own.db.execute(sql`
-      select note, resolved_at is not null as resolved from rejected_bills`);
+      select note, closed_at is not null as resolved from rejected_bills`);
     const accepted = { note: "asked support", resolved: true };
     expect(rows).toEqual([accepted, accepted]);
     expect(await at.run("breaks", "reopen", digests[1] ?? "", "--by", "Ann")).toMatchObject({
@@ -414,7 +414,7 @@ describe("the command", () => {
       (await at.run("breaks", "accept", digest, "--note", "a test of theirs")).code;
     expect(await accept()).toBe(0);
     const { rows } = await at.own.db.execute(
-      sql`select account from rejected_bills where resolved_at is null`,
+      sql`select account from rejected_bills where closed_at is null`,
     );
     expect(rows).toEqual([]);
     expect(await accept()).toBe(2);

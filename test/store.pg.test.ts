@@ -157,7 +157,7 @@ describe("a page", () => {
 describe("a rejected row", () => {
   const storedRejected = async () => {
     const { rows: found } = await tables.db.execute(sql`
-      select digest, received, fault_path, fault, resolved_at
+      select digest, received, fault_path, fault, closed_at
       from rejected_bills
       where account = ${ledger.account}
       order by rejected_at, digest`);
@@ -180,7 +180,7 @@ describe("a rejected row", () => {
         received: text,
         fault_path: "nul",
         fault: "a,b\\'",
-        resolved_at: null,
+        closed_at: null,
       },
     ]);
   });

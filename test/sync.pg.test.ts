@@ -223,7 +223,7 @@ test("a row that was accepted keeps no run from success, though it is served aga
   });
   expect(only(await simulation.sync())).toMatchObject({ rejected: 16 });
   await tables.db.execute(sql`
-    update rejected_bills set resolved_at = clock_timestamp() where account = 'accepted'`);
+    update rejected_bills set closed_at = clock_timestamp() where account = 'accepted'`);
   const second = await simulation.sync();
   expect(only(second)).toMatchObject({ rejected: 0, error: undefined });
   expect(second).toSatisfy(isComplete);

@@ -248,7 +248,7 @@ test("lists rows that break the contract, keeps them when it repairs, and takes 
   expect(sorted(repairing)).toEqual(sorted(first));
   expect(await keptRows()).toBe(8);
   await db.execute(sql`
-    update rejected_bills set resolved_at = clock_timestamp() where account = ${at.name}`);
+    update rejected_bills set closed_at = clock_timestamp() where account = ${at.name}`);
   const accepted = await rejectedOf();
   expect(sorted(accepted)).toEqual(sorted(first).map((text) => `${text} accepted`));
 });

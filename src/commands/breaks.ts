@@ -200,7 +200,7 @@ async function decideCommand(
         selection.accounts,
       );
   if (missing.length > 0) {
-    const state = isAccept ? (areRows ? "unresolved" : "open") : "accepted";
+    const state = isAccept ? "open" : "accepted";
     const what = `${state} ${areRows ? "row of rejected_bills" : "break"}`;
     throw notNamed(`${missing.join(",")}: no ${what} is named so`, unreachable);
   }

@@ -26,7 +26,7 @@ export type SyncRun = {
   readonly notices: readonly string[];
   readonly reports: readonly AccountReport[];
   /**
-   * All unresolved rejected rows, those of earlier runs included. Or the error that prevented
+   * All open rejected rows, those of earlier runs included. Or the error that prevented
    * reading them: without them, nobody knows whether the ledger is complete.
    */
   readonly rejected: readonly RejectedCount[] | { readonly error: unknown };

@@ -5,7 +5,7 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
 import { ledgerState } from "../ledger/known-time.ts";
-import { isUnresolved } from "../ledger/rejected-bills.ts";
+import { isOpen } from "../ledger/rejected-bills.ts";
 import { accountFlags } from "../sql/ledgers.ts";
 import type { Ledger } from "../sync/store.ts";
 
@@ -189,11 +189,11 @@ export async function readLoans(
   }));
 }
 
-/** How many unresolved rejected rows a ledger has. */
+/** How many open rejected rows a ledger has. */
 export type RejectedCount = Ledger & { readonly rows: number };
 
 /**
- * Counts unresolved rows that broke the contract, in this run or an earlier one.
+ * Counts open rows that broke the contract, in this run or an earlier one.
  * @param accounts default all.
  */
 export async function countRejected(
@@ -204,7 +204,7 @@ export async function countRejected(
     db.execute<RejectedCount>(sql`
       select account, product_type as "productType", count(*)::int as rows
       from rejected_bills
-      where ${isUnresolved}
+      where ${isOpen}
         and ${isOneOf(accounts)}
       group by account, product_type
       order by account, product_type`),

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { dayMs, retentionMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/known-time.ts";
-import { isUnresolved } from "../ledger/rejected-bills.ts";
+import { isOpen } from "../ledger/rejected-bills.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { balanceDiscrepancy } from "./discrepancy.ts";
@@ -188,7 +188,7 @@ export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
       sql`(
         select account, product_type, count(*) as rejected
         from rejected_bills
-        where ${isUnresolved}
+        where ${isOpen}
           and ${isOne}
         group by account, product_type
       )`,

@@ -32,7 +32,7 @@ import {
   readRecoveryState,
   recordTaxComparison,
 } from "./recovery.ts";
-import { areResolved, readUnkept, rejectRows, supersedeRows } from "./rejected-bills.ts";
+import { areClosed, readUnkept, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 import { commitBalances } from "./wallet-balances.ts";
 import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
@@ -151,7 +151,7 @@ export function openVerifyStore(
           await supersedeRows(tx, [{ ledger, bills: equal, rejected }]);
           lease.assertHeld?.();
         }
-        return { differing, areAccepted: await areResolved(tx, ledger, rejected) };
+        return { differing, areAccepted: await areClosed(tx, ledger, rejected) };
       }),
     repair: (ledger, rows) =>
       inTurn(async (tx) => {

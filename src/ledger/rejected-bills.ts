@@ -12,13 +12,13 @@ import type { Ledger, PageCommit, RejectedRow } from "../sync/store.ts";
  * Of rejected rows, those whose bill is neither accepted, stored by a replay, nor served since. The index
  * rejected_bills_current has them.
  */
-export const isUnresolved = sql`resolved_at is null and superseded_at is null`;
+export const isOpen = sql`closed_at is null and superseded_at is null`;
 
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
  * was served last is not marked as superseded, so that a replay does not let an older one win.
  * @param source "tax" where they are tax records.
- * @returns how many unresolved rows were served, including those that were known.
+ * @returns how many open rows were served, including those that were known.
  */
 export async function rejectRows(
   tx: Transaction,
@@ -32,12 +32,12 @@ export async function rejectRows(
   );
   const lastOf = new Map([...served].map(([digest, { billId }]) => [billId, digest]));
   // Sent together; the server executes them in this order.
-  const [, , resolved] = await Promise.all([
+  const [, , closed] = await Promise.all([
     supersede(tx, ledger, { billIds: [...lastOf.keys()], but: [...served.keys()] }),
     keep(tx, ledger, source, served, lastOf),
-    areResolved(tx, ledger, rows),
+    areClosed(tx, ledger, rows),
   ]);
-  return resolved.filter((isResolved) => !isResolved).length;
+  return closed.filter((isClosed) => !isClosed).length;
 }
 
 type Source = "tax" | null;
@@ -75,7 +75,7 @@ async function keep(
     ) as page (digest, bill_id, received, fault_path, fault, is_last)
     on conflict (account, product_type, digest) do update
     set bill_id = excluded.bill_id, superseded_at = excluded.superseded_at
-    where rejected_bills.resolved_at is null
+    where rejected_bills.closed_at is null
       and (
         rejected_bills.bill_id is distinct from excluded.bill_id
         or (rejected_bills.superseded_at is null) <> (excluded.superseded_at is null)
@@ -83,7 +83,7 @@ async function keep(
 }
 
 /**
- * Marks the unresolved rows of these bills as superseded by what is served now.
+ * Marks the open rows of these bills as superseded by what is served now.
  * @param pages of one account. Within a page, rejected rows count as later than its bills.
  */
 export async function supersedeRows(tx: Transaction, pages: readonly RowsOfPage[]): Promise<void> {
@@ -117,7 +117,7 @@ export async function hasCurrentRows(
     from rejected_bills
     where account = ${account}
       and bill_id is not null
-      and ${isUnresolved}
+      and ${isOpen}
     limit 1`);
   return rows.length > 0;
 }
@@ -140,17 +140,17 @@ async function supersede(
       and product_type = ${productType}
       and bill_id = any (${textArray(billIds)}::text[])
       and digest <> all (${textArray(but)}::text[])
-      and ${isUnresolved}`);
+      and ${isOpen}`);
 }
 
-/** For each of the rows, whether it is kept and resolved: signed off, or stored by a replay. */
-export async function areResolved(
+/** For each of the rows, whether it is kept and closed: signed off, or stored by a replay. */
+export async function areClosed(
   db: Queryable,
   ledger: Ledger,
   rows: readonly RejectedRow[],
 ): Promise<readonly boolean[]> {
-  const resolved = await keptDigests(db, ledger, rows, sql`resolved_at is not null`);
-  return rows.map((row) => resolved.has(digestOf(row)));
+  const closed = await keptDigests(db, ledger, rows, sql`closed_at is not null`);
+  return rows.map((row) => closed.has(digestOf(row)));
 }
 
 /** The rows among these that are not kept. */
@@ -211,7 +211,7 @@ export type RejectedBill = Ledger & {
   readonly acceptedBy: string | null;
 };
 
-/** The unresolved rows, oldest first. @param isAll also those that were accepted. */
+/** The open rows, oldest first. @param isAll also those that were accepted. */
 export async function listRejected(
   db: Queryable,
   { accounts, productTypes }: Among,
@@ -229,7 +229,7 @@ export async function listRejected(
         note,
         accepted_by as "acceptedBy"
       from rejected_bills
-      where (${isUnresolved} ${isAll ? sql`or note is not null` : sql``})
+      where (${isOpen} ${isAll ? sql`or note is not null` : sql``})
         and ${isOneOf(accounts)}
         and ${isOneOf(productTypes, "product_type")}
       order by account, product_type, rejected_at, digest`),
@@ -259,12 +259,12 @@ export async function decideOnRejected(
 ): Promise<readonly string[]> {
   const areNamed = sql`
           digest = any (${textArray(digests)}::text[])
-          and ${note === undefined ? sql`note is not null` : isUnresolved}
+          and ${note === undefined ? sql`note is not null` : isOpen}
           and ${isOneOf(productTypes, "product_type")}`;
   const changes =
     note === undefined
-      ? sql`resolved_at = null, note = null, accepted_by = null`
-      : sql`resolved_at = statement_timestamp(), note = ${note}, accepted_by = ${by ?? null}`;
+      ? sql`closed_at = null, note = null, accepted_by = null`
+      : sql`closed_at = statement_timestamp(), note = ${note}, accepted_by = ${by ?? null}`;
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       const { rows } = await tx.execute<{ account: string; digest: string }>(sql`

@@ -38,7 +38,7 @@ const batchRows = 500;
 export type Replay = { readonly stored: number; readonly left: number };
 
 /**
- * Tries all unresolved rejected rows of an account again, as this version reads rows.
+ * Tries all open rejected rows of an account again, as this version reads rows.
  * @param stopIfAsked called between batches; may throw.
  */
 export async function replayRejected(
@@ -52,7 +52,7 @@ export async function replayRejected(
       select distinct product_type as "productType"
       from rejected_bills
       where account = ${account}
-        and resolved_at is null`),
+        and closed_at is null`),
   );
   let stored = 0;
   let left = 0;
@@ -70,7 +70,7 @@ export async function replayRejected(
 }
 
 /**
- * Tries a ledger's next unresolved rejected rows, oldest first, in one transaction that commits only
+ * Tries a ledger's next open rejected rows, oldest first, in one transaction that commits only
  * while this run holds the account.
  * @returns where to go on; undefined at the end.
  */
@@ -83,7 +83,7 @@ export function replayBatch(
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       await checkLease(tx, lease);
-      const rows = await unresolvedRows(tx, ledger, after);
+      const rows = await openRows(tx, ledger, after);
       const readings = rows.map((row) => ({ ...row, ...readAgain(ledger, row) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
       const left = readings.flatMap((row) =>
@@ -100,7 +100,7 @@ export function replayBatch(
 /** Parses and reads a kept row exactly as a sync does with a row of an answer. */
 function readAgain(
   { productType }: Ledger,
-  { received, isTax }: Pick<UnresolvedRow, "received" | "isTax">,
+  { received, isTax }: Pick<OpenRow, "received" | "isTax">,
 ): BillReading {
   const api = isTax ? taxApiOf(productType) : billsApiOf(productType);
   try {
@@ -111,20 +111,20 @@ function readAgain(
   }
 }
 
-type UnresolvedRow = ReplayCursor & {
+type OpenRow = ReplayCursor & {
   readonly received: string;
   readonly billId: string | null;
   readonly isSuperseded: boolean;
   readonly isTax: boolean;
 };
 
-async function unresolvedRows(
+async function openRows(
   tx: Transaction,
   { account, productType }: Ledger,
   after: ReplayCursor | undefined,
-): Promise<readonly UnresolvedRow[]> {
+): Promise<readonly OpenRow[]> {
   const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
-  const { rows } = await tx.execute<UnresolvedRow>(sql`
+  const { rows } = await tx.execute<OpenRow>(sql`
     select
       digest,
       received,
@@ -135,14 +135,14 @@ async function unresolvedRows(
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
-      and resolved_at is null
+      and closed_at is null
       and (rejected_at, digest) > (${rejectedAt}::timestamptz, ${digest})
     order by rejected_at, digest
     limit ${batchRows}`);
   return rows;
 }
 
-type ReadableRow = UnresolvedRow & { readonly bill: Bill };
+type ReadableRow = OpenRow & { readonly bill: Bill };
 
 async function storeReadable(
   tx: Transaction,
@@ -201,7 +201,7 @@ async function resolve(
     update rejected_bills
     set
       bill_id = tried.bill_id,
-      resolved_at = statement_timestamp()
+      closed_at = statement_timestamp()
     from unnest(
       ${textArray(rows.map(({ digest }) => digest))}::text[],
       ${textArray(rows.map(({ bill }) => bill.billId))}::text[]

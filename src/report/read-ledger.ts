@@ -13,7 +13,7 @@ import {
   readTimes,
 } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
-import { isUnresolved } from "../ledger/rejected-bills.ts";
+import { isOpen } from "../ledger/rejected-bills.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { ledgerStart } from "../sync/plan.ts";
@@ -61,7 +61,7 @@ export async function readLedgerMonth(
       signedAt === undefined
         ? undefined
         : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
-    rejected: await readRejected(tx, wallet, isUnresolved),
+    rejected: await readRejected(tx, wallet, isOpen),
     acceptedRows: (await readRejected(tx, wallet, sql`note is not null`)).shown,
     breaks: await readMonthBreaks(tx, wallet, span, restatements.total > 0),
   };
@@ -114,7 +114,7 @@ async function readRejected(
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       note,
       accepted_by as "acceptedBy",
-      ${timeText(sql`resolved_at`)} as "acceptedAt",
+      ${timeText(sql`closed_at`)} as "acceptedAt",
       count(*) over () as total
     from rejected_bills
     where ${isBillOf(wallet)}

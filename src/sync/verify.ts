@@ -51,7 +51,7 @@ export type Difference = { readonly ledger: Ledger } & (
       readonly kind: "rejected";
       readonly billId: string | undefined;
       readonly fault: RowFault;
-      /** Whether the row's entry in `rejected_bills` is resolved. */
+      /** Whether the row's entry in `rejected_bills` is closed. */
       readonly isAccepted: boolean;
     }
 );

@@ -89,7 +89,8 @@ export const rejectedBills = pgTable(
     faultPath: text("fault_path").notNull(),
     fault: text("fault").notNull(),
     rejectedAt: time("rejected_at").notNull(),
-    resolvedAt: time("resolved_at"),
+    /** When it was stored as a bill, or accepted. */
+    closedAt: time("closed_at"),
     /** Why it was accepted; null where it was not. */
     note: text("note"),
     acceptedBy: text("accepted_by"),
@@ -102,10 +103,10 @@ export const rejectedBills = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.digest] }),
-    // Each page looks into this index. It is empty where no rejected row is unresolved.
+    // Each page looks into this index. It is empty where no rejected row is open.
     index("rejected_bills_current")
       .on(t.account, t.productType, t.billId)
-      .where(sql`${t.resolvedAt} is null and ${t.supersededAt} is null`),
+      .where(sql`${t.closedAt} is null and ${t.supersededAt} is null`),
   ],
 );
 
@@ -140,6 +141,7 @@ export const ledgers = pgTable(
     /** Since when it is retired and no longer synced; null where it is not retired. */
     retiredAt: time("retired_at"),
     /** Since when the account is in the other mode, which does not serve this product type; else null. */
+    /** When it was stored as a bill, or accepted. */
     closedAt: time("closed_at"),
     /** Since when the exchange refuses this product type to the account's key; null where it does not. */
     notAvailableSince: time("not_available_since"),

@@ -7,7 +7,7 @@ import { onlyRow } from "../../db/values.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import type { HoleKind } from "../../health/kinds.ts";
 import { readLedgerTimes, type StoredTimes } from "../../health/ledger-status.ts";
-import { isUnresolved } from "../../ledger/rejected-bills.ts";
+import { isOpen } from "../../ledger/rejected-bills.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 import type { Ledger } from "../../sync/store.ts";
@@ -56,7 +56,7 @@ async function readRejectedTimes(tx: Queryable, { account, productType }: Ledger
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
-      and ${isUnresolved}`);
+      and ${isOpen}`);
   const { timeOf } = billsApiOf(productType);
   return rows.map(({ received }) => timeOf(parseExactJson(received)));
 }

@@ -4,7 +4,7 @@ import { isApartWallet } from "../../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
 import { msOf, onlyRow, timeFrom } from "../../db/values.ts";
-import { isUnresolved } from "../../ledger/rejected-bills.ts";
+import { isOpen } from "../../ledger/rejected-bills.ts";
 import type { Ledger } from "../../sync/store.ts";
 
 /** The parts of a wallet's type: see groupedType of src/contract/business-types.ts. */
@@ -135,7 +135,7 @@ export const ledgerVersion = ({ account, productType }: Ledger): SQL => {
           select concat_ws('/', count(*), max(xmin::text::bigint))
           from rejected_bills
           where ${isOf}
-            and ${isUnresolved}
+            and ${isOpen}
         ),
         (
           select concat_ws('/', count(*), max(xmin::text::bigint))

@@ -2,7 +2,7 @@ create or replace view analytics.data_quality as
 with checks as (
   select account, product_type, 'rejected rows' as check_name, 1 as rows, (rejected_at at time zone 'UTC')::date as day
   from rejected_bills
-  where resolved_at is null
+  where closed_at is null
     and superseded_at is null
   union all
   select account, product_type, 'restatements', 1, (replaced_at at time zone 'UTC')::date
