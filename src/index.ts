@@ -96,7 +96,7 @@ export type Ledgers = AsyncDisposable & {
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
   /** Checks that the bills add up; `breaks` are where they do not. */
-  reconcile(options?: Which & { readonly isFull?: boolean }): Promise<ReconcileReport>;
+  reconcile(options?: Which & { readonly full?: boolean }): Promise<ReconcileReport>;
   /**
    * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
    * database has them, to the last digit; times are milliseconds since the Unix epoch.
@@ -126,9 +126,9 @@ export async function openLedgers(
     status: (which = {}) =>
       withDatabaseErrors(async () => readStatus(database.db, await ledgersOf(at, which))),
     verify: (options) => verify(at, options),
-    reconcile: async ({ isFull = false, ...which } = {}) => {
+    reconcile: async ({ full = false, ...which } = {}) => {
       await ledgersOf(at, which);
-      return check(database.db, selectionOf(which), isFull);
+      return check(database.db, selectionOf(which), full);
     },
     bills: (options = {}) => bills(at, options),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),

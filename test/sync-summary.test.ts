@@ -48,9 +48,9 @@ const loans = (...loanToValue: readonly LoanToValueReport[]): AccountReport => (
   loanToValue,
 });
 
-const result = (reports: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
+const result = (accounts: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
   syncResult({
-    ...{ runId: "run", lists: [], reports, rejected: [] },
+    ...{ runId: "run", lists: [], accounts, rejected: [] },
     notices: [],
     elapsedMs: 5_234,
     ...changes,

@@ -213,7 +213,7 @@ type Stored = Partial<Status> & {
 
 /** What is stored, and the last run. Before the first sync, nothing is. */
 export const storedParts = ({
-  now = epochMs(0),
+  asOf = epochMs(0),
   ledgers = [],
   roster = new Map(),
   accounts = [],
@@ -223,10 +223,10 @@ export const storedParts = ({
   queue,
   lastRun,
 }: Stored): Parts => [
-  ledgersTable(ledgers, roster, now),
+  ledgersTable(ledgers, roster, asOf),
   table("accounts", accountColumns, accounts),
   ...accounts.flatMap(({ account, notAvailable }) => notAvailableLines(account, notAvailable)),
-  recordsTable(lists, loans, now),
+  recordsTable(lists, loans, asOf),
   table("balances", balanceColumns, balances),
   record("queue", queueColumns, queue),
   record("lastRun", lastRunColumns, lastRun),

@@ -214,12 +214,12 @@ const levelOf = {
 } as const satisfies Record<SyncResult["outcome"], keyof Log>;
 
 function logEnd(log: Log, result: SyncResult): void {
-  const { runId, outcome, elapsedMs, reports } = result;
-  for (const { account, notAvailable = [] } of reports) {
+  const { runId, outcome, elapsedMs, accounts } = result;
+  for (const { account, notAvailable = [] } of accounts) {
     for (const line of notAvailableLines(account, notAvailable)) log.info(line);
   }
   const sums = ["pages", "requests", "new", "unchanged", "restated", "rejected"] as const;
-  const ledgers = reports.flatMap((report) => report.ledgers);
+  const ledgers = accounts.flatMap((report) => report.ledgers);
   const error = errorText(result.errors);
   const end = {
     ...{ runId, outcome, elapsedMs: Math.round(elapsedMs) },

@@ -24,7 +24,7 @@ export type SyncRun = {
   readonly lists: readonly NamedList[];
   /** What of the accounts was not synced, since it is paused or retired. */
   readonly notices: readonly string[];
-  readonly reports: readonly AccountReport[];
+  readonly accounts: readonly AccountReport[];
   /**
    * All open rejected rows, those of earlier runs included. Or the error that prevented
    * reading them: without them, nobody knows whether the ledger is complete.
@@ -41,7 +41,7 @@ export type SyncResult = SyncRun & RunFacts & RunExit;
 /** Computes the outcome. Rejected rows of ledgers that this run did not sync are left out. */
 export function syncResult(syncRun: SyncRun): SyncResult {
   const synced = new Set(
-    syncRun.reports.flatMap(({ ledgers }) => ledgers.map(({ ledger }) => ledgerName(ledger))),
+    syncRun.accounts.flatMap(({ ledgers }) => ledgers.map(({ ledger }) => ledgerName(ledger))),
   );
   const rejected =
     "error" in syncRun.rejected
@@ -53,10 +53,10 @@ export function syncResult(syncRun: SyncRun): SyncResult {
 }
 
 /** All that failed of a run, by name. An account's ledgers with the same error have one name. */
-export const partsOf = ({ reports, rejected, reconciled, lists }: SyncRun) =>
+export const partsOf = ({ accounts, rejected, reconciled, lists }: SyncRun) =>
   [
     ...lists,
-    ...reports.flatMap(({ account, error, loanToValue, ledgers, recovery = [] }) => [
+    ...accounts.flatMap(({ account, error, loanToValue, ledgers, recovery = [] }) => [
       { name: account, error },
       ...recovery.map((tax) => ({ ...tax, name: `${ledgerName(tax.ledger)} tax records` })),
       ...loanToValue.map((unit) => ({ ...unit, name: riskUnitName(unit) })),
@@ -69,8 +69,8 @@ export const partsOf = ({ reports, rejected, reconciled, lists }: SyncRun) =>
   ].filter(({ error }) => error !== undefined);
 
 function factsOf(run: SyncRun): RunFacts {
-  const { reports, rejected, lists, reconciled = { opened: [] } } = run;
-  const wholeReports = reports.filter(({ error }) => error === undefined);
+  const { accounts, rejected, lists, reconciled = { opened: [] } } = run;
+  const wholeReports = accounts.filter(({ error }) => error === undefined);
   return {
     errors: partsOf(run).map(({ error }) => error),
     isOpen:
@@ -81,7 +81,7 @@ function factsOf(run: SyncRun): RunFacts {
       lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),
     isAnythingDone:
-      reports.length === 0
+      accounts.length === 0
         ? lists.some(({ stored }) => stored !== undefined)
         : wholeReports.length > 0,
   };

@@ -166,7 +166,7 @@ async function sync(
   );
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
-    ...{ runId, lists, notices, reports, rejected, reconciled, elapsedMs },
+    ...{ runId, lists, notices, accounts: reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
   return { ...result, counts: countsOf(result) };

@@ -52,13 +52,13 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
 
 /** What the run did, of which people see what is news. */
 function tablesOf(run: SyncRun): readonly Table[] {
-  const { reports, lists } = run;
-  const ledgers = reports.flatMap((report) => report.ledgers);
-  const recovery = reports.flatMap((report) => report.recovery ?? []);
-  const loans = reports.flatMap(({ loanToValue }) => loanToValue);
+  const { accounts, lists } = run;
+  const ledgers = accounts.flatMap((report) => report.ledgers);
+  const recovery = accounts.flatMap((report) => report.recovery ?? []);
+  const loans = accounts.flatMap(({ loanToValue }) => loanToValue);
   const sum = ledgers.length > 1 ? [sumOf(ledgers)] : [];
   return [
-    table("accounts", accountColumns, reports, []),
+    table("accounts", accountColumns, accounts, []),
     table("ledgers", reportColumns(ledgers), ledgers, [...ledgers, ...sum]),
     table("lists", listColumns, lists, lists.filter(isNews)),
     table("loanToValue", loanColumns, loans, loans.filter(isNewLoan)),
@@ -70,7 +70,7 @@ function tablesOf(run: SyncRun): readonly Table[] {
 export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tablesOf(run) });
 
 export function resultOfSync(result: SyncResult): Result {
-  const { runId, notices, reports, rejected, reconciled, outcome, elapsedMs } = result;
+  const { runId, notices, accounts, rejected, reconciled, outcome, elapsedMs } = result;
   const failures = Map.groupBy(
     partsOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
     ({ error }) => messageOf(error),
@@ -86,19 +86,19 @@ export function resultOfSync(result: SyncResult): Result {
     parts: [
       ...tablesOf(result),
       ...result.lists.flatMap(brokenLines),
-      ...reports.flatMap(({ recovery = [] }) => recovery.flatMap(recoveryLines)),
+      ...accounts.flatMap(({ recovery = [] }) => recovery.flatMap(recoveryLines)),
       ...[...failures].map(
         ([message, parts]) => `${parts.map(({ name }) => name).join(", ")}: ${message}`,
       ),
-      ...reports.flatMap(({ ledgers }) => ledgers.flatMap(ledgerRemarks)),
-      ...reports.flatMap(({ account, closed = [], notAvailable = [] }) => [
+      ...accounts.flatMap(({ ledgers }) => ledgers.flatMap(ledgerRemarks)),
+      ...accounts.flatMap(({ account, closed = [], notAvailable = [] }) => [
         ...closedLines(closed),
         ...notAvailableLines(account, notAvailable),
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...notices,
       ...breaksParts(checked),
-      `${endText(result)}${shareText(reports, outcome)}, after ${formatDuration(elapsedMs)}`,
+      `${endText(result)}${shareText(accounts, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
     exit: result.exitCode,
     isSummary: true,
@@ -106,12 +106,12 @@ export function resultOfSync(result: SyncResult): Result {
 }
 
 /** How a run ended, in words. */
-export function endText({ outcome, notices, reports, reconciled }: SyncResult): string {
+export function endText({ outcome, notices, accounts, reconciled }: SyncResult): string {
   if (outcome !== "complete") return outcomeWords[outcome];
   const isBroken = reconciled !== undefined && "open" in reconciled && reconciled.open > 0;
   const end = isBroken ? "everything is read" : "complete";
   if (notices.length === 0) return end;
-  return reports.length === 0
+  return accounts.length === 0
     ? "no account was synced, since each is paused or retired"
     : `${end}, apart from what is paused or retired`;
 }
@@ -251,9 +251,9 @@ const brokenLines = ({ name, broken: [first, ...others] }: NamedList): readonly 
       ];
 
 /** How many accounts are complete, if there are several and not all are. */
-function shareText(reports: readonly AccountReport[], outcome: Outcome): string {
-  if (outcome === "complete" || reports.length < 2) return "";
-  return ` (${reports.filter(isComplete).length} of ${reports.length} accounts are complete)`;
+function shareText(accounts: readonly AccountReport[], outcome: Outcome): string {
+  if (outcome === "complete" || accounts.length < 2) return "";
+  return ` (${accounts.filter(isComplete).length} of ${accounts.length} accounts are complete)`;
 }
 
 function ledgerRemarks({ ledger, windows, lost }: LedgerReport): readonly string[] {

@@ -36,7 +36,7 @@ export type AccountVerification = {
 export type Verification = RunFacts & {
   /** The requested span. */
   readonly span: Interval;
-  readonly reports: readonly AccountVerification[];
+  readonly accounts: readonly AccountVerification[];
 };
 
 const kinds = ["missing", "changed", "unserved", "rejected"] as const;
@@ -47,10 +47,10 @@ const isRepaired = (difference: Difference): boolean =>
 const isAccepted = (difference: Difference): boolean =>
   difference.kind === "rejected" && difference.isAccepted;
 
-type Reports = Pick<Verification, "reports">;
+type Reports = Pick<Verification, "accounts">;
 
-const ledgersOf = ({ reports }: Reports): readonly LedgerVerification[] =>
-  reports.flatMap(({ ledgers }) => ledgers);
+const ledgersOf = ({ accounts }: Reports): readonly LedgerVerification[] =>
+  accounts.flatMap(({ ledgers }) => ledgers);
 
 const differencesOf = (verification: Reports): readonly Difference[] =>
   ledgersOf(verification).flatMap(({ differences }) => differences);
@@ -67,12 +67,12 @@ export const repairedOf = (verification: Reports): number =>
 
 export function verificationOf(
   span: Interval,
-  reports: readonly AccountVerification[],
+  accounts: readonly AccountVerification[],
 ): Verification {
-  const ledgers = ledgersOf({ reports });
+  const ledgers = ledgersOf({ accounts });
   return {
-    ...{ span, reports, isOpen: remainingOf({ reports }) > 0 },
-    errors: [...reports, ...ledgers].flatMap(({ error }) => error ?? []),
+    ...{ span, accounts, isOpen: remainingOf({ accounts }) > 0 },
+    errors: [...accounts, ...ledgers].flatMap(({ error }) => error ?? []),
     isAnythingDone: ledgers.some(({ compared, error }) => compared > 0 || error === undefined),
   };
 }
@@ -82,7 +82,7 @@ const shownMax = 100;
 
 /** What was compared, each difference, and whether all is equal. */
 export function resultOfVerification(verification: Verification & RunExit): Result {
-  const { reports, span } = verification;
+  const { accounts, span } = verification;
   const lists = ledgersOf(verification).flatMap(({ ledger, differences }) =>
     kinds.map((kind) => ({
       ledger,
@@ -97,7 +97,7 @@ export function resultOfVerification(verification: Verification & RunExit): Resu
       remaining: remainingOf(verification),
     },
     parts: [
-      table("accounts", accountColumns, reports, []),
+      table("accounts", accountColumns, accounts, []),
       ledgersTable(verification),
       table(
         "differences",
@@ -111,7 +111,7 @@ export function resultOfVerification(verification: Verification & RunExit): Resu
           const more = formatCount(differences.length - shownMax);
           return `${ledgerName(ledger)}: and ${more} more ${kind}; --json lists all`;
         }),
-      ...reports.flatMap(({ recounted }) => recounted.map(recountText)),
+      ...accounts.flatMap(({ recounted }) => recounted.map(recountText)),
       ...remarksOf(verification),
       lastLine(verification),
     ],
@@ -198,8 +198,8 @@ export const leftLines = (verification: Verification): readonly string[] =>
   });
 
 /** What could not be read, and why. */
-export const remarksOf = ({ reports }: Verification): readonly string[] =>
-  reports.flatMap(({ account, error, ledgers }) => [
+export const remarksOf = ({ accounts }: Verification): readonly string[] =>
+  accounts.flatMap(({ account, error, ledgers }) => [
     ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
     ...unreadLines(ledgers),
   ]);
@@ -214,8 +214,8 @@ function unreadLines(ledgers: readonly LedgerVerification[]): readonly string[] 
 }
 
 /** The start of the part that could be read, if that is not the whole span. */
-function cutAt({ span, reports }: Verification): EpochMs | undefined {
-  const starts = reports.flatMap(({ ledgers }) => ledgers.flatMap((one) => one.span[0] ?? []));
+function cutAt({ span, accounts }: Verification): EpochMs | undefined {
+  const starts = accounts.flatMap(({ ledgers }) => ledgers.flatMap((one) => one.span[0] ?? []));
   const servedFrom = starts.map(({ from }) => from).sort((a, b) => b - a)[0];
   return servedFrom === undefined || servedFrom <= span.from ? undefined : servedFrom;
 }

@@ -64,7 +64,7 @@ export type AccountStatus = AccountState & { readonly account: string };
 
 export type Status = {
   /** The exchange's time. */
-  readonly now: EpochMs;
+  readonly asOf: EpochMs;
   readonly lastRun: LoggedRun | undefined;
   readonly ledgers: readonly LedgerStatus[];
   readonly accounts: readonly AccountStatus[];
@@ -86,7 +86,7 @@ export async function readStatus(
   const states = await readAccountStates(db, names);
   const times = await readLedgerTimes(db, ledgers, now);
   return {
-    ...{ now, lastRun },
+    ...{ asOf: now, lastRun },
     ledgers: ledgers.map((ledger): LedgerStatus => {
       const { plannedTo, expiresAt, ...stored } = times.of(ledger);
       const state = states.of(ledger.account);
