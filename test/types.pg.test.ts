@@ -108,7 +108,7 @@ describe("a user's own mapping", () => {
     expect((await types()).stdout).toMatch(/^lucky_draw +bonus +you \(list: unclassified\) /m);
     expect(await types("unset", "lucky_draw")).toMatchObject({
       code: 0,
-      stdout: "lucky_draw: unknown, as this program lists it\n",
+      stdout: "lucky_draw: unclassified, as this program lists it\n",
     });
     expect((await types()).stdout).toMatch(/^lucky_draw +unclassified +list /m);
     expect(await shown()).toMatchObject({ unclassified: "10", bonus: "0" });
