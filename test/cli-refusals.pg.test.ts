@@ -33,9 +33,7 @@ test.each([
   expect(JSON.parse(end.stderr.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
     ...{ level: "error", ...told },
   });
-  const { rows } = await at.db.execute(
-    sql`select outcome, error from runs where command = 'sync'`,
-  );
+  const { rows } = await at.db.execute(sql`select outcome, error from runs where command = 'sync'`);
   expect(rows).toEqual([told]);
 });
 

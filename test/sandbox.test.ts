@@ -14,9 +14,9 @@ import {
 import { signature, signatureOf } from "../src/contract/signature.ts";
 import {
   dayMs,
-  retentionMs,
   intervalMaxMs,
   minuteMs,
+  retentionMs,
   unifiedIntervalMaxMs,
 } from "../src/contract/time.ts";
 import { accountSettings } from "../src/contract/unified-account.ts";
@@ -296,7 +296,10 @@ describe("a ledger", () => {
     const kinds = [...businessTypes.map(({ code }) => code), ...unheardOfTypes];
     expect(kinds.filter((code) => !served.has(code))).toEqual([]);
     // Bills at the edges of windows, in each ledger.
-    const edges = Array.from({ length: 13 }, (_, week) => start - retentionMs + week * intervalMaxMs);
+    const edges = Array.from(
+      { length: 13 },
+      (_, week) => start - retentionMs + week * intervalMaxMs,
+    );
     const unifiedEdges = [0, 30, 60, 90].map((days) => start - retentionMs + days * dayMs);
     for (const [ledger, types, at] of [
       [classic, classicProductTypes, edges],
