@@ -1,11 +1,14 @@
 // Holds: Nothing dropped, No false success, Twice is once
 
+import { parseEnv } from "node:util";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import type { Database } from "../src/db/connect.ts";
-import { type CliEnd, startCli } from "./support/cli.ts";
+import { type CliEnd, runCli, startCli } from "./support/cli.ts";
+import { testDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
@@ -134,3 +137,19 @@ test.concurrent("a reader that goes away from stdout and stderr does not end the
   expect(await sync.ended).toMatchObject({ code: 0, signal: null });
   expect(await heldAgainstLedger(db, sandbox, "SUSDT-FUTURES", syncedAt)).toMatchObject(exactly);
 });
+
+test("a sandbox that is started again has the same account and history: it adds up with what was stored before", async () => {
+  await using database = await testDatabase();
+  for (const _ of ["first", "again"]) {
+    await using sandbox = await startCli(["sandbox"]);
+    const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){5}$/);
+    const settings = { ...parseEnv(text), DATABASE_URL: database.url };
+    const env = { ...settings, PRODUCT_TYPES: "USDT-FUTURES" };
+    const end = await runCli(["sync", "--only", "bills"], { env });
+    expect(end, end.stdout).toMatchObject({ code: 0 });
+    const verified = await runCli(["verify", "--from", daysAgo(20), "--to", daysAgo(1)], { env });
+    expect(verified, verified.stdout).toMatchObject({ code: 0 });
+  }
+});
+
+const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs)).slice(0, 10);

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { dayMs } from "../contract/time.ts";
 import { messageOf, ReportableError } from "../errors.ts";
 import { done, type Result } from "../output/result.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "../sandbox/sandbox.ts";
@@ -28,11 +29,15 @@ const fund: Readonly<Record<string, { mode: AccountMode; productTypes?: readonly
   plain: { mode: "classic", productTypes: ["USDT-FUTURES"] },
 };
 
+// Started again within the same 30 days, it has the same accounts and history; after that, accounts of other users.
+const stableDays = 30;
+
 /** `sandbox`: an exchange for trials, until Ctrl-C. */
 async function sandboxCommand(io: Io, words: SandboxWords): Promise<Result> {
   const { port, mode, fund: file } = words;
+  const openedAt = Date.now() - (Date.now() % (stableDays * dayMs));
   const opened = openSandbox({
-    ...{ port, seed: "1", isClassified: true },
+    ...{ port, seed: String(openedAt), openedAt, futureDays: stableDays + 2, isClassified: true },
     modesOf: (name) => always(fund[name]?.mode ?? mode),
     ...(file !== undefined && { accountNames: Object.keys(fund) }),
   });

@@ -29,6 +29,8 @@ export type SandboxAccount = {
 export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   /** The exchange's clock, in milliseconds since the Unix epoch. Default the machine's clock. */
   readonly now?: () => number;
+  /** When it was opened, from which on the seed alone decides. Default now. */
+  readonly openedAt?: number;
   /** The accounts' names. Each account has its own ledger and keys. Default `["main"]`. */
   readonly accountNames?: readonly string[];
   /** Each account's modes over time. Default `modes`, or else classic at all times. */
@@ -78,7 +80,7 @@ export type OpenSandbox = Sandbox & AsyncDisposable & { readonly url: string };
 /** A sandbox exchange without a network. The seed and the clock determine everything in it. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { seed, now = machineClock, accountNames = ["main"], symbols, contracts } = options;
-  const openedAt = Math.floor(now());
+  const { openedAt = Math.floor(now()) } = options;
   const [first, ...others] = accountNames.map((name, index) =>
     makeAccount({ ...options, account: index }, name, openedAt),
   );
