@@ -1,7 +1,8 @@
 import { listed, readRoster, type Selection } from "./roster/roster.ts";
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import { check, type ReconcileReport } from "./commands/reconcile.ts";
+import type { Reconciliation } from "./audit/reconcile.ts";
+import { check } from "./commands/reconcile.ts";
 import { runSync, targetsOf } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
 import { isOfAccounts, type Target } from "./commands/sync-run.ts";
@@ -35,7 +36,7 @@ export type { Settings } from "./roster/settings.ts";
 export type {
   BillsProgress,
   ExportedBill,
-  ReconcileReport as Reconciliation,
+  Reconciliation,
   Status,
   SyncResult,
   Target,
@@ -96,7 +97,7 @@ export type Ledgers = AsyncDisposable & {
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
   /** Checks that the bills add up; `breaks` are where they do not. */
-  reconcile(options?: Which & { readonly full?: boolean }): Promise<ReconcileReport>;
+  reconcile(options?: Which & { readonly full?: boolean }): Promise<Reconciliation>;
   /**
    * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
    * database has them, to the last digit; times are milliseconds since the Unix epoch.

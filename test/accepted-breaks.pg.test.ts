@@ -86,20 +86,6 @@ describe("breaks", () => {
     expect(all.stdout).toMatch(/^#1 +accepted +\d{4}-\S+ \S+Z +Ann +lost in the move$/m);
   });
 
-  test("of a retired ledger are marked so, where they are found and where they are listed", async () => {
-    const retire = (word: string) => runCli(["accounts", word, "third"], { env });
-    await retire("retire");
-    for (const command of [["reconcile"], ["breaks", "list"]]) {
-      const { stdout } = await runCli(command, { env });
-      expect(stdout).toMatch(/^#\d+ +chain +third\/USDT-FUTURES \(retired\) /m);
-      expect(stdout).not.toMatch(/main\/\S+ \(retired\)/);
-      const { breaks: own } = JSON.parse((await runCli([...command, "--json"], { env })).stdout);
-      for (const { account, isRetired } of own) expect(isRetired).toBe(account === "third");
-    }
-    await retire("unretire");
-    expect((await breaks("list")).stdout).not.toContain("(retired)");
-  });
-
   test("are reopened, and every decision is kept", async () => {
     const end = await breaks("reopen", "3", "--by", "Bob", "--note", "found the mail");
     expect(end).toMatchObject({

@@ -1,11 +1,6 @@
 import { type Break, breakKinds, readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { epochMs } from "../contract/time.ts";
-import {
-  type AccountStates,
-  readAccountStates,
-  retiredSince,
-} from "../db/accounts/account-states.ts";
 import type { Unreachable } from "../db/citus.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
 import { discrepancyText } from "../health/discrepancy.ts";
@@ -28,47 +23,36 @@ import type { Io } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
 import { openFilled, openWritable, withUnreachable } from "./stored.ts";
 
-/** A break, and whether its ledger is retired: breaks of retired ledgers stay. */
-export type ListedBreak = Break & { readonly isRetired: boolean };
-
-export const markRetired =
-  (states: AccountStates) =>
-  (entry: Break): ListedBreak => ({
-    ...entry,
-    isRetired: retiredSince(states.of(entry.account), entry.ledger) !== undefined,
-  });
-
 /** A restated bill is a notice, and no fault of the ledger. */
 export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "restatement";
 
 const epochOf = (time: string | null) => (time === null ? undefined : epochMs(Date.parse(time)));
 
-const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<ListedBreak> => ({
+const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Break> => ({
   kind: "time",
   title: "",
   of: (entry) => epochOf(entry[key]),
 });
 
-const columnsOf = (breaks: readonly ListedBreak[]): Columns<ListedBreak> => ({
+const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
-  ...fields<ListedBreak>(
+  ...fields<Break>(
     "text",
     ["state"],
     breaks.every(({ state }) => state === "open") ? "" : undefined,
   ),
-  ...fields<ListedBreak>("text", ["kind"]),
-  ...fields<ListedBreak>("value", ["breakId", "account", "ledger"]),
+  ...fields<Break>("text", ["kind"]),
+  ...fields<Break>("value", ["breakId", "account", "ledger"]),
   name: {
     kind: "text",
     title: "ledger",
     isForPeople: true,
-    of: ({ account, ledger, isRetired }) =>
-      `${[account, ledger].filter((part) => part !== "").join("/")}${isRetired ? " (retired)" : ""}`,
+    of: ({ account, ledger }) => [account, ledger].filter((part) => part !== "").join("/"),
   },
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
   happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
-  ...fields<ListedBreak>("value", ["expected", "observed", "difference", "lastGoodBill"]),
+  ...fields<Break>("value", ["expected", "observed", "difference", "lastGoodBill"]),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
   explanation: {
@@ -76,7 +60,7 @@ const columnsOf = (breaks: readonly ListedBreak[]): Columns<ListedBreak> => ({
     title: "because",
     of: ({ kind, explanation }) => explanation || breakKinds[kind],
   },
-  ...fields<ListedBreak>("value", ["isRetired", "note", "acceptedBy"]),
+  ...fields<Break>("value", ["note", "acceptedBy"]),
   firstSeenAt: time("firstSeenAt"),
   acceptedAt: time("acceptedAt"),
   resolvedAt: time("resolvedAt"),
@@ -91,7 +75,7 @@ const columnsOf = (breaks: readonly ListedBreak[]): Columns<ListedBreak> => ({
 });
 
 /** @param name empty where programs are not given them. */
-export const breaksTable = (name: string, breaks: readonly ListedBreak[]): Table =>
+export const breaksTable = (name: string, breaks: readonly Break[]): Table =>
   table(name, columnsOf(breaks), breaks);
 
 type Decision = Break["decisions"][number] & Pick<Break, "breakId">;
@@ -105,7 +89,7 @@ const decisionColumns: Columns<Decision> = {
 };
 
 /** Every decision on the breaks, oldest first, for people. */
-const decisionsTable = (breaks: readonly ListedBreak[]): Table =>
+const decisionsTable = (breaks: readonly Break[]): Table =>
   table(
     "",
     decisionColumns,
@@ -127,8 +111,7 @@ async function listCommand(
   await using stored = await openFilled(config, io);
   const { db } = stored;
   const { selection, unreachable } = await reachableSelection(db, config, typed);
-  const recorded = await readBreaks(db, selection, { isAll });
-  const breaks = recorded.map(markRetired(await readAccountStates(db, selection.accounts)));
+  const breaks = await readBreaks(db, selection, { isAll });
   const rejected = await listRejected(db, selection, { isAll });
   const isOpen =
     rejected.some(({ note }) => note === null) ||

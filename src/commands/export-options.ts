@@ -36,12 +36,13 @@ export const optionalTime = (
   zone: string,
 ): EpochMs | undefined => (text === undefined ? undefined : typedTime(option, text, zone));
 
-/** What was typed of a time: a whole month or year, or its start and its end. */
+/** What was typed of a time: a whole month or year, or its start and its end, and the zone of these. */
 export type PeriodWords = {
   readonly month?: string;
   readonly year?: string;
   readonly from?: string;
   readonly to?: string;
+  readonly timeZone?: string;
 };
 
 export type Period = {
@@ -107,7 +108,6 @@ export type ExportWords = Which &
   PeriodWords &
   PricesWords & {
     readonly format: FormatName;
-    readonly timeZone?: string;
     readonly changedSince?: string;
     /** True if the option was typed without a time. */
     readonly continue?: string | true;

@@ -14,14 +14,7 @@ import { refuseUnreachable } from "../roster/to-read.ts";
 import { type ExportOptions, type ExportWords, exportOptions, pricesOf } from "./export-options.ts";
 import { type ExportPlan, planExport } from "./export-plan.ts";
 import { type Io, note } from "./io.ts";
-import {
-  accountOption,
-  currencyOption,
-  type Define,
-  formatOption,
-  pricesOption,
-  productOption,
-} from "./options.ts";
+import { type Define, exporting, formatOption } from "./options.ts";
 import {
   fileOutput,
   type Output,
@@ -106,9 +99,10 @@ const help = `
 For each format:
 ${formatNames.map((name) => `  ${name.padEnd(10)} ${formatOf(name).about}`).join("\n")}
 
-The bills are those of one moment, by account, wallet, time and balance. --from
-is inclusive, --to exclusive. Warnings about bills that may be missing go to
-standard error; the exit code stays 0, since all stored bills were written.
+The bills are those of one moment, by account, wallet, time and balance. Without
+--to they end with what was read completely. Warnings about bills that may be
+missing go to standard error; the exit code stays 0, since all stored bills were
+written.
 
 --continue TIME writes a journal that is appended to earlier ones, of which the
 first began at TIME. --prices FILE puts prices into a journal. --changed-since
@@ -116,24 +110,9 @@ TIME takes the bills that were stored or restated since TIME.`;
 
 export const define: Define = (command, program) => {
   const { io, config, runs, path } = program;
-  command
+  exporting(command, program)
     .addOption(formatOption("the format of the file", formatNames).makeOptionMandatory())
-    .addOption(accountOption())
-    .addOption(productOption())
-    .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")
-    .option(
-      "--to <time>",
-      "bills before this time, exclusive; default: the end of what was read completely",
-    )
-    .option("--month <month>", "a whole month, 2026-10, instead of --from and --to")
-    .option("--year <year>", "a whole year, 2026, instead of --from and --to")
-    .option(
-      "--time-zone <zone>",
-      "the zone of these dates and of a journal's days: Europe/Berlin; default: UTC",
-    )
     .option("--continue [time]", "continue a journal that was first exported from this time")
-    .addOption(pricesOption(program))
-    .addOption(currencyOption())
     .option("--changed-since <time>", "only bills that were stored or restated since then")
     .option("--spreadsheet", "CSV for Excel and LibreOffice: ids are text, amounts numbers")
     .option("--output <file>", "a new file instead of standard output", path)

@@ -9,7 +9,6 @@ import {
 import { noteUnrepaired } from "../audit/record-breaks.ts";
 import { movesText } from "../audit/rules.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
 import type { Database } from "../db/connect.ts";
 import { readFindings } from "../health/findings.ts";
 import type { Kind } from "../health/kinds.ts";
@@ -25,7 +24,7 @@ import { everyLedger, rosterReader, type Selection, selectionOf } from "../roste
 import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
 import { expectedRule } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
-import { breaksTable, isFault, type ListedBreak, markRetired } from "./breaks.ts";
+import { breaksTable, isFault } from "./breaks.ts";
 import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, reporting, type Which } from "./options.ts";
@@ -87,25 +86,19 @@ async function commandsThatClose(
   return verdictOf(findings.filter(({ kind }) => kindsOfBreaks.has(kind))).next;
 }
 
-/** The result of a check, with the breaks of retired ledgers marked. */
-export type ReconcileReport = Omit<Reconciliation, "breaks"> & {
-  readonly breaks: readonly ListedBreak[];
-};
-
 /** @param repairSpans reads broken spans again and writes what differs; undefined if nothing is repaired. */
 export async function check(
   db: Database,
   selection: Selection,
   isFull: boolean,
   repairSpans?: (spans: readonly BrokenSpan[]) => Promise<void>,
-): Promise<ReconcileReport> {
+): Promise<Reconciliation> {
   const first = await reconcile(db, selection, { isFull });
   const isRepaired = repairSpans !== undefined && first.breaks.length > 0;
   if (isRepaired) await repairSpans(await readBrokenSpans(db, selection));
   const last = isRepaired ? await reconcile(db, selection, { isFull }) : first;
   return {
     ...last,
-    breaks: last.breaks.map(markRetired(await readAccountStates(db, selection.accounts))),
     recounted: [...first.recounted, ...(isRepaired ? last.recounted : [])],
     wrongDays: [...first.wrongDays, ...(isRepaired ? last.wrongDays : [])],
   };
@@ -154,7 +147,7 @@ type End = {
 
 /** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
 export function resultOfReconcile(
-  { chains, rules, breaks, isFull, recounted, wrongDays }: ReconcileReport,
+  { chains, rules, breaks, isFull, recounted, wrongDays }: Reconciliation,
   { accepted, unreachable, next }: End,
 ): Result {
   const odd = rules.filter(

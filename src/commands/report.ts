@@ -25,21 +25,12 @@ import {
   zoneOf,
 } from "./export-options.ts";
 import { type Io, note } from "./io.ts";
-import {
-  accountOption,
-  currencyOption,
-  type Define,
-  formatOption,
-  pricesOption,
-  productOption,
-  type Which,
-} from "./options.ts";
+import { type Define, exporting, formatOption, type Which } from "./options.ts";
 import { openFilled } from "./stored.ts";
 
 type ReportWords = Which &
   PeriodWords &
   PricesWords & {
-    readonly timeZone?: string;
     readonly signedAt?: string;
     readonly allDigits?: boolean;
     readonly allRows?: boolean;
@@ -111,16 +102,7 @@ after the close was signed; the close says the time to keep.`;
 
 export const define: Define = (report, program) => {
   const { io, config, runs } = program;
-  report
-    .option("--month <month>", "the month: 2026-10")
-    .option("--year <year>", "or the year: 2026")
-    .option("--from <day>", "or its first day: 2026-01-01")
-    .option("--to <day>", "and the day after its last: 2026-10-01")
-    .option("--time-zone <zone>", "the zone of its days: Europe/Berlin; default: UTC")
-    .addOption(accountOption())
-    .addOption(productOption())
-    .addOption(pricesOption(program))
-    .addOption(currencyOption())
+  exporting(report, program)
     .option("--signed-at <time>", "list what changed since the close was signed then")
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")

@@ -278,12 +278,11 @@ const breaksShownMax = 5;
 function breaksParts(checked: AccountsChecked | undefined): Result["parts"] {
   if (checked === undefined) return [];
   const { open, opened } = checked;
-  const entries = opened.map((entry) => ({ ...entry, isRetired: false }));
   if (open === 0) return [];
   const ofThem =
     opened.length === 0 ? "none of them new" : `${formatCount(opened.length)} of them new`;
   return [
-    breaksTable("", entries.slice(0, breaksShownMax)),
+    breaksTable("", opened.slice(0, breaksShownMax)),
     `${formatCounted(open, "break")} open, ${ofThem}: bill-sync breaks list shows all`,
   ];
 }
