@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { firstThrown } from "./errors.ts";
 
 const outOfFiles = /\bE[MN]FILE\b|too many open files|insufficient file descriptors/i;
@@ -12,19 +11,8 @@ export function isOutOfFiles(thrown: unknown): boolean {
   return error instanceof Error && (saysOutOfFiles(error.message) || isOutOfFiles(error.cause));
 }
 
-/** How many files and connections this process may have open; undefined where Linux does not tell. */
-export function openFilesMax(): number | undefined {
-  try {
-    const limits = readFileSync("/proc/self/limits", "utf8");
-    const [, soft] = /^Max open files +(\d+)/m.exec(limits) ?? [];
-    return soft === undefined ? undefined : Number(soft);
-  } catch {
-    return undefined;
-  }
-}
-
 /** What most systems allow. The embedded server takes some 60, a sync ten for each account. */
-export const openFilesNeeded = 1_024;
+const openFilesNeeded = 1_024;
 
 export const openFilesRemedy =
   "the limit on open files (ulimit -n) is too low; raise it to " +

@@ -3,8 +3,6 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { openFilesCheck } from "../src/commands/doctor.ts";
-import { openFilesMax } from "../src/open-files.ts";
 import { temporaryFolder } from "./support/cli.ts";
 
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
@@ -28,11 +26,3 @@ test.each([40, 22])(
     expect(end.status).toBe(1);
   },
 );
-
-test("doctor warns of a low limit before it is met", () => {
-  expect(openFilesCheck(256)).toMatchObject([
-    { status: "warn", remedy: expect.stringContaining(remedy) },
-  ]);
-  expect(openFilesCheck(1_024)).toEqual([]);
-  expect(openFilesMax()).toBeGreaterThan(0);
-});

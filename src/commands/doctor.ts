@@ -9,7 +9,6 @@ import { type MigrationState, migrationState, refuseUnfitServer } from "../db/mi
 import type { CommandDatabase } from "../db/open.ts";
 import { onlyRow } from "../db/values.ts";
 import { UsageError } from "../errors.ts";
-import { openFilesMax, openFilesNeeded, openFilesRemedy } from "../open-files.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
 import type { Result } from "../output/result.ts";
@@ -57,7 +56,6 @@ async function doctorCommand(program: Program, words: Which): Promise<Result> {
 async function examine({ readEnvironment, io }: Program, words: Which): Promise<Result> {
   const checks: Check[] = [];
   const report = (check: Check) => checks.push(check);
-  openFilesCheck(openFilesMax()).map(report);
   const { config, database: where } = checkConfig(readEnvironment, report);
   const selection = selectionOf(words);
   if (config !== undefined && config.addedAccount === undefined)
@@ -78,12 +76,6 @@ async function examine({ readEnvironment, io }: Program, words: Which): Promise<
 
 const lineOf = ({ status, name, result, remedy }: Check): string =>
   `${status.padEnd(4)}  ${name.padEnd(15)}  ${result}${remedy === undefined ? "" : `; ${remedy}`}`;
-
-/** Tells of the limit only if it is too low, which is rare. */
-export function openFilesCheck(max: number | undefined): readonly Check[] {
-  if (max === undefined || max >= openFilesNeeded) return [];
-  return [warned("open files", `this process may have ${max} open`, openFilesRemedy)];
-}
 
 /**
  * Checks the configuration. If it has faults, the database is still checked, unless the faults are
