@@ -27,7 +27,7 @@ $join_account;
 comment on view analytics.breaks is
   'The places where the ledger does not add up, as of the last reconcile, with notes of acceptance. A row is never deleted.';
 comment on column analytics.breaks.break_id is 'The number of the break, by which it is accepted.';
-comment on column analytics.breaks.product_type is 'The product type; empty if the break has none.';
+comment on column analytics.breaks.product_type is 'The product type, or UTA for the wallet of a unified account; empty if the break has none.';
 comment on column analytics.breaks.coin is 'The coin of the amounts; empty if the break has none.';
 comment on column analytics.breaks.kind is 'What is wrong: chain, balance, duplicate and so on.';
 comment on column analytics.breaks.anchor is 'Where the break is: a bill''s id, a day, or a snapshot''s time.';
