@@ -3,7 +3,7 @@ UPDATE "business_types" SET
 	"category" = CASE "category" WHEN 'fees' THEN 'fee_bills' WHEN 'unknown' THEN 'unclassified' ELSE "category" END,
 	"listed_category" = CASE "listed_category" WHEN 'fees' THEN 'fee_bills' WHEN 'unknown' THEN 'unclassified' ELSE "listed_category" END,
 	"category_by_user" = CASE "category_by_user" WHEN 'fees' THEN 'fee_bills' WHEN 'unknown' THEN 'unclassified' ELSE "category_by_user" END;--> statement-breakpoint
-ALTER TABLE "business_types" ADD CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fee_bills', 'deposit', 'withdrawal', 'unclassified'));--> statement-breakpoint
+ALTER TABLE "business_types" ADD CONSTRAINT "business_types_category_is_known" CHECK ("category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fee_bills', 'deposit', 'withdrawal', 'unclassified'));--> statement-breakpoint
 ALTER TABLE "business_types" ALTER COLUMN "listed_category" SET DEFAULT 'unclassified';--> statement-breakpoint
 UPDATE "wallet_rules" SET "category" = CASE "category" WHEN 'fees' THEN 'fee_bills' ELSE 'unclassified' END WHERE "category" IN ('fees', 'unknown');--> statement-breakpoint
 ALTER TABLE "symbols" RENAME TO "spot_pairs";--> statement-breakpoint
@@ -25,6 +25,6 @@ ALTER TABLE "runs" RENAME CONSTRAINT "sync_runs_pkey" TO "runs_pkey";--> stateme
 ALTER INDEX "sync_runs_time" RENAME TO "runs_time";--> statement-breakpoint
 ALTER INDEX "sync_runs_last" RENAME TO "runs_last";--> statement-breakpoint
 ALTER TABLE "ledgers" RENAME COLUMN "history" TO "tax_comparison";--> statement-breakpoint
-UPDATE "ledgers" SET "tax_comparison" = ("tax_comparison"::jsonb - 'crowded' || jsonb_build_object('unrecovered', "tax_comparison" -> 'crowded'))::json WHERE "tax_comparison" -> 'crowded' IS NOT NULL;--> statement-breakpoint
+UPDATE "ledgers" SET "tax_comparison" = replace("tax_comparison"::text, '"crowded":', '"unrecovered":')::json WHERE "tax_comparison" -> 'crowded' IS NOT NULL;--> statement-breakpoint
 ALTER TABLE "wallet_balances" RENAME COLUMN "is_supposed" TO "may_differ";--> statement-breakpoint
 ALTER TABLE "rejected_bills" RENAME COLUMN "resolved_at" TO "closed_at";

@@ -143,13 +143,13 @@ test("a database of the version before goes on, with its rows", async () => {
   await inTransaction(opened.db, (tx) => migrateTo(tx, [first.when]));
   await query(
     database.url,
-    `insert into streams (account, product_type, bills) values ('a', 'USDT-FUTURES', 7);
+    `insert into streams (account, product_type, bills, history) values ('a', 'USDT-FUTURES', 7, '{"at":1,"crowded":[5]}');
      insert into business_types (code, category, meaning, documented, category_by_user) values ('x', 'fees', '', false, 'fees')`,
   );
   expect((await migrate(database.url)).migrations).toBe(migrationsCount - 1);
-  expect(
-    await query(database.url, "select account, bills, balances_refused_at from ledgers"),
-  ).toEqual([{ account: "a", bills: "7", balances_refused_at: null }]);
+  expect(await query(database.url, "select account, bills, tax_comparison from ledgers")).toEqual([
+    { account: "a", bills: "7", tax_comparison: { at: 1, unrecovered: [5] } },
+  ]);
   const types =
     "select category, listed_category, category_by_user from business_types where code = 'x'";
   expect(await query(database.url, types)).toEqual([

@@ -204,8 +204,8 @@ async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]
     )`);
   const pending = await pendingMigrations(tx, migrations);
   for (const { sql: statements, hash, folderMillis } of pending) {
-    // Sent as one message, since a migration may have a hundred statements.
-    await tx.execute(sql.raw(statements.join("\n;\n")));
+    // One by one: Citus hands some on to its nodes with the whole message's text.
+    for (const statement of statements) await tx.execute(sql.raw(statement));
     await tx.execute(
       sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`,
     );
