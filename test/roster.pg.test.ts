@@ -62,7 +62,7 @@ const states: readonly [ledger: string, state: string][] = [
   ["unified/UTA-COIN-FUTURES", "not configured, never"],
   ["unified/UTA-USDC-FUTURES", "not configured, never"],
   ["unified/UTA-OTHER", "not configured, never"],
-  ["added/USDC-FUTURES", "read, never, demo"],
+  ["added/USDC-FUTURES", "active, never, demo"],
   ["gone/USDT-FUTURES", "not configured"],
 ];
 
