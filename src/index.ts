@@ -136,14 +136,14 @@ export async function openLedgers(
   };
 }
 
-type At = {
+type LibraryContext = {
   readonly settings: Settings;
   readonly config: Config;
   readonly database: CommandDatabase;
   readonly onNotice: (message: string) => void;
 };
 
-async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
+async function sync(at: LibraryContext, options: SyncOptions): Promise<SyncResult> {
   const { database, onNotice } = at;
   const { trustKey, reconcile } = options;
   const targets = targetsOf(options.only);
@@ -160,7 +160,7 @@ async function sync(at: At, options: SyncOptions): Promise<SyncResult> {
   return await runSync(config, { ...shared, signal: stop.signal, reconcile });
 }
 
-async function verify(at: At, options: VerifyOptions) {
+async function verify(at: LibraryContext, options: VerifyOptions) {
   const { database, onNotice: notice } = at;
   const typed = { from: timeAsTyped(options.from), to: timeAsTyped(options.to) };
   const span = readSpan(typed);
@@ -176,7 +176,7 @@ async function verify(at: At, options: VerifyOptions) {
 const timeAsTyped = (time: Date | string): string =>
   typeof time === "string" || Number.isNaN(time.getTime()) ? String(time) : time.toISOString();
 
-async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBill> {
+async function* bills(at: LibraryContext, options: BillsOptions): AsyncGenerator<ExportedBill> {
   await ledgersOf(at, options);
   const msOf = (date: Date | undefined) =>
     date === undefined ? undefined : epochMs(date.getTime());
@@ -211,7 +211,7 @@ async function* bills(at: At, options: BillsOptions): AsyncGenerator<ExportedBil
 const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ accounts, productTypes });
 
 /** @throws UsageError for a name that is neither configured nor stored. */
-const ledgersOf = async ({ config, database: { db } }: At, which: Which) =>
+const ledgersOf = async ({ config, database: { db } }: LibraryContext, which: Which) =>
   listed(await readRoster(db, config, which)).map(({ account, productType }) => ({
     account,
     productType,

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { kinds } from "../src/health/kinds.ts";
+import { findingKinds } from "../src/health/kinds.ts";
 import { registryOf, type StoredMetrics } from "../src/metrics/registry.ts";
 import { alertRules, hasPromtool, judgeRules, promtool, seriesOf } from "./support/promtool.ts";
 import { findingsTable } from "./support/reference-parts.ts";
@@ -40,13 +40,13 @@ const textOf = (changes: Partial<StoredMetrics> = {}, unreachable = 0) =>
 const withoutPromtool = "promtool is not installed: the alert rules were not judged";
 const rules = ["BillSyncAbsent", "BillSyncCritical", "BillSyncWarning"];
 
-test("a severity has one rule, which fires for each of its kinds, and for none of demo trading", async () => {
+test("a severity has one rule, which fires for each of its findingKinds, and for none of demo trading", async () => {
   const text = readFileSync(alertRules, "utf8");
   expect([...text.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)).toEqual(rules);
   if (!hasPromtool) return console.log(withoutPromtool);
   expect(await promtool(["check", "rules", "--lint-fatal", alertRules])).toMatchObject({ code: 0 });
-  const all = Object.entries(kinds).map(([name, { severity }]) => ({
-    kind: name as keyof typeof kinds,
+  const all = Object.entries(findingKinds).map(([name, { severity }]) => ({
+    kind: name as keyof typeof findingKinds,
     severity,
   }));
   const found = all.map(({ kind }) => ({ kind, findings: 2, ledgers: 1 }));
@@ -86,7 +86,7 @@ describe("the metrics", () => {
     expect(text).not.toMatch(/complete_through|last_run_duration|list_read|ltv_ratio/);
     expect(seriesOf(text, "bill_sync_stored_bills")).toEqual({ "": 0 });
     expect(Object.values(seriesOf(text, "bill_sync_findings"))).toEqual(
-      Object.keys(kinds).map(() => 0),
+      Object.keys(findingKinds).map(() => 0),
     );
     const nothing = await registryOf().metrics();
     expect(nothing).toMatch(

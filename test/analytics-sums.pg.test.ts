@@ -269,6 +269,35 @@ test("what is outstanding of bonuses is all of them so far", async () => {
   expect(total).toBe(drawn.reduce((sum, { amount }) => sum + exact(amount), 0n));
 });
 
+test("data_quality counts time that was not read: lost and unread periods, from their first day to their last", async () => {
+  const at = (day: number, hour = 0) => isoTime(epochMs(Date.UTC(2026, 0, day, hour)));
+  const ranges = (...spans: readonly (readonly [string, string])[]) =>
+    `{${spans.map((span) => `[${span.join()})`).join()}}`;
+  await db.execute(sql`
+    insert into ledgers (account, product_type, covered, recovered, lost, open)
+    values
+      (
+        'periods', 'USDT-FUTURES',
+        ${ranges([at(4), at(6, 3)], [at(9), at(10)])},
+        ${ranges([at(1), at(4)])},
+        ${ranges([at(10), at(12)])},
+        ${ranges([at(12), at(14)])}
+      ),
+      ('periods', 'COIN-FUTURES', ${ranges([at(4), at(6)])}, ${ranges([at(1), at(4)])}, '{}', '{}')`);
+  const { rows } = await db.execute(sql`
+    select product_type, check_name, rows::int, first_on::text, last_on::text
+    from analytics.data_quality
+    where account = 'periods'`);
+  // Unread from the 6th to the end of the 8th, and from the 12th to the end of the 13th; lost in between.
+  expect(rows).toEqual([
+    {
+      product_type: "USDT-FUTURES",
+      check_name: "time that was not read",
+      ...{ rows: 3, first_on: "2026-01-06", last_on: "2026-01-13" },
+    },
+  ]);
+});
+
 test("every view of the schema is summed here, or adds nothing up", async () => {
   const { rows } = await db.execute<{ name: string }>(sql`
     select relname as name

@@ -134,7 +134,7 @@ test("standard error says what may be missing, and the exit code stays 0", async
   expect(await run("--account", "main", "--to", "2026-08-12")).toMatchObject({
     code: 0,
     stderr:
-      "warning: main/USDT-FUTURES not read 2026-08-08 00:00Z to 2026-08-09 00:00Z\n" +
+      "warning: main/USDT-FUTURES was not read from 2026-08-08 00:00Z to 2026-08-09 00:00Z\n" +
       "warning: main/USDT-FUTURES rejected 1 row\n",
   });
   const covered = ["--account", "wide", "--from", "2023-11-01", "--to", "2023-12-01"];

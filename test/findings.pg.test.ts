@@ -15,10 +15,10 @@ import { countFindings, readAccepted, readFindings } from "../src/health/finding
 import {
   alarms,
   type Finding,
+  findingKinds,
   isHole,
   isOfBills,
   type Kind,
-  kinds,
   remedyOf,
   sentenceOf,
   severityOf,
@@ -201,7 +201,7 @@ test("the states above have every kind but one, which is of spans alone", () => 
   const found = healthStates.flatMap((state) =>
     state.found.map((kind) => kind.replace("demo ", "")),
   );
-  expect(new Set([...found, "recovered"])).toEqual(new Set(Object.keys(kinds)));
+  expect(new Set([...found, "recovered"])).toEqual(new Set(Object.keys(findingKinds)));
 });
 
 test("findings of a span of time are those that concern it", async () => {

@@ -1,40 +1,94 @@
-import { readFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { getTableColumns } from "drizzle-orm";
 import { getTableConfig } from "drizzle-orm/pg-core";
-import { beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { breakKinds } from "../src/audit/breaks.ts";
+import { pricesOf } from "../src/commands/export-options.ts";
+import { errorKinds } from "../src/commands/io.ts";
+import { status } from "../src/commands/status.ts";
+import { categories } from "../src/contract/business-types.ts";
+import { productTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { inSnapshot } from "../src/db/connect.ts";
 import { tables as schema } from "../src/db/schema/tables.ts";
-import { kindNames } from "../src/health/kinds.ts";
+import { Refusal } from "../src/exchange-server/source.ts";
+import { columns as exportColumns } from "../src/export/columns.ts";
+import { findingKinds, kindNames } from "../src/health/kinds.ts";
 import * as library from "../src/index.ts";
-import { variableNames } from "../src/roster/settings.ts";
+import { createHttpMetrics, gauges, registryOf } from "../src/metrics/registry.ts";
+import { jsonInterval } from "../src/output/format.ts";
+import type { Result, Table } from "../src/output/result.ts";
+import { readMonthReport } from "../src/report/read-month.ts";
+import { sectionsOf } from "../src/report/sections.ts";
+import { AccountsFile, NamedEntry } from "../src/roster/accounts-file.ts";
+import { type Config, readConfig } from "../src/roster/config.ts";
+import { everyLedger, ledgerStates, readRoster } from "../src/roster/roster.ts";
+import { type Environment, variableNames } from "../src/roster/settings.ts";
+import { makeSymbols } from "../src/sandbox/records.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { withBrokenRows, withRestatements } from "./faults/ledger.ts";
-import { environmentFor, runCli } from "./support/cli.ts";
-import { commandsByName } from "./support/command-tree.ts";
-import { fileDatabase } from "./support/database.ts";
+import { routes } from "../src/serve/mirror/mirror.ts";
+import { withBrokenRows } from "./faults/ledger.ts";
+import { environmentFor } from "./support/cli.ts";
+import { commandsByName, resultOf } from "./support/command-tree.ts";
+import { fileDatabase, testDatabase } from "./support/database.ts";
+import { libraryTypes } from "./support/library-types.ts";
 import { query } from "./support/query.ts";
+import { scratch } from "./support/scratch.ts";
 
 // docs/names.md lists the names that other programs may rely on. `npm run docs` adds new ones. One that disappears
 // turns the test red also then: nobody's program may break unnoticed. A name is taken back by hand, in both.
+// Names are read where they are declared. Only keys within a value of JSON are seen in an example, of which no list may be
+// empty.
 
-const { database } = await fileDatabase();
+const { database, tables } = await fileDatabase();
+const folder = mkdtempSync(join(scratch, "bill-sync-names-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const page = "docs/names.md";
 const listed = linesOf(readFileSync(page, "utf8"));
 let names: ReadonlyMap<string, readonly string[]>;
+/** Paths of lists in JSON that were empty, or not. */
+const lists = { empty: new Set<string>(), filled: new Set<string>() };
 
 beforeAll(async () => {
-  names = new Map([
+  const all: readonly (readonly [string, readonly string[]])[] = [
     ...commandNames(),
     ["settings", variableNames],
+    [
+      "keys of ACCOUNTS_FILE",
+      [
+        ...Object.keys(AccountsFile.shape),
+        ...Object.keys(NamedEntry.shape).map((key) => `accounts[].${key}`),
+      ],
+    ],
     ["exit codes", ["0", "1", "2", "3"]],
     ["findings", kindNames],
+    ["severities", [...new Set(Object.values(findingKinds).map(({ severity }) => severity))]],
     ["breaks", Object.keys(breakKinds)],
+    ["categories", categories],
+    ["product types", productTypes],
+    ["states of ledgers", ledgerStates],
+    ["kinds of errors", errorKinds.map(([, kind]) => kind)],
     ["library", Object.keys(library)],
-    ...tableNames(),
+    ...libraryTypes("src/index.ts").map(([name, members]) => [`library ${name}`, members] as const),
+    ...tableNamesOfSchema(),
     ...(await viewNames()),
+    ["export columns", exportColumns.map(({ name }) => name)],
     ...(await jsonNames()),
-  ]);
+    ["a span in JSON", Object.keys(jsonInterval({ from: epochMs(0), to: epochMs(1) }))],
+    ["metrics", metricNames()],
+    ["alerts", matches("ops/alerts.yaml", /alert: (\w+)/g)],
+    ["addresses of serve", addresses()],
+    [
+      "headers of serve",
+      globSync("src/serve/**/*.ts").flatMap((path) => matches(path, /"(x-(?!content)[a-z-]+)"/g)),
+    ],
+  ];
+  names = new Map(
+    all
+      .filter(([, words]) => words.length > 0)
+      .map(([title, words]) => [title, [...new Set(words)]]),
+  );
 }, 300_000);
 
 test("no public name has disappeared", () => {
@@ -43,6 +97,13 @@ test("no public name has disappeared", () => {
     words.filter((word) => !names.get(title)?.includes(word)).map((word) => `${title}: ${word}`),
   );
   expect(gone).toEqual([]);
+});
+
+test("every list in JSON has an element in the example", () => {
+  expect(lists.filled.size).toBeGreaterThan(10);
+  // A list of texts.
+  lists.filled.add("sync: notSynced");
+  expect([...lists.empty].filter((path) => !lists.filled.has(path))).toEqual([]);
 });
 
 test("docs/names.md has every public name (else: npm run docs)", async () => {
@@ -63,21 +124,38 @@ function linesOf(text: string): ReadonlyMap<string, readonly string[]> {
   );
 }
 
+const matches = (path: string, pattern: RegExp): readonly string[] =>
+  [...readFileSync(path, "utf8").matchAll(pattern)].map(([, word = ""]) => word);
+
+/** Options, with the values that may stand after them. */
 const commandNames = () =>
   [...commandsByName].map(
     ([name, { options }]) =>
-      [`command ${name}`, ["--help", ...options.flatMap(({ long }) => long ?? [])]] as const,
+      [
+        `command ${name}`,
+        [
+          "--help",
+          ...options.flatMap(({ long, argChoices = [] }) =>
+            long === undefined ? [] : [long, ...argChoices.map((choice) => `${long} ${choice}`)],
+          ),
+        ],
+      ] as const,
   );
 
-const tableNames = () =>
+/** Columns, with their values where they are listed. */
+const tableNamesOfSchema = () =>
   Object.values(schema).map(
     (table) =>
       [
         `table ${getTableConfig(table).name}`,
-        Object.values(getTableColumns(table)).map(({ name }) => name),
+        Object.values(getTableColumns(table)).flatMap(({ name, enumValues }) => [
+          name,
+          ...(enumValues ?? []).map((value: string) => `${name}=${value}`),
+        ]),
       ] as const,
   );
 
+/** Columns, and the words that the statement writes into them. */
 async function viewNames() {
   const rows = await query<{ name: string; columns: string[] }>(
     database.url,
@@ -87,48 +165,153 @@ async function viewNames() {
      group by 1
      order by 1`,
   );
-  return rows.map(({ name, columns }) => [`view analytics.${name}`, columns] as const);
+  const values = /(?:select account, \w+,|then|else) '([a-z_ ]+)'(?!.* as wallet)/g;
+  return rows.flatMap(({ name, columns }) => [
+    [`view analytics.${name}`, columns] as const,
+    [`values in analytics.${name}`, matches(`src/sql/views/${name}.sql`, values)] as const,
+  ]);
 }
 
-/** The keys of each command's JSON, of a ledger in which something is wrong of every kind that a sandbox has. */
-async function jsonNames() {
-  await using sandbox = await openSandbox({
-    seed: "names",
-    density: 0.1,
-    alterLedger: (ledger) =>
-      withBrokenRows(withRestatements(ledger, { seed: "names", count: 2, at: Date.now() }), {
-        seed: "names",
-        count: 2,
-      }),
+const withLabels = (name: string, labels: readonly string[]): string =>
+  labels.length === 0 ? name : `${name}{${labels.join()}}`;
+
+const metricNames = (): readonly string[] => [
+  ...Object.entries(gauges).map(([name, { labels }]) => withLabels(name, labels)),
+  ...[registryOf(), createHttpMetrics().registry].flatMap((registry) =>
+    registry
+      .getMetricsAsArray()
+      .map((metric) => withLabels(metric.name, Reflect.get(metric, "labelNames"))),
+  ),
+];
+
+const addresses = (): readonly string[] => [
+  ...routes.map(({ path }) => path),
+  ...globSync("src/serve/*.ts").flatMap((path) => matches(path, /app\.get\("(\/[^"]+)"/g)),
+];
+
+/** The sandbox of an account in which something is wrong of every kind that a sandbox has. */
+const sandboxIn = (mode: "classic" | "unified") =>
+  openSandbox({
+    ...{ seed: "names", density: 0.1, modes: [{ at: 0, mode }] },
+    alterLedger: (ledger) => withBrokenRows(ledger, { seed: "names", count: 20 }),
+    alterCredential: (credential) => ({
+      ...credential,
+      refused: refused,
+    }),
+    symbols: () => [...pairs, { ...pairs[0], symbol: "" }],
   });
-  const env = environmentFor(sandbox, database);
-  const commands = [
-    "sync",
-    "status",
-    "reconcile",
-    "breaks list",
-    `verify --from ${daysAgo(3)} --to ${daysAgo(1)}`,
-    "accounts list",
-    "doctor",
-    "types",
-  ];
-  const keys: (readonly [string, readonly string[]])[] = [];
-  for (const command of commands) {
-    const { stdout } = await runCli([...command.split(" "), "--json"], { env });
-    keys.push([`JSON of ${command.split(" --")[0]}`, [...new Set(keysOf(JSON.parse(stdout)))]]);
-  }
-  const { stdout } = await runCli(["status", "--format", "prometheus"], { env });
-  const metrics = [...stdout.matchAll(/^# HELP (\w+)/gm)].map(([, name = ""]) => name);
-  return [...keys, ["metrics", metrics] as const];
-}
 
+const pairs = makeSymbols(() => 0.5, Date.now());
+/** All other product types: what the fewest requests read. */
+const refused = new Map(
+  productTypes
+    .filter((type) => !["USDT-FUTURES", "UTA-USDT-FUTURES"].includes(type))
+    .map((type) => [type, new Refusal(400, "40099", "exchange environment is incorrect")]),
+);
 const daysAgo = (days: number): string => isoTime(epochMs(Date.now() - days * dayMs)).slice(0, 10);
 
-function keysOf(value: unknown, within = ""): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap((one) => keysOf(one, `${within}[]`));
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, one]) => {
-    const path = within === "" ? key : `${within}.${key}`;
-    return [path, ...keysOf(one, path)];
-  });
+/** What changes the stored ledger by hand: each number of bills, a day, and some bills. */
+const damage = `
+  update ledgers set bills = bills + 1 where product_type <> '';
+  update type_days set bills = bills + 1 where coin = 'USDT';
+  delete from bills where bill_id in (select max(bill_id) from bills where coin = 'USDT');
+  update bills set amount = amount + 1 where bill_id in (select max(bill_id) from bills where coin = 'USDT')`;
+
+/** The keys of the result of each command that prints JSON, and of a report. */
+async function jsonNames() {
+  const names = new Map<string, Set<string>>();
+  const keep = (name: string, result: Pick<Result, "data" | "parts">, within?: string) => {
+    const keys = keysOfResult(name, result, within);
+    names.set(name, new Set([...(names.get(name) ?? []), ...keys]));
+  };
+  const run = async (env: Environment, ...commands: readonly (readonly string[])[]) => {
+    for (const [name = "", ...args] of commands)
+      keep(name, await resultOf([...name.split(" "), ...args], env));
+  };
+  const accounts = join(folder, "accounts.json");
+  const key = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
+  writeFileSync(accounts, JSON.stringify({ accounts: [{ name: "main", ...key }] }));
+  await run({ ACCOUNTS_FILE: accounts }, ["keys add", "reader"], ["keys list"]);
+  await using classic = await sandboxIn("classic");
+  const env = environmentFor(classic, database, { HISTORY_FROM: "none" });
+  await run(env, ["sync", "--dry-run"], ["sync"]);
+  await query(database.url, damage);
+  await run(env, ["reconcile", "--full"]);
+  await run(env, ["breaks accept", "1", "--note", "known"], ["breaks reopen", "1"]);
+  await query(database.url, damage);
+  const backup = join(folder, "backup");
+  await run(
+    env,
+    ["verify", "--from", daysAgo(30), "--to", daysAgo(1)],
+    ...[
+      ["reconcile"],
+      ["breaks list", "--all"],
+      ["accounts list"],
+      ["types"],
+      ["doctor"],
+      ["db backup", backup],
+    ],
+  );
+  await using empty = await testDatabase({ isEmpty: true });
+  await run(environmentFor(classic, empty), ["db restore", backup]);
+  await using unified = await sandboxIn("unified");
+  await run(environmentFor(unified, database, { HISTORY_FROM: "none" }), ["sync"]);
+  const config = readConfig(env, { credentials: false });
+  const options = { selection: everyLedger, isJson: true, ledgersMax: 1 };
+  keep("status", await status(tables.db, config, options));
+  const [head, ...ledgers] = sectionsOf(await reportOfAll(config));
+  if (head !== undefined) keep("report", head);
+  for (const ledger of ledgers) keep("report", ledger, "ledgers[].");
+  const withJson = [...commandsByName].filter(([, command]) =>
+    command.options.some(({ long }) => long === "--json"),
+  );
+  expect([...names.keys()]).toEqual(expect.arrayContaining(withJson.map(([name]) => name)));
+  return [...names, ["an error", ["error.message", "error.kind", "error.exitCode"]] as const].map(
+    ([name, keys]) => [`JSON of ${name}`, [...keys]] as const,
+  );
+}
+
+async function reportOfAll(config: Config) {
+  const file = join(folder, "prices.csv");
+  writeFileSync(file, "date,coin,price,currency\n2020-01-01,BTC,1,EUR\n");
+  const span = { from: epochMs(0), to: epochMs(Date.now()) };
+  const options = { period: "all", span, zone: "UTC", lots: true, signedAt: span.from };
+  const selected = { ...options, prices: await pricesOf({ prices: file }), selection: everyLedger };
+  const roster = await readRoster(tables.db, config, everyLedger);
+  return inSnapshot(tables.db, (tx) => readMonthReport(tx, roster.ledgers, selected));
+}
+
+/** The declared keys of tables, and the keys of values. */
+function keysOfResult(
+  name: string,
+  { data, parts }: Pick<Result, "data" | "parts">,
+  within = "",
+): readonly string[] {
+  const keysOf = (value: unknown, path: string): readonly string[] => {
+    if (Array.isArray(value)) {
+      lists[value.length === 0 ? "empty" : "filled"].add(`${name}: ${path}`);
+      return value.flatMap((one) => keysOf(one, `${path}[]`));
+    }
+    if (typeof value !== "object" || value === null) return [];
+    return keysIn(Object.entries(value), `${path}.`);
+  };
+  const keysIn = (entries: readonly (readonly [string, unknown])[], path: string) =>
+    entries.flatMap(([key, value]) => [`${path}${key}`, ...keysOf(value, `${path}${key}`)]);
+  const keysOfTable = (part: Table): readonly string[] => {
+    const path = `${within}${part.name}${part.isRecord ? "." : "[]."}`;
+    const values = part.json.flatMap((row) =>
+      Object.entries(row).filter(([key]) => part.kinds[key] === "value"),
+    );
+    return [
+      `${within}${part.name}`,
+      ...Object.keys(part.kinds).map((key) => `${path}${key}`),
+      ...keysIn(values, path),
+    ];
+  };
+  return [
+    ...keysIn(Object.entries(data), within),
+    ...parts.flatMap((part) =>
+      typeof part === "string" || part.name === "" ? [] : keysOfTable(part),
+    ),
+  ];
 }

@@ -113,7 +113,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     values ('main', 'COIN-FUTURES', 'abc', '{}', ${hostile}, 'is odd', now())`);
   const unchecked = await reported("--product", "COIN-FUTURES");
   expect(unchecked.incomplete).toContainEqual(
-    expect.stringMatching(/^main\/COIN-FUTURES (was never reconciled|not reconciled since .*)$/),
+    expect.stringMatching(/^main\/COIN-FUTURES was (never reconciled|not reconciled since .*)$/),
   );
   const { breaks } = await reconcile(db, everything, { isFull: true });
   const signed = breaks.find(({ kind }) => kind === "restatement");
@@ -137,7 +137,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     expect.stringMatching(
       /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, the balance is 7 .* higher than the bills explain\) since 2026-03-05 01:00Z$/,
     ),
-    "main/COIN-FUTURES not read 2026-03-20 00:00Z to 2026-03-21 00:00Z",
+    "main/COIN-FUTURES was not read from 2026-03-20 00:00Z to 2026-03-21 00:00Z",
     "main/COIN-FUTURES rejected 1 row",
   ]);
   expect(ledger.counts.restatements).toBe(2);
@@ -200,7 +200,7 @@ test("a month of which nothing was read, or that is not over, is told as that", 
   const before = JSON.parse(await run("report", "--month", "2025-12", "--format", "json"));
   expect(before.isComplete).toBe(false);
   expect(before.incomplete).toContain(
-    "main/USDT-FUTURES not read 2025-12-01 00:00:00Z to 2026-01-01 00:00:00Z, before its history begins",
+    "main/USDT-FUTURES was not read from 2025-12-01 00:00:00Z to 2026-01-01 00:00:00Z, before its history begins",
   );
   for (const ledger of before.ledgers)
     expect(ledger).toMatchObject({ rollforward: [], digest: { bills: 0 } });

@@ -76,7 +76,7 @@ describe("the month of an account that became unified", () => {
     expect(spot.ledgers).toEqual([ledgers[0]]);
     for (const format of ["text", "html"]) {
       const shown = await report("--format", format);
-      expect(shown).toMatch(/closed 2026-10-01T02:00:00.000Z: the account changed its kind /);
+      expect(shown).toMatch(/closed 2026-10-01T02:00:00.000Z: the account changed its mode /);
       expect(shown).toMatch(/fund\/UTA/);
     }
   });

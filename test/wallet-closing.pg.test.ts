@@ -206,7 +206,7 @@ describe("the rollforward of an account that became unified", () => {
     expect(
       closed.map((line) => drawnUnits((/\S+$/.exec(line)?.[0] ?? "").replaceAll(",", ""))),
     ).toEqual(classic.map((drawn) => -leftAt(drawn)));
-    expect(stdout).toMatch(/closed 2026-11-02T15:00:00.*: the account changed its kind then/);
+    expect(stdout).toMatch(/closed 2026-11-02T15:00:00.*: the account changed its mode then/);
   });
 });
 
@@ -226,7 +226,9 @@ test.each(["hledger", "beancount"] as const)(
       const left = isoTime(epochMs(closedAt - 12 * hourMs))
         .slice(0, 16)
         .replace("T", " ");
-      expect(stderr).toMatch(new RegExp(`^warning: seam/.*${wallet}.* not read ${left}`, "m"));
+      expect(stderr).toMatch(
+        new RegExp(`^warning: seam/.*${wallet}.* w(as|ere) not read from ${left}`, "m"),
+      );
     }
     expect(sums.get(`Assets:Exchange:${name}:UTA:USDT USDT`)).toBe(leftAt(unified) * 10n ** 22n);
     expect(sums.get(`Equity:Exchange:${name}:UTA:Opening USDT`)).toBe(

@@ -99,7 +99,7 @@ export type Break = FoundBreak &
   };
 
 /** The ledgers to reconcile. */
-export type Scope = {
+export type ReconcileScope = {
   /** Undefined for all stored accounts. */
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly string[] | undefined;
@@ -109,7 +109,7 @@ export type Scope = {
  * Widens a scope to whole wallets. All product types of a wallet share its balance, so where one of them is
  * asked for, all are, and so is what is stored under the wallet's name.
  */
-export function withWholeWallets({ accounts, productTypes }: Scope): Scope {
+export function withWholeWallets({ accounts, productTypes }: ReconcileScope): ReconcileScope {
   if (productTypes === undefined || !productTypes.some(isUnified))
     return { accounts, productTypes };
   const others = productTypes.filter((productType) => !isUnified(productType));
@@ -119,7 +119,7 @@ export function withWholeWallets({ accounts, productTypes }: Scope): Scope {
 const isoOf = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /** Breaks of whole wallets, and those of no product type. */
-function isWithin(scope: Scope): SQL | undefined {
+function isWithin(scope: ReconcileScope): SQL | undefined {
   const { accounts, productTypes } = withWholeWallets(scope);
   return and(
     accounts && inArray(ledgerBreaks.account, [...accounts]),
@@ -133,7 +133,7 @@ function isWithin(scope: Scope): SQL | undefined {
  */
 export function readBreaks(
   db: Queryable,
-  scope: Scope,
+  scope: ReconcileScope,
   { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly Break[]> {
   return withDatabaseErrors(async () => {
@@ -169,7 +169,7 @@ export function readBreaks(
 }
 
 /** How many breaks are accepted of which something still does not add up. */
-export function countAccepted(db: Queryable, scope: Scope): Promise<number> {
+export function countAccepted(db: Queryable, scope: ReconcileScope): Promise<number> {
   const { state, kind } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db
@@ -191,7 +191,10 @@ export type BrokenSpan = {
  * The spans of time around the open breaks of balances: from the last good bill to the first bad one, both
  * included. Overlapping spans are merged. The missing bill may belong to any product type of the wallet.
  */
-export function readBrokenSpans(db: Queryable, scope: Scope): Promise<readonly BrokenSpan[]> {
+export function readBrokenSpans(
+  db: Queryable,
+  scope: ReconcileScope,
+): Promise<readonly BrokenSpan[]> {
   const { account, ledger, happenedAt, state, firstBadBill } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db

@@ -200,7 +200,7 @@ export const findRestatements = (
 
 /**
  * Wallets whose balance now differs from their bills: their newest bills may be missing, and no later balance shows it.
- * In union mode and unified accounts a difference is no break: see src/health/balances.ts.
+ * In union asset mode and in unified accounts a difference is no break: see src/health/balances.ts.
  */
 export async function findBalanceBreaks(
   tx: Transaction,

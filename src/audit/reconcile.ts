@@ -6,7 +6,7 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { type BillCount, recount } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
-import { type Break, readBreaks, type Scope, withWholeWallets } from "./breaks.ts";
+import { type Break, type ReconcileScope, readBreaks, withWholeWallets } from "./breaks.ts";
 import {
   type ChainRecord,
   type ChainStart,
@@ -73,7 +73,7 @@ const attemptsMax = 5;
  */
 export async function reconcile(
   db: Database,
-  asked: Scope,
+  asked: ReconcileScope,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
   const { accounts, productTypes } = withWholeWallets(asked);

@@ -88,9 +88,9 @@ async function addCommand(
   return done(`account ${name} is added, and no sync reads it yet`);
 }
 
-type Named = { readonly name: string; readonly product: ProductType | undefined };
+type DecidedLedger = { readonly name: string; readonly product: ProductType | undefined };
 
-const nameOf = ({ name, product }: Named): string =>
+const nameOf = ({ name, product }: DecidedLedger): string =>
   product === undefined ? `account ${name}` : ledgerName({ account: name, productType: product });
 
 type Decision = {
@@ -98,11 +98,12 @@ type Decision = {
   /** Whether it can be of one product type alone. */
   readonly isOfProducts: boolean;
   /** @returns what has become so. */
-  readonly make: (db: Database, named: Named) => Promise<string>;
+  readonly make: (db: Database, named: DecidedLedger) => Promise<string>;
 };
 
 const again = "the next sync reads it if it is configured";
-const fromWhere = "read an account again, from where its last sync ended";
+const fromWhere =
+  "let syncs read an account, from where the last one ended or at most 90 days back";
 
 /** What a user decides of an account, by the command's name. */
 const decisions: Readonly<Record<string, Decision>> = {

@@ -20,7 +20,7 @@ import type { Config } from "../roster/config.ts";
 import { everyLedger, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
 import type { Io } from "./io.ts";
-import { type Define, reporting, type Which } from "./options.ts";
+import { type Define, type LedgerWords, reporting } from "./options.ts";
 import { openFilled, openWritable, withUnreachable } from "./stored.ts";
 
 /** A restated bill is a notice, and no fault of the ledger. */
@@ -96,7 +96,7 @@ const decisionsTable = (breaks: readonly Break[]): Table =>
     breaks.flatMap(({ breakId, decisions }) => decisions.map((one) => ({ ...one, breakId }))),
   );
 
-type ListWords = Which & { readonly all: boolean };
+type ListWords = LedgerWords & { readonly all: boolean };
 
 /** How many rejected rows a person is shown. JSON has all. */
 const rowsShownMax = 100;
@@ -240,14 +240,14 @@ export const define: Define = (breaks, { io, config, runs }) => {
   breaks
     .command("accept")
     .argument("<id...>", "numbers of breaks, as 3 or 3,4,7-9; digests of rejected rows")
-    .description("accept breaks or rejected rows for good; they stay on record")
+    .description("accept breaks or rejected rows; a break whose difference changes opens again")
     .requiredOption("--note <text>", "why they are accepted")
     .option("--by <name>", "who accepts them")
     .action(decide(true));
   breaks
     .command("reopen")
     .argument("<id...>", "as for accept")
-    .description("take back that they are accepted")
+    .description("reopen breaks or rejected rows that are accepted")
     .option("--note <text>", "why they are reopened")
     .option("--by <name>", "who reopens them")
     .action(decide(false));

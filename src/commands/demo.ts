@@ -26,7 +26,7 @@ import { syncCommand, targetsOf } from "./sync.ts";
 type DemoWords = {
   /** Whether to serve the page even without a terminal. */
   readonly open?: boolean;
-  /** The kind of the sandbox's account. */
+  /** The mode of the sandbox's account. */
   readonly mode: AccountMode;
 };
 

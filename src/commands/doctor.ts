@@ -11,7 +11,7 @@ import { onlyRow } from "../db/values.ts";
 import { UsageError } from "../errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted } from "../output/format.ts";
-import type { Result } from "../output/result.ts";
+import { fields, type Result, table } from "../output/result.ts";
 import type { Account } from "../roster/account.ts";
 import {
   type Config,
@@ -33,7 +33,13 @@ import {
   warned,
 } from "./doctor-exchange.ts";
 import { type Io, stopped } from "./io.ts";
-import { accountOption, type Define, jsonOption, type Program, type Which } from "./options.ts";
+import {
+  accountOption,
+  type Define,
+  jsonOption,
+  type LedgerWords,
+  type Program,
+} from "./options.ts";
 import { openWritable, placeOf } from "./stored.ts";
 
 // Time for running checks to return their leases. A statement that hangs is not waited for.
@@ -44,7 +50,7 @@ const graceMs = 2 * secondMs;
  * failed check, it runs the checks that are still possible. The only rows it writes are the
  * leases of the accounts whose keys it tries.
  */
-async function doctorCommand(program: Program, words: Which): Promise<Result> {
+async function doctorCommand(program: Program, words: LedgerWords): Promise<Result> {
   const { signal } = program.io;
   const isStopped = stopped(signal).then(async () => {
     await systemClock.sleep(graceMs);
@@ -53,7 +59,7 @@ async function doctorCommand(program: Program, words: Which): Promise<Result> {
   return Promise.race([examine(program, words), isStopped]);
 }
 
-async function examine({ readEnvironment, io }: Program, words: Which): Promise<Result> {
+async function examine({ readEnvironment, io }: Program, words: LedgerWords): Promise<Result> {
   const checks: Check[] = [];
   const report = (check: Check) => checks.push(check);
   const { config, database: where } = checkConfig(readEnvironment, report);
@@ -68,11 +74,13 @@ async function examine({ readEnvironment, io }: Program, words: Which): Promise<
   }
   const isWell = checks.every(({ status }) => status !== "FAIL");
   return {
-    data: { outcome: isWell ? "ok" : "FAIL", checks },
-    parts: checks.map(lineOf),
+    data: { outcome: isWell ? "ok" : "FAIL" },
+    parts: [table("checks", checkColumns, checks, []), ...checks.map(lineOf)],
     exit: isWell ? 0 : config === undefined ? 2 : 1,
   };
 }
+
+const checkColumns = fields<Check>("value", ["status", "name", "result", "remedy"]);
 
 const lineOf = ({ status, name, result, remedy }: Check): string =>
   `${status.padEnd(4)}  ${name.padEnd(15)}  ${result}${remedy === undefined ? "" : `; ${remedy}`}`;
@@ -244,5 +252,5 @@ export const define: Define = (doctor, program) => {
     .addOption(accountOption())
     .addOption(jsonOption())
     .addHelpText("after", help)
-    .action(program.runs((words: Which) => doctorCommand(program, words)));
+    .action(program.runs((words: LedgerWords) => doctorCommand(program, words)));
 };

@@ -5,7 +5,7 @@ import { type FormatName, formatOf } from "../export/formats.ts";
 import { type Prices, readPrices } from "../export/prices.ts";
 import { dayIn, isZone, periodIn, startOfDay } from "../export/time-zone.ts";
 import { type Selection, selectionOf } from "../roster/roster.ts";
-import type { Which } from "./options.ts";
+import type { LedgerWords } from "./options.ts";
 
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -104,7 +104,7 @@ export async function pricesOf({
 }
 
 /** The options that were typed after `export`. */
-export type ExportWords = Which &
+export type ExportWords = LedgerWords &
   PeriodWords &
   PricesWords & {
     readonly format: FormatName;

@@ -72,7 +72,8 @@ export function answer(io: Io, result: Result): ExitCode {
 export function printErrorJson(io: Io, error: unknown, exitCode: ExitCode): void {
   // Callers who ask for JSON parse exactly one document.
   if (answered.has(io.out)) return;
-  printJson(io, { error: { message: messageOf(error), kind: kindOf(error), exitCode } });
+  const [, kind] = errorKinds.find(([type]) => Object(error) instanceof type) ?? [];
+  printJson(io, { error: { message: messageOf(error), kind, exitCode } });
 }
 
 /** One message and an exit code for everything that a command throws. */
@@ -86,14 +87,16 @@ export function fail(io: Io, thrown: unknown): ExitCode {
   return exitCode;
 }
 
-function kindOf(error: unknown): string {
-  if (error instanceof UsageError) return "usage";
-  if (error instanceof AccountHeldError) return "held";
-  if (error instanceof StoppedError) return "stopped";
-  if (error instanceof DatabaseError) return "database";
-  if (error instanceof ExchangeError) return "exchange";
-  return error instanceof ReportableError ? "failed" : "defect";
-}
+/** The kinds of errors in JSON, by the first class that an error is of. */
+export const errorKinds = [
+  [UsageError, "usage"],
+  [AccountHeldError, "held"],
+  [StoppedError, "stopped"],
+  [DatabaseError, "database"],
+  [ExchangeError, "exchange"],
+  [ReportableError, "failed"],
+  [Object, "defect"],
+] as const;
 
 /**
  * Resolves on Ctrl-C. A pending promise alone does not keep the process alive, but a timer does.

@@ -7,10 +7,10 @@ import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
 import { changeKeys, type MirrorKey, newKey, readKeys } from "../serve/keys/key-file.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, jsonOption, productOption, type Which } from "./options.ts";
+import { type Define, jsonOption, type LedgerWords, productOption } from "./options.ts";
 import { openStored } from "./stored.ts";
 
-type NewKeyWords = Which & { readonly allowIncomplete: boolean; readonly trim: boolean };
+type NewKeyWords = LedgerWords & { readonly allowIncomplete: boolean; readonly trim: boolean };
 
 /** `keys add`: creates a key for the server, and shows it only now. */
 async function addKey(config: Config, io: Io, name: string, words: NewKeyWords): Promise<Result> {

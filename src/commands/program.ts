@@ -36,7 +36,7 @@ const entries: Readonly<Record<string, Entry>> = {
   keys: ["add, list or remove keys for clients of serve", () => import("./keys.ts")],
   types: ["list the categories of business types, or map one", () => import("./types.ts")],
   db: ["migrate, back up, restore or distribute the database", () => import("./db.ts")],
-  worker: ["sync every account again and again, until Ctrl-C", () => import("./worker.ts")],
+  worker: ["sync accounts from the queue, which --every fills", () => import("./worker.ts")],
   sandbox: ["run a sandbox exchange until Ctrl-C", () => import("./sandbox.ts")],
 };
 

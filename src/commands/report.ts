@@ -25,10 +25,10 @@ import {
   zoneOf,
 } from "./export-options.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, exporting, formatOption, type Which } from "./options.ts";
+import { type Define, exporting, formatOption, type LedgerWords } from "./options.ts";
 import { openFilled } from "./stored.ts";
 
-type ReportWords = Which &
+type ReportWords = LedgerWords &
   PeriodWords &
   PricesWords & {
     readonly signedAt?: string;
@@ -42,7 +42,7 @@ type ReportWords = Which &
 const writers = { text: reportText, html: reportHtml };
 
 /**
- * `report`: a close. The exit code is 0 once the report is written, and the report says what it lacks.
+ * `report`: a close. The exit code is 0 once the report is written, and the report says what is missing.
  */
 async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<Result> {
   const { format, table = "rollforward", allDigits = false, allRows = false, lots = false } = words;

@@ -15,7 +15,7 @@ type SandboxWords = {
 };
 
 export const modeOption = () =>
-  new Option("--mode <mode>", "the kind of the sandbox's account")
+  new Option("--mode <mode>", "the mode of the sandbox's account")
     .choices(["classic", "unified"] satisfies AccountMode[])
     .default("classic");
 

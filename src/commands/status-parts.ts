@@ -48,7 +48,7 @@ const headColumns: Columns<HeadLine> = {
 
 const verdictColumns: Columns<Verdict> = fields<Verdict>("value", ["title", "severity", "next"]);
 
-/** The verdict, and what is found, with the command that closes it. */
+/** The verdict, and what is found, with the command that helps. */
 export const verdictParts = (
   findings: readonly Finding[],
   verdict: Verdict,

@@ -24,7 +24,7 @@ import {
 } from "../roster/roster.ts";
 import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, reporting, type Which } from "./options.ts";
+import { type Define, type LedgerWords, reporting } from "./options.ts";
 import { findingsMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";
 import { nothingStored, openStored, withUnreachable } from "./stored.ts";
 
@@ -33,7 +33,7 @@ const shownMax = 100;
 /** No program reads more at once. */
 const listedMax = 10_000;
 
-type StatusWords = Which & {
+type StatusWords = LedgerWords & {
   readonly format?: "prometheus";
   readonly check?: boolean;
 };
@@ -75,14 +75,14 @@ export async function status(
   );
 }
 
-type Whole = Pick<Result, "data" | "parts"> & {
+type StatusOfAccounts = Pick<Result, "data" | "parts"> & {
   readonly now: EpochMs;
   readonly findings: readonly Finding[];
   readonly accepted: Accepted | undefined;
 };
 
 /** Before the first sync. Unknown names are refused all the same. */
-async function readNothing(config: Config, selection: Selection): Promise<Whole> {
+async function readNothing(config: Config, selection: Selection): Promise<StatusOfAccounts> {
   await readRoster(undefined, config, selection);
   return {
     ...{ now: epochMs(0), findings: [neverSynced], accepted: undefined, data: { asOf: null } },
@@ -96,7 +96,7 @@ async function readWhole(
   config: Config,
   { isJson, selection: typed, ledgersMax }: StatusOptions,
   among: readonly string[] | undefined,
-): Promise<Whole> {
+): Promise<StatusOfAccounts> {
   const roster = await readRoster(db, config, typed, among);
   const selection = { ...typed, accounts: among };
   const now = await readExchangeTime(db, among);
@@ -153,9 +153,9 @@ async function metricsCommand(config: Config, io: Io): Promise<Result> {
 }
 
 const help = `
-Findings come first, worst first, each with the command that closes it. Then,
-for each ledger: complete through (up to then no bill is missing that the
-exchange showed), read (the share of the time since the first sync's 90 days),
+Findings come first, worst first, most with a command that helps. Then, for each
+ledger: complete through (up to then no bill is missing that the exchange
+showed), read (the share of the time since the first sync's 90 days),
 behind, unread (the next sync reads it), lost (the exchange deleted it before it
 was read), and when the next time expires. Of more than a hundred ledgers the
 worst are shown.

@@ -8,7 +8,7 @@ import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
 import { ReportableError } from "../errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/format.ts";
-import type { Result } from "../output/result.ts";
+import { type Columns, errorColumn, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { type Io, note } from "./io.ts";
 
@@ -79,16 +79,22 @@ export function placeOf(url: string): string {
   return `${searchParams.get("host") ?? (host || "a local socket")}${pathname}`;
 }
 
+const unreachableColumns: Columns<Unreachable> = {
+  ...fields<Unreachable>("value", ["account"]),
+  error: errorColumn,
+};
+
 /** A result, with the accounts that were left out because their rows cannot be read: then it has failed. */
 export const withUnreachable = (
   { data, parts, exit }: Result,
   unreachable: readonly Unreachable[],
   what = "",
 ): Result => ({
-  data: {
-    ...data,
-    unreachable: unreachable.map(({ account, error }) => ({ account, error: error.message })),
-  },
-  parts: [...parts, ...unreachableLines(unreachable).map((line) => `${what}${line}`)],
+  data,
+  parts: [
+    ...parts,
+    table("unreachable", unreachableColumns, unreachable, []),
+    ...unreachableLines(unreachable).map((line) => `${what}${line}`),
+  ],
   exit: unreachable.length === 0 ? exit : 1,
 });

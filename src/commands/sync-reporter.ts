@@ -148,7 +148,7 @@ export function terminalReporter(
       if (entry?.level !== "warn" && entry?.level !== "error") return;
       const { ledger } = event;
       const others = entry.also?.map((productType) => ({ ...ledger, productType })) ?? [];
-      // A failure that is retried is reported again and again.
+      // A failure that is retried is reported at each try.
       const message = `${ledgerNames([ledger, ...others])}: ${entry.message}`;
       if (!said.has(message)) draw(message);
       said.add(message);

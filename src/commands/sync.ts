@@ -23,7 +23,7 @@ import { nothingToRead } from "../sync/account-mode.ts";
 import { planLedger } from "../sync/plan.ts";
 import type { LedgerPlan } from "../sync/store.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, reporting, selectedConfig, type Which } from "./options.ts";
+import { type Define, type LedgerWords, reporting, selectedConfig } from "./options.ts";
 import { openStored, withUnreachable } from "./stored.ts";
 import { openReporter } from "./sync-reporter.ts";
 import type { SyncResult } from "./sync-result.ts";
@@ -200,7 +200,7 @@ A new API key of an account must be of the same user of the exchange. If it is
 not, or the exchange does not tell, nothing is written. --trust-key takes it,
 and reads again what can be read.`;
 
-type SyncWords = Which & {
+type SyncWords = LedgerWords & {
   readonly only?: readonly string[];
   readonly trustKey: boolean;
   readonly dryRun: boolean;

@@ -39,7 +39,7 @@ export type Verification = RunFacts & {
   readonly accounts: readonly AccountVerification[];
 };
 
-const kinds = ["missing", "changed", "unserved", "rejected"] as const;
+const differenceKinds = ["missing", "changed", "unserved", "rejected"] as const;
 
 const isRepaired = (difference: Difference): boolean =>
   "isRepaired" in difference && difference.isRepaired;
@@ -84,7 +84,7 @@ const shownMax = 100;
 export function resultOfVerification(verification: Verification & RunExit): Result {
   const { accounts, span } = verification;
   const lists = ledgersOf(verification).flatMap(({ ledger, differences }) =>
-    kinds.map((kind) => ({
+    differenceKinds.map((kind) => ({
       ledger,
       kind,
       differences: differences.filter((difference) => difference.kind === kind),
@@ -125,7 +125,10 @@ export function ledgersTable(verification: Verification): Table {
     kind: "count",
     of: ({ differences }) => differences.filter(isCounted).length,
   });
-  const counts = kinds.map((kind) => [kind, countOf((difference) => difference.kind === kind)]);
+  const counts = differenceKinds.map((kind) => [
+    kind,
+    countOf((difference) => difference.kind === kind),
+  ]);
   const columns: Columns<LedgerVerification> = {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger),
     read: { kind: "spans", title: "", of: ({ span }) => span },

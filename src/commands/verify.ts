@@ -25,7 +25,7 @@ import type { Interval } from "../sync/intervals.ts";
 import { horizonAt } from "../sync/plan.ts";
 import {
   type LedgerVerification,
-  openLedgers,
+  ledgerVerifiers,
   type VerifyDeps,
   verifyBills,
 } from "../sync/verify.ts";
@@ -33,7 +33,13 @@ import { loggedRun, type RunExit } from "./exit-code.ts";
 import { periodOf } from "./export-options.ts";
 import { note } from "./io.ts";
 import { openAccount } from "./open-account.ts";
-import { type Define, type Program, reporting, selectedConfig, type Which } from "./options.ts";
+import {
+  type Define,
+  type LedgerWords,
+  type Program,
+  reporting,
+  selectedConfig,
+} from "./options.ts";
 import { openWritable } from "./stored.ts";
 import { noticeFailure } from "./sync-reporter.ts";
 import {
@@ -44,7 +50,7 @@ import {
   verificationOf,
 } from "./verify-result.ts";
 
-type VerifyWords = Which & {
+type VerifyWords = LedgerWords & {
   readonly from: string;
   readonly to: string;
   readonly repair: boolean;
@@ -162,7 +168,7 @@ async function verifyAccount(deps: AccountDeps, configured: Account): Promise<Ac
       },
     };
     const state = (await readAccountStates(db, name)).of(name);
-    const meeting = await identifyAccount(asking, account, state, openLedgers(verifying, name));
+    const meeting = await identifyAccount(asking, account, state, ledgerVerifiers(verifying, name));
     if (meeting.ledgers.length === 0) assertSomethingToRead(account, meeting.mode);
     const unserved = notCompared(state.stored, account, meeting.mode);
     if (unserved !== undefined) notice(unserved);

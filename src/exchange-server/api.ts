@@ -52,7 +52,7 @@ export function createApi(options: ApiOptions): Api {
   const counts: Counts = { arrivals: {}, refusals: {}, strayCredentials: 0 };
   return {
     async answer(incoming) {
-      const at: Moment = { now: options.now(), clock: (options.clock ?? options.now)() };
+      const at: RequestTimes = { now: options.now(), clock: (options.clock ?? options.now)() };
       const request = { ...incoming, headers: lowerCased(incoming.headers) };
       const served = await serve(options, arrivals, counts, request, at).catch((error: unknown) => {
         onError(error);
@@ -65,7 +65,7 @@ export function createApi(options: ApiOptions): Api {
   };
 }
 
-type Moment = { readonly now: number; readonly clock: number };
+type RequestTimes = { readonly now: number; readonly clock: number };
 
 type Counts = {
   arrivals: Record<string, number>;
@@ -78,7 +78,7 @@ async function serve(
   arrivals: Arrivals,
   counts: Counts,
   request: ApiRequest,
-  at: Moment,
+  at: RequestTimes,
 ): Promise<object | Refusal> {
   const crowd = arrivals.fromAddress(request.clientAddress, at.now);
   if (crowd !== undefined) return tooMany(crowd, options);
@@ -99,7 +99,7 @@ async function serveSigned(
   arrivals: Arrivals,
   route: Extract<Route, { access: "signed" }>,
   request: ApiRequest,
-  at: Moment,
+  at: RequestTimes,
 ): Promise<object | Refusal> {
   const credential = namedCredential(request, options.credentials);
   if (credential instanceof Refusal) return credential;
@@ -115,7 +115,7 @@ async function serveSigned(
 const contextOf = (
   { source, numericCursor = false }: ApiOptions,
   { query, headers }: ApiRequest,
-  at: Moment,
+  at: RequestTimes,
 ): Context => ({
   source,
   query,

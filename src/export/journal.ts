@@ -85,7 +85,7 @@ type CoinBalance = {
 
 /** The text of a closing's entry. */
 const closingText =
-  "closing: the account is of the other kind from here on, and the exchange no longer serves this wallet";
+  "closing: the account is in the other mode from here on, and the exchange no longer serves this wallet";
 
 /**
  * The bills as balanced entries, one each, with a balance assertion at the end of every day on

@@ -2,13 +2,13 @@ import { type SQL, sql } from "drizzle-orm";
 import { dayMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
 import { isSyncAtWork } from "./runs.ts";
-import { type Scope, select, timeOf, usualLimits, withFlags } from "./select.ts";
+import { type FindingScope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
 /**
  * The accounts whose last sync failed so that another try would fail, too. Once that is long ago, they are behind or
  * were never read, which are findings; a run that has planned again shows that the account can be read.
  */
-const refusedAccounts = ({ accounts, now, limits = usualLimits }: Scope): SQL => sql`(
+const refusedAccounts = ({ accounts, now, limits = usualLimits }: FindingScope): SQL => sql`(
         select distinct on (account) account, '' as product_type, started_at, error
         from (
           select account, started_at, reports.error
@@ -52,7 +52,7 @@ const lastSync = sql`(
 const ltvKeptMs = 7 * dayMs;
 
 /** Findings of whole accounts. */
-export function accountFindings(scope: Scope): readonly SQL[] {
+export function accountFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, limits = usualLimits } = scope;
   const columns = { ledger: sql`risk_unit_id`, since: sql`held_until` };
   const records = sql`(

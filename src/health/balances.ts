@@ -4,7 +4,7 @@ import type { Queryable } from "../db/connect.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 import { comparedBalances } from "../ledger/wallet-balances.ts";
 import { formatMinute } from "../output/format.ts";
-import { flaggedOf, type Scope } from "./select.ts";
+import { type FindingScope, flaggedOf } from "./select.ts";
 
 /** A wallet's balance by the exchange, compared with that of its bills. Decimals are text. */
 export type ComparedBalance = {
@@ -53,7 +53,7 @@ export const balanceText = ({ coin, balance, expected, differs, asOf }: Compared
     : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(asOf)}`;
 
 /** The balances that differ from their bills' where both may be right: see kinds.ts. */
-export const balanceFinding = ({ accounts }: Scope): SQL =>
+export const balanceFinding = ({ accounts }: FindingScope): SQL =>
   flaggedOf(accounts)(
     "balance-differs",
     "ledger",

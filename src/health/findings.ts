@@ -8,13 +8,13 @@ import { accountFindings } from "./account-findings.ts";
 import { balanceFinding } from "./balances.ts";
 import { breaksNamedMax, type Finding, type Kind, kindNames } from "./kinds.ts";
 import { breakFindings, rowFindings, timeFindings } from "./row-findings.ts";
-import { type Scope, select, timeOf } from "./select.ts";
+import { type FindingScope, select, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 
 /** The findings, worst first. One query, however many accounts there are. */
 export async function readFindings(
   db: Queryable,
-  scope: Scope,
+  scope: FindingScope,
   { limit = 1_000 } = {},
 ): Promise<readonly Finding[]> {
   const { rows } = await db.execute<
@@ -84,7 +84,10 @@ export type FindingCount = {
   readonly ledgers: number;
 };
 
-export async function countFindings(db: Queryable, scope: Scope): Promise<readonly FindingCount[]> {
+export async function countFindings(
+  db: Queryable,
+  scope: FindingScope,
+): Promise<readonly FindingCount[]> {
   const { rows } = await db.execute<FindingCount>(sql`
     select
       kind,
@@ -99,7 +102,7 @@ export async function countFindings(db: Queryable, scope: Scope): Promise<readon
 
 export async function readAccepted(
   db: Queryable,
-  { accounts, productTypes, span }: Pick<Scope, "accounts" | "productTypes" | "span">,
+  { accounts, productTypes, span }: Pick<FindingScope, "accounts" | "productTypes" | "span">,
 ): Promise<Accepted> {
   const wallets = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
   const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
@@ -127,7 +130,7 @@ export async function readAccepted(
 }
 
 /** The ledgers that wait for their first run, as the roster has them. */
-function neverRead({ accounts, roster = [] }: Scope): SQL {
+function neverRead({ accounts, roster = [] }: FindingScope): SQL {
   const among = accounts && new Set(accounts);
   const ledgers = roster.filter((one) => isNeverRead(one) && (among?.has(one.account) ?? true));
   const column = (pick: (one: RosterLedger) => string) => textArray(ledgers.map(pick));
@@ -146,7 +149,7 @@ function neverRead({ accounts, roster = [] }: Scope): SQL {
  * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads
  * each account on its own node.
  */
-function findings(scope: Scope): SQL {
+function findings(scope: FindingScope): SQL {
   const { span, productTypes } = scope;
   const names = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
   const all = [

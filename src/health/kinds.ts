@@ -49,7 +49,7 @@ type KindOf = {
   readonly title: string;
   /** The sentence after the ledger's name; {has|have} is the verb of one ledger, and of several. */
   readonly what: (finding: FindingGroup, now: EpochMs) => string;
-  /** The command that closes it; empty where none does. */
+  /** The command that helps; empty where none does. */
   readonly remedy: (finding: Finding) => string;
   /** Whether bills may be missing: what serve refuses, and what exports and reports name. */
   readonly isHole?: true;
@@ -74,12 +74,12 @@ const none = () => "";
 const outside = ({ unconfigured }: FindingGroup): string =>
   unconfigured === undefined ? "" : ", and not in the configuration";
 const ofTime = ({ since, until, isSeveral = false }: FindingGroup): string =>
-  `${isSeveral ? "at times from " : ""}${formatMinute(since)} to ${formatMinute(until)}`;
+  `${isSeveral ? "at times from" : "from"} ${formatMinute(since)} to ${formatMinute(until)}`;
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
 /** Every verdict there is, worst first. A new one is a line here, and a select in row-findings.ts or account-findings.ts. */
-export const kinds = {
+export const findingKinds = {
   broken: {
     severity: "critical",
     meaning: "reconcile found a place where the ledger does not add up, and nobody accepted it",
@@ -93,7 +93,7 @@ export const kinds = {
     severity: "critical",
     meaning: "time that the exchange deleted before it was read, until it is accepted",
     title: "Some history is lost",
-    what: (finding) => `lost ${ofTime(finding)}`,
+    what: (finding) => `lost bills ${ofTime(finding)}`,
     remedy: accept,
     isHole: true,
   },
@@ -143,7 +143,7 @@ export const kinds = {
     severity: "warning",
     meaning: "time older than `HEALTH_MAX_AGE` that a run had planned to read, and did not",
     title: "Not complete",
-    what: (finding) => `not read ${ofTime(finding)}${outside(finding)}`,
+    what: (finding) => `{was|were} not read ${ofTime(finding)}${outside(finding)}`,
     remedy: sync,
     isHole: true,
   },
@@ -158,9 +158,10 @@ export const kinds = {
   },
   unreadable: {
     severity: "warning",
-    meaning: "unread time from before the account changed its kind",
+    meaning: "unread time from before the account changed its mode",
     title: "Not complete",
-    what: (finding) => `not read ${ofTime(finding)}, before the account changed its kind`,
+    what: (finding) =>
+      `{was|were} not read ${ofTime(finding)}, before the account changed its mode`,
     remedy: accept,
     isHole: true,
   },
@@ -185,7 +186,8 @@ export const kinds = {
     meaning:
       "a millisecond has more tax records than an answer shows; a later day in `RECOVER_FROM` leaves it out",
     title: "Not complete",
-    what: (finding) => `may lack bills of ${ofTime(finding)}: tax records do not show them all`,
+    what: (finding) =>
+      `may miss bills ${ofTime(finding)}, of which tax records show only a part; a later day in RECOVER_FROM leaves them out`,
     remedy: none,
     isHole: true,
   },
@@ -220,20 +222,20 @@ export const kinds = {
     meaning:
       "bills of a month or an export were recovered from tax records, without balances of the exchange",
     title: "Recovered from tax records",
-    what: (finding) => `recovered from tax records, without balances: ${ofTime(finding)}`,
+    what: (finding) => `{was|were} recovered from tax records ${ofTime(finding)}, without balances`,
     remedy: none,
   },
   restated: {
     severity: "notice",
     meaning: "stored bills were served again with other content",
-    title: "Stored bills were changed",
-    what: ({ since }) => `bills were changed since ${formatMinute(since)}`,
+    title: "The exchange restated bills",
+    what: ({ since }) => `{has|have} restated bills, first at ${formatMinute(since)}`,
     remedy: accept,
   },
   "balance-differs": {
     severity: "notice",
     meaning:
-      "the exchange's balance of a wallet differs from its bills, in union mode or in a unified account, where " +
+      "the exchange's balance of a wallet differs from its bills, in union asset mode or in a unified account, where " +
       "both may be right",
     title: "A balance differs from its bills",
     what: ({ detail, since }) =>
@@ -247,24 +249,24 @@ export const kinds = {
     what: ({ since }) =>
       since === undefined
         ? "{was|were} never reconciled"
-        : `not reconciled since ${formatMinute(since)}`,
+        : `{was|were} not reconciled since ${formatMinute(since)}`,
     remedy: () => "bill-sync reconcile",
   },
 } as const satisfies Readonly<Record<string, KindOf>>;
 
-export type Kind = keyof typeof kinds;
+export type Kind = keyof typeof findingKinds;
 
 /** The kinds of findings beside which bills may be missing. */
 export type HoleKind = {
-  [kind in Kind]: (typeof kinds)[kind] extends { readonly isHole: true } ? kind : never;
+  [kind in Kind]: (typeof findingKinds)[kind] extends { readonly isHole: true } ? kind : never;
 }[Kind];
 
 /** Worst first. */
-export const kindNames = Object.keys(kinds) as readonly Kind[];
+export const kindNames = Object.keys(findingKinds) as readonly Kind[];
 
 /** The severity of a finding; demo trading alarms nobody. */
 export const severityOf = ({ kind, isDemo }: Pick<Finding, "kind" | "isDemo">): Severity =>
-  isDemo ? "notice" : kinds[kind].severity;
+  isDemo ? "notice" : findingKinds[kind].severity;
 
 /** Whether a check fails, and an alert fires. */
 export const alarms = (finding: Pick<Finding, "kind" | "isDemo">): boolean =>
@@ -295,4 +297,4 @@ export const isHole = ({ kind }: Pick<Finding, "kind">): boolean =>
 export const isOfBills = ({ kind }: Pick<Finding, "kind">): boolean =>
   !(kindOf({ kind }).isOfAccount ?? false);
 
-const kindOf = ({ kind }: Pick<Finding, "kind">): KindOf => kinds[kind];
+const kindOf = ({ kind }: Pick<Finding, "kind">): KindOf => findingKinds[kind];

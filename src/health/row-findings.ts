@@ -6,12 +6,12 @@ import { isOpen } from "../ledger/rejected-bills.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { balanceDiscrepancy } from "./discrepancy.ts";
-import { flaggedOf, type Scope, select, timeOf, usualLimits } from "./select.ts";
+import { type FindingScope, flaggedOf, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
 /** Findings of the ledgers' times. */
-export function timeFindings(scope: Scope): readonly SQL[] {
+export function timeFindings(scope: FindingScope): readonly SQL[] {
   const { now, limits = usualLimits } = scope;
   const maxAge = timeOf(now - limits.maxAgeMs);
   const ledgers = ledgerTimes(scope);
@@ -51,7 +51,7 @@ export function timeFindings(scope: Scope): readonly SQL[] {
 }
 
 /** The open breaks, and the ledgers whose newest bills no reconcile has checked. */
-export function breakFindings(scope: Scope): readonly SQL[] {
+export function breakFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, span } = scope;
   const isOne = isOneOf(accounts);
   const flagged = flaggedOf(accounts);
@@ -171,7 +171,7 @@ export function breakFindings(scope: Scope): readonly SQL[] {
 }
 
 /** Findings of single rows: rejected, unrecovered, or of a type without a category. */
-export function rowFindings({ accounts, span }: Scope): readonly SQL[] {
+export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
   const isOne = isOneOf(accounts);
   const flagged = flaggedOf(accounts);
   const days = [

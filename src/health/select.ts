@@ -12,7 +12,7 @@ export type Limits = { readonly maxAgeMs: number; readonly ltvMax: number };
 /** How far behind a ledger may be, and how high a loan to value. */
 export const usualLimits: Limits = { maxAgeMs: 3 * hourMs, ltvMax: 0.8 };
 
-export type Scope = {
+export type FindingScope = {
   /** Only these; default all. */
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;

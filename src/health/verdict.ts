@@ -4,9 +4,9 @@ import { printableLine } from "../printable.ts";
 import {
   breaksNamedMax,
   type Finding,
+  findingKinds,
   type Kind,
   kindNames,
-  kinds,
   remedyOf,
   type Severity,
   sentenceOf,
@@ -127,8 +127,8 @@ export function verdictOf(findings: readonly Finding[], accepted?: Accepted): Ve
   const next = [...new Set(ofMoney.map(remedyOf))].filter((command) => command !== "");
   return {
     kind: worst?.kind,
-    severity: worst === undefined ? "good" : kinds[worst.kind].severity,
-    title: worst === undefined ? goodTitle(accepted) : kinds[worst.kind].title,
+    severity: worst === undefined ? "good" : findingKinds[worst.kind].severity,
+    title: worst === undefined ? goodTitle(accepted) : findingKinds[worst.kind].title,
     next: next.slice(0, commandsMax),
   };
 }

@@ -3,7 +3,7 @@ import { walletOf } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray, timeFrom } from "../db/values.ts";
-import { productTypesOf, walletOf as walletColumn } from "../sql/wallet-moves.ts";
+import { productTypesArray, walletOf as walletColumn } from "../sql/wallet-moves.ts";
 import { type BillKey, type BillRow, keyArrays } from "./bill-rows.ts";
 import {
   addSums,
@@ -178,7 +178,7 @@ async function findEnds(
       ) as ended
           join bills
             on bills.account = ${account}
-            and bills.product_type = any(${productTypesOf("ended.wallet")})
+            and bills.product_type = any(${productTypesArray("ended.wallet")})
             and bills.coin = ended.coin
             and bills.c_time >= ended.day::timestamp at time zone 'UTC'
             and bills.c_time < (ended.day + 1)::timestamp at time zone 'UTC'`;

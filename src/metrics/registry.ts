@@ -36,13 +36,12 @@ async function readLastRuns(db: Queryable): Promise<readonly LastRun[]> {
   return rows;
 }
 
-const metricPrefix = "bill_sync_";
-
-/**
- * A gauge's name without the prefix, its help and samples. Samples with the same labels add up. Without a sample it
- * is left out: 0 would be taken for a value.
- */
-type Metric = readonly [name: string, help: string, samples: readonly Sample[]];
+/** Samples with the same labels add up. A gauge without a sample is left out: 0 would be taken for a value. */
+type StoredGauge = {
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly samples: (stored: StoredMetrics, unreachable: number) => readonly Sample[];
+};
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 type MetricsQuestion = {
@@ -80,20 +79,19 @@ export async function readMetrics(
  */
 export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
   const registry = new Registry();
-  const metrics: readonly Metric[] = [
-    ["build_info", "The program's version. Always 1.", [[{ version: programVersion() }, 1]]],
-    ...(stored === undefined ? [] : storedMetrics(stored, unreachable)),
-  ];
-  for (const [name, help, samples] of metrics) {
-    const [first] = samples;
-    if (first === undefined) continue;
-    const gauge = new Gauge({
-      name: `${metricPrefix}${name}`,
-      help,
-      labelNames: Object.keys(first[0]),
-      registers: [registry],
-    });
-    for (const [labels, value] of samples) gauge.inc({ ...labels }, value);
+  const registers = [registry];
+  new Gauge({
+    name: "bill_sync_build_info",
+    help: "The program's version. Always 1.",
+    labelNames: ["version"],
+    registers,
+  }).set({ version: programVersion() }, 1);
+  if (stored === undefined) return registry;
+  for (const [name, { help, labels, samples }] of Object.entries(gauges)) {
+    const values = samples(stored, unreachable);
+    if (values.length === 0) continue;
+    const gauge = new Gauge({ name, help, labelNames: [...labels], registers });
+    for (const [of, value] of values) gauge.inc({ ...of }, value);
   }
   return registry;
 }
@@ -101,65 +99,77 @@ export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
 // Nobody draws more loans. The highest are kept.
 const loansMax = 1_000;
 
-const storedMetrics = (
-  { findings, totals, runs, lists, loans }: StoredMetrics,
-  unreachable: number,
-): readonly Metric[] => [
-  [
-    "findings",
-    "What is wrong with the stored ledgers, or not certain. Findings of demo trading are notices.",
-    [
-      // A sample of 0 of each kind that is not found, so that an alert ends.
-      ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
-      ...findings,
-      { kind: "unreachable" as const, isDemo: false, findings: unreachable },
-    ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
-  ],
-  [
-    "complete_through_timestamp_seconds",
-    "Up to when every ledger that syncs read is complete, by the exchange's clock.",
-    totals.completeThrough === undefined ? [] : [[{}, totals.completeThrough / secondMs]],
-  ],
-  ["accounts", "Accounts with a ledger that a sync has planned to read.", [[{}, totals.accounts]]],
-  [
-    "ledgers",
-    "Ledgers that a sync has planned to read, by state.",
-    (["active", "paused", "retired", "closed"] as const).map((state) => [{ state }, totals[state]]),
-  ],
-  ["stored_bills", "Bills that are stored.", [[{}, totals.bills]]],
-  [
-    "last_run_timestamp_seconds",
-    "When the last run of a command with this outcome ended, or, while it runs, began; by the database's clock.",
-    runs.map(({ command, outcome, at }) => [{ command, outcome }, at]),
-  ],
-  [
-    "last_run_duration_seconds",
-    "How long the last ended run of a command took.",
-    // The newest run of each command.
-    [
-      ...new Map(
-        runs.flatMap(({ command, duration }) =>
-          duration === null ? [] : [[command, duration] as const],
-        ),
-      ),
-    ].map(([command, duration]) => [{ command }, duration]),
-  ],
-  [
-    "list_read_timestamp_seconds",
-    "When the newest list of spot pairs, or of a product type's contracts, was read.",
-    lists.map(({ list, readAt }) => [{ list }, readAt / secondMs]),
-  ],
-  [
-    "ltv_ratio",
-    "A risk unit's loan to value, to the precision of a float. Absent where it was not read for a week.",
-    loans
-      .flatMap(({ account, riskUnitId, ltv }): readonly Sample[] =>
-        ltv === null ? [] : [[{ account, risk_unit_id: riskUnitId }, Number(ltv)]],
-      )
-      .toSorted(([, a], [, b]) => b - a)
-      .slice(0, loansMax),
-  ],
-];
+/** The gauges of what is stored, by name. */
+export const gauges: Readonly<Record<string, StoredGauge>> = {
+  bill_sync_findings: {
+    help: "What is wrong with the stored ledgers, or not certain. Findings of demo trading are notices.",
+    labels: ["kind", "severity"],
+    samples: ({ findings }, unreachable) =>
+      [
+        // A sample of 0 of each kind that is not found, so that an alert ends.
+        ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
+        ...findings,
+        { kind: "unreachable" as const, isDemo: false, findings: unreachable },
+      ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
+  },
+  bill_sync_complete_through_timestamp_seconds: {
+    help: "Up to when every ledger that syncs read is complete, by the exchange's clock.",
+    labels: [],
+    samples: ({ totals: { completeThrough } }) =>
+      completeThrough === undefined ? [] : [[{}, completeThrough / secondMs]],
+  },
+  bill_sync_accounts: {
+    help: "Accounts with a ledger that a sync has planned to read.",
+    labels: [],
+    samples: ({ totals }) => [[{}, totals.accounts]],
+  },
+  bill_sync_ledgers: {
+    help: "Ledgers that a sync has planned to read, by state.",
+    labels: ["state"],
+    samples: ({ totals }) =>
+      (["active", "paused", "retired", "closed"] as const).map((state) => [
+        { state },
+        totals[state],
+      ]),
+  },
+  bill_sync_stored_bills: {
+    help: "Bills that are stored.",
+    labels: [],
+    samples: ({ totals }) => [[{}, totals.bills]],
+  },
+  bill_sync_last_run_timestamp_seconds: {
+    help: "When the last run of a command with this outcome ended, or, while it runs, began; by the database's clock.",
+    labels: ["command", "outcome"],
+    samples: ({ runs }) => runs.map(({ command, outcome, at }) => [{ command, outcome }, at]),
+  },
+  bill_sync_last_run_duration_seconds: {
+    help: "How long the last ended run of a command took.",
+    labels: ["command"],
+    samples: ({ runs }) => {
+      const ended = runs.flatMap(({ command, duration }) =>
+        duration === null ? [] : [[command, duration] as const],
+      );
+      // The newest run of each command.
+      return [...new Map(ended)].map(([command, duration]) => [{ command }, duration]);
+    },
+  },
+  bill_sync_list_read_timestamp_seconds: {
+    help: "When the newest list of spot pairs, or of a product type's contracts, was read.",
+    labels: ["list"],
+    samples: ({ lists }) => lists.map(({ list, readAt }) => [{ list }, readAt / secondMs]),
+  },
+  bill_sync_ltv_ratio: {
+    help: "A risk unit's loan to value, to the precision of a float. Absent where it was not read for a week.",
+    labels: ["account", "risk_unit_id"],
+    samples: ({ loans }) =>
+      loans
+        .flatMap(({ account, riskUnitId, ltv }): readonly Sample[] =>
+          ltv === null ? [] : [[{ account, risk_unit_id: riskUnitId }, Number(ltv)]],
+        )
+        .toSorted(([, a], [, b]) => b - a)
+        .slice(0, loansMax),
+  },
+};
 
 /** What a server counts about its own answers since it started. */
 export type HttpMetrics = ReturnType<typeof createHttpMetrics>;
@@ -179,20 +189,20 @@ export function createHttpMetrics() {
   const registry = new Registry();
   const registers = [registry];
   const requests = new Counter({
-    name: `${metricPrefix}http_requests_total`,
+    name: "bill_sync_http_requests_total",
     help: "Requests that were answered.",
     labelNames: ["method", "route", "status"],
     registers,
   });
   const durations = new Histogram({
-    name: `${metricPrefix}http_request_duration_seconds`,
+    name: "bill_sync_http_request_duration_seconds",
     help: "How long an answer took, to its last byte.",
     labelNames: ["route"],
     buckets: bucketsS,
     registers,
   });
   const failures = new Counter({
-    name: `${metricPrefix}auth_failures_total`,
+    name: "bill_sync_auth_failures_total",
     help: "Requests whose key or signature was refused, by the code of the refusal.",
     labelNames: ["code"],
     registers,

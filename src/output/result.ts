@@ -96,8 +96,8 @@ export type Table = {
   readonly cells: readonly (readonly string[])[];
   /** Which columns are flush right: figures. */
   readonly isRight: readonly boolean[];
-  /** The keys of each of `json`. */
-  readonly keys: readonly string[];
+  /** The keys of each of `json`, and what their values are. */
+  readonly kinds: Readonly<Record<string, keyof Kinds>>;
   readonly json: readonly object[];
   /** Whether it is one thing, which is an object or null for programs, and no list. */
   readonly isRecord?: true;
@@ -126,7 +126,7 @@ export function table<Row>(
     titles: shown.map(([key, { title = inWords(key) }]) => title),
     cells: people.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
     isRight: shown.map(([, { kind }]) => kinds[kind].isRight === true),
-    keys: forPrograms.map(([key]) => key),
+    kinds: Object.fromEntries(forPrograms.map(([key, { kind }]) => [key, kind])),
     json: rows.map((row) =>
       Object.fromEntries(forPrograms.map(([key, column]) => [key, rendered(column, row, "json")])),
     ),

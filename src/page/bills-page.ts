@@ -23,11 +23,11 @@ import {
   type BillFilter,
   billsAddress,
   filterIn,
+  type PageQuery,
   queryOf,
-  type Selection,
   walletTitle,
 } from "./selection.ts";
-import { readSelected } from "./wallets.ts";
+import { readPageQuery } from "./wallets.ts";
 
 /** Writes the page of the bills that make up a figure: newest first, each with its balances. */
 export async function writeBillsPage(
@@ -35,7 +35,7 @@ export async function writeBillsPage(
   query: URLSearchParams,
   write: (part: Html) => void,
 ): Promise<void> {
-  const selected = await readSelected(tx, query, await readExchangeTime(tx));
+  const selected = await readPageQuery(tx, query, await readExchangeTime(tx));
   if (selected === undefined) {
     return write(
       messagePage("Nothing is stored yet", html`Run <code>bill-sync sync</code> first.`),
@@ -44,7 +44,7 @@ export async function writeBillsPage(
   const { selection, missed } = selected;
   const filter = filterIn(query);
   const before = query.get("before");
-  const addressOf = (one: Selection, place: string | null) =>
+  const addressOf = (one: PageQuery, place: string | null) =>
     billsAddress(one, { ...one, ...filter }, place);
   write(pageHead("Bills", "Bills", { query: queryOf(selection) }));
   write(html`
@@ -76,7 +76,7 @@ const whatText = ({ piece, symbol, type, search }: BillFilter): string =>
   ].join(" ");
 
 /** Days and a search, which keep the figure. */
-function form({ account, product, coin, from, to, isExact }: Selection, filter: BillFilter): Html {
+function form({ account, product, coin, from, to, isExact }: PageQuery, filter: BillFilter): Html {
   const { piece, symbol, type, search } = filter;
   const hiddenFields = Object.entries({ account, product, coin, of: piece, symbol, type }).flatMap(
     ([name, value]) =>
@@ -91,15 +91,15 @@ ${dateFields({ from, to })}
 function sumNote(
   figure: string | undefined,
   added: BillSum | undefined,
-  { coin }: Selection,
+  { coin }: PageQuery,
 ): Html {
   if (figure === undefined) return html``;
   const text = html`<b>${allDigits(figure, "+")} ${coin}</b>`;
   if (added === undefined) {
     return html`<p>${text}. These days have too many bills to add them up here: choose fewer days.</p>`;
   }
-  const lack = sumOf([figure, added.sum.startsWith("-") ? added.sum.slice(1) : `-${added.sum}`]);
-  return isZero(lack)
+  const missing = sumOf([figure, added.sum.startsWith("-") ? added.sum.slice(1) : `-${added.sum}`]);
+  return isZero(missing)
     ? html`<p>${formatCounted(added.bills, "bill")} ${added.bills === 1 ? "adds" : "add"} up to ${text}, to the last digit.</p>`
     : html`<p class="bad">The figure is ${text}, and its ${formatCounted(added.bills, "bill")} add up to <b>${allDigits(added.sum, "+")}</b>. Somebody changed or deleted bills by hand. <code>bill-sync reconcile --full</code> says where.</p>`;
 }
@@ -108,7 +108,7 @@ const isNarrowed = ({ piece, symbol, type, search }: BillFilter): boolean =>
   search !== "" || [piece, symbol, type].some((part) => part !== undefined);
 
 /** What the balance moved by beyond its bills. */
-function chainNote(days: readonly Period[], selection: Selection): Html {
+function chainNote(days: readonly Period[], selection: PageQuery): Html {
   const { discrepancy = "0", unreconciled = "0" } = together(days)?.figures ?? {};
   const lines = (
     [
@@ -124,7 +124,7 @@ function chainNote(days: readonly Period[], selection: Selection): Html {
 }
 
 /** The table of bills, with the balance before and after each. */
-function billTable({ bills }: BillList, selection: Selection, { piece }: BillFilter): Html {
+function billTable({ bills }: BillList, selection: PageQuery, { piece }: BillFilter): Html {
   const hasChain = bills.some(({ chain }) => chain !== undefined);
   const isUnified = selection.product === "UTA";
   const number = (title: string) => html`<th scope="col" class="n">${title}</th>`;
@@ -138,7 +138,7 @@ ${frame(
 
 function rowOf(
   { cTime, productType, billId, businessType, category, symbol, chain, ...bill }: ListedBill,
-  selection: Selection,
+  selection: PageQuery,
   { hasChain, isUnified }: { readonly hasChain: boolean; readonly isUnified: boolean },
 ): Html {
   const day = isoTime(cTime).slice(0, 10);
@@ -148,14 +148,14 @@ function rowOf(
 <tr><th scope="row"><a href="${all}">${isoTime(cTime).replace("T", " ")}</a></th>${isUnified ? html`<td>${productType.replace("UTA-", "")}</td>` : ""}<td>${businessType} <small>${category}</small></td><td>${symbol ?? ""}</td>${moved(bill.amount)}${moved(bill.fee)}${moved(bill.part)}${hasChain ? chainCells(chain, selection) : ""}<td class="quiet">${billId}</td></tr>`;
 }
 
-const chainCells = (chain: Chain | undefined, selection: Selection): Html =>
+const chainCells = (chain: Chain | undefined, selection: PageQuery): Html =>
   chain === undefined
     ? html`<td></td><td></td><td></td>`
     : html`<td class="n">${amount(chain.before, selection)}</td><td class="n">${amount(chain.after, selection)}</td><td>${checkText(chain, selection)}</td>`;
 
 function checkText(
   { difference, rounding, isReconciled }: Chain,
-  { coin }: Pick<Selection, "coin">,
+  { coin }: Pick<PageQuery, "coin">,
 ): Html {
   if (difference === null) return none;
   if (!isZero(difference)) {

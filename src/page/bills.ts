@@ -5,7 +5,7 @@ import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { isZero } from "./format.ts";
 import { type Period, readGroups, sumOf, together } from "./periods.ts";
 import { isOfChain, partOfBill, pieceNames } from "./pieces.ts";
-import { type BillFilter, productTypesOf, type Selection, timesOf } from "./selection.ts";
+import { type BillFilter, type PageQuery, timesOf, walletProductTypes } from "./selection.ts";
 
 // The bills that make up a figure: a list of the newest, and the sum of all of them.
 
@@ -71,7 +71,7 @@ const addedMax = 100_000;
 type Source = { readonly from: SQL; readonly where: SQL; readonly part: SQL };
 
 function sourceOf(
-  selection: Selection,
+  selection: PageQuery,
   { piece, symbol, type, search }: BillFilter,
   days: readonly Period[],
 ): Source {
@@ -107,7 +107,7 @@ function sourceOf(
 /** The newest bills of a figure that are older than `before`. `days` are all of the selection. */
 export async function listBills(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
   filter: BillFilter,
   { days, before }: { readonly days: readonly Period[]; readonly before: BillPlace | undefined },
 ): Promise<BillList> {
@@ -138,7 +138,7 @@ export async function listBills(
       amount::text,
       fee::text,
       part::text
-    from (${sql.join(productTypesOf(selection).map(ofType), sql` union all `)}) as newest
+    from (${sql.join(walletProductTypes(selection).map(ofType), sql` union all `)}) as newest
     order by c_time desc, length(bill_id) desc, bill_id desc, product_type desc
     limit ${listedMax + 1}`);
   const newest = rows.map(({ cTimeMs, ...row }) => ({ ...row, cTime: timeFrom(cTimeMs) }));
@@ -161,13 +161,13 @@ const newestFirst = (a: ListedBill, b: ListedBill): number =>
 /** Empty if the bills' days hold more than {@link chainedMax} bills. */
 async function readChains(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
   bills: readonly BillPlace[],
 ): Promise<ReadonlyMap<string, Chain>> {
   const days = [...new Set(bills.map(({ cTime }) => isoTime(cTime).slice(0, 10)))];
   const { account, coin } = selection;
   const isOfWallet = sql`account = ${account}
-      and product_type = any(${textArray(productTypesOf(selection))}::text[])
+      and product_type = any(${textArray(walletProductTypes(selection))}::text[])
       and coin = ${coin}
       and day = any(${textArray(days)}::date[])`;
   if (days.length === 0) return new Map();
@@ -197,7 +197,7 @@ export type BillSum = { readonly bills: number; readonly sum: string };
 /** What all bills of a figure add up to; undefined if they are too many to add up at a look. */
 export async function sumOfBills(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
   filter: BillFilter,
   days: readonly Period[],
 ): Promise<BillSum | undefined> {
@@ -206,7 +206,7 @@ export async function sumOfBills(
   const { rows } = await tx.execute<BillSum>(sql`
     select count(*)::float8 as bills, coalesce(sum(${part}), 0)::text as sum
     from ${from}
-    where product_type = any(${textArray(productTypesOf(selection))}::text[])
+    where product_type = any(${textArray(walletProductTypes(selection))}::text[])
       and ${where}`);
   return onlyRow(rows, "a figure's bills");
 }
@@ -214,7 +214,7 @@ export async function sumOfBills(
 /** The figure that the statement shows of these bills, from stored days; undefined if it shows none. */
 export async function figureOf(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
   { piece, symbol, type, search }: BillFilter,
   days: readonly Period[],
 ): Promise<string | undefined> {

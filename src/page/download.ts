@@ -8,7 +8,7 @@ import { readBills, readClosings } from "../export/read-bills.ts";
 import { readFindings } from "../health/findings.ts";
 import { type Finding, isHole } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
-import { productTypesOf, type Selection, timesOf } from "./selection.ts";
+import { type PageQuery, timesOf, walletProductTypes } from "./selection.ts";
 
 /** The formats that the page offers, with their usual names. */
 export const downloadFormats = {
@@ -41,14 +41,14 @@ export type ExportFile = {
  */
 export async function exportFile(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
   format: DownloadFormat,
   now: EpochMs,
 ): Promise<ExportFile> {
   const { account, product, coin, from, to } = selection;
   const bills = {
     accounts: [account],
-    productTypes: productTypesOf(selection) as readonly ProductType[],
+    productTypes: walletProductTypes(selection) as readonly ProductType[],
     coins: [coin],
     ...timesOf(selection),
   };
@@ -76,25 +76,25 @@ export const fileName = (words: readonly string[], ending: string): string =>
 /** Words for the file's name that say what is not known to be complete, or does not add up. */
 async function lackOf(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
   now: EpochMs,
 ): Promise<readonly string[]> {
   const { account, coin } = selection;
-  const productTypes = productTypesOf(selection) as readonly ProductType[];
+  const productTypes = walletProductTypes(selection) as readonly ProductType[];
   const times = timesOf(selection);
   const span = { from: times.from, to: epochMs(Math.min(now, times.to)) };
-  // Of a file, any unread time is a lack: the newest is said by the time up to which it is complete.
+  // A file reports all unread time; where only the newest is unread, its name has the time that it is complete through.
   const limits = { ...usualLimits, maxAgeMs: 0 };
   const findings = await readFindings(tx, { now, accounts: [account], productTypes, span, limits });
   const isNewest = ({ kind, since = epochMs(0) }: Finding) =>
     kind === "behind" || (kind === "unread" && since > now - usualLimits.maxAgeMs);
-  const isLacking = findings.some((one) => isHole(one) && !isNewest(one));
+  const isIncomplete = findings.some((one) => isHole(one) && !isNewest(one));
   const isBroken = findings.some((one) => one.kind === "broken" && ["", coin].includes(one.coin));
   const through = findings
     .filter(isNewest)
     .reduce<number>((to, { since }) => Math.min(to, since ?? 0), span.to);
   return [
-    ...(isLacking || through <= span.from
+    ...(isIncomplete || through <= span.from
       ? ["not-all-read"]
       : through === span.to
         ? []

@@ -6,10 +6,10 @@ import { type Html, html } from "./html.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";
 import { ledgersSection } from "./ledgers.ts";
 import { type Overview, type OverviewDeps, readOverview } from "./overview.ts";
-import { productTypesOf, queryOf } from "./selection.ts";
+import { queryOf, walletProductTypes } from "./selection.ts";
 import { statement } from "./statement.ts";
 import { titleOf, todoSection, verdictSection } from "./verdict.ts";
-import { readSelected } from "./wallets.ts";
+import { readPageQuery } from "./wallets.ts";
 
 /**
  * Writes each part of the page as soon as it is known, beginning with whether the ledgers can be trusted.
@@ -22,7 +22,7 @@ export async function writePage(
 ): Promise<void> {
   const overview = await readOverview(tx, deps, findIn(query));
   const { now, isSyncAtWork } = overview;
-  const selected = await readSelected(tx, query, now);
+  const selected = await readPageQuery(tx, query, now);
   write(
     pageHead(titleOf(overview), "Overview", {
       query: selected === undefined ? "" : queryOf(selected.selection),
@@ -33,7 +33,7 @@ export async function writePage(
   if (overview.stored > 0) {
     if (selected !== undefined) {
       const { account } = selected.selection;
-      const names = productTypesOf(selected.selection);
+      const names = walletProductTypes(selected.selection);
       const lost = overview.findings.flatMap(({ kind, ledger, until, ...one }) =>
         kind === "lost" && one.account === account && names.includes(ledger) ? (until ?? []) : [],
       );

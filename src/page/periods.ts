@@ -13,7 +13,7 @@ import {
   resultParts,
   sumOfDay,
 } from "./pieces.ts";
-import { type Days, productTypesOf, type Selection } from "./selection.ts";
+import { type Days, type PageQuery, walletProductTypes } from "./selection.ts";
 
 // The figures of the statement: of days, months, contracts and kinds of bills. Decimals are text.
 
@@ -31,7 +31,7 @@ export type Period = Days & {
 /** The selected days, oldest first, from the wallet's first bill to the end of what was read. */
 export async function readDays(
   tx: Transaction,
-  { account, product, coin, from, to }: Selection,
+  { account, product, coin, from, to }: PageQuery,
 ): Promise<readonly Period[]> {
   const { rows } = await tx.execute<
     Record<PieceName, string> &
@@ -61,13 +61,13 @@ export async function readDays(
 /** The days of the wallet's first and last bill; undefined if it has none. */
 export async function readBillDays(
   tx: Transaction,
-  selection: Selection,
+  selection: PageQuery,
 ): Promise<Days | undefined> {
   const { rows } = await tx.execute<{ from: string | null; to: string | null }>(sql`
     select to_char(min(day), 'YYYY-MM-DD') as from, to_char(max(day), 'YYYY-MM-DD') as to
     from type_days
     where account = ${selection.account}
-      and product_type = any(${textArray(productTypesOf(selection))}::text[])
+      and product_type = any(${textArray(walletProductTypes(selection))}::text[])
       and coin = ${selection.coin}
       and bills > 0`);
   const { from = null, to = null } = rows[0] ?? {};
@@ -79,7 +79,7 @@ type BreakDay = { readonly day: string; readonly isOpen: boolean };
 /** The days of the selected wallet's breaks that are open or accepted. */
 export async function readBreakDays(
   tx: Transaction,
-  { account, product, coin }: Selection,
+  { account, product, coin }: PageQuery,
 ): Promise<readonly BreakDay[]> {
   const { rows } = await tx.execute<BreakDay>(sql`
     select to_char(happened_at at time zone 'UTC', 'YYYY-MM-DD') as day, bool_or(state = 'open') as "isOpen"
@@ -141,7 +141,7 @@ export type Group = {
 };
 
 /** The selected days' bills by contract or by kind, the largest movement first. */
-export async function readGroups(tx: Transaction, selection: Selection): Promise<readonly Group[]> {
+export async function readGroups(tx: Transaction, selection: PageQuery): Promise<readonly Group[]> {
   const { account, coin, from, to, view } = selection;
   const name = view === "contracts" ? sql`symbol` : sql`business_type`;
   const moves = walletMoves("days");
@@ -166,7 +166,7 @@ export async function readGroups(tx: Transaction, selection: Selection): Promise
         sum(coupon) as fee_by_coupon
       from symbol_days
       where account = ${account}
-        and product_type = any(${textArray(productTypesOf(selection))}::text[])
+        and product_type = any(${textArray(walletProductTypes(selection))}::text[])
         and coin = ${coin}
         and day between ${from}::date and ${to}::date
         and bills > 0

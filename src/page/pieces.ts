@@ -96,7 +96,7 @@ export const pieceNames = Object.keys(pieces) as readonly PieceName[];
 /** The parts of the result, in the order of columns. */
 export const resultParts: readonly PieceName[] = resultNames;
 /** With the result, all of a balance's movement. The first two are always shown, the others where not zero. */
-export const movements: readonly PieceName[] = [
+export const movementPieces: readonly PieceName[] = [
   "transfers",
   "other",
   "rounding",

@@ -19,7 +19,7 @@ export type BillFilter = Narrowed & {
 
 /** The address of the bills that make up a figure. @param before the place of a bill: older ones are listed. */
 export function billsAddress(
-  selection: Selection,
+  selection: PageQuery,
   { from, to, piece, symbol, type, search = "" }: Days & Narrowed & Partial<BillFilter>,
   before: string | null = null,
 ): string {
@@ -60,7 +60,7 @@ export type Days = { readonly from: Day; readonly to: Day };
 export const views = ["months", "days", "contracts", "kinds"] as const;
 export type View = (typeof views)[number];
 
-export type Selection = Pick<Wallet, "account" | "product" | "coin"> &
+export type PageQuery = Pick<Wallet, "account" | "product" | "coin"> &
   Days & {
     /** What the rows of the statement's table are. */
     readonly view: View;
@@ -72,7 +72,7 @@ export const walletTitle = ({ product, coin }: Pick<Wallet, "product" | "coin">)
   `${product === unifiedWallet ? "unified account" : product} · ${coin}`;
 
 /** The product types that share the wallet's balance. */
-export const productTypesOf = ({ product }: Pick<Wallet, "product">): readonly string[] =>
+export const walletProductTypes = ({ product }: Pick<Wallet, "product">): readonly string[] =>
   product === unifiedWallet ? unifiedProductTypes : [product];
 
 const usualDays = 90;
@@ -87,7 +87,7 @@ export function selectionOf(
   asked: URLSearchParams,
   wallets: readonly Wallet[],
   now: EpochMs,
-): Selection | undefined {
+): PageQuery | undefined {
   const wanted = (wallet: Wallet) =>
     (["account", "product", "coin"] as const).map((name) => wallet[name] === asked.get(name));
   // An account weighs more than a product, and a product more than a coin.
@@ -112,7 +112,7 @@ export function daysIn(asked: URLSearchParams, now: EpochMs, lastDays: number): 
 }
 
 /** What an address asks for and does not exist, so that something else is shown: `coin “XYZ”`. */
-export const missedIn = (asked: URLSearchParams, selection: Selection): readonly string[] =>
+export const missedIn = (asked: URLSearchParams, selection: PageQuery): readonly string[] =>
   (["account", "product", "coin", "from", "to", "view"] as const).flatMap((name) => {
     const text = asked.get(name) ?? "";
     // Days in the wrong order are shown in the right one.
@@ -139,7 +139,7 @@ export const walletValue = ({
   String(new URLSearchParams({ account, product, coin }));
 
 /** A selection with changes, as the query of an address: `?account=main&…`. */
-export function queryOf(selection: Selection, changes: Partial<Selection> = {}): string {
+export function queryOf(selection: PageQuery, changes: Partial<PageQuery> = {}): string {
   const { from, to, view, isExact, ...wallet } = { ...selection, ...changes };
   return `?${walletValue(wallet)}&from=${from}&to=${to}&view=${view}${isExact ? "&exact=1" : ""}`;
 }

@@ -19,14 +19,14 @@ import {
   readGroups,
   together,
 } from "./periods.ts";
-import { isOfChain, movements, type PieceName, pieces, resultParts } from "./pieces.ts";
+import { isOfChain, movementPieces, type PieceName, pieces, resultParts } from "./pieces.ts";
 import {
   billsAddress,
   type Days,
   daysAfter,
   type Narrowed,
+  type PageQuery,
   queryOf,
-  type Selection,
   timesOf,
   type View,
   views,
@@ -77,7 +77,7 @@ ${rest}`,
   );
 }
 
-async function emptyNote(tx: Transaction, selection: Selection, today: string): Promise<Html> {
+async function emptyNote(tx: Transaction, selection: PageQuery, today: string): Promise<Html> {
   const span = await readBillDays(tx, selection);
   const bills =
     span === undefined
@@ -106,10 +106,10 @@ const spansMax = 3;
 const unreadNote = (unread: readonly Days[]): Html =>
   unread.length === 0
     ? html``
-    : html`<p class="warn">Not all is read of ${unread.slice(0, spansMax).map(daysText).join(", ")}${unread.length > spansMax ? ` and ${unread.length - spansMax} more` : ""}: the figures lack their bills.</p>`;
+    : html`<p class="warn">Not all is read of ${unread.slice(0, spansMax).map(daysText).join(", ")}${unread.length > spansMax ? ` and ${unread.length - spansMax} more` : ""}: the figures are without their bills.</p>`;
 
 /** Says that a loss before the shown days changes none of their figures: a later balance includes what it moved. */
-function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
+function lossNote(lost: readonly EpochMs[], selection: PageQuery): Html {
   const { from } = timesOf(selection);
   return lost.length === 0 || lost.some((end) => end > from)
     ? html``
@@ -117,17 +117,17 @@ function lossNote(lost: readonly EpochMs[], selection: Selection): Html {
 }
 
 /** The exchange's own balance of the wallet at the end of the shown days or later. */
-const balancesNote = (balances: readonly ComparedBalance[], { product, coin }: Selection): Html =>
+const balancesNote = (balances: readonly ComparedBalance[], { product, coin }: PageQuery): Html =>
   html`${balances
     .filter((one) => one.ledger === product && one.coin === coin)
     .map((one) => html`<p class="${one.differs ? "warn" : "quiet"}">${balanceText(one)}</p>`)}`;
 
 /** Days to come are drawn no more than once they have come. */
-const lastOf = ({ from, to }: Selection, today: string): string =>
+const lastOf = ({ from, to }: PageQuery, today: string): string =>
   to > today && from <= today ? today : to;
 
 /** Account, wallet and coin are one choice, so that all of them exist together. */
-function form(selection: Selection, { wallets, accounts }: Wallets, today: string): Html {
+function form(selection: PageQuery, { wallets, accounts }: Wallets, today: string): Html {
   const { account, to, view, isExact } = selection;
   const groups = [...Map.groupBy(wallets, (wallet) => wallet.account)].map(
     ([name, walletsOfAccount]) => {
@@ -173,7 +173,7 @@ function spansOf(today: string): readonly (readonly [string, { from: string; to:
 /** Opening, what moved the balance, and closing: they add up. Each movement opens its bills. */
 function figures(
   whole: Period,
-  selection: Selection,
+  selection: PageQuery,
   { isRead, isAccepted }: { readonly isRead: boolean; readonly isAccepted: boolean },
 ): Html {
   // A result beside what nobody can explain is no good news yet.
@@ -181,7 +181,7 @@ function figures(
     isRead && isZero(whole.figures.discrepancy) && isZero(whole.figures.unreconciled);
   const moved = (name: PieceName): Html =>
     html`<div><small>${pieces[name].title}</small><b${name === "discrepancy" && isAccepted ? html` class="quiet" title="accepted"` : html` class="${name === "result" && !isCertain ? "" : toneOf(name, whole.figures[name])}"`}>${linked(whole, name, selection)}</b></div>`;
-  const shown = movements.filter(
+  const shown = movementPieces.filter(
     (name) => name === "transfers" || name === "other" || !isZero(whole.figures[name]),
   );
   return html`<div class="sum"><div><small>Opening</small><b>${amount(whole.opening, selection)}</b></div>
@@ -199,7 +199,7 @@ const toneOf = (name: PieceName, decimal: string): string => {
 function linked(
   { from, to, figures: sums }: Pick<Period, "from" | "to" | "figures">,
   name: PieceName,
-  selection: Selection,
+  selection: PageQuery,
   narrowed: Narrowed = {},
 ): Html {
   const figure = movement(sums[name], selection);
@@ -208,10 +208,10 @@ function linked(
     : html`<a href="${billsAddress(selection, { from, to, piece: name, ...narrowed })}">${figure}</a>`;
 }
 
-const viewLink = (view: View, selection: Selection): Html =>
+const viewLink = (view: View, selection: PageQuery): Html =>
   html`<a href="/${queryOf(selection, { view })}#statement"${view === selection.view ? html` aria-current="true"` : ""}>${view[0]?.toUpperCase()}${view.slice(1)}</a>`;
 
-const digitsLink = (selection: Selection): Html =>
+const digitsLink = (selection: PageQuery): Html =>
   html`each figure opens its bills · <a href="/${queryOf(selection, { isExact: !selection.isExact })}#statement">${selection.isExact ? "usual digits" : "all digits"}</a>`;
 
 /** The columns that have a figure. */
@@ -234,11 +234,10 @@ const cell = (content: HtmlPart, name = "n"): Html => html`<td class="${name}">$
 function periodTable(
   periods: readonly Period[],
   whole: Period,
-  selection: Selection,
+  selection: PageQuery,
   unread: readonly Days[],
 ): Html {
-  const [parts, moves] = [columnsOf(periods, resultParts), columnsOf(periods, movements)];
-  // Today is no lack.
+  const [parts, moves] = [columnsOf(periods, resultParts), columnsOf(periods, movementPieces)];
   const isUnread = ({ from, to }: Period) => unread.some((one) => one.from <= to && one.to >= from);
   const row = (period: Period, name: HtmlPart): Html =>
     html`<tr><th scope="row">${name}${isUnread(period) ? html` <span class="warn" title="not all read">●<span class="unseen"> not all read</span></span>` : ""}</th>${[
@@ -258,11 +257,11 @@ function periodTable(
 }
 
 /** Contracts or kinds of bills, the largest first, with their sum. */
-function groupTable(groups: readonly Group[], whole: Period, selection: Selection): Html {
+function groupTable(groups: readonly Group[], whole: Period, selection: PageQuery): Html {
   const { view } = selection;
   const isByContract = view === "contracts";
   const columns = isByContract
-    ? [...columnsOf(groups, resultParts), "result" as const, ...columnsOf(groups, movements)]
+    ? [...columnsOf(groups, resultParts), "result" as const, ...columnsOf(groups, movementPieces)]
     : [];
   const linkTo = (group: Group): Narrowed =>
     isByContract ? { symbol: group.name } : { type: group.name };

@@ -56,7 +56,7 @@ const variablesFold = (
 
 const todoMax = 10;
 
-/** What is wrong, worst first, each with the command that closes it. Empty where nothing is. */
+/** What is wrong, worst first, each with the command that helps. Empty where nothing is. */
 export function todoSection({ findings, findingCount, now }: Overview): Html {
   const linesOf = (isOne: (finding: Finding) => boolean) => headLines(findings.filter(isOne), now);
   const money = linesOf(({ isDemo }) => !isDemo);

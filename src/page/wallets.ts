@@ -4,7 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { isOneOf } from "../db/values.ts";
 import { accountFlags, isDemo } from "../sql/ledgers.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
-import { askedIn, missedIn, type Selection, selectionOf, type Wallet } from "./selection.ts";
+import { askedIn, missedIn, type PageQuery, selectionOf, type Wallet } from "./selection.ts";
 
 // Nobody chooses from a longer list: a reader types part of a name.
 const listedAccounts = 20;
@@ -18,13 +18,13 @@ export type Wallets = {
 
 /** What an address selects of what is stored. */
 export type Selected = Wallets & {
-  readonly selection: Selection;
+  readonly selection: PageQuery;
   /** What it asks for and does not exist: see {@link missedIn}. */
   readonly missed: readonly string[];
 };
 
 /** @returns undefined if no wallet is stored. */
-export async function readSelected(
+export async function readPageQuery(
   tx: Transaction,
   query: URLSearchParams,
   now: EpochMs,

@@ -151,7 +151,7 @@ export type MonthReport = ReportOptions & {
     readonly schema: string;
   };
   /**
-   * A sentence for each thing that the figures lack or that is not reconciled. Empty if there is none.
+   * A sentence for each thing that is missing from the figures or not reconciled. Empty if there is none.
    */
   readonly incomplete: readonly string[];
   /** The accepted differences by coin and the accepted lost time, in words. */

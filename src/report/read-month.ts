@@ -40,7 +40,7 @@ export async function readMonthReport(
   const { generatedAt, ...versions } = await readVersions(tx);
   const isOver = generatedAt >= isoTime(span.to);
   const now = await readExchangeTime(tx, scope.accounts);
-  // Of a month, any unread time is a lack.
+  // A month reports all unread time, however new.
   const limits = { ...usualLimits, maxAgeMs: 0 };
   const findings = await readFindings(tx, { ...scope, span, now, limits });
   const valuation = prices && new Valuation(prices, dayIn(zone));
@@ -87,7 +87,7 @@ export async function readMonthReport(
       ...ledgers.flatMap(({ wallet, coverage }) =>
         coverage.older.map(
           (span) =>
-            `${ledgerName(wallet)} not read ${formatInterval(span)}, before its history begins`,
+            `${ledgerName(wallet)} was not read from ${formatInterval(span)}, before its history begins`,
         ),
       ),
       ...headLines(findings.filter(isOfMonth), now).map(({ text }) => text),

@@ -49,7 +49,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       ...(wallet.closedAt === undefined
         ? []
         : [
-            `closed ${isoTime(wallet.closedAt)}: the account changed its kind then; what was left ` +
+            `closed ${isoTime(wallet.closedAt)}: the account changed its mode then; what was left ` +
               "in this wallet is not carried over to another wallet",
           ]),
       coverageTable(ledger, report.span),

@@ -26,7 +26,11 @@ export function reportCsv(report: MonthReport, name: string): string {
       if (typeof part === "string" || part.name !== name) return [];
       const wallet = report.ledgers[place - 1]?.wallet;
       const names = wallet && { account: wallet.account, productType: wallet.productType };
-      return { keys: [...Object.keys(names ?? {}), ...part.keys], names, json: part.json };
+      return {
+        keys: [...Object.keys(names ?? {}), ...Object.keys(part.kinds)],
+        names,
+        json: part.json,
+      };
     }),
   );
   const keys = [...new Set(tables.flatMap((one) => one.keys))];

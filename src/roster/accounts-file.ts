@@ -70,11 +70,11 @@ const credential = field(
 ).optional();
 const command = field(CommandSource, 'is not {"command": ["PROGRAM", …]}').optional();
 const noObject = { error: "is not an object in braces" };
-const AccountsFile = z.strictObject(
+export const AccountsFile = z.strictObject(
   { accounts: z.unknown().optional(), credentials: command },
   noObject,
 );
-const NamedEntry = z.strictObject(
+export const NamedEntry = z.strictObject(
   {
     name,
     ...{ apiKey: credential, apiSecret: credential, apiPassphrase: credential },

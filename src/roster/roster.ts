@@ -25,7 +25,6 @@ export type Selection = {
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly ProductType[] | undefined;
 };
-type Which = { readonly [name in keyof Selection]?: Selection[name] };
 
 export const everyLedger: Selection = { accounts: undefined, productTypes: undefined };
 
@@ -39,19 +38,21 @@ export const selectionOf = (words: {
 });
 
 export const isSelected = (
-  { accounts, productTypes }: Which,
+  { accounts, productTypes }: Partial<Selection>,
   { account, productType }: Ledger,
 ): boolean =>
   (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
 
 /** Why a ledger is read or is not. */
-export type LedgerState =
-  | "active"
-  | "paused"
-  | "retired"
-  | "closed"
-  | "not available"
-  | "not configured";
+export const ledgerStates = [
+  "active",
+  "paused",
+  "retired",
+  "closed",
+  "not available",
+  "not configured",
+] as const;
+export type LedgerState = (typeof ledgerStates)[number];
 
 export type RosterLedger = Ledger & {
   readonly state: LedgerState;
@@ -80,7 +81,7 @@ export type Roster = {
 export async function readRoster(
   db: Queryable | undefined,
   config: Configured,
-  selection: Which = everyLedger,
+  selection: Partial<Selection> = everyLedger,
   among: readonly string[] | undefined = selection.accounts,
 ): Promise<Roster> {
   const rows = db && config.addedAccount ? await readAddedAccounts(db, among) : [];
@@ -144,7 +145,7 @@ function ledgersOf(
 ): readonly RosterLedger[] {
   const { stored } = state;
   const readable = account === undefined ? [] : readableTypes(account, state);
-  // All categories of a unified account share its balances: who reads one lacks the others.
+  // All categories of a unified account share its balances: without one of them, none is whole.
   const shared =
     state.mode?.is === "unified" && stored.some((type) => modeOf(type) === "unified")
       ? unifiedProductTypes.filter((type) => !isRefused(state, type))
@@ -232,7 +233,7 @@ function accountsOf(
  */
 export function selectedAccounts(
   { accounts, accountNames }: Pick<Configured, "accounts" | "accountNames">,
-  { accounts: names, productTypes: types }: Which,
+  { accounts: names, productTypes: types }: Partial<Selection>,
 ): readonly Account[] {
   const unknown = names?.find((name) => !accountNames.includes(name));
   if (unknown !== undefined) throw unknownAccount(unknown, accountNames);

@@ -143,7 +143,7 @@ export const variables = z.object({
   HEALTH_MAX_LTV: matching(/^\d{1,3}(\.\d{1,6})?$/, "a ratio such as 0.8")
     .transform(Number)
     .prefault("0.8")
-    .describe("the loan-to-value above which they call a loan too high"),
+    .describe("a loan-to-value above this raises the finding `ltv-high`"),
   LOG_LEVEL: z
     .enum(logLevels, {
       error: ({ input }) =>

@@ -11,7 +11,7 @@ import {
 import type { Units } from "./money.ts";
 import { profiles } from "./profiles.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
-import { type Moment, type ScheduleOptions, schedule, withEvents } from "./schedule.ts";
+import { type FutureBill, type ScheduleOptions, schedule, withEvents } from "./schedule.ts";
 
 type ClassicBookOptions = Omit<
   ScheduleOptions,
@@ -63,21 +63,21 @@ function bookOf(
   // this one.
   const random = seededRandom(`${seed}/${productType}`);
   const profile = profiles[productType];
-  const moments = schedule({ ...options, random, profile });
+  const drawn = schedule({ ...options, random, profile });
   const events = seededRandom(`${seed}/${productType}/events`);
-  const all = withEvents(moments, { seed, productType, now, from, to });
+  const all = withEvents(drawn, { seed, productType, now, from, to });
   const openings = new Map(profile.coins.map(({ coin, opening }) => [coin, opening]));
   const balances = new Map<string, Units>();
   const nextCounter = counters(random);
   let last = { cTime: Number.NaN, counter: 0 };
   const bills: LedgerBill[] = [];
 
-  function book(moment: Moment): void {
-    const { businessType, coin, cTime, lateMs, isEvent = false } = moment;
+  function book(bill: FutureBill): void {
+    const { businessType, coin, cTime, lateMs, isEvent = false } = bill;
     const draws = isEvent ? events : random;
     const opening = openings.get(coin) ?? 0n;
     const before = balances.get(coin);
-    const amount = moment.amount ?? (before === undefined ? opening : undefined);
+    const amount = bill.amount ?? (before === undefined ? opening : undefined);
     const movement =
       amount === undefined
         ? drawMovement(draws, businessType, before ?? 0n, opening)
@@ -97,7 +97,7 @@ function bookOf(
       visibleAt: epochMs(cTime + lateMs),
       businessType,
       coin,
-      row: wireBill(draws, moment, billId, movement, balance),
+      row: wireBill(draws, bill, billId, movement, balance),
     });
   }
 
@@ -116,8 +116,7 @@ function bookOf(
   return {
     bills,
     play(span) {
-      for (const moment of all)
-        if (moment.cTime >= span.from && moment.cTime < span.to) book(moment);
+      for (const bill of all) if (bill.cTime >= span.from && bill.cTime < span.to) book(bill);
     },
     enter(at, amounts) {
       for (const { coin, opening } of profile.coins) {

@@ -106,7 +106,7 @@ export function commonRow(sent: Record<string, unknown>): Record<string, unknown
   };
 }
 
-/** Columns that are empty for bills of one kind of account. */
+/** Columns that are empty for bills of accounts in one mode. */
 const columns = ["feeByCoupon", "positionType", "positionAmount", "positionBalance"] as const;
 
 const unlisted = (row: Record<string, unknown>, fields: Fields): Record<string, unknown> => {

@@ -5,7 +5,7 @@ import type { EpochMs } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import { decimalText, drawUnits, type Units } from "./money.ts";
 import { integer, pick, type Random } from "./random.ts";
-import type { Moment } from "./schedule.ts";
+import type { FutureBill } from "./schedule.ts";
 
 /** A bill of the ledger: its row as served, and what the sandbox knows about it. */
 export type LedgerBill = {
@@ -26,13 +26,13 @@ export type LedgerBill = {
 /** An amount of each coin, in units of 1e-8. */
 export type Amounts = ReadonlyMap<string, Units>;
 
-/** The ledgers of an account while it is of one kind, classic or unified. */
+/** The ledgers of an account while it is of one mode, classic or unified. */
 export type Book = {
   /** By product type, in the order in which the balances moved. */
   readonly bills: Readonly<Partial<Record<ProductType, readonly LedgerBill[]>>>;
   /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
   play(span: { readonly from: number; readonly to: number }): void;
-  /** Books what the account brings when it becomes one of this kind. */
+  /** Books what the account brings when it comes into this mode. */
   enter(at: number, amounts: Amounts): void;
   /** Takes out everything just before `at`. @returns what it was. */
   leave(at: number): Amounts;
@@ -103,7 +103,7 @@ function drawFees(random: Random, category: Category, opening: Units): Omit<Move
 /** The entry as a row of an answer, with oddities that real answers show. */
 export function wireBill(
   random: Random,
-  moment: Moment,
+  moment: FutureBill,
   billId: string,
   movement: Movement,
   balance: Units,

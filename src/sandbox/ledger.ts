@@ -25,7 +25,7 @@ export type LedgerOptions = {
   /** When the ledger is opened, in milliseconds since the Unix epoch. */
   readonly now: number;
   /**
-   * The product types with bills, for the time in which the account is of their kind. Default all.
+   * The product types with bills, for the time in which the account is in their mode. Default all.
    */
   readonly productTypes?: readonly ProductType[];
   /** How many days the ledger reaches back, and into the future. Default 100 and 2. */
@@ -118,7 +118,7 @@ export const alwaysClassic: readonly ModeChange[] = [
 export const modeAt = (changes: readonly ModeChange[], time: number): WireAccountMode =>
   (changes.findLast(({ at }) => at <= time) ?? changes[0])?.mode ?? "classic";
 
-/** An interval `[from, to)` in which an account's ledger is of one kind. */
+/** An interval `[from, to)` in which an account's ledger is in one mode. */
 type Phase = { readonly isUnified: boolean; readonly from: number; readonly to: number };
 
 /**

@@ -15,13 +15,13 @@ type EventOptions = {
 };
 
 /**
- * The moments, plus bills that depend on others: the insurance fund's sweep some seconds after a
+ * The bills, plus bills that depend on others: the insurance fund's sweep some seconds after a
  * liquidation, and margin transfers whose other leg is in another product type. They are drawn from
  * their own sequence, so that of other bills they change only the balance.
  */
-export function withEvents(moments: readonly Moment[], options: EventOptions): Moment[] {
-  const taken = new Set(moments.map(({ cTime }) => cTime));
-  const events = [...sweeps(moments, options), ...transferLegs(options)]
+export function withEvents(bills: readonly FutureBill[], options: EventOptions): FutureBill[] {
+  const taken = new Set(bills.map(({ cTime }) => cTime));
+  const events = [...sweeps(bills, options), ...transferLegs(options)]
     .filter(({ cTime }) => cTime > options.from && cTime < options.to)
     .map((event) => {
       let { cTime } = event;
@@ -29,17 +29,17 @@ export function withEvents(moments: readonly Moment[], options: EventOptions): M
       taken.add(cTime);
       return { ...event, cTime };
     });
-  return [...moments, ...events].sort((left, right) => left.cTime - right.cTime);
+  return [...bills, ...events].sort((left, right) => left.cTime - right.cTime);
 }
 
-function sweeps(moments: readonly Moment[], { seed, productType }: EventOptions): Moment[] {
+function sweeps(bills: readonly FutureBill[], { seed, productType }: EventOptions): FutureBill[] {
   const random = seededRandom(`${seed}/${productType}/sweeps`);
-  return moments
+  return bills
     .filter(({ businessType }) => /^burst_|^force_close_/.test(businessType))
     .filter(() => random() < 0.5)
-    .map((moment) => ({
-      ...moment,
-      cTime: moment.cTime + integer(random, 1_000, 6_000),
+    .map((bill) => ({
+      ...bill,
+      cTime: bill.cTime + integer(random, 1_000, 6_000),
       businessType: "risk_captital_user_transfer",
       lateMs: 0,
       isEvent: true,
@@ -56,7 +56,7 @@ const largest: Units = units("0.2");
  * This product type's legs. Both sides are drawn from one sequence, whichever product types have
  * bills.
  */
-function transferLegs({ seed, productType, now, from, to }: EventOptions): Moment[] {
+function transferLegs({ seed, productType, now, from, to }: EventOptions): FutureBill[] {
   if (productType !== lender && productType !== borrower) return [];
   const random = seededRandom(`${seed}/transfers`);
   return daysAgo.flatMap((days) => {
@@ -65,7 +65,7 @@ function transferLegs({ seed, productType, now, from, to }: EventOptions): Momen
     const backAt = sentAt + integer(random, 1, 6) * dayMs + integer(random, 0, hourMs);
     const wayMs = integer(random, 40, 900);
     if (sentAt <= from || backAt + wayMs >= to) return [];
-    const leg = (cTime: number, signed: Units): Moment => ({
+    const leg = (cTime: number, signed: Units): FutureBill => ({
       cTime,
       businessType: signed < 0n ? "trans_to_contract" : "trans_from_contract",
       coin: "BTC",
@@ -81,7 +81,7 @@ function transferLegs({ seed, productType, now, from, to }: EventOptions): Momen
 }
 
 /** A future bill: its time, and what is already decided about it. */
-export type Moment = {
+export type FutureBill = {
   readonly cTime: number;
   readonly businessType: string;
   readonly coin: string;
@@ -124,7 +124,7 @@ const heavyWeek = 8;
 type Draft = { cTime: number; businessType: string; lateMs?: number; clustered?: boolean };
 
 /** The times and types of a product type's bills, in their true order. */
-export function schedule(options: ScheduleOptions): Moment[] {
+export function schedule(options: ScheduleOptions): FutureBill[] {
   const { random, profile, now, from, to } = options;
   const fixed = [
     ...fundingDrafts(options),

@@ -9,8 +9,8 @@ import { readExchangeTime } from "../ledger/known-time.ts";
 import { type DownloadFormat, exportFile, fileName, isDownloadFormat } from "../page/download.ts";
 import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
-import { productTypesOf, type Selection } from "../page/selection.ts";
-import { readSelected } from "../page/wallets.ts";
+import { type PageQuery, walletProductTypes } from "../page/selection.ts";
+import { readPageQuery } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportHtml } from "../report/write-report.ts";
 import { queryOf, sendPage } from "./page/send-page.ts";
@@ -61,7 +61,7 @@ async function sendClose(
     if (typeof selection === "string") return selection;
     const { account, product, to } = selection;
     const month = to.slice(0, 7);
-    const productTypes = productTypesOf(selection) as readonly ProductType[];
+    const productTypes = walletProductTypes(selection) as readonly ProductType[];
     const report = await readMonthReport(tx, await readRoster(tx, [account]), {
       ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
       selection: { accounts: [account], productTypes },
@@ -80,8 +80,8 @@ async function selectedIn(
   tx: Transaction,
   asked: URLSearchParams,
   now: EpochMs,
-): Promise<Selection | string> {
-  const selected = await readSelected(tx, asked, now);
+): Promise<PageQuery | string> {
+  const selected = await readPageQuery(tx, asked, now);
   if (selected === undefined) return "Nothing is stored yet";
   // A file outlives the page that says so.
   const [missed] = selected.missed;

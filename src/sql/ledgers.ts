@@ -13,7 +13,7 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
         from ledgers
         where product_type = ''
           and ${isWanted}
-      ) as whole`;
+      ) as account_flags`;
 
 /**
  * Whether a row that is joined with its account, by {@link accountFlags} say, is of demo trading, which is no money:
@@ -21,7 +21,7 @@ export const accountFlags = (isWanted: SQL): SQL => sql`(
  * @param productType a column.
  */
 export const isDemo = (productType: string): SQL =>
-  sql.raw(`(coalesce(whole.is_demo, false) or ${productType} like 'S%-FUTURES')`);
+  sql.raw(`(coalesce(account_flags.is_demo, false) or ${productType} like 'S%-FUTURES')`);
 
 /** Whether a row of `ledgers` is a ledger. Others are the state of a whole account, or of a ledger that was never read. */
 export const isLedger = sql`(first_gap_at is not null or bills > 0)`;

@@ -4,7 +4,7 @@ import type { Category } from "../contract/business-types.ts";
 type Sign = "in" | "out";
 
 /**
- * What bills move a balance by: columns of chain_days and of the rollforwards, in the order of all reports, the result
+ * What bills move a balance by: columns of chain_day_sums and of the rollforwards, in the order of all reports, the result
  * first. Each is the amounts of a category, or the fees of all bills; one with a sign only what came in or went out.
  */
 const ofBills = [

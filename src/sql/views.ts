@@ -10,7 +10,7 @@ import {
   apart,
   joinRules,
   mayContainFeeText,
-  productTypesOf,
+  productTypesArray,
   unifiedArray,
   walletMoves,
   walletOf,
@@ -79,7 +79,7 @@ const words: Words = {
   bills_wallet: walletOf("bills.product_type"),
   chain_order: chainOrder(),
   days_booked_max: bookedMaxOf("days.wallet"),
-  days_product_types: productTypesOf("days.wallet"),
+  days_product_types: productTypesArray("days.wallet"),
   days_wallet: walletOf("days.product_type"),
   entries_place: chainPlace("entries"),
   fee_apart: apart("fee", "entries.product_type"),
@@ -94,7 +94,7 @@ const words: Words = {
   select account, is_demo
   from ledgers
   where product_type = ''
-) as whole using (account)`,
+) as account_flags using (account)`,
   ledger_is_demo: isDemo("ledger"),
   wallet_is_demo: isDemo("wallet"),
   ...movementWords,
@@ -131,7 +131,7 @@ export function readViews(): readonly View[] {
  * each is of use only together with the others.
  */
 const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
-  ...["chain_days", "chained_days", "rare_entries"].map((name) => ({
+  ...["chain_day_sums", "chain_day_balances", "rare_entries"].map((name) => ({
     name,
     text: readSqlFile(`days/${name}`, words),
   })),
@@ -141,16 +141,16 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
 
 const classic: Words = {
   name: sql`classic_activity`,
-  product_type: sql`chained_days.wallet`,
-  product_types: sql`chained_days.wallet`,
-  of_wallet: sql`chained_days.wallet <> 'UTA'`,
+  product_type: sql`chain_day_balances.wallet`,
+  product_types: sql`chain_day_balances.wallet`,
+  of_wallet: sql`chain_day_balances.wallet <> 'UTA'`,
 };
 
 const unified: Words = {
   name: sql`unified_activity`,
   product_type: sql`bills.product_type`,
   product_types: sql`any(${unifiedArray})`,
-  of_wallet: sql`chained_days.wallet = 'UTA'`,
+  of_wallet: sql`chain_day_balances.wallet = 'UTA'`,
 };
 
 /**

@@ -34,7 +34,7 @@ export const unifiedArray: SQL = sql.raw(
  * their product type.
  * @param wallet a column.
  */
-export const productTypesOf = (wallet: string): SQL =>
+export const productTypesArray = (wallet: string): SQL =>
   sql`(case when ${sql.raw(wallet)} = 'UTA' then ${unifiedArray} else array[${sql.raw(wallet)}] end)`;
 
 /** Which of a bill's numbers its balance moves by. `reconcile` learns it of each category and type. */

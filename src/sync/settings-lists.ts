@@ -34,14 +34,14 @@ export type ListReport = {
   readonly error: unknown;
 };
 
-type Named = { readonly symbol: string };
+type SymbolRow = { readonly symbol: string };
 type ReadRow<Settings> = (
   row: unknown,
 ) => { readonly values: Settings } | { readonly fault: RowFault };
 type ListOperation = Operation & { readonly data: z.ZodType<unknown[]> };
 
 /** Asks for a list and stores it. Never throws: a failure is in the report. */
-export async function syncList<Settings extends Named>(
+export async function syncList<Settings extends SymbolRow>(
   { client, signal, onFailure }: ListDeps,
   asked: { readonly operation: ListOperation; readonly query: Query },
   readRow: ReadRow<Settings>,
@@ -67,7 +67,7 @@ export async function syncList<Settings extends Named>(
 }
 
 /** Sorts a list's rows into those that can be stored and those that cannot. */
-export function readList<Settings extends Named>(
+export function readList<Settings extends SymbolRow>(
   rows: readonly unknown[],
   readRow: ReadRow<Settings>,
 ): {
@@ -113,7 +113,7 @@ const servedTwice: RowFault = {
  * @throws UnbelievableListError where the list has no symbol, or less than half as many as are known.
  */
 export function refuseShortList(
-  { settings, unread }: Pick<SettingsList<Named>, "settings" | "unread">,
+  { settings, unread }: Pick<SettingsList<SymbolRow>, "settings" | "unread">,
   known: number,
   what: string,
 ): void {

@@ -106,7 +106,7 @@ class LedgerVerify extends LedgerRun {
 }
 
 /** Opens the verification of an account's ledgers, one by one. They share what is learned of the exchange's pages. */
-export function openLedgers(
+export function ledgerVerifiers(
   deps: VerifyDeps,
   account: string,
 ): (productType: ProductType) => LedgerVerify {

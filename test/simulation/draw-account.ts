@@ -1,7 +1,7 @@
 import { unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
-import { unifiedProfiles } from "../../src/sandbox/unified/happenings.ts";
+import { unifiedProfiles } from "../../src/sandbox/unified/ledger-events.ts";
 import type { AccountKind, History, Step } from "./history.ts";
 
 /**
@@ -19,7 +19,7 @@ export function withAccount(history: History): History {
 
 function drawAccount(random: Random, { steps }: History, isUnified: boolean): AccountKind {
   const productTypes = shuffled(random, unifiedProductTypes).slice(0, random() < 0.7 ? 1 : 2);
-  const most = Math.max(...productTypes.map((type) => unifiedProfiles[type].happenings));
+  const most = Math.max(...productTypes.map((type) => unifiedProfiles[type].events));
   return {
     modes: isUnified ? [{ atMs: 0, mode: drawUnified(random) }] : drawModes(random, steps),
     productTypes,

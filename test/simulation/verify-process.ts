@@ -7,7 +7,7 @@ import type { Ledger, ReadRows, VerifyStore } from "../../src/sync/store.ts";
 import {
   type Difference,
   type LedgerVerification,
-  openLedgers,
+  ledgerVerifiers,
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
@@ -74,7 +74,10 @@ export function startVerify(options: VerifyProcessOptions): VerifyProcess {
         ...{ span, repair, signal, sleep: clock.sleep },
         onProgress: () => undefined,
       };
-      const ledgers = await verifyBills(deps, productTypes.map(openLedgers(deps, account.name)));
+      const ledgers = await verifyBills(
+        deps,
+        productTypes.map(ledgerVerifiers(deps, account.name)),
+      );
       return {
         differences: ledgers.flatMap(({ differences }) => differences),
         ledgers,

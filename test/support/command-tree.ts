@@ -1,5 +1,8 @@
 import type { Command } from "commander";
 import { programOf } from "../../src/commands/program.ts";
+import type { Result } from "../../src/output/result.ts";
+import { readConfig } from "../../src/roster/config.ts";
+import type { Environment } from "../../src/roster/settings.ts";
 
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const nothing = () => {
@@ -12,6 +15,27 @@ export const program: Command = await programOf({
   ...{ readEnvironment: nothing, config: nothing, path: nothing },
   runs: () => nothing,
 });
+
+/** The result of a command line, before it is printed. */
+export async function resultOf(args: readonly string[], environment: Environment): Promise<Result> {
+  const { signal } = new AbortController();
+  const results: Result[] = [];
+  const runnable = await programOf({
+    io: { out: silent, err: silent, signal, onOutputError: nothing, isJson: true },
+    readEnvironment: () => environment,
+    config: (asked) => readConfig(environment, { credentials: false, ...asked }),
+    path: (typed) => typed,
+    runs:
+      (command) =>
+      async (...words) => {
+        results.push(await command(...words));
+      },
+  });
+  await runnable.parseAsync(args, { from: "user" });
+  const [result] = results;
+  if (result === undefined) throw new Error(`no result of ${args.join(" ")}`);
+  return result;
+}
 
 /** Each command and each of their parts, such as `keys` and `keys add`. */
 export const commandsByName: ReadonlyMap<string, Command> = new Map(

@@ -334,7 +334,7 @@ export const healthStates: readonly HealthState[] = [
     name: "restated bills",
     statements: [...well, aBreak("restatement", { coin: "", difference: "3" })],
     found: ["restated"],
-    title: "Stored bills were changed",
+    title: "The exchange restated bills",
     next: 'bill-sync breaks accept 7 --note "…"',
   },
   {

@@ -5,7 +5,7 @@ import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
 import { breakKinds } from "../../src/audit/breaks.ts";
 import { tables } from "../../src/db/schema/tables.ts";
-import { isHole, kindNames, kinds } from "../../src/health/kinds.ts";
+import { findingKinds, isHole, kindNames } from "../../src/health/kinds.ts";
 import { variables } from "../../src/roster/settings.ts";
 
 /** The parts of docs/reference.md that are made of the program. */
@@ -66,7 +66,7 @@ function settingsTable(): string {
 
 export function findingsTable(): string {
   const rows = kindNames.map((kind) => {
-    const { severity, meaning } = kinds[kind];
+    const { severity, meaning } = findingKinds[kind];
     return `| \`${kind}\` | ${severity} | ${meaning} | ${isHole({ kind }) ? "yes" : ""} |`;
   });
   return [

@@ -8,7 +8,7 @@ import type { VerifyStore } from "../../src/sync/store.ts";
 import {
   type Difference,
   type LedgerVerification,
-  openLedgers,
+  ledgerVerifiers,
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
@@ -62,7 +62,7 @@ export async function verifyIn(
       ...{ span, repair, signal, sleep: time.clock.sleep },
       onProgress: () => undefined,
     };
-    const ledgers = await verifyBills(deps, wanted.map(openLedgers(deps, account.name)));
+    const ledgers = await verifyBills(deps, wanted.map(ledgerVerifiers(deps, account.name)));
     const differences = ledgers.flatMap((ledger) => ledger.differences);
     await time.hold(async () => lease[Symbol.asyncDispose]());
     return { differences, ledgers };

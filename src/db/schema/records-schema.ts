@@ -192,7 +192,7 @@ export const walletBalances = pgTable(
     takenAt: time("taken_at").notNull(),
     heldUntil: time("held_until").notNull(),
     balance: numeric("balance").notNull(),
-    /** Whether it may rightly differ from the balance of the bills: in union mode, and in a unified account. */
+    /** Whether it may rightly differ from the balance of the bills: in union asset mode, and in a unified account. */
     mayDiffer: boolean("may_differ").notNull(),
     /** The balance that follows from the bills, as the last check found; null before one, or where none follows. */
     expected: numeric("expected"),

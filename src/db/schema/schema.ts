@@ -53,7 +53,7 @@ export const bills = pgTable(
     index("bills_rare")
       .on(t.account, t.productType, t.cTime)
       .where(sql`${t.businessType} <> all (${frequentList})`),
-    // For the balances of days that end with bills that show none: see src/sql/days/chained_days.sql.
+    // For the balances of days that end with bills that show none: see src/sql/days/chain_day_balances.sql.
     index("bills_unshown").on(t.account, t.productType, t.cTime).where(sql`${t.balance} is null`),
     // For incremental exports and checks. Rows are stored nearly in this order, so BRIN suffices. A B-tree by
     // account would save a check some 10 ms, and slow inserts by 12 to 19 %.

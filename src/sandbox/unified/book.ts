@@ -13,7 +13,7 @@ import {
 } from "../entry.ts";
 import { decimalText, drawUnits, type Units, unifiedPlaces } from "../money.ts";
 import { type Random, seededRandom } from "../random.ts";
-import { type Happening, type HappeningOptions, happenings as happeningsOf } from "./happenings.ts";
+import { type LedgerEvent, type LedgerEventOptions, ledgerEvents } from "./ledger-events.ts";
 import { type Row, rowsOf, unifiedOpenings } from "./rows.ts";
 
 /** Behaviours of unified accounts that are not known. The real exchange may show any of them. */
@@ -31,9 +31,9 @@ export type UnifiedKind = {
 };
 
 type UnifiedBookOptions = UnifiedKind &
-  Pick<HappeningOptions, "now" | "density" | "edges" | "isClassified"> & {
+  Pick<LedgerEventOptions, "now" | "density" | "edges" | "isClassified"> & {
     readonly seed: string | number;
-    /** The product types with happenings. */
+    /** The product types with events. */
     readonly productTypes: readonly UnifiedProductType[];
     /** Makes an id's counter specific to the account. */
     readonly counterOf: (counter: number) => number;
@@ -48,10 +48,10 @@ export function unifiedBook(options: UnifiedBookOptions): Book {
   const random = seededRandom(`${seed}/unified`);
   const nextId = ids(options);
 
-  function bookOne(happening: Happening): void {
-    const { productType, at, bookedMs, lateMs } = happening;
+  function bookOne(event: LedgerEvent): void {
+    const { productType, at, bookedMs, lateMs } = event;
     const isWanted = productTypes.includes(productType);
-    for (const row of rowsOf(happening, { random, balances: balanceOf, isFuturesFeeInside })) {
+    for (const row of rowsOf(event, { random, balances: balanceOf, isFuturesFeeInside })) {
       const balance = balanceOf(row.coin) + row.moved;
       balances.set(row.coin, balance);
       const billId = nextId(productType, at + bookedMs);
@@ -62,16 +62,15 @@ export function unifiedBook(options: UnifiedBookOptions): Book {
         visibleAt: epochMs(at + Math.max(bookedMs, lateMs)),
         businessType: row.type,
         coin: row.coin,
-        row: wireRecord(random, happening, row, billId, balance, options),
+        row: wireRecord(random, event, row, billId, balance, options),
       });
     }
   }
 
-  /** Books happenings in the order in which they were booked. */
-  function book(happenings: readonly Happening[]): void {
-    const bookedAt = ({ at, bookedMs }: Happening) => at + bookedMs;
-    for (const happening of happenings.toSorted((a, b) => bookedAt(a) - bookedAt(b)))
-      bookOne(happening);
+  /** Books events in the order in which they were booked. */
+  function book(events: readonly LedgerEvent[]): void {
+    const bookedAt = ({ at, bookedMs }: LedgerEvent) => at + bookedMs;
+    for (const event of events.toSorted((a, b) => bookedAt(a) - bookedAt(b))) bookOne(event);
   }
 
   return {
@@ -79,7 +78,7 @@ export function unifiedBook(options: UnifiedBookOptions): Book {
     play: (span) =>
       book(
         productTypes.flatMap((productType) =>
-          happeningsOf({
+          ledgerEvents({
             ...options,
             ...span,
             productType,
@@ -124,7 +123,7 @@ function ids({ areIdsReused = false, counterOf }: UnifiedBookOptions) {
 /** A row as the exchange sends it, in the order of its fields. */
 function wireRecord(
   random: Random,
-  { productType, at }: Happening,
+  { productType, at }: LedgerEvent,
   { type, coin, symbol, amount, fee }: Row,
   id: string,
   balance: Units,
@@ -172,7 +171,7 @@ function positionOf(random: Random, productType: UnifiedProductType): Position {
 /** How many unified units of 1e-16 make a classic unit of 1e-8. */
 const finer: Units = 10n ** 8n;
 
-const transfer = (at: number, coin: string, amount: Units): Happening => ({
+const transfer = (at: number, coin: string, amount: Units): LedgerEvent => ({
   at,
   bookedMs: 0,
   lateMs: 0,

@@ -2,7 +2,7 @@ import type { UnifiedProductType } from "../../contract/product-types.ts";
 import { movesBalance } from "../entry.ts";
 import { drawUnits, product, type Units, unifiedPlaces, units } from "../money.ts";
 import { pick, type Random } from "../random.ts";
-import type { Happening } from "./happenings.ts";
+import type { LedgerEvent } from "./ledger-events.ts";
 
 /** Amounts in a unified account's units of 1e-16. */
 export const exactUnits = (coins: string): Units => units(coins, unifiedPlaces);
@@ -87,8 +87,8 @@ type RowOptions = {
   readonly isFuturesFeeInside: boolean;
 };
 
-/** The rows of a happening, in the order in which they move the balances. */
-export function rowsOf({ productType, act }: Happening, options: RowOptions): readonly Row[] {
+/** The rows of an event, in the order in which they move the balances. */
+export function rowsOf({ productType, act }: LedgerEvent, options: RowOptions): readonly Row[] {
   switch (act.kind) {
     case "spot-fill":
       return spotFill(options);

@@ -10,7 +10,7 @@ const requestsMax = 100;
 const failuresMax = 20;
 
 /** What an admitted question comes with. */
-export type Asked = { readonly key: MirrorKey; readonly now: EpochMs };
+export type Admitted = { readonly key: MirrorKey; readonly now: EpochMs };
 
 export type Access = (request: ApiRequest) => MirrorKey | Refusal;
 

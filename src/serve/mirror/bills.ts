@@ -7,15 +7,15 @@ import { Refusal } from "../../exchange-server/source.ts";
 import type { Ledger } from "../../sync/store.ts";
 import type { MirrorKey } from "../keys/key-file.ts";
 import { JsonText, type Served } from "../send-envelope.ts";
-import type { Asked } from "./access.ts";
+import type { Admitted } from "./access.ts";
 import {
   completenessHeaders,
   holesOf,
   holesWithin,
-  type LedgerTimes,
   type MirrorDeps,
   refuseHoles,
   refuseUnread,
+  type ServedTimes,
 } from "./ledger-time.ts";
 import type { Listing, Question } from "./listings.ts";
 import { type BillPage, readBillPage, rowSeparator } from "./read-bill-page.ts";
@@ -31,7 +31,7 @@ const plainPageMax = 100;
 export async function serveBills(
   { path, productTypeOf, usualRows, json, dataOf }: Listing,
   query: Question,
-  { key, now }: Asked,
+  { key, now }: Admitted,
   deps: MirrorDeps,
 ): Promise<Served> {
   const { coin, marginCoin } = query;
@@ -99,7 +99,7 @@ async function readSeen(
   { read, readAtOnce, ledgers }: MirrorDeps,
   { ledger, now }: { readonly ledger: Ledger; readonly now: EpochMs },
   readPage: (execute: Execute, begin: EpochMs | undefined) => Promise<BillPage>,
-): Promise<{ readonly times: LedgerTimes; readonly page: BillPage }> {
+): Promise<{ readonly times: ServedTimes; readonly page: BillPage }> {
   const last = ledgers.last(ledger);
   const page = await readPage(readAtOnce, last?.beginsAt);
   if (last !== undefined && last.version === page.version) return { times: last, page };

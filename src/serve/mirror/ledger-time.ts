@@ -15,7 +15,7 @@ import type { ServeDeps } from "../route-group.ts";
 import { ledgerVersion } from "./read-bill-page.ts";
 
 /** What the judge knows of a ledger's time. */
-export type LedgerTimes = StoredTimes & {
+export type ServedTimes = StoredTimes & {
   /** The times of its rejected rows; undefined where a row has none. */
   readonly rejectedTimes: readonly (number | undefined)[];
   /** Of the rows that this was read from. */
@@ -26,13 +26,13 @@ export type MirrorDeps = ServeDeps & { readonly ledgers: ReturnType<typeof creat
 
 /** What was last read about each ledger. It is read again once the ledger's version differs. */
 export function createLedgerCache() {
-  const ledgers = new Map<string, LedgerTimes>();
+  const ledgers = new Map<string, ServedTimes>();
   const nameOf = ({ account, productType }: Ledger) => `${account}/${productType}`;
   return {
     /** The times as last read; undefined if they never were. */
-    last: (ledger: Ledger): LedgerTimes | undefined => ledgers.get(nameOf(ledger)),
+    last: (ledger: Ledger): ServedTimes | undefined => ledgers.get(nameOf(ledger)),
     /** Reads the times as of the transaction. */
-    async read(tx: Queryable, ledger: Ledger, now: EpochMs): Promise<LedgerTimes> {
+    async read(tx: Queryable, ledger: Ledger, now: EpochMs): Promise<ServedTimes> {
       const times = {
         ...(await readLedgerTimes(tx, [ledger], now)).of(ledger),
         version: await readVersion(tx, ledger),
@@ -160,7 +160,7 @@ const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 /** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
-  { coverage, lost, recovered, unfinished, unread, beginsAt, state, rejectedTimes }: LedgerTimes,
+  { coverage, lost, recovered, unfinished, unread, beginsAt, state, rejectedTimes }: ServedTimes,
   { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
 ): readonly Hole[] {
   const holes = (kind: Hole["kind"], spans: readonly Interval[]) =>
@@ -219,7 +219,7 @@ function nameOf({ from, to }: Interval): string {
 
 /** Headers that describe how complete a ledger's time is, whatever part of it is served. */
 export function completenessHeaders(
-  { coverage, completeThrough }: LedgerTimes,
+  { coverage, completeThrough }: ServedTimes,
   holes: readonly Hole[],
 ): Readonly<Record<string, string>> {
   const listable = holes.filter(({ kind }) => kind !== "before" && kind !== "behind");

@@ -17,7 +17,7 @@ import { readRequest } from "../../exchange-server/http.ts";
 import { Refusal, readQuery } from "../../exchange-server/source.ts";
 import type { RouteGroup } from "../route-group.ts";
 import { type Served, sendEnvelope } from "../send-envelope.ts";
-import { type Access, type Asked, accessBy, createRollingLimit } from "./access.ts";
+import { type Access, type Admitted, accessBy, createRollingLimit } from "./access.ts";
 import { serveBills } from "./bills.ts";
 import { createLedgerCache, type MirrorDeps } from "./ledger-time.ts";
 import { listings } from "./listings.ts";
@@ -45,7 +45,7 @@ type Door = {
 
 const signed = <Query extends z.ZodType>(
   described: Described<Query>,
-  serve: (query: z.output<Query>, asked: Asked, deps: MirrorDeps) => Promise<Served>,
+  serve: (query: z.output<Query>, asked: Admitted, deps: MirrorDeps) => Promise<Served>,
 ): Route => ({
   ...described,
   async answer(request, { access, deps }) {

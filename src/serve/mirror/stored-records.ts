@@ -16,13 +16,13 @@ import {
 import { Refusal } from "../../exchange-server/source.ts";
 import type { ServeDeps } from "../route-group.ts";
 import type { Served } from "../send-envelope.ts";
-import type { Asked } from "./access.ts";
+import type { Admitted } from "./access.ts";
 import { refusedMode, storedMode } from "./ledger-time.ts";
 
 /** Get Account Settings. Clients choose by it which API to ask for bills. */
 export async function serveSettings(
   _: object,
-  { key: { account } }: Asked,
+  { key: { account } }: Admitted,
   { read }: ServeDeps,
 ): Promise<Served> {
   const is = await read(
@@ -38,7 +38,7 @@ export async function serveSettings(
  */
 export async function serveLoanToValue(
   { riskUnitId = "" }: z.output<typeof loanToValue.query>,
-  { key, now }: Asked,
+  { key, now }: Admitted,
   { read, limits }: ServeDeps,
 ): Promise<Served> {
   const { account, productTypes, incomplete } = key;

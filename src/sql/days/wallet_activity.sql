@@ -3,14 +3,14 @@
 -- wallet they are its name, so that a query for a product type reads only that wallet.
 create or replace view public.$name as
 select
-  chained_days.account,
+  chain_day_balances.account,
   $product_type as product_type,
-  chained_days.coin,
+  chain_day_balances.coin,
   bills.is_demo,
   (bills_before + bills.position)::bigint as place,
   bills.bill_id,
   bills.c_time,
-  chained_days.day,
+  chain_day_balances.day,
   bills.symbol,
   bills.business_type,
   bills.category,
@@ -26,9 +26,9 @@ select
   off.rounding,
   off.difference,
   reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled,
-  chained_days.wallet,
+  chain_day_balances.wallet,
   bills.source
-from chained_days
+from chain_day_balances
 cross join lateral (
   select
     based.*,
@@ -62,11 +62,11 @@ cross join lateral (
         count(balance) over chain as period
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where entries.account = chained_days.account
-        and entries.coin = chained_days.coin
+      where entries.account = chain_day_balances.account
+        and entries.coin = chain_day_balances.coin
         and entries.product_type = $product_types
-        and entries.c_time >= chained_days.day::timestamp at time zone 'UTC'
-        and entries.c_time < (chained_days.day + 1)::timestamp at time zone 'UTC'
+        and entries.c_time >= chain_day_balances.day::timestamp at time zone 'UTC'
+        and entries.c_time < (chain_day_balances.day + 1)::timestamp at time zone 'UTC'
       window chain as (order by $chain_order rows unbounded preceding)
     ) as chained
   ) as based
@@ -93,7 +93,7 @@ cross join lateral (
     end as difference
 ) as off
 left join reconciled_chains
-  on reconciled_chains.account = chained_days.account
-  and reconciled_chains.wallet = chained_days.wallet
-  and reconciled_chains.coin = chained_days.coin
+  on reconciled_chains.account = chain_day_balances.account
+  and reconciled_chains.wallet = chain_day_balances.wallet
+  and reconciled_chains.coin = chain_day_balances.coin
 where $of_wallet;

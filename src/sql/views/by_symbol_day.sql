@@ -35,10 +35,10 @@ from (
   where bills <> 0
 ) as meant
 $join_account
-group by account, product_type, whole.is_demo, coin, day, symbol;
+group by account, product_type, account_flags.is_demo, coin, day, symbol;
 
 comment on view analytics.by_symbol_day is
-  'Profit and loss of closed positions, fees and funding, by contract and day. Liquidations and deliveries are not included.';
+  'Profit, loss and funding of trades by contract and day, without liquidations and deliveries. Fees, coupons and the number of bills are of all bills.';
 
 comment on column analytics.by_symbol_day.profit is 'The sum of the bills with a profit, positive, without fees.';
 comment on column analytics.by_symbol_day.loss is 'The sum of the bills with a loss, negative, without fees.';

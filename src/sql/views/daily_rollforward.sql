@@ -49,7 +49,7 @@ dated as (
       next_day - 1,
       greatest(day, coalesce(closed_on, (upper(covered.time) at time zone 'UTC')::date))
     ) as until
-  from chained_days as days
+  from chain_day_balances as days
   left join covered using (account, wallet)
   left join closings using (account, wallet)
 ),

@@ -32,12 +32,14 @@ with checks as (
     and kind in $step_kinds
   union all
   select account, wallet, 'days with rounded balances', 1, day
-  from chained_days
+  from chain_day_balances
   where rounding <> 0
   union all
-  select account, product_type, 'time that was not read', 1, (period_start at time zone 'UTC')::date
+  -- A period is counted on its first day, and reaches to its last.
+  select account, product_type, 'time that was not read', unnest(array[1, 0]),
+    (unnest(array[period_start, period_end - interval '1 microsecond']) at time zone 'UTC')::date
   from analytics.time_states
-  where state <> 'complete'
+  where state in ('lost', 'unread')
 )
 select
   account,
@@ -49,7 +51,7 @@ select
   max(day) as last_on
 from checks
 $join_account
-group by account, product_type, whole.is_demo, check_name;
+group by account, product_type, account_flags.is_demo, check_name;
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';

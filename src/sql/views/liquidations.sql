@@ -51,7 +51,7 @@ group by account, product_type, coin, is_demo, event;
 comment on view analytics.liquidations is
   'Liquidations: one row has the bills of one coin, of any contract, that follow each other within ten seconds, and the sweeps by the insurance fund among them. Each bill of the category is in one row.';
 
-comment on column analytics.liquidations.symbols is 'The contracts that its bills name; null if they name none.';
+comment on column analytics.liquidations.symbols is 'The contracts that its bills name; null if no bill names one.';
 comment on column analytics.liquidations.started_at is 'The time of the first bill.';
 comment on column analytics.liquidations.ended_at is 'The time of the last bill.';
 comment on column analytics.liquidations.amount is 'Profit and loss of its bills, without the sweeps.';

@@ -124,7 +124,7 @@ where best_of_leg = 1;
 
 comment on view analytics.transfers is
   'Each leg of a transfer, with its other leg if that is in another product type of the same account: of the same amount, within a minute, the nearest first.';
-comment on column analytics.transfers.meaning is 'Where it went or came from, as its type says.';
+comment on column analytics.transfers.meaning is 'Where the transfer went or came from, as its type says.';
 comment on column analytics.transfers.direction is 'in or out, seen from this product type.';
 comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. one_sided: the other leg is not in this database.';
 comment on column analytics.transfers.counter_product_type is 'The product type of the other leg.';

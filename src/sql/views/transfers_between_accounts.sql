@@ -51,7 +51,7 @@ where best_of_sent = 1
   and best_of_received = 1;
 
 comment on view analytics.transfers_between_accounts is
-  'Transfers whose two legs are in two accounts, such as a main and a sub-account: of equal amounts, a minute apart at most. It reads the transfers of all accounts.';
+  'Transfers whose two legs are in two accounts, such as a main and a sub-account: of equal amounts, a minute apart at most. The view reads the transfers of all accounts.';
 comment on column analytics.transfers_between_accounts.from_account is 'The account that sent.';
 comment on column analytics.transfers_between_accounts.from_product_type is 'The product type that sent.';
 comment on column analytics.transfers_between_accounts.from_bill_id is 'The bill of the leg that sent.';

@@ -1,6 +1,6 @@
 -- What the bills of each chain's day move, by category. Only days with bills have a row. The movements are listed in
 -- src/sql/movements.ts, for all views.
-create or replace view public.chain_days as
+create or replace view public.chain_day_sums as
 select
   account,
   wallet,

@@ -15,7 +15,7 @@ import { integer, pick, type Random } from "../random.ts";
  * An event that makes rows of a unified account's ledger. Most make one row, a spot fill two or
  * three.
  */
-export type Happening = {
+export type LedgerEvent = {
   /** The `ts` of its rows. */
   readonly at: number;
   /** How much later it is booked, in ms. Its ids show the time of booking. */
@@ -36,7 +36,7 @@ export type Act =
       readonly amount?: Units;
     };
 
-export type HappeningOptions = {
+export type LedgerEventOptions = {
   readonly random: Random;
   readonly productType: UnifiedProductType;
   /** All in milliseconds since the Unix epoch. `now` is when the ledger is opened. */
@@ -52,10 +52,10 @@ export type HappeningOptions = {
 };
 
 type UnifiedProfile = {
-  /** The number of happenings in 90 days, not counting those that happen in any case. */
-  readonly happenings: number;
+  /** The number of events in 90 days, not counting those that happen in any case. */
+  readonly events: number;
   readonly fundingPercent: number;
-  /** The number of happenings in the largest cluster within one millisecond. */
+  /** The number of events in the largest cluster within one millisecond. */
   readonly largestCluster: number;
   readonly acts: readonly Act[];
 };
@@ -70,23 +70,23 @@ const transfers = ["TRANSFER_IN", "TRANSFER_OUT", "BONUS_GRANT_USER_IN"].map(row
 
 /** 90 days make some 60 pages of 100. */
 export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile>> = {
-  "UTA-SPOT": { happenings: 700, fundingPercent: 0, largestCluster: 60, acts: [spotFill] },
+  "UTA-SPOT": { events: 700, fundingPercent: 0, largestCluster: 60, acts: [spotFill] },
   "UTA-MARGIN": {
-    happenings: 160,
+    events: 160,
     fundingPercent: 0,
     largestCluster: 20,
     acts: [spotFill, spotFill, ...loans],
   },
   "UTA-USDT-FUTURES": {
-    happenings: 1_500,
+    events: 1_500,
     fundingPercent: 100,
     largestCluster: 150,
     acts: futures,
   },
-  "UTA-COIN-FUTURES": { happenings: 300, fundingPercent: 30, largestCluster: 110, acts: futures },
-  "UTA-USDC-FUTURES": { happenings: 220, fundingPercent: 20, largestCluster: 40, acts: futures },
+  "UTA-COIN-FUTURES": { events: 300, fundingPercent: 30, largestCluster: 110, acts: futures },
+  "UTA-USDC-FUTURES": { events: 220, fundingPercent: 20, largestCluster: 40, acts: futures },
   "UTA-OTHER": {
-    happenings: 90,
+    events: 90,
     fundingPercent: 0,
     largestCluster: 12,
     acts: [...transfers, { kind: "conversion" }],
@@ -102,7 +102,7 @@ const fundingBooked = { leastMs: secondMs, mostMs: 2 * secondMs };
 const lateMaxMs = 9 * minuteMs;
 
 /** What happens in a category, oldest first. */
-export function happenings(options: HappeningOptions): Happening[] {
+export function ledgerEvents(options: LedgerEventOptions): LedgerEvent[] {
   const { random, productType, from, to } = options;
   const { acts } = unifiedProfiles[productType];
   const others = [
@@ -110,7 +110,7 @@ export function happenings(options: HappeningOptions): Happening[] {
     ...namedActs(options),
     ...recentActs(options),
     ...clusters(options),
-  ].map(({ at, act, lateMs = lateness(random) }: Draft): Happening => {
+  ].map(({ at, act, lateMs = lateness(random) }: Draft): LedgerEvent => {
     return { at, bookedMs: 0, lateMs, productType, act };
   });
   return [...funding(options), ...others]
@@ -128,36 +128,36 @@ function lateness(random: Random): number {
 }
 
 /** At 00, 08 and 16 o'clock UTC, on the exact millisecond. */
-function funding(options: HappeningOptions): Happening[] {
+function funding(options: LedgerEventOptions): LedgerEvent[] {
   const { random, productType, from, to } = options;
   const { fundingPercent } = unifiedProfiles[productType];
-  const happenings: Happening[] = [];
+  const events: LedgerEvent[] = [];
   const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
   for (let at = first; at < to; at += fundingTimesApartMs) {
     if (random() * 100 >= fundingPercent) continue;
-    happenings.push(...besideFunding(options, at));
+    events.push(...besideFunding(options, at));
     const positions = integer(random, 1, 3);
     for (let position = 0; position < positions; position++) {
       const type = `CONTRACT_MAIN_SETTLE_FEE_USER_${random() < 0.52 ? "OUT" : "IN"}`;
       const bookedMs = integer(random, fundingBooked.leastMs, fundingBooked.mostMs);
-      happenings.push({ at, bookedMs, lateMs: bookedMs, productType, act: rowOf(type) });
+      events.push({ at, bookedMs, lateMs: bookedMs, productType, act: rowOf(type) });
     }
   }
-  return happenings;
+  return events;
 }
 
 /** Trades while funding is due: some rows are booked before the funding and dated after it. */
-function besideFunding({ random, productType, density }: HappeningOptions, due: number) {
+function besideFunding({ random, productType, density }: LedgerEventOptions, due: number) {
   if (random() >= 0.25 * density) return [];
   const { acts } = unifiedProfiles[productType];
-  return Array.from({ length: integer(random, 1, 4) }, (): Happening => {
+  return Array.from({ length: integer(random, 1, 4) }, (): LedgerEvent => {
     const at = due + integer(random, 0, fundingBooked.mostMs);
     return { at, bookedMs: 0, lateMs: lateness(random), productType, act: pick(random, acts) };
   });
 }
 
 /** Times that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
-function edgeTimes({ now, edges }: HappeningOptions): readonly number[] {
+function edgeTimes({ now, edges }: LedgerEventOptions): readonly number[] {
   const horizon = now - retentionMs;
   const windows = Array.from({ length: 4 }, (_, index) => horizon + index * unifiedIntervalMaxMs);
   const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs];
@@ -180,7 +180,7 @@ function productTypeOf(type: string): UnifiedProductType {
 }
 
 /** One row of each type, somewhere in the 90 days. */
-function namedActs(options: HappeningOptions): readonly Draft[] {
+function namedActs(options: LedgerEventOptions): readonly Draft[] {
   const { random, productType, now, isClassified } = options;
   const listed = unifiedBusinessTypes.filter(
     ({ category }) => !isClassified || category !== "unclassified",
@@ -195,7 +195,7 @@ function namedActs(options: HappeningOptions): readonly Draft[] {
 }
 
 /** Rows that arrive late at the opening, and new rows afterwards. */
-function recentActs({ random, productType, now, to }: HappeningOptions): readonly Draft[] {
+function recentActs({ random, productType, now, to }: LedgerEventOptions): readonly Draft[] {
   const { acts } = unifiedProfiles[productType];
   const drafts: Draft[] = [
     { at: now - 5 * minuteMs, act: pick(random, acts), lateMs: 5 * minuteMs + 20 * secondMs },
@@ -207,11 +207,17 @@ function recentActs({ random, productType, now, to }: HappeningOptions): readonl
   return drafts;
 }
 
-/** Happenings that share a millisecond with others of their kind. */
-function clusters({ random, productType, from, to, density }: HappeningOptions): readonly Draft[] {
-  const { happenings, largestCluster, acts } = unifiedProfiles[productType];
+/** Events that share a millisecond with others of their kind. */
+function clusters({
+  random,
+  productType,
+  from,
+  to,
+  density,
+}: LedgerEventOptions): readonly Draft[] {
+  const { events, largestCluster, acts } = unifiedProfiles[productType];
   const drafts: Draft[] = [];
-  const wanted = Math.round((happenings * density * (to - from)) / retentionMs);
+  const wanted = Math.round((events * density * (to - from)) / retentionMs);
   while (drafts.length < wanted) {
     const left = wanted - drafts.length;
     const isFirst = drafts.length === 0 && left > largestCluster;

@@ -4,7 +4,7 @@
 -- A query for a month reads all earlier days of the chain. So columns that are not summed pass the
 -- windows as one value, `own`, and there is no `with`: whatever follows one would be computed for
 -- every day.
-create or replace view public.chained_days as
+create or replace view public.chain_day_balances as
 select
   based.account,
   based.wallet,
@@ -60,7 +60,7 @@ from (
         coalesce(sum(bills) over earlier, 0) as bills_before,
         coalesce(sum(net) over earlier, 0) as net_before,
         min(last.day) over chain as first_shown_on
-      from chain_days as days
+      from chain_day_sums as days
       left join day_ends as last
         on last.account = days.account
         and last.wallet = days.wallet
