@@ -63,8 +63,10 @@ export type SyncOptions = Which &
   Stoppable & {
     /** Default all. */
     readonly only?: readonly Target[] | undefined;
-    /** Takes a key without proof that it belongs to the account, forgets earlier keys, and reads the last 90 days again. Default
-     * false. */
+    /**
+     * Takes a key without proof that it belongs to the account, forgets earlier keys, and reads the last 90 days again.
+     * Default false.
+     */
     readonly trustKey?: boolean | undefined;
     /** Ends with a check of what changed. Default true. */
     readonly reconcile?: boolean | undefined;
