@@ -3,10 +3,9 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { getTableName, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { afterAll, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
-import { namedTables } from "../src/db/accounts/rename-account.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
@@ -226,20 +225,4 @@ test.concurrent("an account that is added is read with credentials that a comman
     sql`select account from added_accounts order by account`,
   );
   expect(rows).toEqual([{ account: "first" }, { account: "other" }]);
-});
-
-test("a rename takes every table that has an account, of this program or of its database", async () => {
-  await using database = await testDatabase();
-  await using opened = openDatabase(database.url);
-  const { rows } = await opened.db.execute<{ name: string }>(sql`
-    select relname as name
-    from pg_attribute
-    join pg_class on pg_class.oid = attrelid
-    where relnamespace = 'public'::regnamespace
-      and relkind in ('r', 'p')
-      and attname = 'account'
-      and not attisdropped
-    order by relname`);
-  const all = [...namedTables.map((table) => getTableName(table)), "leases"];
-  expect(all.toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
 });

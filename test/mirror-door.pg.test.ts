@@ -14,7 +14,7 @@ import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+import { aMirrorKey, type Mirror, openMirror, signedHeaders } from "./support/mirror.ts";
 import { coverLedger } from "./support/small-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
@@ -55,24 +55,13 @@ const ask = { productType: "USDT-FUTURES" };
 /** The headers of a request, with the test's changes; undefined leaves a header out. */
 function signed(
   url: string,
-  { apiKey, apiSecret, apiPassphrase }: (typeof keys)["ours"],
+  key: (typeof keys)["ours"],
   but: Readonly<Record<string, string | undefined>> = {},
 ): Record<string, string> {
-  const timestamp = String(mirror.tick());
   const [path = "", query = ""] = url.split("?");
   const given = Object.fromEntries(new URLSearchParams(query));
-  const headers = {
-    "access-key": apiKey,
-    "access-sign": signature(apiSecret, { timestamp, method: "GET", path, query: given }),
-    "access-passphrase": apiPassphrase,
-    "access-timestamp": timestamp,
-    ...but,
-  };
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    ),
-  );
+  const headers = { ...signedHeaders(key, String(mirror.tick()), path, given), ...but };
+  return JSON.parse(JSON.stringify(headers));
 }
 
 let addresses = 0;
@@ -280,14 +269,8 @@ const mangled = (random: Random, path: string): string =>
 type Target = { readonly url: string; readonly method: string; readonly key: keyof typeof keys };
 
 function headersOf(random: Random, { url, method, key }: Target): Record<string, string> {
-  const { apiKey, apiSecret, apiPassphrase } = keys[key];
   const timestamp = String(mirror.tick() + (random() < 0.9 ? 0 : integer(random, -60_000, 60_000)));
-  const headers: Record<string, string> = {
-    "access-key": apiKey,
-    "access-sign": signature(apiSecret, { timestamp, method, path: url, query: {} }),
-    "access-passphrase": apiPassphrase,
-    "access-timestamp": timestamp,
-  };
+  const headers: Record<string, string> = signedHeaders(keys[key], timestamp, url, {}, method);
   if (random() < 0.25)
     headers[pick(random, Object.keys(headers))] = pick(random, values).replaceAll(/[^ -~]/g, "");
   if (random() < 0.1) headers["paptrading"] = "1";

@@ -8,12 +8,11 @@ import { financialRecords } from "../src/contract/financial-records.ts";
 import { parseExactJson, sortedJson } from "../src/contract/json.ts";
 import type { Query } from "../src/contract/operation.ts";
 import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
-import { signature } from "../src/contract/signature.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
 import type { Sandbox } from "../src/sandbox/sandbox.ts";
 import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+import { aMirrorKey, type Mirror, openMirror, signedHeaders } from "./support/mirror.ts";
 import { type Simulation, simulate } from "./support/simulation.ts";
 
 const classic = aMirrorKey("classic");
@@ -53,18 +52,9 @@ afterAll(async () => {
 
 /** The same request, sent to the sandbox exchange. */
 async function askSandbox({ answer, account }: Sandbox, now: number, path: string, query: Query) {
-  const timestamp = String(Math.floor(now));
   const { status, body } = await answer({
-    method: "GET",
-    path,
-    query,
-    clientAddress: String(Math.random()),
-    headers: {
-      "access-key": account.apiKey,
-      "access-sign": signature(account.apiSecret, { timestamp, method: "GET", path, query }),
-      "access-passphrase": account.apiPassphrase,
-      "access-timestamp": timestamp,
-    },
+    ...{ method: "GET", path, query, clientAddress: String(Math.random()) },
+    headers: signedHeaders(account, String(Math.floor(now)), path, query),
   });
   return { status, body };
 }

@@ -1,4 +1,5 @@
 import { accountBills } from "../../src/contract/account-bills.ts";
+import type { Query } from "../../src/contract/operation.ts";
 import { signature } from "../../src/contract/signature.ts";
 import { hourMs } from "../../src/contract/time.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../../src/db/connect.ts";
@@ -38,21 +39,29 @@ export const aMirrorKey = (
     new Date(0),
   );
 
+/** A key of the server, or of the exchange. */
+type Keys = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
+
+/** The headers of a signed request. */
+export const signedHeaders = (
+  { apiKey, apiSecret, apiPassphrase }: Keys,
+  timestamp: string,
+  path: string,
+  query: Query,
+  method = "GET",
+) => ({
+  "access-key": apiKey,
+  "access-sign": signature(apiSecret, { timestamp, method, path, query }),
+  "access-passphrase": apiPassphrase,
+  "access-timestamp": timestamp,
+});
+
 /** Asks a server for the newest bills, over its port. @returns the status, and the code and message of the answer. */
-export async function askServer(
-  url: string,
-  { apiKey, apiSecret, apiPassphrase }: Pick<MirrorKey, "apiKey" | "apiSecret" | "apiPassphrase">,
-) {
+export async function askServer(url: string, keys: Keys) {
   const query = { productType: "USDT-FUTURES" };
-  const timestamp = String(Date.now());
   const { path } = accountBills;
   const answer = await fetch(`${url}${path}?${new URLSearchParams(query)}`, {
-    headers: {
-      "access-key": apiKey,
-      "access-sign": signature(apiSecret, { timestamp, method: "GET", path, query }),
-      "access-passphrase": apiPassphrase,
-      "access-timestamp": timestamp,
-    },
+    headers: signedHeaders(keys, String(Date.now()), path, query),
   });
   const { code, msg } = (await answer.json()) as Readonly<Record<"code" | "msg", string>>;
   return { status: answer.status, code, msg };
@@ -95,18 +104,11 @@ export function openMirror(
     lines,
     tick,
     async ask(key, path, query) {
-      const timestamp = String(tick());
-      const sign = signature(key.apiSecret, { timestamp, method: "GET", path, query });
       const search = new URLSearchParams(query).toString();
       const { statusCode, headers, body } = await app.inject({
         method: "GET",
         url: search === "" ? path : `${path}?${search}`,
-        headers: {
-          "access-key": key.apiKey,
-          "access-sign": sign,
-          "access-passphrase": key.apiPassphrase,
-          "access-timestamp": timestamp,
-        },
+        headers: signedHeaders(key, String(tick()), path, query),
       });
       return { status: statusCode, headers, text: body, body: JSON.parse(body) };
     },

@@ -42,7 +42,7 @@ export async function renameAccount(
 }
 
 /** The tables that hold an account's data. Leases are not renamed. */
-export const namedTables: readonly PgTable[] = (() => {
+const namedTables: readonly PgTable[] = (() => {
   const { leases: _leases, ...others } = tables;
   return Object.values(others).filter((table: PgTable) =>
     getTableConfig(table).columns.some(({ name }) => name === "account"),
