@@ -3,24 +3,21 @@ import { expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { environmentFor, runCli } from "./support/cli.ts";
+import { runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 
 test.concurrent("reconcile finds what was damaged, --repair reads it again, and what stays is accepted", async () => {
-  await using sandbox = await openSandbox({ seed: "reconcile", density: 0.3 });
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
-  const { db } = tables;
-  const env = environmentFor(sandbox, database, {
-    LOG_LEVEL: "warn",
-    PRODUCT_TYPES: "USDC-FUTURES",
-  });
-  const reconcile = (...args: readonly string[]) => runCli(["reconcile", ...args], { env });
+  await using at = await openHouse(
+    { seed: "reconcile", density: 0.3 },
+    { LOG_LEVEL: "warn", PRODUCT_TYPES: "USDC-FUTURES" },
+  );
+  const { db, sandbox, run } = at;
+  const reconcile = (...args: readonly string[]) => run("reconcile", ...args);
   const syncedAt = Date.now();
-  expect(await runCli(["sync", "--only", "bills"], { env })).toMatchObject({ code: 0 });
+  expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });
   expect(await reconcile()).toMatchObject({
     code: 0,
     stdout: expect.stringContaining("nothing is open"),
@@ -33,12 +30,12 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
     where amount <> 0
       and balance is not null
     order by c_time, bill_id`);
-  const at = (place: number) => rows[place]?.bill_id ?? "";
-  await db.execute(sql`delete from bills where bill_id = ${at(40)}`);
+  const idAt = (place: number) => rows[place]?.bill_id ?? "";
+  await db.execute(sql`delete from bills where bill_id = ${idAt(40)}`);
   await db.execute(sql`
     update bills
     set amount = amount + 1, ingested_at = clock_timestamp()
-    where bill_id = ${at(80)}`);
+    where bill_id = ${idAt(80)}`);
   await db.execute(sql`
     insert into bills (
       account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
@@ -48,14 +45,14 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
       account, product_type, (bill_id::bigint + 7)::text, symbol, amount, fee, business_type, coin,
       balance, c_time, clock_timestamp()
     from bills
-    where bill_id = ${at(20)}`);
+    where bill_id = ${idAt(20)}`);
   const damaged = await reconcile("--full", "--json");
   expect(damaged.code).toBe(1);
   const { breaks } = JSON.parse(damaged.stdout) as { breaks: readonly { kind: string }[] };
   expect(breaks.map(({ kind }) => kind)).toEqual(["duplicate", "chain", "chain", "deleted"]);
 
   // Of a bill that is missing and of one that is there twice, the sentence says which way the balance lies.
-  const listed = await runCli(["breaks", "list"], { env });
+  const listed = await run("breaks", "list");
   for (const [kind, place, isHigher] of [
     ["chain", 40, true],
     ["duplicate", 20, false],
@@ -65,7 +62,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
     const sentence = `the balance is ${moved.replace("-", "")} \\S+ ${way} than the bills explain `;
     expect(listed.stdout).toMatch(new RegExp(`^#\\d+ +${kind} .* ${sentence}`, "m"));
   }
-  const first = await runCli(["status"], { env });
+  const first = await run("status");
   const [remedy] = first.stdout.match(/bill-sync (reconcile --repair|breaks accept)/g) ?? [];
   expect(remedy).toMatch(/repair/);
   const repaired = await reconcile("--full", "--repair");
@@ -74,24 +71,24 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
     stdout: expect.stringMatching(/3 breaks open; bill-sync breaks accept \d/),
     stderr: expect.stringMatching(/^main\/USDC-FUTURES \S+ to \S+: 1 bill repaired$/m),
   });
-  const extra = `1 stored bill (${BigInt(at(20)) + 7n}) not served by the exchange, and not deleted`;
+  const extra = `1 stored bill (${BigInt(idAt(20)) + 7n}) not served by the exchange, and not deleted`;
   expect(repaired.stderr).toContain(extra);
   expect(repaired.stderr).not.toContain("nothing to repair");
   // What a repair has just found nothing for is not to be repaired again.
-  const status = await runCli(["status"], { env });
+  const status = await run("status");
   expect(status.stdout).toMatch(/^critical .* does not add up: .* bill-sync breaks accept \d/m);
   expect(status.stdout).not.toContain("--repair");
   const numberOf = (kind: string) =>
     new RegExp(`^#(\\d+) +${kind} `, "m").exec(repaired.stdout)?.[1] ?? "none";
 
   const accept = (kind: string) =>
-    runCli(["breaks", "accept", numberOf(kind), "--note", "looked into it"], { env });
+    run("breaks", "accept", numberOf(kind), "--note", "looked into it");
   // The bill is back, and still somebody deleted it.
   expect(await accept("deleted")).toMatchObject({ code: 0 });
   expect(await accept("duplicate")).toMatchObject({ code: 0 });
   // The repair restated a bill, which is listed, and is no fault; accepted, it does not keep the ledger from adding up.
   const restatement = { code: 0, stdout: expect.stringMatching(/^#\d+ +restatement /m) };
-  expect(await runCli(["breaks", "list"], { env })).toMatchObject(restatement);
+  expect(await run("breaks", "list")).toMatchObject(restatement);
   expect(await reconcile()).toMatchObject(restatement);
   expect(await accept("restatement")).toMatchObject({ code: 0 });
   expect((await reconcile()).stdout).toContain(
@@ -100,7 +97,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   expect(await accept("duplicate")).toMatchObject({
     ...{ code: 2, stderr: expect.stringContaining("no open break is named so") },
   });
-  await db.execute(sql`delete from bills where bill_id = (${at(20)}::bigint + 7)::text`);
+  await db.execute(sql`delete from bills where bill_id = (${idAt(20)}::bigint + 7)::text`);
   expect(await heldAgainstLedger(db, sandbox, "USDC-FUTURES", syncedAt)).toMatchObject(exactly);
 });
 

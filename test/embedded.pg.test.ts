@@ -99,29 +99,22 @@ test.concurrent("a server that is killed loses nothing, is told of without a DAT
   expect(await query(next.url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
 });
 
-test.concurrent("four processes that make the database at the same time share one server, which the last to leave stops", async () => {
+test.concurrent("four processes that make the database at the same time share one server; where the last is killed with its process group, the next stops it", async () => {
   await using dir = await temporaryDir();
   const users = await Promise.all([1, 2, 3, 4].map(() => startUser(dir.path)));
   expect(new Set(users.map((user) => user.url)).size).toBe(1);
   expect(await readdir(dir.path)).toEqual(["postgres"]);
-  const [last, ...others] = users;
+  const [killed, ...others] = users;
+  const url = killed?.url ?? "";
   await Promise.all(others.map((user) => user.leave()));
-  expect(await query(last?.url ?? "", "select 1 as one")).toEqual([{ one: 1 }]);
-  await last?.leave();
-  await expectStopped(last?.url ?? "");
-});
-
-test.concurrent("a user that is killed with its whole process group leaves the server to the next, who stops it", async () => {
-  await using dir = await temporaryDir();
-  await using killed = await startUser(dir.path);
-  await query(killed.url, "create table kept (amount numeric)");
-  await killed.kill();
-  expect(await query(killed.url, "select amount from kept")).toEqual([]);
+  await query(url, "create table kept (amount numeric)");
+  await killed?.kill();
+  expect(await query(url, "select amount from kept")).toEqual([]);
   {
     await using next = await openEmbedded({ dataDir: dir.path, durable: false });
-    expect(next.url).toBe(killed.url);
+    expect(next.url).toBe(url);
   }
-  await expectStopped(killed.url);
+  await expectStopped(url);
 });
 
 test.concurrent("a path that is too long for a socket is an error with the remedy, and makes nothing", async () => {
