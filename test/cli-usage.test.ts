@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { asTyped } from "../src/as-typed.ts";
+import { openReporter } from "../src/commands/sync-reporter.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { programVersion } from "../src/version.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
@@ -113,6 +114,15 @@ test("a message names commands as npm runs them, and does not take the program's
   expect(asTyped({ npm: {} }, text)).toBe(
     "run npm run sync; then npm run breaks -- accept 3,12 --note x, or npm run db migrate: a backup by bill-sync 0.1.0, run bill-sync as an ordinary user",
   );
+});
+
+test.each([false, true])("a log names commands as npm runs them, too (terminal: %s)", (isTTY) => {
+  const written: string[] = [];
+  const err = { isTTY, columns: 80, write: (text: string) => written.push(text) };
+  const io = { err, npm: {} } as unknown as Parameters<typeof openReporter>[1];
+  using reporter = openReporter("info", io);
+  reporter.notice("paused: bill-sync accounts resume main");
+  expect(written.join("")).toContain("paused: npm run accounts resume main");
 });
 
 const ofVerify = "verify --from 2026-11-01 --to";

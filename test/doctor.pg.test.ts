@@ -6,11 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { diskCheck } from "../src/commands/doctor.ts";
+import { keyCheck } from "../src/commands/doctor-exchange.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
 import { retire } from "../src/db/accounts/decisions.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
+import { ExchangeError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
@@ -336,4 +339,27 @@ test.each([
 ])("a disk with %i MiB for the embedded server is %s", (mebibytes, status, result) => {
   const check = diskCheck("./data", mebibytes * 1_024 ** 2, 12.5 * 1_024 ** 2);
   expect(check).toMatchObject({ status, result });
+});
+
+test("product types that are refused alike are named together, and what a key may do is told", () => {
+  const noRight = new ExchangeError("refused-permission", "no right");
+  const info = { userId: "12", mayOnlyRead: true, rights: [], readsTax: false, ips: ["x", "y"] };
+  const tried = { mode: "classic", read: ["USDT-FUTURES"], refused: new Map(), info } as const;
+  const refused = new Map<ProductType, ExchangeError>([
+    ["COIN-FUTURES", noRight],
+    ["SUSDT-FUTURES", new ExchangeError("refused-request", "gone")],
+    ["USDC-FUTURES", noRight],
+  ]);
+  const types = "COIN-FUTURES and USDC-FUTURES: no right; ";
+  for (const [readsAll, but, status, told] of [
+    [false, { refused }, "FAIL", `refused: ${types}SUSDT-FUTURES: gone`],
+    [true, { refused }, "ok", `not available to it: ${types}not available to it: SUSDT`],
+    [true, { refused, read: [] }, "FAIL", "its key reads no bills; refused: "],
+    [false, {}, "ok", "it may only read; it has no right to tax records; it is bound to 2 IP add"],
+    [false, { info: { ...info, mayOnlyRead: false, rights: ["coow"] } }, "warn", "read, in coow"],
+    [false, { info: noRight }, "ok", "the exchange did not tell whose key it is, nor what it may"],
+  ] as const) {
+    const check = keyCheck({ name: "a", readsAll }, { ...tried, ...but });
+    expect(check).toMatchObject({ status, result: expect.stringContaining(told) });
+  }
 });

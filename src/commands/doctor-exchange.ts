@@ -215,7 +215,7 @@ async function recoveryChecks(db: Database, account: string): Promise<readonly C
 }
 
 /** The result of trying an account's key. */
-type TriedKey = {
+export type TriedKey = {
   readonly mode: AccountMode;
   readonly read: readonly ProductType[];
   readonly refused: ReadonlyMap<ProductType, ExchangeError>;
@@ -224,7 +224,7 @@ type TriedKey = {
 };
 
 /** The check of an account's key. Product types with equal refusals are named together. */
-function keyCheck(
+export function keyCheck(
   { name: account, uid, readsAll = false }: Pick<Account, "name" | "uid" | "readsAll">,
   { mode, read, refused, info }: TriedKey,
 ): Check {
