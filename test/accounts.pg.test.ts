@@ -145,7 +145,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect((await at.run(["sync", "--dry-run"])).stdout).not.toContain("COIN-FUTURES");
   expect((await at.run(["status"])).stdout).toMatch(/^COIN-FUTURES +[\d,]+ .* retired$/m);
   expect((await at.run(["accounts", "list"])).stdout).toMatch(
-    /^main\/USDT-FUTURES +read .*\nmain\/COIN-FUTURES +retired +\d{4}-/m,
+    /^main\/USDT-FUTURES +active .*\nmain\/COIN-FUTURES +retired +\d{4}-/m,
   );
 
   const back = await at.run(["accounts", "unretire", "main", "--product", "COIN-FUTURES"]);
@@ -209,7 +209,7 @@ test.concurrent("an account that is added is read with credentials that a comman
     stderr: expect.stringContaining('"msg":"sync ended: no account was synced, since each is '),
   });
   const list = async () => (await run("accounts", "list")).stdout;
-  expect(await list()).toMatch(/^first\/USDT-FUTURES +read +-$/m);
+  expect(await list()).toMatch(/^first\/USDT-FUTURES +active +-$/m);
   expect(await list()).toMatch(/^second\/USDT-FUTURES +paused +\d{4}-/m);
   expect(await run("accounts", "resume", "second")).toMatchObject({ code: 0 });
   expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });

@@ -86,7 +86,7 @@ describe("a job", () => {
     await at.pass(13);
     expect(await other.fetch(1)).toEqual([]);
     expect(await readQueue(at.db)).toMatchObject({ atWork: 1 });
-    await at.pass(2);
+    await at.pass(1.5);
     expect(await other.fetch(1)).toEqual([]);
     const [lost] = jobs;
     if (lost === undefined) throw new Error("nothing was fetched");
