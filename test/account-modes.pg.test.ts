@@ -3,7 +3,7 @@
 // account is read through an upgrade and back, with nothing written in transit.
 
 import { sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   classicProductTypes,
   isDemoProductType,
@@ -14,7 +14,7 @@ import { hourMs } from "../src/contract/time.ts";
 import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
 import { productTypesOf } from "../src/sync/account-state.ts";
-import { isComplete } from "../src/sync/run.ts";
+import { type AccountReport, isComplete } from "../src/sync/run.ts";
 import { testDatabase } from "./support/database.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
@@ -33,113 +33,83 @@ async function house(options: Partial<SimulationOptions> = {}) {
   };
 }
 
-const refusing = (
-  refused: readonly ProductType[],
-  refusal = new Refusal(400, "400172", "Parameter verification failed productType"),
-): Partial<SimulationOptions> => ({
-  alterCredential: (credential) => ({
-    ...credential,
-    refused: new Map(refused.map((productType) => [productType, refusal])),
-  }),
-});
-
 const classicTypes = productTypesOf("classic");
 const delisted = classicProductTypes.filter(isDemoProductType);
 
-describe("what the exchange refuses to a key", () => {
-  test("is no failure, is asked for twice, and once by each later run", async () => {
-    const [code, reason] = ["40099", "exchange environment is incorrect"];
-    await using at = await house(refusing(delisted, new Refusal(400, code, reason)));
-    const first = await at.sync();
-    expect(isComplete(first)).toBe(true);
-    expect(first.ledgers.map(({ ledger }) => ledger.productType)).toEqual(
-      classicTypes.filter((productType) => !isDemoProductType(productType)),
-    );
-    expect(first.notAvailable).toEqual(
-      delisted.map((productType) => ({ productType, reason: expect.stringContaining(code) })),
-    );
-    expect(at.refusals()).toEqual({ [code]: 6 });
-    await at.pass(hourMs);
-    expect(isComplete(await at.sync())).toBe(true);
-    expect(at.refusals()).toEqual({ [code]: 9 });
+test("what the exchange refuses twice is no failure, is asked for once by each later run, and is read once it is granted", async () => {
+  const [code, reason] = ["40099", "exchange environment is incorrect"];
+  const refused = new Map(delisted.map((one) => [one, new Refusal(400, code, reason)]));
+  await using at = await house({
+    alterCredential: (credential) => ({ ...credential, refused }),
   });
+  const typesOf = ({ ledgers }: AccountReport) => ledgers.map(({ ledger }) => ledger.productType);
+  const first = await at.sync();
+  expect(isComplete(first)).toBe(true);
+  expect(typesOf(first)).toEqual(classicTypes.filter((one) => !isDemoProductType(one)));
+  expect(first.notAvailable).toEqual(
+    delisted.map((productType) => ({ productType, reason: expect.stringContaining(code) })),
+  );
+  expect(at.refusals()).toEqual({ [code]: 6 });
+  await at.pass(hourMs);
+  expect(isComplete(await at.sync())).toBe(true);
+  expect(at.refusals()).toEqual({ [code]: 9 });
+  refused.clear();
+  await at.pass(hourMs);
+  expect(typesOf(await at.sync())).toEqual(classicTypes);
+  const { rows } = await at.db.execute(
+    sql`select product_type from ledgers where not_available_since is not null`,
+  );
+  expect(rows).toEqual([]);
+  // What was read before is a failure. The first of these is probed before anything is planned, the second by
+  // its window.
+  const lost = ["USDT-FUTURES", "COIN-FUTURES"] as const;
+  for (const one of lost) refused.set(one, new Refusal(400, "40014", "Incorrect permissions"));
+  await at.pass(hourMs);
+  const report = await at.sync();
+  expect(report.notAvailable).toEqual([]);
+  expect(
+    typesOf({ ...report, ledgers: report.ledgers.filter(({ error }) => error !== undefined) }),
+  ).toEqual(lost);
+});
 
-  test("once by mistake is read all the same", async () => {
-    const isMistaken = { value: true };
-    await using at = await house({
-      wrapAnswer: (answer) => async (request) => {
-        const isAsked = request.query["productType"] === "COIN-FUTURES" && isMistaken.value;
-        if (!isAsked) return answer(request);
-        isMistaken.value = false;
-        const body = JSON.parse((await answer(request)).body);
-        const refusal = { ...body, code: "40014", msg: "Incorrect permissions", data: null };
-        return { status: 400, headers: {}, body: JSON.stringify(refusal) };
-      },
-    });
-    const report = await at.sync();
-    expect(isMistaken.value).toBe(false);
-    expect(isComplete(report)).toBe(true);
-    expect(report.notAvailable).toEqual([]);
-    expect(report.ledgers.map(({ ledger }) => ledger.productType)).toContain("COIN-FUTURES");
+test("what the exchange refuses once by mistake is read all the same", async () => {
+  let isMistaken = true;
+  await using at = await house({
+    wrapAnswer: (answer) => async (request) => {
+      if (request.query["productType"] !== "COIN-FUTURES" || !isMistaken) return answer(request);
+      isMistaken = false;
+      const body = JSON.parse((await answer(request)).body);
+      const refusal = { ...body, code: "40014", msg: "Incorrect permissions", data: null };
+      return { status: 400, headers: {}, body: JSON.stringify(refusal) };
+    },
   });
+  const report = await at.sync();
+  expect([isMistaken, isComplete(report), report.notAvailable]).toEqual([false, true, []]);
+  expect(report.ledgers.map(({ ledger }) => ledger.productType)).toContain("COIN-FUTURES");
+});
 
-  test("and is granted later is read then, and is no longer called not available", async () => {
-    const refused = new Map<ProductType, Refusal>();
-    await using at = await house({
-      alterCredential: (credential) => ({ ...credential, refused }),
-    });
-    refused.set("COIN-FUTURES", new Refusal(400, "40014", "Incorrect permissions"));
-    expect((await at.sync()).notAvailable).toHaveLength(1);
-    refused.clear();
-    await at.pass(hourMs);
-    const later = await at.sync();
-    expect(later.ledgers.map(({ ledger }) => ledger.productType)).toContain("COIN-FUTURES");
-    const { rows } = await at.db.execute(
-      sql`select product_type from ledgers where not_available_since is not null`,
-    );
-    expect(rows).toEqual([]);
+test("what is refused is a failure where it was named, and where it is all that there is", async () => {
+  const refusing = (types: readonly ProductType[]): Partial<SimulationOptions> => ({
+    alterCredential: (credential) => ({
+      ...credential,
+      refused: new Map(types.map((one) => [one, new Refusal(400, "400172", "productType")])),
+    }),
   });
+  const named = ["USDT-FUTURES", "SUSDT-FUTURES"] as const;
+  await using at = await house({ ...refusing(delisted), productTypes: named, readsAll: false });
+  const report = await at.sync();
+  expect(isComplete(report)).toBe(false);
+  expect(report.ledgers.map(({ requests, error }) => [requests > 1, error !== undefined])).toEqual([
+    [true, false],
+    [false, true],
+  ]);
+  expect(at.refusals()).toEqual({ "400172": 1 });
 
-  test("and was named is a failure, and asked for once", async () => {
-    const named: Partial<SimulationOptions> = {
-      productTypes: ["USDT-FUTURES", "SUSDT-FUTURES"],
-      readsAll: false,
-    };
-    await using at = await house({ ...refusing(delisted), ...named });
-    const report = await at.sync();
-    expect(isComplete(report)).toBe(false);
-    expect(
-      report.ledgers.map(({ requests, error }) => [requests > 1, error !== undefined]),
-    ).toEqual([
-      [true, false],
-      [false, true],
-    ]);
-    expect(at.refusals()).toEqual({ "400172": 1 });
-  });
-
-  test("and was read before is a failure, and so is all that there is", async () => {
-    const refused = new Map<ProductType, Refusal>();
-    await using at = await house({ alterCredential: (credential) => ({ ...credential, refused }) });
-    expect(isComplete(await at.sync())).toBe(true);
-    // The first product type is probed before anything is planned, the second by its window.
-    for (const productType of ["USDT-FUTURES", "COIN-FUTURES"] as const) {
-      refused.set(productType, new Refusal(400, "40014", "Incorrect permissions"));
-    }
-    await at.pass(hourMs);
-    const report = await at.sync();
-    expect(report.notAvailable).toEqual([]);
-    expect(
-      report.ledgers
-        .filter(({ error }) => error !== undefined)
-        .map(({ ledger }) => ledger.productType),
-    ).toEqual(["USDT-FUTURES", "COIN-FUTURES"]);
-
-    await using none = await house(refusing(classicProductTypes));
-    const nothing = await none.sync();
-    expect(nothing.notAvailable).toEqual([]);
-    expect(nothing.ledgers.filter(({ error }) => error !== undefined)).toHaveLength(6);
-    expect(none.refusals()).toEqual({ "400172": 6 });
-  });
+  await using none = await house(refusing(classicProductTypes));
+  const nothing = await none.sync();
+  expect(nothing.notAvailable).toEqual([]);
+  expect(nothing.ledgers.filter(({ error }) => error !== undefined)).toHaveLength(6);
+  expect(none.refusals()).toEqual({ "400172": 6 });
 });
 
 test("an account of which only product types of the other mode are named is a failure that says what to name", async () => {

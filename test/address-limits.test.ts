@@ -1,17 +1,27 @@
+// Holds: Within the limit
 // Processes of one machine, each with an account of its own, share the limit of its address.
+// After a ban of the address, no more requests are sent for any account.
 
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Clock } from "../src/clock.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { billsApiOf } from "../src/contract/bills-api.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { type AddressLimits, createAddressLimits } from "../src/exchange/address-limits.ts";
+import type { ExchangeError } from "../src/errors.ts";
+import {
+  type AddressLimits,
+  accountsAtOnce,
+  createAddressLimits,
+  readSideBySide,
+} from "../src/exchange/address-limits.ts";
 import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
 import { exchangeOf } from "../src/exchange/session.ts";
-import type { Transport } from "../src/exchange/transport.ts";
+import type { HttpAnswer, Transport } from "../src/exchange/transport.ts";
 import { rollingWindow } from "../src/exchange-server/arrivals.ts";
 import { createSandbox } from "../src/sandbox/sandbox.ts";
-import { secretsOf } from "./support/exchange-client.ts";
+import { Secret } from "../src/secret.ts";
+import { emptyPage, secretsOf, testAccount } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const wayMs = 20;
@@ -27,10 +37,9 @@ function world(accounts: number) {
     accountNames: Array.from({ length: accounts }, (_, index) => `desk-${index}`),
   });
   const minute = rollingWindow(minuteMs);
-  const second = rollingWindow(secondMs);
   const transport: Transport = async ({ url, headers }) => {
     await time.clock.sleep(wayMs);
-    for (const window of [minute, second]) window.arrive(time.now());
+    minute.arrive(time.now());
     const answer = await sandbox.answer({
       method: "GET",
       path: url.pathname,
@@ -50,7 +59,7 @@ function world(accounts: number) {
           { transport, clock: time.clock, random: () => 0.5, addressLimits: limitsOf() },
         ).client,
     );
-  return { time, sandbox, clientsUnder, peaks: { minute: minute.peak, second: second.peak } };
+  return { time, sandbox, clientsUnder, peaks: { minute: minute.peak } };
 }
 
 type Client = ReturnType<ReturnType<typeof world>["clientsUnder"]>[number];
@@ -70,47 +79,35 @@ function oneOf(clock: Clock): () => AddressLimits {
 
 const times = <T>(count: number, act: () => T): T[] => Array.from({ length: count }, act);
 
-test("twenty accounts at full speed for more than a minute stay under 6,000 requests a minute, and near it", async () => {
+test("two runs one after the other, which know nothing of each other, stay under 6,000 requests a minute, and near it", async () => {
   const { time, sandbox, clientsUnder, peaks } = world(20);
-  const clients = clientsUnder(oneOf(time.clock));
   const startedAt = time.now();
-  const asked = clients.flatMap((client) => times(340, () => askBills(client)));
-  await time.run(Promise.all(asked));
-  expect(sandbox.statistics().refusals).toEqual({});
-  expect(peaks.minute()).toBeLessThanOrEqual(5_400);
-  expect(peaks.second()).toBeLessThanOrEqual(90);
-  expect(asked.length / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(5_000);
-});
-
-test("a run that begins right after another one, and does not know of it, stays under the limit as well", async () => {
-  const { time, sandbox, clientsUnder, peaks } = world(20);
   for (let run = 0; run < 2; run++) {
     const clients = clientsUnder(oneOf(time.clock));
     await time.run(Promise.all(clients.flatMap((client) => times(270, () => askBills(client)))));
   }
   expect(sandbox.statistics().refusals).toEqual({});
   expect(peaks.minute()).toBeLessThanOrEqual(5_400 + 90);
+  expect((2 * 20 * 270) / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(5_000);
 });
 
-test.each([200])(
-  "%i processes of one account each share the limit of their address",
-  async (processes) => {
-    const { time, sandbox, clientsUnder, peaks } = world(processes);
-    const clients = clientsUnder(() => {
-      const limits = createAddressLimits(time.clock);
-      limits.shareAmong(processes);
-      return limits;
-    });
-    const startedAt = time.now();
-    const asked = 5_600;
-    const each = Math.ceil(asked / processes);
-    await time.run(Promise.all(clients.flatMap((client) => times(each, () => askBills(client)))));
-    expect(sandbox.statistics().refusals).toEqual({});
-    // Each process may send one request as soon as it begins.
-    expect(peaks.minute()).toBeLessThanOrEqual(4_800 + processes);
-    expect(asked / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(4_000);
-  },
-);
+test("200 processes of one account each share the limit of their address", async () => {
+  const processes = 200;
+  const { time, sandbox, clientsUnder, peaks } = world(processes);
+  const clients = clientsUnder(() => {
+    const limits = createAddressLimits(time.clock);
+    limits.shareAmong(processes);
+    return limits;
+  });
+  const startedAt = time.now();
+  const asked = 5_600;
+  const each = Math.ceil(asked / processes);
+  await time.run(Promise.all(clients.flatMap((client) => times(each, () => askBills(client)))));
+  expect(sandbox.statistics().refusals).toEqual({});
+  // Each process may send one request as soon as it begins.
+  expect(peaks.minute()).toBeLessThanOrEqual(4_800 + processes);
+  expect(asked / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(4_000);
+});
 
 test("a process that is alone again has the whole limit of its address", async () => {
   const { time, clientsUnder } = world(20);
@@ -175,4 +172,155 @@ test("bans that follow one another add up, and one after a quiet hour begins ane
   expect(await banAfter(minuteMs)).toBe(2);
   expect(await banAfter(hourMs - 1)).toBe(3);
   expect(await banAfter(hourMs)).toBe(1);
+});
+
+describe("a ban", () => {
+  const wayMs = 50;
+  const page: HttpAnswer = {
+    status: 200,
+    retryAfter: undefined,
+    body: JSON.stringify(emptyPage.body),
+  };
+  const ban = (retryAfter?: string): HttpAnswer => ({
+    status: 403,
+    retryAfter,
+    body: "<html><title>Access denied</title>",
+  });
+
+  /** Three accounts at one address, and an exchange that answers as the test says. */
+  function world(answerAt: (arrival: number, sinceMs: number) => HttpAnswer) {
+    const time = virtualClock(Date.UTC(2026, 3, 30));
+    const begun = time.now();
+    const sent: number[] = [];
+    let toldAt = Number.POSITIVE_INFINITY;
+    const transport: Transport = async () => {
+      const arrival = sent.push(time.now() - begun);
+      await time.clock.sleep(wayMs);
+      const answer = answerAt(arrival, time.now() - begun);
+      await time.clock.sleep(wayMs);
+      if (answer.status === 403) toldAt = Math.min(toldAt, time.now() - begun);
+      return answer;
+    };
+    const addressLimits = createAddressLimits(time.clock);
+    const credentials = secretsOf(testAccount);
+    const clients = [1, 2, 3].map(
+      () =>
+        exchangeOf(
+          { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+          { credentials },
+          { transport, clock: time.clock, random: () => 0.5, addressLimits },
+        ).client,
+    );
+    const attempts: (ExchangeError | undefined)[] = [];
+    const onAttempt = (failure: ExchangeError | undefined) => void attempts.push(failure);
+    const query = { productType: "USDT-FUTURES", limit: "3" };
+    const asked = Promise.allSettled(
+      clients.flatMap((client) =>
+        Array.from({ length: 40 }, () => client.ask(accountBills, query, { onAttempt })),
+      ),
+    );
+    return { time, sent, toldAt: () => toldAt, attempts, ends: () => time.run(asked) };
+  }
+
+  describe("an address that is banned", () => {
+    test("asks nothing more from the first answer that says so, for no account", async () => {
+      const { sent, toldAt, attempts, ends } = world((arrival) => (arrival > 45 ? ban() : page));
+      const settled = await ends();
+      expect(sent.filter((at) => at > toldAt())).toEqual([]);
+      const failed = settled.filter(({ status }) => status === "rejected");
+      expect(failed).toHaveLength(120 - 45);
+      for (const end of failed) {
+        expect(end).toMatchObject({ reason: { kind: "banned", code: "HTTP 403" } });
+      }
+      // A request that was not sent is not counted.
+      expect(attempts).toHaveLength(sent.length);
+      expect(sent.length).toBeLessThan(120);
+    });
+
+    test("waits as long as it is told, then asks one at a time until an answer comes, then all", async () => {
+      const freeAtMs = 45_000;
+      const { sent, toldAt, ends } = world((arrival, sinceMs) =>
+        arrival > 45 && sinceMs < freeAtMs ? ban("30") : page,
+      );
+      const settled = await ends();
+      expect(settled.every(({ status }) => status === "fulfilled")).toBe(true);
+      const later = sent.filter((at) => at > toldAt());
+      const [first = 0, second = 0, third = 0] = later;
+      expect(first).toBeGreaterThanOrEqual(toldAt() + 30_000);
+      expect(second).toBeGreaterThanOrEqual(first + 30_000);
+      expect(third).toBeGreaterThanOrEqual(second + 2 * wayMs);
+      // The full rate is back: the other requests take seconds. One at a time they would take a minute.
+      expect((later.at(-1) ?? 0) - second).toBeLessThan(15_000);
+    });
+
+    test("that stays banned is tried twice more, and no more", async () => {
+      const { sent, toldAt, ends } = world((arrival) => (arrival > 45 ? ban("30") : page));
+      const settled = await ends();
+      expect(sent.filter((at) => at > toldAt())).toHaveLength(2);
+      expect(settled.filter(({ status }) => status === "rejected")).toHaveLength(75);
+    });
+  });
+});
+
+describe("accounts side by side", () => {
+  const { signal } = new AbortController();
+
+  test("accounts are read side by side, only so many at once, and reported in their order", async () => {
+    const time = virtualClock(Date.UTC(2026, 3, 30));
+    const names = Array.from({ length: 100 }, (_, index) => String(index));
+    let atOnce = 0;
+    let most = 0;
+    const read = async (name: string) => {
+      atOnce += 1;
+      most = Math.max(most, atOnce);
+      await time.clock.sleep(300 - Number(name));
+      atOnce -= 1;
+      return name;
+    };
+    expect(await time.run(readSideBySide(names, read))).toEqual(names);
+    expect(most).toBe(accountsAtOnce);
+  });
+
+  test("accounts of one user share its limit from the moment when the user is known", async () => {
+    const time = virtualClock(Date.UTC(2026, 3, 30));
+    const arrivals = rollingWindow(secondMs);
+    const access = {
+      clock: time.clock,
+      random: () => 0.5,
+      addressLimits: createAddressLimits(time.clock),
+      userLimits: new Map(),
+      async transport() {
+        await time.clock.sleep(20);
+        arrivals.arrive(time.now());
+        const requestTime = time.clock.now();
+        await time.clock.sleep(20);
+        const data = { bills: [], endId: null };
+        const body = JSON.stringify({ code: "00000", msg: "success", requestTime, data });
+        return { status: 200, retryAfter: undefined, body };
+      },
+    };
+    const { operation, query } = billsApiOf("USDT-FUTURES");
+    const work = async (name: string, asksFirst = 0) => {
+      const secret = (what: string) => new Secret(`the ${what} of ${name}`);
+      const [key, credentialSecret] = [secret("key"), secret("secret")];
+      const credentials = { key, secret: credentialSecret, passphrase: secret("passphrase") };
+      const config = { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" };
+      const { client, useLimitsOf } = exchangeOf(config, { credentials }, access);
+      const ask = (count: number) =>
+        Promise.all(
+          Array.from({ length: count }, () =>
+            client.ask(operation, query({ limit: 1 }), { signal }),
+          ),
+        );
+      await ask(asksFirst);
+      await useLimitsOf("7");
+      await ask(100);
+    };
+    const { requests } = accountBills.limit;
+    await time.run(Promise.all([work("one"), work("two")]));
+    expect(arrivals.peak()).toBe(requests);
+    // Whose account the third one is, its first answer says.
+    await time.run(Promise.all([work("one"), work("two"), work("three", 1)]));
+    expect(arrivals.peak()).toBe(requests + 1);
+  });
 });

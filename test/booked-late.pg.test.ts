@@ -34,22 +34,6 @@ const uncovered = { uncovered: [...unifiedProductTypes] };
 
 const exact = (text: string) => units(text, unifiedPlaces);
 
-/** How often a served balance is not the one before plus what the bills moved. */
-function breaksOf(
-  bills: readonly { coin: string; moved: bigint; balance: string | null }[],
-): number {
-  const balances = new Map<string, bigint>();
-  let breaks = 0;
-  for (const { coin, moved, balance } of bills) {
-    const before = balances.get(coin);
-    const shown = balance === null ? undefined : exact(balance);
-    if (before !== undefined && shown !== undefined && shown !== before + moved) breaks += 1;
-    const after = shown ?? (before === undefined ? undefined : before + moved);
-    if (after !== undefined) balances.set(coin, after);
-  }
-  return breaks;
-}
-
 async function exportedOf(account: string) {
   const found: ExportedBill[] = [];
   await inTransaction(db, async (tx) => {
@@ -58,9 +42,9 @@ async function exportedOf(account: string) {
   return found;
 }
 
-/** How often an account's balances do not follow in views and in exports. */
+/** On how many bills and days an account's balances do not follow. */
 async function offs(account: string) {
-  const { rows } = await db.execute<{ activity: number; days: number }>(sql`
+  const { rows } = await db.execute(sql`
     select
       (
         select count(*)::int
@@ -72,17 +56,10 @@ async function offs(account: string) {
         from analytics.daily_rollforward
         where account = ${account} and difference <> 0
       ) as days`);
-  const bills = await exportedOf(account);
-  const exported = bills.map(({ coin, balance, walletAmount, walletFee }) => ({
-    coin,
-    balance,
-    moved: exact(walletAmount) + exact(walletFee),
-  }));
-  const { activity, days } = rows[0] ?? { activity: -1, days: -1 };
-  return { activity, days, exported: breaksOf(exported) };
+  return rows[0];
 }
 
-const none = { activity: 0, days: 0, exported: 0 };
+const none = { activity: 0, days: 0 };
 
 /** Rows of USDT in the order in which they were booked: what each moves, and its time. */
 const rowsOf = (rows: readonly (readonly [moved: number, atMs: number])[]): UnifiedBill[] => {
@@ -177,7 +154,7 @@ describe("bills that are booked after their times", () => {
         { kind: "chain", ledger: "UTA", coin: lost.coin, state: "open" },
       ]);
       expect(exact(breaks[0]?.difference ?? "0")).toBe(exact(missing));
-      expect(await offs(account)).toEqual({ activity: 1, days: 1, exported: 1 });
+      expect(await offs(account)).toEqual({ activity: 1, days: 1 });
       await storeUnified(db, account, [lost], uncovered);
       const { breaks: left, isFull } = await check(account);
       expect({ account, left }).toEqual({ account, left: [] });
@@ -274,33 +251,6 @@ describe("rows that are dated before they are booked", () => {
     expect(rows).toEqual([
       { day: "2026-10-01", opening: 1_000, moved: 3, closing: 1_003 },
       { day: "2026-10-02", opening: 1_003, moved: 18, closing: 1_021 },
-    ]);
-  });
-
-  test("on another day show three breaks around midnight, which add up to nothing", async () => {
-    const account = "another day";
-    const midnight = 23 * hourMs;
-    const bills = rowsOf([
-      [1, 0],
-      [3, midnight + 200],
-      [4, midnight - 1_000],
-      [5, midnight + hourMs],
-    ]);
-    await storeUnified(db, account, bills);
-    const { breaks } = await check(account);
-    expect(breaks).toMatchObject([
-      { kind: "chain", happenedAt: "2026-10-01T23:59:59.000Z", difference: "3" },
-      { kind: "chain", happenedAt: "2026-10-02T00:00:00.200Z", difference: "-7" },
-      { kind: "chain", happenedAt: "2026-10-02T01:00:00.000Z", difference: "4" },
-    ]);
-    const { rows } = await db.execute(sql`
-      select day::text, difference::int, reported_closing::int as closing
-      from analytics.daily_rollforward
-      where account = ${account} and bills > 0
-      order by day`);
-    expect(rows).toEqual([
-      { day: "2026-10-01", difference: 3, closing: 1_008 },
-      { day: "2026-10-02", difference: -3, closing: 1_013 },
     ]);
   });
 });

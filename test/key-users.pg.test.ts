@@ -2,22 +2,38 @@
 // A key of another user writes nothing under a known name, two names of one user are one account, and a new key
 // of the same user is taken; where the exchange does not tell the user, a new key is taken only if somebody
 // trusts it, and all that can be read is read again.
+// No ledger is stored under two names, and renaming an account takes all that is stored along.
+// The user of a unified account is learned; of two processes that read its accounts, one is refused.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { reconcile } from "../src/audit/reconcile.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
+import { financialRecords } from "../src/contract/financial-records.ts";
 import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { msOf } from "../src/db/values.ts";
 import { ExchangeError, ForeignKeyError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
+import type { ModeChange } from "../src/sandbox/ledger.ts";
 import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
-import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
+import {
+  type CliEnvironment,
+  environmentFor,
+  runCli,
+  startCli,
+  temporaryFolder,
+} from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { queueAccounts } from "./support/fleet.ts";
+import { openHouse } from "./support/house.ts";
+import { query } from "./support/query.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const productType = "USDT-FUTURES";
@@ -31,22 +47,15 @@ const sync = ["sync", "--only", "bills", "--no-reconcile"];
  * unless a test lets it.
  */
 async function house(options: Partial<SandboxOptions> = {}) {
-  const stack = new AsyncDisposableStack();
-  const sandbox = stack.use(
-    await openSandbox({
-      ...{ seed: "proof", density: 0.1, accountNames: ["main", "other"] },
-      alterCredential: (credential) => ({ ...credential, permissions: ["bills"] }),
-      ...options,
-    }),
-  );
-  const database = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(database.url));
-  const [main, other] = sandbox.accounts;
+  const at = await openHouse({
+    ...{ seed: "proof", accountNames: ["main", "other"] },
+    alterCredential: (credential) => ({ ...credential, permissions: ["bills"] }),
+    ...options,
+  });
+  const [main, other] = at.sandbox.accounts;
   if (main === undefined || other === undefined) throw new Error("the sandbox has two accounts");
-  const arrivals = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
-  return {
-    sandbox,
-    db,
+  const arrivals = () => at.sandbox.statistics().arrivals[accountBills.name] ?? 0;
+  return Object.assign(at, {
     main,
     other,
     /** The number of requests for bills that `act` sends. */
@@ -55,33 +64,25 @@ async function house(options: Partial<SandboxOptions> = {}) {
       const result = await act;
       return [result, arrivals() - before];
     },
-    run: (account: SandboxAccount, command: readonly string[], others: CliEnvironment = {}) =>
-      runCli(command, {
-        env: environmentFor({ url: sandbox.url, account }, database, {
-          PRODUCT_TYPES: productType,
-          ...others,
-        }),
-      }),
+    runAs: (account: SandboxAccount, command: readonly string[], others: CliEnvironment = {}) => {
+      const env = environmentFor({ url: at.sandbox.url, account }, at, {
+        ...{ PRODUCT_TYPES: productType, ...others },
+      });
+      return runCli(command, { env });
+    },
     /** All that a ledger consists of, and the known keys. */
     async stored() {
-      const { rows } = await db.execute(sql`
-        select
-          (select count(*) from bills) as bills,
-          (select count(*) from bill_revisions) as revisions,
-          (select count(*) from rejected_bills) as rejected,
-          (select string_agg(windows::text, ',' order by window_start) from windows) as windows,
-          (select string_agg(ledgers::text, ',' order by product_type) from ledgers) as ledgers,
-          (select string_agg(account_keys::text, ',' order by fingerprint) from account_keys) as keys`);
-      return rows[0];
+      const { rows } = await at.db.execute(sql`
+        select bills::text from bills
+        union all select bill_revisions::text from bill_revisions
+        union all select rejected_bills::text from rejected_bills
+        union all select windows::text from windows
+        union all select ledgers::text from ledgers
+        union all select account_keys::text from account_keys
+        order by 1`);
+      return rows;
     },
-    /** How many bills each account has. */
-    async counts() {
-      const { rows } = await db.execute<{ account: string; bills: number }>(sql`
-        select account, count(*)::int as bills from bills group by account order by account`);
-      return Object.fromEntries(rows.map(({ account, bills }) => [account, bills]));
-    },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
+  });
 }
 
 /** Makes the exchange serve these bills of an account, and no others. */
@@ -97,10 +98,10 @@ const readable = (account: SandboxAccount): readonly LedgerBill[] =>
 
 test.concurrent("an unknown key under a known name writes nothing where the exchange does not tell its user, and doctor says so", async () => {
   await using at = await house();
-  expect((await at.run(at.main, sync)).code).toBe(0);
+  expect((await at.runAs(at.main, sync)).code).toBe(0);
   const before = await at.stored();
   for (const command of [sync, repair]) {
-    const [refused, requests] = await at.requestsOf(at.run(at.other, command));
+    const [refused, requests] = await at.requestsOf(at.runAs(at.other, command));
     expect(refused.code, refused.stdout).toBe(2);
     expect(refused.stdout).toMatch(
       /^main: this API key was not used for account main before, .*does not tell.*--trust-key/m,
@@ -109,12 +110,12 @@ test.concurrent("an unknown key under a known name writes nothing where the exch
     expect(requests).toBe(1);
     expect(await at.stored()).toEqual(before);
   }
-  const doctor = await at.run(at.other, ["doctor"]);
+  const doctor = await at.runAs(at.other, ["doctor"]);
   expect(doctor.code).toBe(1);
   expect(doctor.stdout).toMatch(
     /^FAIL {2}account main .*this API key was not used for account main/m,
   );
-  expect((await at.run(at.main, sync)).code).toBe(0);
+  expect((await at.runAs(at.main, sync)).code).toBe(0);
 });
 
 test.concurrent.each([
@@ -126,24 +127,24 @@ test.concurrent.each([
     await using at = await house(options);
     const stranger = readable(at.other);
     serveOnly(at.other, []);
-    expect((await at.run(at.other, sync)).code).toBe(0);
-    expect((await at.run(at.main, sync)).code).toBe(2);
+    expect((await at.runAs(at.other, sync)).code).toBe(0);
+    expect((await at.runAs(at.main, sync)).code).toBe(2);
     const syncedAt = Date.now();
-    const taken = await at.run(at.main, [...sync, "--trust-key"]);
+    const taken = await at.runAs(at.main, [...sync, "--trust-key"]);
     expect(taken.code).toBe(0);
     expect(taken.stderr).toContain("main: its key is new");
     expect(await heldAgainstLedger(at.db, at.sandbox, productType, syncedAt)).toMatchObject(
       exactly,
     );
-    const [known, requests] = await at.requestsOf(at.run(at.main, [...sync, "--trust-key"]));
+    const [known, requests] = await at.requestsOf(at.runAs(at.main, [...sync, "--trust-key"]));
     expect([known.code, requests < 5]).toEqual([0, true]);
     serveOnly(at.other, stranger);
     const before = await at.stored();
-    const back = await at.run(at.other, sync);
+    const back = await at.runAs(at.other, sync);
     expect(back.code, back.stdout).toBe(2);
     expect(await at.stored()).toEqual(before);
     // The wrong key is free for the account that it belongs to.
-    expect((await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "other" })).code).toBe(0);
+    expect((await at.runAs(at.other, sync, { EXCHANGE_ACCOUNT: "other" })).code).toBe(0);
   },
 );
 
@@ -196,19 +197,6 @@ test.concurrent.each([
   },
 );
 
-test.concurrent("a key of another user is refused where bills are stored, even if it is trusted", async () => {
-  await using at = await house({ alterCredential: (credential) => credential });
-  expect((await at.run(at.main, sync)).code).toBe(0);
-  const before = await at.stored();
-  const refused = await at.run(at.other, [...sync, "--trust-key"]);
-  expect(refused).toMatchObject({
-    code: 2,
-    stdout: expect.stringMatching(/is user \d+'s, and account main is user \d+'s.*name of its own/),
-  });
-  expect(refused.stdout).not.toContain("--trust-key");
-  expect(await at.stored()).toEqual(before);
-});
-
 test.concurrent.each([
   ["is settled", "first_gap_at", "now()"],
   ["is stored of it, and none is settled yet", "bills", "1"],
@@ -236,7 +224,7 @@ test.concurrent("another user's key under a known name writes nothing, whatever 
   await using at = await house(telling);
   const bills = readable(at.main);
   for (const account of [at.main, at.other]) serveOnly(account, bills);
-  expect((await at.run(at.main, sync)).code).toBe(0);
+  expect((await at.runAs(at.main, sync)).code).toBe(0);
   // A row that an older version rejected, and that can be read now.
   const received = JSON.stringify({ ...Object(bills[0]?.row), billId: "1" });
   await at.db.execute(sql`
@@ -245,19 +233,20 @@ test.concurrent("another user's key under a known name writes nothing, whatever 
     )
     values ('main', ${productType}, '1', ${received}, 'old', 'is old', clock_timestamp())`);
   const before = await at.stored();
-  for (const command of [sync, repair]) {
-    const refused = await at.run(at.other, command);
+  for (const command of [sync, repair, [...sync, "--trust-key"]]) {
+    const refused = await at.runAs(at.other, command);
     expect(refused.code, refused.stdout).toBe(2);
+    expect(refused.stdout).not.toContain("--trust-key");
     const users = `user ${at.other.uid}'s, and account main is user ${at.main.uid}'s: it belongs to another`;
     expect(refused.stdout).toContain(`main: this API key is ${users}`);
     expect(await at.stored()).toEqual(before);
   }
-  const doctor = await at.run(at.other, ["doctor"]);
+  const doctor = await at.runAs(at.other, ["doctor"]);
   expect(doctor.stdout).toMatch(/^FAIL {2}account main .*this API key is user \d+'s/m);
   // A new key of the same user is taken, without a request for bills that are stored.
   await at.db.execute(sql`update account_keys set fingerprint = 'of the key before'`);
-  const [rotated, requests] = await at.requestsOf(at.run(at.main, sync));
-  const [again, fewer] = await at.requestsOf(at.run(at.main, sync));
+  const [rotated, requests] = await at.requestsOf(at.runAs(at.main, sync));
+  const [again, fewer] = await at.requestsOf(at.runAs(at.main, sync));
   expect([rotated.code, again.code, requests - fewer]).toEqual([0, 0, 0]);
   expect(rotated.stderr).toContain(`main: its key is new: user ${at.main.uid}'s; it may only read`);
   expect(again.stderr).not.toContain("its key is new");
@@ -266,13 +255,13 @@ test.concurrent("another user's key under a known name writes nothing, whatever 
 test.concurrent("two names for one user are one account said twice: the second stores nothing, even while the account is quiet", async () => {
   await using at = await house(ofOneUser);
   for (const account of [at.main, at.other]) serveOnly(account, []);
-  expect((await at.run(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
-  const refused = await at.run(at.other, sync, { EXCHANGE_ACCOUNT: "second" });
+  expect((await at.runAs(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
+  const refused = await at.runAs(at.other, sync, { EXCHANGE_ACCOUNT: "second" });
   expect(refused.code, refused.stdout).toBe(2);
   expect(refused.stdout).toMatch(/^second: user 77's ledger, .* is stored as account first, and/m);
   // Other product types are another ledger: these two take turns.
   const coins = { EXCHANGE_ACCOUNT: "second", PRODUCT_TYPES: "COIN-FUTURES" };
-  expect((await at.run(at.other, sync, coins)).code).toBe(0);
+  expect((await at.runAs(at.other, sync, coins)).code).toBe(0);
   const { rows } = await at.db.execute(sql`
     select user_id, product_type, account from account_users order by account`);
   expect(rows).toEqual([
@@ -292,8 +281,10 @@ test.concurrent("two names for one user in one run: one of them is refused", asy
   await using folder = await temporaryFolder();
   const accounts = await accountsEnv(folder.path, at.sandbox.accounts.map(entryOf));
   for (const account of [at.main, at.other]) serveOnly(account, readable(at.main));
-  expect((await at.run(at.main, sync, accounts)).code).not.toBe(0);
-  expect(Object.values(await at.counts())).toEqual([readable(at.main).length]);
+  expect((await at.runAs(at.main, sync, accounts)).code).not.toBe(0);
+  const { rows } = await at.db.execute(sql`
+    select count(*)::int as bills from bills group by account`);
+  expect(rows).toEqual([{ bills: readable(at.main).length }]);
 });
 
 test.concurrent("a demo key of the same user is another ledger", async () => {
@@ -301,7 +292,7 @@ test.concurrent("a demo key of the same user is another ledger", async () => {
   await using folder = await temporaryFolder();
   const [main, other] = at.sandbox.accounts.map(entryOf);
   const accounts = await accountsEnv(folder.path, [{ ...main }, { ...other, demo: true }]);
-  const end = await at.run(at.main, sync, accounts);
+  const end = await at.runAs(at.main, sync, accounts);
   expect(end.code, end.stdout).toBe(0);
 });
 
@@ -322,6 +313,229 @@ test.concurrent("a new key waits for the next run where the exchange fails to te
         ? { status: 502, headers: { "retry-after": "999" }, body: "" }
         : answer(request),
   });
-  expect((await at.run(at.main, sync)).code).toBe(1);
-  expect(await at.counts()).toEqual({});
+  expect((await at.runAs(at.main, sync)).code).toBe(1);
+  expect(await at.db.execute(sql`select from bills`)).toMatchObject({ rowCount: 0 });
+});
+
+describe("a key and a name", () => {
+  async function openTables() {
+    const stack = new AsyncDisposableStack();
+    const { url } = stack.use(await testDatabase());
+    const { db } = stack.use(openDatabase(url));
+    return { url, db, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  }
+
+  /** Makes it the account's key, as a sync does of which the exchange told no user. */
+  async function take(db: Database, account: string, key: string): Promise<void> {
+    const info = new ExchangeError("refused-permission", "not told");
+    const accountKey = new AccountKey(db, { account, key: new Secret(key) }, { isTrusted: true });
+    await accountKey.check({ info, productTypes: [] });
+    await accountKey.take(async () => undefined);
+  }
+
+  const rowsOf = async (db: Database) => {
+    const { rows } = await db.execute<{ account: string; fingerprint: string }>(
+      sql`select account, fingerprint from account_keys order by account, fingerprint`,
+    );
+    return rows;
+  };
+
+  test("a key is given to one name alone, however many ask at once, by a fingerprint of that database", async () => {
+    const fingerprints = new Set<string | undefined>();
+    for (let round = 0; round < 2; round++) {
+      await using at = await openTables();
+      const ends = await Promise.allSettled(
+        ["a", "b", "c", "d"].map(async (name) => {
+          await using database = openDatabase(at.url);
+          await take(database.db, name, "key-1");
+        }),
+      );
+      expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+      const rows = await rowsOf(at.db);
+      expect(rows).toEqual([
+        { account: expect.any(String), fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      ]);
+      fingerprints.add(rows[0]?.fingerprint);
+    }
+    expect(fingerprints.size).toBe(2);
+  });
+
+  /** The program, configured for other accounts than its house is. */
+  async function house() {
+    const at = await openHouse({ seed: "keys" }, { PRODUCT_TYPES: "SUSDT-FUTURES" });
+    return Object.assign(at, {
+      runAs: (others: CliEnvironment, command: readonly string[] = ["sync"]) =>
+        runCli(command, { env: { ...at.env, ...others } }),
+      requests: () => at.sandbox.statistics().arrivals[accountBills.name] ?? 0,
+    });
+  }
+
+  const billsOf = async (db: Database) => {
+    const { rows } = await db.execute(sql`
+    select account, count(*)::integer as bills from bills group by account order by account`);
+    return rows;
+  };
+
+  test("a renamed account is refused before the exchange is asked; the remedy renames what is stored in all tables", async () => {
+    await using at = await house();
+    // A key that the exchange refused is nobody's.
+    const mixedUp = { EXCHANGE_ACCOUNT: "b", EXCHANGE_API_SECRET: "of another key" };
+    expect((await at.runAs(mixedUp)).code).toBe(1);
+    expect(await rowsOf(at.db)).toEqual([]);
+    // A verification remembers the key that it repairs with.
+    const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
+    const verify = ["verify", "--from", day(9), "--to", day(1), "--repair"];
+    const old = { EXCHANGE_ACCOUNT: "old" };
+    expect((await at.runAs(old, verify)).code).toBe(0);
+    expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["old"]);
+    expect((await at.runAs(old)).code).toBe(0);
+    await reconcile(at.db, { accounts: ["old"], productTypes: undefined }, { isFull: true });
+    const stored = await billsOf(at.db);
+    const asked = at.requests();
+
+    const main = { EXCHANGE_ACCOUNT: "main" };
+    const isStored =
+      /^main: this API key's ledger is stored as account old, and as main it would.*/m;
+    const { code, stdout } = await at.runAs(main);
+    const refused = await at.runAs(main, verify);
+    expect([code, refused.code]).toEqual([2, 2]);
+    expect(refused.stdout).toMatch(isStored);
+    expect(at.requests()).toBe(asked);
+    expect(await billsOf(at.db)).toEqual(stored);
+    const { rows } = await at.db.execute(sql`select account from leases where account = 'main'`);
+    expect(rows).toEqual([]);
+
+    const [, words = ""] =
+      /: bill-sync (accounts rename .*)$/.exec(isStored.exec(stdout)?.[0] ?? "") ?? [];
+    expect(await at.runAs(main, words.split(" "))).toMatchObject({ code: 0 });
+    const renamedAt = Date.now();
+    expect((await at.runAs(main)).code).toBe(0);
+    expect(await heldAgainstLedger(at.db, at.sandbox, "SUSDT-FUTURES", renamedAt)).toMatchObject(
+      exactly,
+    );
+    // Covered time is not read again: only the newest period was requested.
+    expect(at.requests() - asked).toBeLessThan(6);
+    for (const table of [
+      ...["bills", "ledgers", "bill_revisions", "rejected_bills", "windows", "account_keys"],
+      ...["reconciled_chains", "wallet_rules"],
+    ]) {
+      const left = await at.db.execute(
+        sql`select 1 from ${sql.identifier(table)} where account = 'old'`,
+      );
+      expect({ table, left: left.rowCount }).toEqual({ table, left: 0 });
+    }
+  });
+});
+
+describe("a user of several accounts", () => {
+  const unified: readonly ModeChange[] = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
+  const typesOf: Readonly<Record<string, readonly ProductType[]>> = {
+    futures: ["UTA-SPOT"],
+    coins: ["UTA-COIN-FUTURES"],
+  };
+
+  // Below what a client takes for silence.
+  const heldMs = 5_000;
+
+  /** Two accounts of one user here, each with product types of its own, and nothing configured of the user. */
+  async function house() {
+    const stack = new AsyncDisposableStack();
+    const folder = stack.use(await temporaryFolder());
+    const database = stack.use(await testDatabase());
+    const askers: string[] = [];
+    let held: Promise<void> | undefined;
+    let user: string | undefined;
+    const sandbox = stack.use(
+      await openSandbox({
+        seed: "one user",
+        density: 0.05,
+        accountNames: Object.keys(typesOf),
+        modes: unified,
+        alterCredential(credential) {
+          user ??= credential.uid;
+          return { ...credential, uid: user };
+        },
+        wrapAnswer: (answer) => async (request) => {
+          const key = request.headers["access-key"] ?? "";
+          if (request.path === financialRecords.path) askers.push(key);
+          if (held !== undefined) await Promise.race([held, sleep(heldMs)]);
+          return answer(request);
+        },
+      }),
+    );
+    const entries = sandbox.accounts.map((account) => ({
+      ...{ ...entryOf(account), productTypes: typesOf[account.name] },
+    }));
+    const env = {
+      DATABASE_URL: database.url,
+      EXCHANGE_BASE_URL: sandbox.url,
+      ACCOUNTS_FILE: await writeAccounts(folder.path, entries),
+      LOG_LEVEL: "warn",
+    };
+    return {
+      url: database.url,
+      user,
+      sandbox,
+      /** The keys that asked for bills, in the order of their requests. */
+      askers,
+      env,
+      /** Holds all answers back. */
+      holdUntil(over: Promise<void>) {
+        held = over;
+      },
+      [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    };
+  }
+
+  test("the user of unified accounts is learned, and one process at a time reads the accounts that share its limit", async () => {
+    await using at = await house();
+    const { env, askers } = at;
+    const sync = ["sync", "--only", "bills"];
+    const first = await runCli(sync, { env });
+    expect(first, first.stdout).toMatchObject({ code: 0 });
+    const known = "select account, uid from leases where uid is not null order by account";
+    expect(await query(at.url, known)).toEqual(
+      ["coins", "futures"].map((account) => ({ account, uid: at.user })),
+    );
+
+    askers.length = 0;
+    const second = await runCli(sync, { env });
+    expect(second, second.stdout).toMatchObject({ code: 0 });
+    expect(new Set(askers).size).toBe(2);
+    const leases = "select account, holder from leases where account like 'user %'";
+    expect(await query(at.url, leases)).toEqual([{ account: `user ${at.user}`, holder: "" }]);
+
+    expect(await queueAccounts(env)).toMatch(/^queued/);
+    expect(
+      await query(at.url, "select distinct group_id from fleet.job where group_id <> 'lists'"),
+    ).toEqual([{ group_id: `uid ${at.user}` }]);
+
+    // While a process reads one account of the user, another one is refused the others with code 3.
+    const before = askers.length;
+    const over = Promise.withResolvers<void>();
+    at.holdUntil(over.promise);
+    await using running = await startCli([...sync, "--account", "futures"], { env });
+    while (askers.length === before) await sleep(10);
+    const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
+    const span = ["--from", day(30), "--to", day(2)];
+    const bySince = new RegExp(
+      String.raw`another run holds user ${at.user}, whose accounts share a rate limit \(\S+ process \d+, since `,
+    );
+    const others = [sync, ["verify", ...span]].map((command) =>
+      runCli([...command, "--account", "coins"], { env }),
+    );
+    const examining = runCli(["doctor", "--account", "coins"], { env });
+    for (const { code, stdout } of await Promise.all(others)) {
+      expect(code).toBe(3);
+      expect(stdout).toMatch(bySince);
+    }
+    const examined = await examining;
+    expect(examined.stdout).toMatch(
+      /^warn {2}account coins +its key was not tried, another run holds/m,
+    );
+    expect(new Set(askers.slice(before)).size).toBe(1);
+    over.resolve();
+    const end = await running.ended;
+    expect(end, end.stdout).toMatchObject({ code: 0 });
+  }, 120_000);
 });

@@ -14,7 +14,7 @@ import { Leases, type LeasesOptions, type TakeOptions } from "../src/db/lease/le
 import { AccountHeldError, LeaseLostError } from "../src/errors.ts";
 import { fileDatabase } from "./support/database.ts";
 import { untilBlocked } from "./support/held-store.ts";
-import { type Fate, proxyTo } from "./support/tcp-proxy.ts";
+import { proxyTo } from "./support/tcp-proxy.ts";
 
 type Timing = NonNullable<LeasesOptions["timing"]>;
 type HoldOptions = Partial<TakeOptions> & LeasesOptions;
@@ -70,18 +70,6 @@ const isLost = (lease: { assertHeld(): void }) => () => {
   }
 };
 describe("an account that nobody holds", () => {
-  test("is had at once, each time with an epoch that is one more", async () => {
-    const account = randomUUID();
-    const epochs: number[] = [];
-    for (let holder = 0; holder < 3; holder++) {
-      await using lease = await hold(account);
-      epochs.push(lease.epoch);
-      expect(await leaseOf(account)).toMatchObject({ holder: me, epoch: lease.epoch });
-      lease.assertHeld();
-    }
-    expect(epochs).toEqual([1, 2, 3]);
-  });
-
   test("goes to exactly one of eight who ask at once, new or run out", async () => {
     const account = randomUUID();
     for (const epoch of [1, 2]) {
@@ -103,12 +91,8 @@ describe("an account whose holder is alive", () => {
     await using lease = await hold(account);
     const refusal = hold(account);
     await expect(refusal).rejects.toThrow(AccountHeldError);
-    const taken = sql`to_char(taken_at at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS"Z"')`;
-    const { rows } = await tables.db.execute<{ since: string }>(
-      sql`select ${taken} as since from leases where account = ${account}`,
-    );
     await expect(refusal).rejects.toThrow(
-      `another run holds account ${account} (${me}, since ${rows[0]?.since}); wait until it has ended`,
+      new RegExp(`another run holds account ${account} \\(${me}, since [\\d :-]+Z\\); wait`),
     );
     lease.assertHeld();
     expect(await leaseOf(account)).toMatchObject({ epoch: 1 });
@@ -136,7 +120,6 @@ describe("an account whose holder is alive", () => {
         underWay.resolve();
         await gate.promise;
       }
-      return "pass" as const;
     });
     await using remote = openDatabase(proxy.url);
     const lease = await hold(account, {}, remote.db);
@@ -178,8 +161,6 @@ describe("an account whose holder is dead", () => {
 });
 
 describe("a holder that was frozen while its lease ran out", () => {
-  const ledger = () => ({ account: randomUUID(), productType: "USDT-FUTURES" }) as const;
-
   test("knows it from its own clock, before it asks the database", async () => {
     const timing = { ...unrenewed, leaseMs: 2_000 };
     await using lease = await hold(randomUUID(), { timing });
@@ -230,7 +211,7 @@ describe("a holder that was frozen while its lease ran out", () => {
   });
 
   test("finishes the page that it was committing before the account is handed over", async () => {
-    const { account } = ledger();
+    const account = randomUUID();
     await using frozen = await hold(account, { timing: unrenewed });
     const order: string[] = [];
     await expire(account);
@@ -250,28 +231,22 @@ describe("a holder that was frozen while its lease ran out", () => {
   });
 });
 
-describe("a server whose clock is set while a holder works", () => {
-  const setClockBy = (account: string, seconds: number) =>
-    tables.db.execute(sql`
+test.each([7_200, -7_200])(
+  "where a server's clock is set by %s s while a holder works, one process goes on, the other writes nothing",
+  async (by) => {
+    const account = randomUUID();
+    await using first = await hold(account, { timing: unrenewed });
+    await tables.db.execute(sql`
       update leases
-      set expires_at = expires_at - ${seconds} * interval '1 s'
+      set expires_at = expires_at - ${by} * interval '1 s'
       where account = ${account}`);
-
-  test.each([7_200, -7_200])(
-    "by %s s: one process goes on, the other writes nothing",
-    async (by) => {
-      const account = randomUUID();
-      await using first = await hold(account, { timing: unrenewed });
-      await setClockBy(account, by);
-      await using second = await hold(account);
-      expect(second.epoch).toBe(first.epoch + 1);
-      const write = (lease: typeof first) =>
-        inTransaction(tables.db, (tx) => checkLease(tx, lease));
-      await expect(write(first)).rejects.toThrow(LeaseLostError);
-      await write(second);
-    },
-  );
-});
+    await using second = await hold(account);
+    expect(second.epoch).toBe(first.epoch + 1);
+    const write = (lease: typeof first) => inTransaction(tables.db, (tx) => checkLease(tx, lease));
+    await expect(write(first)).rejects.toThrow(LeaseLostError);
+    await write(second);
+  },
+);
 
 test("who makes anew what is derived from bills waits for a page, holds up the next, and keeps nobody from renewing", async () => {
   const account = randomUUID();
@@ -314,39 +289,14 @@ describe("a user's lease", () => {
     await one[Symbol.asyncDispose]();
     two.assertHeld();
     expect(await leaseOf(`user ${uid}`)).toMatchObject({ holder: me });
+    const other = processOf();
+    await expect(other.takeUser(uid, { signal })).rejects.toThrow(AccountHeldError);
+    // It is no account.
+    expect(await readLeasedNames(tables.db)).not.toContain(`user ${uid}`);
     await two[Symbol.asyncDispose]();
     expect(await leaseOf(`user ${uid}`)).toMatchObject({ holder: "" });
-    await using again = await process.takeUser(uid, { signal });
+    await using again = await other.takeUser(uid, { signal });
     expect(again.epoch).toBe(2);
-  });
-
-  test("is refused to another process, and to all its accounts that asked at once", async () => {
-    const uid = randomUUID();
-    await using lease = await processOf().takeUser(uid, { signal });
-    const other = processOf();
-    const asked = await Promise.allSettled([1, 2].map(() => other.takeUser(uid, { signal })));
-    for (const outcome of asked) {
-      expect(outcome).toMatchObject({
-        reason: {
-          name: "AccountHeldError",
-          message: expect.stringMatching(
-            `^another run holds user ${uid}, whose accounts share a rate limit \\(${me}, since `,
-          ),
-        },
-      });
-    }
-    await lease[Symbol.asyncDispose]();
-    await using next = await other.takeUser(uid, { signal });
-    next.assertHeld();
-  });
-
-  test("is no account", async () => {
-    const [uid, account] = [randomUUID(), randomUUID()];
-    await using _user = await processOf().takeUser(uid, { signal });
-    await using _account = await hold(account);
-    const names = await readLeasedNames(tables.db);
-    expect(names).toContain(account);
-    expect(names.filter((name) => name.includes(uid))).toEqual([]);
   });
 });
 
@@ -363,21 +313,12 @@ describe("a database that is away", () => {
     await until(async () => (await leaseOf(account)).left_ms > left_ms);
     lease.assertHeld();
   });
-
-  test("for longer ends the run's right to ask, and giving back is no error", async () => {
-    await using proxy = await proxyTo(database.url);
-    await using remote = openDatabase(proxy.url);
-    const lease = await hold(randomUUID(), { timing: { ...quick, leaseMs: 300 } }, remote.db);
-    proxy.cutOff();
-    await until(isLost(lease));
-    await lease[Symbol.asyncDispose]();
-  });
 });
 
 test("a database that hangs does not keep a run from ending", async () => {
-  const never = new Promise<Fate>(() => undefined);
+  const never = new Promise(() => undefined);
   const isOfLease = (sent: string) => /set\s+expires_at/.test(sent);
-  await using proxy = await proxyTo(database.url, (sent) => (isOfLease(sent) ? never : "pass"));
+  await using proxy = await proxyTo(database.url, (sent) => isOfLease(sent) && never);
   const remote = openDatabase(proxy.url);
   const lease = await hold(randomUUID(), { timing: { ...quick, leaseMs: 300 } }, remote.db);
   await lease[Symbol.asyncDispose]();

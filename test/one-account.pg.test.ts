@@ -47,7 +47,7 @@ test("each statement that writes touches one account's rows alone, and few that 
   await divideTables(database.url);
   const seen: SeenStatement[] = [];
   const listen = statementNotices((told) => seen.push(seenStatement(told)));
-  await using proxy = await proxyTo(database.url, () => "pass", listen);
+  await using proxy = await proxyTo(database.url, undefined, listen);
   await using sandbox = await openSandbox({
     seed: "one account",
     accountNames: ["north", "south", "west"],

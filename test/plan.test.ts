@@ -3,20 +3,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { billsApiOf } from "../src/contract/bills-api.ts";
-import {
-  dayMs,
-  type EpochMs,
-  epochMs,
-  hourMs,
-  minuteMs,
-  retentionMs,
-} from "../src/contract/time.ts";
+import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/contract/time.ts";
 import {
   type Interval,
   intersect,
   interval,
   lengthMs,
-  split,
   subtract,
   union,
 } from "../src/sync/intervals.ts";
@@ -28,56 +20,6 @@ const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
 const now = epochMs(Date.UTC(2026, 5, 1));
 const horizon = horizonAt(now);
-
-/** Small numbers, so that edges often meet. */
-const small = fc
-  .tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 12 }))
-  .map(([from, length]): Interval => ({ from: epochMs(from), to: epochMs(from + length) }));
-const smalls = fc.array(small, { maxLength: 8 });
-
-/** The same by brute force: which of the first milliseconds belong to the intervals. */
-const points = (intervals: readonly Interval[]): readonly number[] =>
-  Array.from({ length: 60 }, (_, time) => time).filter((time) =>
-    intervals.some(({ from, to }) => from <= time && time < to),
-  );
-const areApart = (intervals: readonly Interval[]): boolean =>
-  intervals.every(
-    ({ from, to }, index) =>
-      from < to && from > (intervals[index - 1]?.to ?? Number.NEGATIVE_INFINITY),
-  );
-
-describe("intervals", () => {
-  test("union holds the same time, sorted and apart", () => {
-    fc.assert(
-      fc.property(smalls, (given) => {
-        expect(points(union(given))).toEqual(points(given));
-        expect(union(given)).toSatisfy(areApart);
-      }),
-    );
-  });
-
-  test("subtract and intersect hold exactly the time that their names say", () => {
-    fc.assert(
-      fc.property(smalls, smalls, (a, b) => {
-        const inB = new Set(points(b));
-        expect(points(subtract(a, b))).toEqual(points(a).filter((time) => !inB.has(time)));
-        expect(points(intersect(a, b))).toEqual(points(a).filter((time) => inB.has(time)));
-        expect(subtract(a, b)).toSatisfy(areApart);
-      }),
-    );
-  });
-
-  test("split cuts without hole, overlap or a piece that is too long", () => {
-    fc.assert(
-      fc.property(small, fc.integer({ min: 1, max: 20 }), (whole, pieceMs) => {
-        const pieces = split(whole, pieceMs);
-        expect(points(pieces)).toEqual(points([whole]));
-        expect(lengthMs(pieces)).toBe(lengthMs([whole]));
-        expect(pieces.every((piece) => lengthMs([piece]) <= pieceMs)).toBe(true);
-      }),
-    );
-  });
-});
 
 /** A period of the last 120 days, so that some lie behind the horizon. */
 const period = fc
@@ -180,20 +122,6 @@ describe("a plan", () => {
     ]);
   });
 
-  test("a first run that died loses nothing at its oldest edge, which is where history starts", () => {
-    const open = [{ window: { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) } }];
-    const coverage = interval(horizon + dayMs, now - minuteMs);
-    expect(planOf({ coverage, open })).toEqual({
-      ledger,
-      plannedAt: now,
-      walks: [
-        { window: { from: horizon - minuteMs, to: horizon + dayMs }, isLedgerStart: true },
-        { window: { from: now - minuteMs, to: now }, isLedgerStart: false },
-      ],
-      lost: [],
-    });
-  });
-
   test.each([
     ["begins the history, where nothing is older", [], true],
     ["does not, where older time was read", interval(horizon - dayMs, horizon - minuteMs), false],
@@ -220,16 +148,6 @@ describe("a plan", () => {
       lost: [{ from: horizon - startSlackMs - 1, to: horizon }],
     });
     expect(planOf(startedAgo(startSlackMs)).lost).toEqual([]);
-  });
-
-  test("runs that die again and again do not add up the slack", () => {
-    let known = nothing;
-    const lost = Array.from({ length: 5 }, (_, hours) => {
-      const plan = planOf(known, epochMs(now + hours * hourMs));
-      known = { ...nothing, lost: union([...known.lost, ...plan.lost]), open: plan.walks };
-      return lengthMs(plan.lost) / hourMs;
-    });
-    expect(lost).toEqual([0, 0, 0, 3, 1]);
   });
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {

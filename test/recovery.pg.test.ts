@@ -6,16 +6,13 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { recoverFromOf } from "../src/commands/sync-run.ts";
-import { accountBills } from "../src/contract/account-bills.ts";
 import { asPrinted } from "../src/contract/scalars.ts";
-import { dayMs, epochMs, hourMs, isoTime, retentionMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, isoTime, retentionMs } from "../src/contract/time.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
 import { readFindings } from "../src/health/findings.ts";
 import { analyzeGrown } from "../src/ledger/analyze.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { isComplete } from "../src/sync/run.ts";
-import type { ScheduledFault } from "./faults/kinds.ts";
-import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";
 import {
@@ -85,27 +82,26 @@ const timesOf = async (account: string) => {
   return rows[0];
 };
 
-/** What the exchange has of older time than bills go back, as it should be stored. */
-const olderOf = ({ sandbox }: Simulation, from: number, to: number) =>
-  sandbox.account.ledger.bills[productType]
-    .filter(({ cTime }) => cTime >= from && cTime < to)
+/**
+ * Expects what the exchange has of older time than bills go back, each bill once and marked, but those of one
+ * millisecond. @returns from when on the bills' own pages go.
+ */
+async function expectOlder(run: Simulation & { name: string }, from: number, but = 0) {
+  const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+  const expected = run.sandbox.account.ledger.bills[productType]
+    .filter(({ cTime }) => cTime >= from && cTime < horizon && cTime !== but)
     .map(({ billId, cTime, row }) => {
       const { amount, fee } = row as { amount: string; fee: string };
       return { id: billId, at: cTime, amount: asPrinted(amount), fee: asPrinted(fee) };
     })
     .toSorted((a, b) => a.at - b.at || (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
-
-/** @param horizon up to where bills are recovered. A bill's page may have shown one or two of its last seconds. */
-async function expectOlder(
-  { name }: { readonly name: string },
-  horizon: number,
-  expected: readonly object[],
-): Promise<void> {
-  const older = (await storedOf(name)).filter(({ at }) => at < horizon);
+  const older = (await storedOf(run.name)).filter(({ at }) => at < horizon && at !== but);
   expect(older.map(({ balance: _, source: __, ...bill }) => bill)).toEqual(expected);
+  // A bill's page may have shown one or two of its last seconds.
   const recovered = older.filter(({ at }) => at < horizon - 10_000);
   expect(new Set(recovered.map(({ source }) => source))).toEqual(new Set(["tax"]));
   expect(recovered.filter(({ balance }) => balance !== null)).toEqual([]);
+  return { horizon, count: older.length };
 }
 
 test("the first sync recovers every older bill from tax records, each once, to the last digit; the ledger adds up", async () => {
@@ -115,25 +111,18 @@ test("the first sync recovers every older bill from tax records, each once, to t
   expect(report.recovery).toMatchObject([
     { withheld: undefined, error: undefined, unrecovered: [], rejected: 0 },
   ]);
-  const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
+  const { horizon, count } = await expectOlder(run, recoverFrom);
   expect(simulationStart - horizon).toBeLessThan(retentionMs);
-  const expected = olderOf(run, recoverFrom, horizon);
-  expect(expected.length).toBeGreaterThan(1_000);
-  await expectOlder(run, horizon, expected);
+  expect(count).toBeGreaterThan(1_000);
   const [compared] = await run.compare();
   expect(compared).toMatchObject({ missing: [], equal: compared?.expected });
   expect(await findDifferingDays(db, run.name)).toEqual([]);
-  const requests = report.recovery?.[0]?.requests ?? 0;
-  expect(requests).toBeLessThan(80);
-  const again = await run.sync();
-  expect(again.recovery).toEqual([]);
+  expect(report.recovery?.[0]?.requests).toBeLessThan(80);
+  expect((await run.sync()).recovery).toEqual([]);
 
   // The ledger adds up with what was recovered, and its page is quick at once.
-  const checked = await reconcile(
-    db,
-    { accounts: [run.name], productTypes: undefined },
-    { isFull: true },
-  );
+  const all = { accounts: [run.name], productTypes: undefined };
+  const checked = await reconcile(db, all, { isFull: true });
   expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
   // A connection tells Postgres what it changed up to ten seconds later.
   const analyzed = async () => {
@@ -221,13 +210,7 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   expect(await unrecovered()).toEqual(unprovable.toReversed());
   const stored = await storedOf(run.name);
   const times = await timesOf(run.name);
-  const horizon = Date.parse(times?.first ?? "");
-  const others = stored.filter(({ at }) => at < horizon && at !== full);
-  expect(others.map(({ id }) => id)).toEqual(
-    olderOf(run, before - dayMs, horizon)
-      .filter(({ at }) => at !== full)
-      .map(({ id }) => id),
-  );
+  await expectOlder(run, before - dayMs, full);
   // What was shown of it is stored, and its time is not called recovered.
   expect(stored.filter(({ at }) => at === full)).toHaveLength(500);
   const [first, last] = [full - 1, full + 2].map((at) => isoTime(epochMs(at)).replace("T", " "));
@@ -278,47 +261,8 @@ describe("answers that lack records", () => {
       { withheld: undefined, error: undefined, unrecovered: [] },
     ]);
     expect(report.recovery?.[0]?.requests).toBeLessThan(70);
-    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-    await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));
+    await expectOlder(run, older.recoverFrom);
   });
-
-  test("and are those to another question hide none", async () => {
-    let last: unknown[] = [];
-    let answers = 0;
-    await using run = recoveryOf({
-      ...older,
-      wrapAnswer: taxed((rows) => {
-        answers += 1;
-        if (answers % 4 === 3) return last;
-        last = rows;
-        return rows;
-      }),
-    });
-    const report = await run.sync();
-    const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-    await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));
-    expect(report.recovery?.[0]?.requests).toBeLessThan(150);
-  });
-});
-
-test("no time is left between bills and records where the exchange refuses the oldest of its 90 days", async () => {
-  await using run = recoveryOf({
-    recoverFrom: epochMs(simulationStart - 100 * dayMs),
-    days: 101,
-    wrapAnswer: (answer) => async (request) => {
-      const given = await answer(request);
-      const oldest = run.time.now() - retentionMs + 10 * secondMs;
-      if (
-        request.path !== accountBills.path ||
-        Number(request.query["startTime"] ?? oldest) >= oldest
-      )
-        return given;
-      return { ...given, status: 400, body: '{"code":"40705","msg":"90 days"}' };
-    },
-  });
-  await run.sync();
-  const times = await timesOf(run.name);
-  expect(times?.recovered.split(",")[1]).toBe(`${times?.covered.slice(2).split(",")[0]})}`);
 });
 
 test("lost time is recovered, and lost no more", async () => {
@@ -329,52 +273,4 @@ test("lost time is recovered, and lost no more", async () => {
   expect(report.recovery?.[0]?.recovered).not.toEqual([]);
   expect((await timesOf(run.name))?.lost).toBe("{}");
   expect(report).toSatisfy(isComplete);
-});
-
-test("time that was recovered because the exchange's clock was ahead is read from bills once it is right", async () => {
-  const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 2, times: 1_000 } as const;
-  const schedule: ScheduledFault[] = [ahead];
-  await using run = recoveryOf({
-    recoverFrom: epochMs(simulationStart - 100 * dayMs),
-    days: 101,
-    density: 2,
-    faults: faultyExchange({ schedule }),
-  });
-  const report = await run.sync();
-  expect(report.recovery?.[0]?.recovered).not.toEqual([]);
-  schedule.length = 0;
-  expect((await run.sync()).ledgers[0]?.restated).toBeGreaterThan(0);
-  const inReach = (await storedOf(run.name)).filter(
-    ({ at }) => at > simulationStart - 89.99 * dayMs,
-  );
-  expect(inReach.filter(({ source }) => source !== null)).toEqual([]);
-  expect(await timesOf(run.name)).toMatchObject({
-    lost: "{}",
-    covered: expect.stringMatching(/^\{[^,]+,[^,]+\}$/),
-    recovered: expect.stringMatching(/^\{[^,]+,[^,]+\}$/),
-  });
-});
-
-test("a run that is cut anywhere is resumed: every bill once", async () => {
-  const older = { days: 200, recoverFrom: epochMs(simulationStart - 190 * dayMs), density: 1 };
-  let stop: AbortController | undefined;
-  let left = 0;
-  await using run = recoveryOf({
-    ...older,
-    wrapAnswer: taxed((rows) => {
-      left -= 1;
-      if (left === 0) stop?.abort(new Error("stopped"));
-      return rows;
-    }),
-  });
-  for (let answers = 1; answers < 6; answers++) {
-    stop = new AbortController();
-    left = answers;
-    await run.sync(stop.signal);
-  }
-  stop = undefined;
-  expect((await run.sync()).recovery?.[0]?.error).toBeUndefined();
-  const horizon = Date.parse((await timesOf(run.name))?.first ?? "");
-  await expectOlder(run, horizon, olderOf(run, older.recoverFrom, horizon));
-  expect((await timesOf(run.name))?.recovered).toMatch(/^\{[^,]+,[^,]+\}$/);
 });

@@ -1,13 +1,29 @@
+// A long run's log has a line a minute, and its counts at the end.
+
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
+import { planResult } from "../src/commands/sync.ts";
+import { logReporter, progressLine, terminalReporter } from "../src/commands/sync-reporter.ts";
 import { type NamedList, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
 import { resultOfSync } from "../src/commands/sync-summary.ts";
-import { dayMs, epochMs } from "../src/contract/time.ts";
-import { AccountHeldError, ExchangeError, StoppedError, UsageError } from "../src/errors.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
+import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import {
+  AccountHeldError,
+  CursorError,
+  ExchangeError,
+  StoppedError,
+  UsageError,
+} from "../src/errors.ts";
+import type { Log } from "../src/log.ts";
 import { asText } from "../src/output/result.ts";
-import type { LedgerReport } from "../src/sync/ledger-run.ts";
+import type { BillsProgress, LedgerReport } from "../src/sync/ledger-run.ts";
 import type { AccountReport } from "../src/sync/run.ts";
+import type { LedgerPlan, Walk } from "../src/sync/store.ts";
 import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
+import { Screen } from "./support/screen.ts";
+import { virtualClock } from "./support/virtual-clock.ts";
 
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
 
@@ -67,6 +83,10 @@ const suppressed = new SuppressedError(new Error("and closing failed"), stopped)
 const fault = { path: "takerFeeRate", reason: "is not a decimal number" };
 const failed = { stored: undefined, error: unpermitted };
 
+const well = account([ledger()]);
+const open = account([ledger({ rejected: 1 })]);
+const rejected = [{ account: "main", productType: "USDT-FUTURES", rows: 3 }] as const;
+
 test("the summary counts each product type and all of them, complete through the earliest", () => {
   const earlier = coin({ new: 5, completeThrough: epochMs(at - dayMs) });
   expect(linesOf([account([ledger(), earlier])])).toEqual([
@@ -111,16 +131,11 @@ describe("below its table, the summary says", () => {
     expect(lines.slice(lines.indexOf("") + 1, -1)).toEqual(expected);
   });
 
-  test("how many rows are rejected, of this run or an earlier one", () => {
-    const rows = (count: number) => {
-      const rejected = [{ account: "main", productType: "USDT-FUTURES" as const, rows: count }];
-      return linesOf([account([ledger()])], { rejected }).at(-2);
-    };
-    expect(rows(1)).toMatch(
-      /^main\/USDT-FUTURES: 1 row broke the API's contract, so that its bill is not/,
-    );
-    expect(rows(1_234)).toMatch(
-      /^main\/USDT-FUTURES: 1,234 rows broke the API's contract, so that their/,
+  test("how many rows are rejected, and nothing of lists and loans that are as they were", () => {
+    const lists = [list({ stored: { ...stored, new: 0, changed: 0, gone: 0 } })];
+    expect(linesOf([loans(unit())], { lists })).toEqual(["complete, after 5.2 s"]);
+    expect(linesOf([well], { rejected }).at(-2)).toMatch(
+      /^main\/USDT-FUTURES: 3 rows broke the API's contract, so that their/,
     );
   });
 
@@ -159,16 +174,8 @@ describe("below its table, the summary says", () => {
       "NOT complete (1 of 2 accounts are complete), after 5.2 s",
     ]);
   });
-
-  test("nothing of lists and loans that are as they were", () => {
-    const same = list({ stored: { ...stored, new: 0, changed: 0, gone: 0 } });
-    expect(linesOf([loans(unit())], { lists: [same] })).toEqual(["complete, after 5.2 s"]);
-  });
 });
 
-const well = account([ledger()]);
-const open = account([ledger({ rejected: 1 })]);
-const rejected = [{ account: "main", productType: "USDT-FUTURES", rows: 3 }] as const;
 const lost = ledger({ lost: [{ from: at, to: epochMs(at + 1) }] });
 const short = ledger({ windows: { planned: 2, walked: 1 } });
 const unlookable = { rejected: { error: refused } };
@@ -182,31 +189,19 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
   ["rows of earlier runs are rejected", [well], { rejected }, "incomplete", 1],
   ["rows of another ledger are rejected", [account([coin()])], { rejected }, "complete", 0],
   ["the account was refused", [account([], refused)], {}, "failed", 1],
-  ["one account was refused", [account([], refused), desk(well)], {}, "incomplete", 1],
   ["it was stopped", [account([ledger({ error: stopped })])], {}, "stopped", 1],
   ["it was stopped, and closing failed", [account([], suppressed)], {}, "stopped", 1],
   ["another run holds the account", [account([], held)], {}, "held", 3],
   ["another run holds one account", [account([], held), desk(well)], {}, "incomplete", 3],
   ["nobody could look for rejected rows", [well], unlookable, "incomplete", 1],
-  ["one is held, none looked", [account([], held), desk(well)], unlookable, "incomplete", 1],
   ["its key is another account's", [account([], misnamed)], {}, "failed", 2],
-  ["so is one, another is held", [account([], misnamed), desk(account([], held))], {}, "failed", 2],
   ["so is one, another is open", [account([], misnamed), desk(open)], {}, "incomplete", 1],
   ["one is held and one refused", [account([], held), account([], refused)], {}, "failed", 1],
   ["one is held, rows are rejected", [account([], held), well], { rejected }, "incomplete", 1],
   ["spot pairs alone", [], { lists: [list()] }, "complete", 0],
   ["spot pairs alone failed", [], down, "failed", 1],
-  ["a pair was broken", [], { lists: [list({ broken: [{ name: "X", fault }] })] }, "incomplete", 1],
   ["spot pairs failed beside an account", [loans(unit())], down, "incomplete", 1],
   ["a risk unit failed", [loans(unit(), unit(failed))], {}, "incomplete", 1],
-  [
-    "spot pairs stopped",
-    [loans(unit())],
-    { lists: [list({ ...failed, error: stopped })] },
-    "stopped",
-    1,
-  ],
-  ["the account is held, spot pairs stored", [account([], held)], { lists: [list()] }, "held", 3],
   ["the account is held, spot pairs failed", [account([], held)], down, "failed", 1],
 ])("the outcome where %s", (_title, reports, changes, outcome, exitCode) => {
   const ended = result(reports, changes);
@@ -222,4 +217,189 @@ test("the run log has each message once, and none for a stop", () => {
   );
   expect(textOf(account([ledger({ error: stopped })]))).toBeNull();
   expect(textOf(well)).toBeNull();
+});
+
+describe("the plan", () => {
+  const start = Date.UTC(2026, 10, 1, 3, 24, 59);
+  const day = (index: number) => epochMs(start + index * dayMs);
+
+  const linesOf = (...args: Parameters<typeof planResult>) =>
+    asText(planResult(...args)).split("\n");
+
+  /** A plan with windows of 7 days. The first ones are resumed at their cursors. */
+  function plan(
+    account: string,
+    productType: ProductType,
+    windows: number,
+    { resumed = 0, lost = 0 }: { readonly resumed?: number; readonly lost?: number } = {},
+  ): LedgerPlan {
+    return {
+      ledger: { account, productType },
+      plannedAt: day(91),
+      walks: Array.from({ length: windows }, (_, index): Walk => {
+        const window = { from: day(7 * index), to: day(7 * index + 7) };
+        return index < resumed ? { window, cursor: "1" } : { window };
+      }),
+      lost: lost === 0 ? [] : [{ from: day(-lost), to: day(0) }],
+    };
+  }
+
+  test("the plan names each product type's windows, and the least that they cost", () => {
+    const plans = [
+      plan("main", "USDT-FUTURES", 13, { resumed: 2, lost: 3 }),
+      plan("main", "COIN-FUTURES", 0),
+    ];
+    expect(linesOf(plans)).toEqual([
+      "main          windows  resumed  time               from",
+      "USDT-FUTURES       13        2  91 d  2026-11-01 03:24Z",
+      "COIN-FUTURES        0        0     -                  -",
+      "",
+      "main/USDT-FUTURES: lost 2026-10-29 03:24:59Z to 2026-11-01 03:24:59Z",
+      "13 windows, 26 requests at least, plus one for every page of up to 100 bills",
+    ]);
+  });
+});
+
+describe("while it runs", () => {
+  type WithoutLedger<Event> = Event extends unknown ? Omit<Event, "ledger"> : never;
+  type Event = WithoutLedger<BillsProgress>;
+
+  const weekMs = 7 * dayMs;
+  const planned = (weeks: number): Event => ({
+    event: "planned",
+    windows: weeks,
+    plannedMs: weeks * weekMs,
+  });
+  const request = (failure?: ExchangeError): Event => ({ event: "request", failure });
+  const failed = (error: unknown): Event => ({ event: "failed", error });
+  const page = (week: number, walkedMs: number, bills = 100): Event => ({
+    event: "page",
+    window: { from: epochMs(week * weekMs), to: epochMs((week + 1) * weekMs) },
+    counts: { new: bills - 3, unchanged: 2, restated: 1, rejected: 4 },
+    walkedMs,
+    finished: walkedMs === weekMs,
+  });
+
+  /** A function that gives events of product types to a reporter. */
+  const teller =
+    ({ progress }: { readonly progress: (event: BillsProgress) => void }) =>
+    (productType: ProductType, ...events: readonly Event[]) => {
+      const ledger = { account: "main", productType };
+      for (const event of events) progress({ ledger, ...event } as BillsProgress);
+    };
+
+  /** The display on a screen. The test moves its clock. */
+  function display(screen = new Screen()) {
+    const clock = { now: 1_000_000 };
+    const reporter = terminalReporter(screen, () => clock.now);
+    return { screen, clock, tell: teller(reporter), ...reporter, stop: reporter[Symbol.dispose] };
+  }
+
+  test("a run shows one line with its share, bills and time left, below all that is said, and leaves it there", () => {
+    const { tell, clock, stop, notice, screen } = display();
+    notice("starting Postgres");
+    tell("USDT-FUTURES", planned(4));
+    tell("SCOIN-FUTURES", planned(2));
+    tell("USDC-FUTURES", planned(0));
+    notice(`long ${"word ".repeat(30)}`.trimEnd());
+    clock.now += 10 * secondMs;
+    tell("USDT-FUTURES", page(0, weekMs / 2, 12_345), page(0, weekMs), page(2, weekMs));
+    notice("short\nin two lines");
+    tell("SCOIN-FUTURES", request(), page(0, weekMs / 2));
+    stop();
+    screen.write("the summary\n");
+    stop();
+    notice("a late word");
+    expect(screen.lines).toEqual([
+      "starting Postgres",
+      ...(`long ${"word ".repeat(30)}`.trimEnd().match(/.{1,80}/g) ?? []).map((line) =>
+        line.trimEnd(),
+      ),
+      "short",
+      "in two lines",
+      "████████████░░░░░░░░░░░░░░░░░░ 41%  12,645 bills, 15 s left",
+      "",
+      "the summary",
+      "a late word",
+    ]);
+  });
+
+  test.each([
+    ["is not known before anything is walked", 0, minuteMs, /0% {2}7 bills$/],
+    ["is as long as the first half took", 0.5, minuteMs, /50% {2}7 bills, 1 m left$/],
+    ["counts whole seconds, rounded up", 0.5, 4_100, /, 5 s left$/],
+    ["names two units", 0.01, minuteMs, /, 1 h 39 m left$/],
+    ["ends where nothing is left", 1, minuteMs, /100% {2}7 bills$/],
+  ])("the time left %s", (_title, done, elapsedMs, expected) => {
+    expect(progressLine({ done, bills: 7, pages: 1, requests: 1 }, elapsedMs)).toMatch(expected);
+  });
+
+  test("after the planned time, the line says that tax records are read, and for how long", () => {
+    const lineAt = (recoverMs: number) =>
+      progressLine({ done: 1, bills: 7, pages: 1, requests: 1, recoverMs }, minuteMs);
+    expect(lineAt(73 * secondMs)).toMatch(/7 bills, tax records: about 1 m 13 s left$/);
+    expect(lineAt(0)).toMatch(/7 bills, tax records$/);
+    const { tell, clock, stop, notice, screen } = display();
+    tell("USDT-FUTURES", planned(1), page(0, weekMs));
+    notice("older bills come from tax records", 9 * secondMs);
+    clock.now += 5 * secondMs;
+    stop();
+    expect(screen.lines.at(-2)).toMatch(/100% .* tax records: about 4 s left$/);
+  });
+
+  test("no line is wider than the terminal", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 250 }), fc.nat(1e8), (columns, bills) => {
+        const { tell, stop, screen } = display(new Screen(columns));
+        tell("USDT-FUTURES", planned(2), page(0, weekMs, bills));
+        stop();
+        expect(screen.lines).toEqual([expect.any(String), ""]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("a failure is said once however often it is retried, and what the user stopped is none", () => {
+    const { tell, stop, screen } = display();
+    const failure = failed(new CursorError("the cursor stands still"));
+    tell("USDT-FUTURES", planned(1), failure, failure, failed(new StoppedError("stopped")));
+    stop();
+    expect(screen.lines).toEqual([
+      "main/USDT-FUTURES: the cursor stands still",
+      expect.stringContaining(" 0%  0 bills"),
+      "",
+    ]);
+  });
+
+  test("a run's log tells once a minute how far it is over all product types, and no more once it ends", async () => {
+    const time = virtualClock(0);
+    const beats: [number, object][] = [];
+    const ignore = () => undefined;
+    const info = (beat: object, message: string) =>
+      message === "at work" && beats.push([time.now(), { ...beat }]);
+    const log = { debug: ignore, warn: ignore, error: ignore, info } as unknown as Log;
+    const reporter = logReporter(log, time.clock);
+    const tell = teller(reporter);
+    const sleep = (ms: number) => time.clock.sleep(ms);
+    await time.run(
+      (async () => {
+        await sleep(61 * secondMs);
+        tell("COIN-FUTURES", planned(1));
+        tell("USDT-FUTURES", planned(1), request(), page(0, weekMs / 4), request());
+        tell("USDT-FUTURES", page(0, weekMs / 2), request());
+        await sleep(minuteMs);
+        tell("USDT-FUTURES", page(0, weekMs / 2));
+        reporter.notice("older bills come from tax records", 80 * secondMs);
+        await sleep(2 * minuteMs);
+        reporter[Symbol.dispose]();
+        await sleep(10 * minuteMs);
+      })(),
+    );
+    expect(beats).toEqual([
+      [minuteMs, { pages: 0, bills: 0, requests: 0, done: 0 }],
+      [2 * minuteMs, { pages: 2, bills: 200, requests: 3, done: 0.25 }],
+      [3 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25, recoverMs: 21_000 }],
+      [4 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25, recoverMs: 0 }],
+    ]);
+  });
 });

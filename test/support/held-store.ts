@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
+import type { PoolClient } from "pg";
 import { epochMs, minuteMs } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { readKnownTime } from "../../src/ledger/known-time.ts";
@@ -68,6 +69,28 @@ export async function timesOf(db: Database, ledger: Ledger): Promise<readonly st
     ...open.map(({ window, cursor }) => ({ window, text: ["open", cursor].join(" ").trim() })),
   ].toSorted((a, b) => a.window.from - b.window.from);
   return known.map(({ window: { from, to }, text }) => `${minute(from)}-${minute(to)} ${text}`);
+}
+
+export type Loss = "the statement" | "its answer";
+
+/** The database, of which one statement, or its answer, is lost together with the connection. */
+export function losing(db: Database, what: Loss, isLost: (text: string, place: number) => boolean) {
+  const statements: string[] = [];
+  const spoil = (client: PoolClient): PoolClient =>
+    new Proxy(client, {
+      get(target, name) {
+        if (name !== "query") return Reflect.get(target, name, target);
+        return async (config: { text: string }, values: unknown[]) => {
+          const text = config.text.trim();
+          if (!isLost(text, statements.push(text))) return target.query(config, values);
+          if (what === "its answer") await target.query(config, values);
+          throw new Error("Connection terminated unexpectedly");
+        };
+      },
+    });
+  const connect = async () => spoil(await db.$client.connect());
+  const lossy: Database = Object.create(db, { $client: { value: { connect } } });
+  return { db: lossy, statements };
 }
 
 const looksMax = 500;

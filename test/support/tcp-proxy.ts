@@ -41,61 +41,38 @@ async function frontOf(
   };
 }
 
-/** What happens to a connection when its client sends something. */
-export type Fate =
-  | "pass"
-  /** It is cut; the server never receives it. */
-  | "cut before"
-  /** It is passed on, and cut before the answer. */
-  | "cut in"
-  /** It is passed on, and cut once the server has answered. */
-  | "cut after";
-
 export type TcpProxy = AsyncDisposable & {
   /** The server's URL, through this proxy. */
   readonly url: string;
   /** Cuts every connection, and every new one until {@link TcpProxy.resume}. */
   cutOff(): void;
-  /** From now on takes connections and what is sent, and passes nothing on. */
-  freeze(): void;
   resume(): void;
 };
 
-/** A proxy of a Postgres server that cuts or freezes connections where the test says so. */
+/** A proxy of a Postgres server that cuts connections where the test says so. */
 export async function proxyTo(
   serverUrl: string,
-  fateOf: (sent: string) => Fate | Promise<Fate> = () => "pass",
+  /** Called with what is sent to the server, before it is passed on. */
+  onSent: (sent: string) => unknown = () => undefined,
   /** Called with what the server sends on a connection. */
   onAnswer: (connection: object, chunk: Buffer) => void = () => undefined,
 ): Promise<TcpProxy> {
   let isCutOff = false;
-  let isFrozen = false;
   const front = await frontOf(serverUrl, (client, open) => {
     if (isCutOff) {
       client.resetAndDestroy();
       return;
     }
-    if (isFrozen) return;
     const upstream = open();
-    let isAnswerLost = false;
-    const cut = () => {
-      client.resetAndDestroy();
-      upstream.end();
-    };
     client.on("data", async (chunk: Buffer) => {
       client.pause();
-      const fate = await fateOf(chunk.toString("latin1"));
+      await onSent(chunk.toString("latin1"));
       client.resume();
-      if (fate === "cut before") return cut();
-      if (fate === "cut after") isAnswerLost = true;
-      if (isFrozen) return;
-      upstream.write(chunk, fate === "cut in" ? cut : undefined);
+      upstream.write(chunk);
     });
     upstream.on("data", (chunk: Buffer) => {
-      if (isFrozen) return;
       onAnswer(upstream, chunk);
-      if (isAnswerLost) cut();
-      else client.write(chunk);
+      client.write(chunk);
     });
     client.on("close", () => upstream.end());
     upstream.on("close", () => client.destroy());
@@ -105,9 +82,6 @@ export async function proxyTo(
     cutOff() {
       isCutOff = true;
       for (const socket of front.sockets) socket.resetAndDestroy();
-    },
-    freeze() {
-      isFrozen = true;
     },
     resume() {
       isCutOff = false;

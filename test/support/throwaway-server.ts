@@ -1,40 +1,23 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
-import { chmod, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import {
-  type Binaries,
-  findBinaries,
-  hasCode,
-  run,
-  serverAccount,
-} from "../../src/db/embedded/binaries.ts";
+import { type Binaries, findBinaries, run, serverAccount } from "../../src/db/embedded/binaries.ts";
 import { scratch } from "./scratch.ts";
 
-/** A Postgres of the test's own, which may be stopped, crashed, frozen and limited. */
+/** A Postgres of the test's own, which may be stopped and crashed. */
 export type ThrowawayServer = AsyncDisposable & {
   /** The URL of its empty database `postgres`, for a role with all rights. */
   readonly url: string;
-  start(limits?: ServerLimits): Promise<void>;
+  start(): Promise<void>;
   /** `immediate` is a crash: nothing is flushed, and the next start recovers. */
   stop(mode: "fast" | "immediate"): Promise<void>;
-  /** Signals the postmaster and every other process of the server. */
-  signal(signal: "SIGSTOP" | "SIGCONT"): Promise<void>;
-};
-
-export type ServerLimits = {
-  /** No file grows beyond this size: the same as a full disk to a table. */
-  readonly fileBytesMax?: number;
 };
 
 // Below the ports that systems give to outgoing connections.
 const [portMin, portMax] = [20_000, 32_000];
 const stopLimitSeconds = 30;
-// The unit of `ulimit -f`.
-const blockBytes = 512;
-/** The smallest {@link ServerLimits.fileBytesMax}: the size of a WAL segment. */
-export const logFileBytes = 1024 * 1024;
 
 type ServerOptions = {
   readonly settings?: Readonly<Record<string, string>>;
@@ -69,7 +52,7 @@ export async function throwawayServer({
   await tool(initdb, [
     ...["-D", data, "-U", "bill_sync", `--pwfile=${join(dir, "password")}`],
     ...["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"],
-    ...["--no-sync", `--wal-segsize=${logFileBytes / 1024 / 1024}`],
+    ...["--no-sync", "--wal-segsize=1"],
   ]);
   const port = await freePort();
   const own = { listen_addresses: "127.0.0.1", unix_socket_directories: "", fsync: "off" };
@@ -84,23 +67,12 @@ export async function throwawayServer({
     "--wait",
     ...args,
   ];
-  const start = async ({ fileBytesMax }: ServerLimits = {}) => {
-    const blocks = fileBytesMax === undefined ? "unlimited" : String(fileBytesMax / blockBytes);
-    const command = control("start", "-l", join(dir, "server.log"), "-o", options);
-    await tool("sh", ["-c", 'ulimit -f "$0" && exec "$@"', blocks, ...command]);
-  };
+  const start = () => tool("env", control("start", "-l", join(dir, "server.log"), "-o", options));
   const stop = (mode: "fast" | "immediate") =>
     tool("env", control("stop", `--mode=${mode}`, `--timeout=${stopLimitSeconds}`));
-  const signal = async (name: "SIGSTOP" | "SIGCONT") => {
-    const postmaster = Number.parseInt(await readFile(join(data, "postmaster.pid"), "utf8"), 10);
-    // First, so that it starts no more of them.
-    signalProcess(postmaster, name);
-    for (const pid of await childrenOf(postmaster)) signalProcess(pid, name);
-  };
   await start();
   stack.defer(async () => {
-    // After a failed test the server may be frozen, or stopped already.
-    await signal("SIGCONT").catch(() => undefined);
+    // After a failed test the server may be stopped already.
     await stop("immediate").catch(() => undefined);
   });
   const cleanUp = stack.move();
@@ -108,7 +80,6 @@ export async function throwawayServer({
     url: `postgres://bill_sync:${password}@127.0.0.1:${port}/postgres?sslmode=disable`,
     start,
     stop,
-    signal,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };
 }
@@ -125,22 +96,4 @@ async function freePort(): Promise<number> {
     await new Promise((settle) => probe.close(settle));
     return port;
   }
-}
-
-/** Signals a process of a server, if it still exists. */
-export function signalProcess(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if (!hasCode(error, "ESRCH")) throw error;
-  }
-}
-
-async function childrenOf(pid: number): Promise<readonly number[]> {
-  const { output } = await run("ps", ["-A", "-o", "pid=,ppid="]);
-  return output
-    .trim()
-    .split("\n")
-    .map((line) => line.trim().split(/\s+/).map(Number))
-    .flatMap(([child, parent]) => (child !== undefined && parent === pid ? [child] : []));
 }
