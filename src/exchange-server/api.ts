@@ -1,6 +1,6 @@
 import { successCode } from "../contract/envelope.ts";
-import { epochMs, secondMs } from "../contract/time.ts";
-import { type Arrivals, countArrivals, type Statistics, type Verdict } from "./arrivals.ts";
+import { epochMs } from "../contract/time.ts";
+import { type Arrivals, countArrivals, type Statistics } from "./arrivals.ts";
 import { authenticate, carriesCredentials, namedCredential, refusedMode } from "./authenticate.ts";
 import { type Route, routes } from "./routes.ts";
 import { type Context, type Credentials, Refusal, type Source } from "./source.ts";
@@ -36,8 +36,6 @@ export type ApiOptions = {
   readonly clock?: () => number;
   /** Whether v3 sends cursors as JSON numbers. Default false. */
   readonly numericCursor?: boolean;
-  /** Whether an answer 429 says when to come back, in whole seconds. Default false. */
-  readonly retryAfter?: boolean;
   /** Called with an error that a source threw; the client only gets a 500. Default a process warning. */
   readonly onError?: (error: unknown) => void;
 };
@@ -80,8 +78,7 @@ async function serve(
   request: ApiRequest,
   at: RequestTimes,
 ): Promise<object | Refusal> {
-  const crowd = arrivals.fromAddress(request.clientAddress, at.now);
-  if (crowd !== undefined) return tooMany(crowd, options);
+  if (!arrivals.admitsAddress(request.clientAddress, at.now)) return tooMany;
   const route = routes.get(request.path);
   if (route === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
   if (request.method !== route.operation.method)
@@ -89,8 +86,7 @@ async function serve(
   count(counts.arrivals, route.operation.name);
   if (route.access === "signed") return serveSigned(options, arrivals, route, request, at);
   if (carriesCredentials(request)) counts.strayCredentials++;
-  const verdict = arrivals.atOperation(route.operation, request.clientAddress, at.now);
-  if (verdict !== undefined) return tooMany(verdict, options);
+  if (!arrivals.admits(route.operation, request.clientAddress, at.now)) return tooMany;
   return route.serve(contextOf(options, request, at));
 }
 
@@ -104,8 +100,7 @@ async function serveSigned(
   const credential = namedCredential(request, options.credentials);
   if (credential instanceof Refusal) return credential;
   // Counted before the signature is checked, because the limit counts requests with a wrong one too.
-  const verdict = arrivals.atOperation(route.operation, credential.uid, at.now);
-  if (verdict !== undefined) return tooMany(verdict, options);
+  if (!arrivals.admits(route.operation, credential.uid, at.now)) return tooMany;
   const refusal =
     refusedMode(route.api, credential) ??
     authenticate(request, credential, route.permission, at.clock);
@@ -125,10 +120,7 @@ const contextOf = (
   numericCursor,
 });
 
-function tooMany(verdict: NonNullable<Verdict>, { retryAfter = false }: ApiOptions): Refusal {
-  const seconds = String(Math.ceil(verdict.retryAfterMs / secondMs));
-  return new Refusal(429, "429", "Too Many Requests", retryAfter ? { "retry-after": seconds } : {});
-}
+const tooMany = new Refusal(429, "429", "Too Many Requests");
 
 /** An answer in the envelope that every operation shares. */
 export function toAnswer(served: object | Refusal, requestTime: number): ApiAnswer {

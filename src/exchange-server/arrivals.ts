@@ -12,8 +12,6 @@ export type RollingWindow = {
   arrive(at: number): number;
   /** The most arrivals that any rolling `perMs` ever held. */
   peak(): number;
-  /** When the next arrival would be within `requests`, if none comes before it. */
-  freeAt(requests: number): number;
 };
 
 /**
@@ -37,7 +35,6 @@ export function rollingWindow(perMs: number): RollingWindow {
       return times.length - first;
     },
     peak: () => peak,
-    freeAt: (requests) => (times.at(-requests) ?? -perMs) + perMs,
   };
 }
 
@@ -59,14 +56,12 @@ export type Statistics = {
   readonly strayCredentials: number;
 };
 
-/** Undefined within the limit; otherwise how long the client should wait. */
-export type Verdict = { readonly retryAfterMs: number } | undefined;
-
+/** Counts an arrival. @returns whether it is within the limit. */
 export type Arrivals = {
-  /** Counts against the address limit over all operations. */
-  fromAddress(address: string, at: number): Verdict;
-  /** Counts against the operation's own limit. */
-  atOperation(operation: Operation, scope: string, at: number): Verdict;
+  /** By the address limit over all operations. */
+  admitsAddress(address: string, at: number): boolean;
+  /** By the operation's own limit. */
+  admits(operation: Operation, scope: string, at: number): boolean;
 };
 
 /**
@@ -77,7 +72,7 @@ export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
   const windows = new Map<string, Omit<Peak, "requests"> & { window: RollingWindow }>();
   const addresses = new Map<string, { window: RollingWindow; lockedUntil: number }>();
   return {
-    fromAddress(address, at) {
+    admitsAddress(address, at) {
       const entry = remembered(addresses, address, () => ({
         window: rollingWindow(addressLimit.perMs),
         lockedUntil: 0,
@@ -85,16 +80,15 @@ export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
       const count = entry.window.arrive(at);
       if (at >= entry.lockedUntil && count > addressLimit.requests)
         entry.lockedUntil = at + addressLimit.lockoutMs;
-      return at < entry.lockedUntil ? { retryAfterMs: entry.lockedUntil - at } : undefined;
+      return at >= entry.lockedUntil;
     },
-    atOperation({ name, limit }, scope, at) {
+    admits({ name, limit }, scope, at) {
       const { window } = remembered(windows, `${name} ${scope}`, () => ({
         operation: name,
         scope,
         window: rollingWindow(limit.perMs),
       }));
-      if (window.arrive(at) <= limit.requests) return undefined;
-      return { retryAfterMs: window.freeAt(limit.requests) - at };
+      return window.arrive(at) <= limit.requests;
     },
     peaks: () =>
       [...windows.values()].map(({ operation, scope, window }) => ({

@@ -18,8 +18,6 @@ export type ServeOptions = {
   readonly port?: number;
   /** Called with an error that the answer function threw. Default a process warning. */
   readonly onError?: (error: unknown) => void;
-  /** Sends an answer otherwise than whole and at once. */
-  readonly send?: (outgoing: ServerResponse, answer: ApiAnswer) => void | Promise<void>;
 };
 
 /**
@@ -29,7 +27,7 @@ export type ServeOptions = {
  */
 export async function serveApi(
   answer: Answer,
-  { host = "127.0.0.1", port = 0, onError = warn, send = sendWhole }: ServeOptions = {},
+  { host = "127.0.0.1", port = 0, onError = warn }: ServeOptions = {},
 ): Promise<ApiServer> {
   const server = createServer({
     maxHeaderSize: headBytesMax,
@@ -38,7 +36,7 @@ export async function serveApi(
   });
   server.on("request", (incoming, outgoing) => {
     void respond(answer, incoming, onError)
-      .then((response) => send(outgoing, response))
+      .then((response) => sendWhole(outgoing, response))
       .catch(onError);
   });
   server.listen(port, host);

@@ -41,7 +41,6 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly wrapSource?: (source: Source) => Source;
   /** For v3: see api.ts. */
   readonly numericCursor?: boolean;
-  readonly retryAfter?: boolean;
   /** Changes a ledger before it is served. */
   readonly alterLedger?: (ledger: AccountBills, name: string) => AccountBills;
   /** Changes what the exchange permits an account. */
@@ -99,7 +98,6 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     now,
     clock,
     ...(options.numericCursor && { numericCursor: true }),
-    ...(options.retryAfter && { retryAfter: true }),
   });
   const answer = wrapAnswer(api.answer);
   return {
@@ -114,14 +112,13 @@ const asItIs = <What>(what: What): What => what;
 
 /** The sandbox exchange on a port of this machine, until it is disposed. */
 export async function openSandbox(
-  options: SandboxOptions & Pick<ServeOptions, "host" | "port" | "send">,
+  options: SandboxOptions & Pick<ServeOptions, "host" | "port">,
 ): Promise<OpenSandbox> {
   const sandbox = createSandbox(options);
-  const { host, port, send } = options;
+  const { host, port } = options;
   const server = await serveApi(sandbox.answer, {
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port }),
-    ...(send !== undefined && { send }),
   });
   return {
     ...sandbox,
