@@ -127,6 +127,22 @@ test("clients who ask and leave do not add up to more reads than the limit", asy
   gate.resolve();
 });
 
+test("requests that are sent at once on one connection are answered in order, those beyond the limit by 503", async () => {
+  await using server = await openServer();
+  const socket = await stall(server.url, requestOf("/bills").repeat(answersOfConnectionMax + 1));
+  let text = "";
+  socket.on("data", (chunk: Buffer) => {
+    text += chunk.toString("latin1");
+  });
+  socket.resume();
+  await once(socket, "close");
+  expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual([
+    ...Array.from({ length: answersOfConnectionMax }, () => "HTTP/1.1 200"),
+    "HTTP/1.1 503",
+  ]);
+  expect(text).toMatch(/retry-after: 5\r\n/);
+});
+
 test("a request whose head never ends is closed within 10 s", { timeout: 10_000 }, async () => {
   await using server = await openServer();
   const socket = await stall(server.url, "GET / HTTP/1.1\r\nhost: loc");
