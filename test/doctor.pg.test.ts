@@ -161,6 +161,8 @@ const broken: readonly [
       'FAIL account a +a classic .* reads no bills; .*40099.*"demo": true in ACCOUNTS_FILE',
       ...["ok account b", "FAIL ltv b .*40014.*; where the account has no institutional loan"],
     ],
+    // Of an account whose key is refused, nothing more is asked.
+    { ltv: 1 },
   ],
   [
     "a clock that is off, and tables that were never made",
