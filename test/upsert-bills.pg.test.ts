@@ -228,3 +228,18 @@ test("a bill of an account that the statistics do not know is looked up by its k
     expect((await rowsRead()) - before).toBe(keys.length);
   });
 });
+
+test("two writers at once who meet the same new business types in other orders both finish", async () => {
+  // Every insert is slow, so that both are at work at the same time.
+  await tables.db.execute(`
+    create function dawdle() returns trigger language plpgsql as
+      'begin perform pg_sleep(0.1); return new; end';
+    create trigger dawdle before insert on business_types for each row execute function dawdle()`);
+  const types = ["never_seen_a", "never_seen_b", "never_seen_c"];
+  const page = bills(3).map((bill, index) => ({ ...bill, businessType: types[index] ?? "" }));
+  await Promise.all([store(aLedger(), page), store(aLedger(), page.toReversed())]);
+  await tables.db.execute("drop trigger dawdle on business_types");
+  const { rows } = await tables.db.execute(sql`
+    select code, documented from business_types where code like 'never_seen%' order by code`);
+  expect(rows).toEqual(types.map((code) => ({ code, documented: false })));
+});
