@@ -2,7 +2,7 @@
 // metrics of each case).
 
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { findingKinds } from "../src/health/kinds.ts";
 import { registryOf, type StoredMetrics } from "../src/metrics/registry.ts";
@@ -40,7 +40,7 @@ const textOf = (changes: Partial<StoredMetrics> = {}, unreachable = 0) =>
 const withoutPromtool = "promtool is not installed: the alert rules were not judged";
 const rules = ["BillSyncAbsent", "BillSyncCritical", "BillSyncWarning"];
 
-test("a severity has one rule, which fires for each of its findingKinds, and for none of demo trading", async () => {
+test("a severity has one rule, which fires for each of its kinds, and for none of demo trading", async () => {
   const text = readFileSync(alertRules, "utf8");
   expect([...text.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)).toEqual(rules);
   if (!hasPromtool) return console.log(withoutPromtool);
@@ -74,87 +74,58 @@ test("a severity has one rule, which fires for each of its findingKinds, and for
   expect(await judgeRules(cases, now / 1_000, rules)).toBe("as expected");
 });
 
-describe("the metrics", () => {
-  test("have no sample of what is not known, and 0 of what is known to be none", async () => {
-    const running = {
-      ...run,
-      outcome: "running",
-      duration: null,
-    } as const;
-    const totals = { ...stored.totals, completeThrough: undefined, bills: 0 };
-    const text = await textOf({ totals, lists: [], loans: [], runs: [running] });
-    expect(text).not.toMatch(/complete_through|last_run_duration|list_read|ltv_ratio/);
-    expect(seriesOf(text, "bill_sync_stored_bills")).toEqual({ "": 0 });
-    expect(Object.values(seriesOf(text, "bill_sync_findings"))).toEqual(
-      Object.keys(findingKinds).map(() => 0),
-    );
-    const nothing = await registryOf().metrics();
-    expect(nothing).toMatch(
-      /^# HELP bill_sync_build_info .*\n# TYPE .* gauge\nbill_sync_build_info\{version="[\d.]+"\} 1\n$/,
-    );
+test("the metrics have no sample of what is not known, 0 of what is known to be none, and a command's last run that came to an end", async () => {
+  const running = { ...run, outcome: "running", duration: null } as const;
+  const totals = { ...stored.totals, completeThrough: undefined, bills: 0 };
+  const none = await textOf({ totals, lists: [], loans: [], runs: [running] });
+  expect(none).not.toMatch(/complete_through|last_run_duration|list_read|ltv_ratio/);
+  expect(seriesOf(none, "bill_sync_stored_bills")).toEqual({ "": 0 });
+  expect(Object.values(seriesOf(none, "bill_sync_findings"))).toEqual(
+    Object.keys(findingKinds).map(() => 0),
+  );
+  const at = (now - 1_000) / 1_000;
+  const text = await textOf({
+    runs: [
+      ...[run, { ...run, command: "verify", duration: 0.5 }],
+      { ...run, outcome: "failed", at, duration: 1.5 },
+      { ...running, at: now / 1_000 },
+    ],
   });
-
-  test("keep a name's quotes, line ends and backslashes apart", async () => {
-    const text = await textOf();
-    expect(text).toContain('bill_sync_ltv_ratio{account="a\\"b\\\\c\\nd",risk_unit_id=""} 0.5');
-    if (!hasPromtool) return console.log(withoutPromtool);
-    expect(await promtool(["check", "metrics"], text)).toEqual({ code: 0, output: "" });
+  expect(seriesOf(text, "bill_sync_last_run_timestamp_seconds")).toEqual({
+    'command="sync",outcome="failed"': at,
+    'command="sync",outcome="complete"': run.at,
+    'command="sync",outcome="running"': now / 1_000,
+    'command="verify",outcome="complete"': run.at,
   });
-
-  test("of a command are those of its last run that came to an end", async () => {
-    const runs = [
-      run,
-      { ...run, command: "verify", duration: 0.5 },
-      { ...run, outcome: "failed", at: (now - 1_000) / 1_000, duration: 1.5 },
-      { ...run, outcome: "running", at: now / 1_000, duration: null },
-    ] as const;
-    const text = await textOf({ runs });
-    expect(seriesOf(text, "bill_sync_last_run_timestamp_seconds")).toEqual({
-      'command="sync",outcome="failed"': (now - 1_000) / 1_000,
-      'command="sync",outcome="complete"': (now - hourMs) / 1_000,
-      'command="sync",outcome="running"': now / 1_000,
-      'command="verify",outcome="complete"': (now - hourMs) / 1_000,
-    });
-    expect(seriesOf(text, "bill_sync_last_run_duration_seconds")).toEqual({
-      'command="sync"': 1.5,
-      'command="verify"': 0.5,
-    });
+  expect(seriesOf(text, "bill_sync_last_run_duration_seconds")).toEqual({
+    ...{ 'command="sync"': 1.5, 'command="verify"': 0.5 },
   });
+  // A name's quotes, line ends and backslashes.
+  expect(text).toContain('bill_sync_ltv_ratio{account="a\\"b\\\\c\\nd",risk_unit_id=""} 0.5');
+  if (!hasPromtool) return console.log(withoutPromtool);
+  expect(await promtool(["check", "metrics"], text)).toEqual({ code: 0, output: "" });
 });
 
-describe("docs/reference.md and ops/", () => {
+test("docs/reference.md names each metric with its labels, the findings and the alerts; ops/ asks for no other metrics", async () => {
   const page = readFileSync("docs/reference.md", "utf8");
   const documented = new Map(
     [...page.matchAll(/^\| `(bill_sync_[a-z_]+)` \| ([a-z_, ]*)\|/gm)].map(
       ([, name = "", labels = ""]) => [name, labels.split(/[, ]+/).filter(Boolean).toSorted()],
     ),
   );
-
-  test("name each metric with its labels", async () => {
-    const metrics = await registryOf(stored).getMetricsAsJSON();
-    const printed = metrics.map(({ name, values }) => [
-      name,
-      Object.keys(values[0]?.labels ?? {}).toSorted(),
-    ]);
-    const ofStored = [...documented].filter(([name]) => !/_(http|auth)_/.test(name));
-    expect(ofStored.toSorted()).toEqual(printed.toSorted());
-  });
-
-  test("have the table of findings", () => {
-    expect(page).toContain(findingsTable());
-  });
-
-  test.each(["ops/alerts.yaml", "ops/dashboard.json"])("%s asks for no other metrics", (path) => {
-    const asked = [...readFileSync(path, "utf8").matchAll(/\bbill_sync_[a-z_]+/g)].map(([name]) =>
-      name.replace(/_bucket$/, ""),
-    );
+  const metrics = await registryOf(stored).getMetricsAsJSON();
+  const printed = metrics.map(({ name, values }) => [
+    ...[name, Object.keys(values[0]?.labels ?? {}).toSorted()],
+  ]);
+  const ofStored = [...documented].filter(([name]) => !/_(http|auth)_/.test(name));
+  expect(ofStored.toSorted()).toEqual(printed.toSorted());
+  expect(page).toContain(findingsTable());
+  const [, section = ""] = /^## Alerts\n(.*?)^## /ms.exec(page) ?? [];
+  expect([...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)).toEqual(rules);
+  for (const path of ["ops/alerts.yaml", "ops/dashboard.json"]) {
+    const asked = readFileSync(path, "utf8").match(/\bbill_sync_[a-z_]+/g) ?? [];
     expect(asked.length).toBeGreaterThan(2);
-    expect(asked.filter((name) => !documented.has(name))).toEqual([]);
-  });
-
-  test("the alerts are those of the rules", () => {
-    const [, section = ""] = /^## Alerts\n(.*?)^## /ms.exec(page) ?? [];
-    const named = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
-    expect(named).toEqual(rules);
-  });
+    const other = asked.filter((name) => !documented.has(name.replace(/_bucket$/, "")));
+    expect(other).toEqual([]);
+  }
 });

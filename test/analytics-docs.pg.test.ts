@@ -68,12 +68,8 @@ async function storeRecords(): Promise<void> {
     }
     const reading = readLoanToValue(makeLoanToValue(random, []));
     if ("fault" in reading) throw new Error(reading.fault.reason);
-    const commit = {
-      account: "main",
-      riskUnitId: undefined,
-      takenAt: readAt,
-      record: reading.record,
-    };
+    const { record } = reading;
+    const commit = { account: "main", riskUnitId: undefined, takenAt: readAt, record };
     await inTransaction(db, (tx) => commitLoanToValue(tx, commit));
   }
 }
@@ -138,6 +134,8 @@ const viewColumns = `
 /** The views with their columns. What a column means in several views is said once, before them. */
 async function viewsText(): Promise<string> {
   const { rows } = await ask(viewColumns);
+  // Every view and column has a comment.
+  expect(rows.flat()).not.toContain("");
   const meanings = Map.groupBy(rows, ([, , name, , meaning]) => `- \`${name}\`: ${meaning}`);
   // A column has one meaning there; a view in which it means something else says so.
   const often = [...meanings.keys()].filter((line) => (meanings.get(line) ?? []).length > 1);

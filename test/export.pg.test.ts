@@ -14,10 +14,9 @@ import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { businessTypes } from "../src/contract/business-types.ts";
 import { epochMs, isoTime } from "../src/contract/time.ts";
-import { inSnapshot, inTransaction } from "../src/db/connect.ts";
-import { bookings, feeBooking } from "../src/export/bookings.ts";
+import { inSnapshot } from "../src/db/connect.ts";
 import { formatNames } from "../src/export/formats.ts";
-import { isSelected, readBills } from "../src/export/read-bills.ts";
+import { type BillSelection, readBills } from "../src/export/read-bills.ts";
 import { makeLedger } from "../src/sandbox/ledger.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill, bills } from "./support/bills.ts";
@@ -80,15 +79,10 @@ async function printed(): Promise<Record<string, string | null>[]> {
   return rows;
 }
 
-test("the ledger that is exported holds every business type and every product type", async () => {
-  const found = await selected(db, three);
-  const codes = new Set(found.map(({ businessType }) => businessType));
-  expect(businessTypes.filter(({ code }) => !codes.has(code))).toEqual([]);
-  expect(new Set(found.map(({ productType }) => productType)).size).toBe(6);
-});
-
 test("csv gives back every column letter for letter, in the order of the bills", async () => {
   const text = (await exported(db, "csv", three)).toString("utf8");
+  const codes = new Set(csvRows(text).map((row) => row["business_type"]));
+  expect(businessTypes.filter(({ code }) => !codes.has(code))).toEqual([]);
   expect(csvRows(text).map(unmarked)).toEqual(
     (await printed()).map((row) =>
       Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? ""])),
@@ -157,50 +151,39 @@ test("a number that DECIMAL(38, 18) cannot hold is refused with its bill; csv ta
   await exported(db, "parquet", { accounts: ["zeros"] });
 });
 
-describe("ccxt's entries", () => {
-  test("carry every bill: before, direction, amount and fee lead to after, exactly", async () => {
-    const entries = JSON.parse(String(await exported(db, "ccxt", three)));
-    const found = await selected(db, three);
-    expect(entries).toHaveLength(found.length);
-    for (const [index, entry] of entries.entries()) {
-      const { category, amount, fee } = found[index] ?? {};
-      expect(entry.amount).not.toContain("-");
-      const signed = exactUnits(entry.amount) * (entry.direction === "in" ? 1n : -1n);
-      if (exactUnits(entry.amount) !== 0n) expect(signed).toBe(exactUnits(amount ?? ""));
-      expect(exactUnits(entry.fee.cost)).toBe(-exactUnits(fee ?? ""));
-      expect(entry.datetime).toBe(new Date(entry.timestamp).toISOString());
-      if (entry.after === null) expect(entry.before).toBe(null);
-      else {
-        const moved = category === "margin" ? 0n : signed - exactUnits(entry.fee.cost);
-        expect(exactUnits(entry.before) + moved).toBe(exactUnits(entry.after));
-      }
+test("ccxt's entries carry every bill: before, direction, amount and fee lead to after, exactly", async () => {
+  const entries = JSON.parse(String(await exported(db, "ccxt", three)));
+  const found = await selected(db, three);
+  expect(entries).toHaveLength(found.length);
+  for (const [index, entry] of entries.entries()) {
+    const { category, amount = "", fee = "" } = found[index] ?? {};
+    const size = exactUnits(entry.amount);
+    const cost = exactUnits(entry.fee.cost);
+    const signed = entry.direction === "in" ? size : -size;
+    expect([signed, -cost, size < 0n]).toEqual([exactUnits(amount), exactUnits(fee), false]);
+    expect(entry.datetime).toBe(new Date(entry.timestamp).toISOString());
+    if (entry.after === null) expect(entry.before).toBe(null);
+    else {
+      const moved = category === "margin" ? 0n : signed - cost;
+      expect(exactUnits(entry.before) + moved).toBe(exactUnits(entry.after));
     }
-  });
+  }
+  expect(JSON.parse(String(await exported(db, "ccxt", { accounts: ["nobody"] })))).toEqual([]);
+});
 
-  test("hold the row as the API names its fields, with the digits it came with", async () => {
-    const account = "raw";
-    const extra = { amount: "0E-8", orderId: JSON.rawJSON("1234567890123456789012.50") };
-    await storeBills(db, ledgerOf(account), [
-      aBill({ amount: "0E-8", fee: "-0.5", symbol: null, businessType: "trans_to_otc", extra }),
-    ]);
-    const text = String(await exported(db, "ccxt", { accounts: [account] }));
-    expect(text).toContain('"orderId":1234567890123456789012.50');
-    const [entry] = JSON.parse(text);
-    expect(entry).toMatchObject({
-      direction: "out",
-      type: "transfer",
-      referenceAccount: "otc",
-      amount: "0.00000000",
-      before: "1235.06789000",
-      after: "1234.56789",
-      fee: { cost: "0.5", currency: "USDT" },
+test("ccxt's entries hold the row as the API names its fields, with the digits it came with", async () => {
+  const extra = { amount: "0E-8", orderId: JSON.rawJSON("1234567890123456789012.50") };
+  const money = { amount: "0E-8", fee: "-0.5", businessType: "trans_to_otc" };
+  await storeBills(db, ledgerOf("raw"), [aBill({ ...money, symbol: null, extra })]);
+  const text = String(await exported(db, "ccxt", { accounts: ["raw"] }));
+  expect(text).toContain('"orderId":1234567890123456789012.50');
+  expect(JSON.parse(text)).toMatchObject([
+    {
+      ...{ direction: "out", type: "transfer", referenceAccount: "otc", amount: "0.00000000" },
+      ...{ before: "1235.06789000", after: "1234.56789", fee: { cost: "0.5", currency: "USDT" } },
       info: { symbol: "", amount: "0E-8", cTime: "1700000000000" },
-    });
-  });
-
-  test("are an array though there are none", async () => {
-    expect(JSON.parse(String(await exported(db, "ccxt", { accounts: ["nobody"] })))).toEqual([]);
-  });
+    },
+  ]);
 });
 
 test("koinly's rows sum up to what the wallets moved, coin by coin, each under its label", async () => {
@@ -224,59 +207,29 @@ test("koinly's rows sum up to what the wallets moved, coin by coin, each under i
       and category <> 'margin'
     group by coin`);
   expect(sums).toEqual(new Map(moved.map((row) => [row.coin, exactUnits(row.moved)])));
-  const labels = Object.groupBy(rows, (row) => row["Label"] ?? "");
-  expect(Object.keys(labels).toSorted()).toEqual([
-    "",
-    "cost",
-    "fee refund",
-    "income",
-    "margin fee",
-    "realized gain",
-    "reward",
+  const labels = new Set(rows.map((row) => row["Label"]));
+  expect([...labels].toSorted()).toEqual([
+    ...["", "cost", "fee refund", "income", "margin fee", "realized gain", "reward"],
   ]);
   expect(new Set(rows.map((row) => row["TxHash"])).size).toBe(rows.length);
 });
 
-describe.each(["hledger", "beancount"] as const)("the journal for %s", (tool) => {
-  test("checks, and its accounts are the sums of the table, by category and sign", async () => {
-    const text = String(await exported(db, tool, { accounts: ["sandbox", "real"] }));
+test("a journal of real bills checks, ends on the last balance, and owns up to the days that their listing leaves out", async () => {
+  for (const [tool, own] of [
+    ["hledger", "real:USDT-FUTURES"],
+    ["beancount", "Real:USDT-FUTURES"],
+  ] as const) {
+    const text = String(await exported(db, tool, { accounts: ["real"] }));
     expect(refusalOf(tool, text)).toBe("");
     const sums = verifiedSums(tool, text);
-    const expected = new Map<string, bigint>();
-    const count = (key: string, units: bigint) => {
-      if (units !== 0n) expected.set(key, (expected.get(key) ?? 0n) + units);
-    };
-    for (const row of await categorySums()) {
-      const name =
-        tool === "hledger" ? row.account : row.account.replace(/^./, (c) => c.toUpperCase());
-      const booked = row.part === "fee" ? feeBooking : bookings[row.category];
-      const { root, name: leaf, owner: whose } = row.sign === "1" ? booked.gain : booked.loss;
-      const owner = whose === "account" ? name : `${name}:${row.product_type}`;
-      count(`${root}:Exchange:${owner}:${leaf} ${row.coin}`, -exactUnits(row.sum));
-    }
-    const isCategory = ([key]: readonly [string, bigint]) =>
-      !/^Assets:|:(?:Opening|Rounding|Discrepancy) /.test(key);
-    expect(new Map([...sums].filter(isCategory).filter(([, units]) => units !== 0n))).toEqual(
-      expected,
-    );
-    expect([...sums.keys()].filter((key) => key.includes("Discrepancy"))).toHaveLength(1);
-  });
-
-  test("ends each wallet on its last balance, and owns up to what the real bills lack", async () => {
-    const text = String(await exported(db, tool, { accounts: ["real"] }));
-    const sums = verifiedSums(tool, text);
-    const name = tool === "hledger" ? "real" : "Real";
-    const of = (account: string) =>
-      sums.get(`${account.replace("NAME", `${name}:USDT-FUTURES`)} USDT`);
-    expect(of("Assets:Exchange:NAME:USDT")).toBe(exactUnits("1069.68573498"));
-    expect(of("Equity:Exchange:NAME:Opening")).toBe(-exactUnits("777.88473768"));
-    // The listing of the real ledger leaves days out between 22 and 27 February.
+    expect(sums.get(`Assets:Exchange:${own}:USDT USDT`)).toBe(exactUnits("1069.68573498"));
+    expect(sums.get(`Equity:Exchange:${own}:Opening USDT`)).toBe(-exactUnits("777.88473768"));
     expect(text.match(/discrepancy/g)).toHaveLength(2);
     expect(text.match(/category:? ?"?rounding/g)).toHaveLength(15);
-  });
+  }
 });
 
-describe("a ledger that reconciles", () => {
+test("a ledger that reconciles is a journal without a discrepancy, by the rules and the order that were learned", async () => {
   const habits: Readonly<Record<string, Habits>> = {
     plain: {},
     "margin-moves": { marginMoves: true },
@@ -285,151 +238,60 @@ describe("a ledger that reconciles", () => {
     "silent-and-rounds": { rounds: true, missingPercent: 30 },
     crowded: { largestCluster: 60 },
   };
-
-  test.each(["hledger", "beancount"] as const)(
-    "is one without a discrepancy in a journal for %s, by the rules and the order that were learned",
-    async (tool) => {
-      await storeHabits();
-      const tables = await learned();
-      // A journal needs what was learned: some bills are out of order, and some types have rules of their
-      // own.
-      expect(tables.placed).toBeGreaterThan(10);
-      expect(tables.rules).toBeGreaterThan(1);
-      for (const account of Object.keys(habits)) {
-        const text = String(await exported(db, tool, { accounts: [account] }));
-        expect([account, text.match(/discrepancy.*/g)]).toEqual([account, null]);
-        expect(refusalOf(tool, text)).toBe("");
-        const sums = verifiedSums(tool, text);
-        const [wallet] = [...sums].filter(([name]) => name.startsWith("Assets:"));
-        expect([account, wallet?.[1]]).toEqual([account, exactUnits(await lastBalance(account))]);
-      }
-    },
+  const accounts = Object.keys(habits);
+  const ledgers = Object.entries(habits).map(
+    ([name, habit]) => [name, smallLedger(seededRandom(`export ${name}`), habit)] as const,
   );
-
-  test("moves on by ccxt's entries and by Koinly's rows as its balance does", async () => {
-    await storeHabits();
-    for (const account of Object.keys(habits).filter((name) => !name.includes("rounds"))) {
-      const entries = JSON.parse(String(await exported(db, "ccxt", { accounts: [account] })));
-      let after: string | undefined;
-      for (const entry of entries) {
-        if (entry.before !== null && after !== undefined) {
-          expect([account, entry.id, exactUnits(entry.before)]).toEqual([
-            account,
-            entry.id,
-            exactUnits(after),
-          ]);
-        }
-        after = entry.after ?? undefined;
-      }
-      const rows = csvRows(String(await exported(db, "koinly", { accounts: [account] })));
-      const moved = rows.reduce(
-        (sum, row) =>
-          sum + exactUnits(row["Received Amount"] || "0") - exactUnits(row["Sent Amount"] || "0"),
-        0n,
-      );
-      expect([account, moved]).toEqual([
-        account,
-        exactUnits(await lastBalance(account)) - exactUnits("25000"),
-      ]);
-    }
-  });
-
-  let isStored = false;
-  async function storeHabits(): Promise<void> {
-    if (isStored) return;
-    isStored = true;
-    const ledgers = Object.entries(habits).map(
-      ([name, habit]) => [name, smallLedger(seededRandom(`export ${name}`), habit)] as const,
-    );
-    await storeLedgers(db, new Map(ledgers));
-    const { breaks } = await reconcile(
-      db,
-      { accounts: Object.keys(habits), productTypes: undefined },
-      { isFull: true },
-    );
-    expect(breaks).toEqual([]);
-  }
-
-  async function learned() {
-    const { rows } = await db.execute<{ placed: string; rules: string }>(sql`
-      select
-        (select count(*) from bill_order where account = any (${`{${Object.keys(habits).join(",")}}`})) as placed,
-        (
-          select count(*)
-          from wallet_rules
-          where (category = 'margin') = counts_amount
-            or counts_coupon
-        ) as rules`);
-    return { placed: Number(rows[0]?.placed), rules: Number(rows[0]?.rules) };
-  }
-
-  async function lastBalance(account: string): Promise<string> {
+  await storeLedgers(db, new Map(ledgers));
+  const scope = { accounts, productTypes: undefined };
+  expect((await reconcile(db, scope, { isFull: true })).breaks).toEqual([]);
+  for (const [account, tool] of accounts.flatMap((name) => [
+    [name, "hledger"] as const,
+    [name, "beancount"] as const,
+  ])) {
+    const text = String(await exported(db, tool, { accounts: [account] }));
+    expect([account, text.match(/discrepancy.*/g)]).toEqual([account, null]);
+    expect(refusalOf(tool, text)).toBe("");
+    const [wallet] = [...verifiedSums(tool, text)].filter(([name]) => name.startsWith("Assets:"));
     const { rows } = await db.execute<{ balance: string }>(sql`
       select running_balance::text as balance
       from analytics.activity
       where account = ${account}
       order by place desc
       limit 1`);
-    return rows[0]?.balance ?? "";
+    expect([account, wallet?.[1]]).toEqual([account, exactUnits(rows[0]?.balance ?? "")]);
   }
 });
 
-async function categorySums() {
-  const { rows } = await db.execute<{
-    account: string;
-    product_type: string;
-    coin: string;
-    category: keyof typeof bookings;
-    part: "amount" | "fee";
-    sign: string;
-    sum: string;
-  }>(sql`
-    select account, product_type, coin, category, part, sign(moved)::text as sign, sum(moved)::text
-    from bills
-    join business_types on code = business_type
-    cross join lateral (values ('amount', amount), ('fee', fee)) as parts (part, moved)
-    where account = any ('{sandbox,real}')
-      and category <> 'margin'
-    group by account, product_type, coin, category, part, sign(moved)`);
-  return rows;
-}
-
 describe("what is selected", () => {
-  test("begins with --from and ends before --to, to the millisecond", async () => {
+  test("is of a time to the millisecond, of accounts of any characters, in the order of ids as numbers, in every year", async () => {
+    const found = async (selection: BillSelection) => await selected(db, selection);
     await storeBills(db, ledgerOf("times"), bills(5));
     const at = (ms: number) => epochMs(1_700_000_000_000 + ms);
-    const found = await selected(db, { accounts: ["times"], from: at(1), to: at(4) });
-    expect(found.map(({ cTime }) => cTime)).toEqual([at(1), at(2), at(3)]);
-  });
-
-  test("is of these accounts and product types only, whatever characters they hold", async () => {
+    const inside = await found({ accounts: ["times"], from: at(1), to: at(4) });
+    expect(inside.map(({ cTime }) => cTime)).toEqual([at(1), at(2), at(3)]);
     const account = `it's "{1,2}" \\`;
-    await storeBills(db, ledgerOf(account), [aBill()]);
-    await storeBills(db, ledgerOf(account, "COIN-FUTURES"), [aBill()]);
-    const found = await selected(db, { accounts: [account], productTypes: ["COIN-FUTURES"] });
-    expect(found.map((bill) => [bill.account, bill.productType])).toEqual([
+    for (const productType of ["USDT-FUTURES", "COIN-FUTURES"] as const)
+      await storeBills(db, ledgerOf(account, productType), [aBill()]);
+    const odd = await found({ accounts: [account], productTypes: ["COIN-FUTURES"] });
+    expect(odd.map((bill) => [bill.account, bill.productType])).toEqual([
       [account, "COIN-FUTURES"],
     ]);
-  });
-
-  test("is ordered by the id as a number, whose digits may be more than a bigint has", async () => {
-    const cTime = aBill().cTime;
-    const ids = [
-      "9",
-      "10",
-      "9999999999999999999",
-      "10000000000000000000",
-      "99999999999999999999999",
-    ];
-    await storeBills(
-      db,
-      ledgerOf("ids"),
-      ids.toSorted().map((billId) => aBill({ billId, cTime })),
+    const ids = ["9", "10", "9999999999999999999", "10000000000000000000"];
+    const unsorted = ids.toSorted().map((billId) => aBill({ billId }));
+    await storeBills(db, ledgerOf("ids"), unsorted);
+    expect((await found({ accounts: ["ids"] })).map(({ billId }) => billId)).toEqual(ids);
+    const times = ["1970-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"];
+    const old = times.map((time, id) =>
+      aBill({ billId: `${id}`, cTime: epochMs(Date.parse(time)) }),
     );
-    expect((await selected(db, { accounts: ["ids"] })).map(({ billId }) => billId)).toEqual(ids);
+    await storeBills(db, ledgerOf("years"), old);
+    expect((await found({ accounts: ["years"] })).map(({ cTime }) => isoTime(cTime))).toEqual(
+      times,
+    );
   });
 
-  test("is what was stored at one moment: what is stored meanwhile is left out", async () => {
+  test("is what was stored at one moment, in a snapshot that cannot write: what is stored meanwhile is left out", async () => {
     await storeBills(db, ledgerOf("meanwhile"), bills(6_000));
     const seen = await inSnapshot(db, async (tx) => {
       let count = 0;
@@ -442,9 +304,11 @@ describe("what is selected", () => {
       return count;
     });
     expect(seen).toBe(6_000);
+    const write = inSnapshot(db, (tx) => tx.execute(sql`delete from bills`));
+    await expect(write).rejects.toMatchObject({ cause: { code: "25006" } });
   });
 
-  test("is, with --changed-since, what is new or was restated, found by an index", async () => {
+  test("is, with --changed-since, what is new or was restated", async () => {
     const account = "increments";
     await storeBills(db, ledgerOf(account), bills(50));
     await sleep(20);
@@ -462,11 +326,6 @@ describe("what is selected", () => {
       ["2000000", later.amount],
       [second.billId, "99"],
     ]);
-    const { rows: plan } = await inTransaction(db, async (tx) => {
-      await tx.execute(sql`set local enable_seqscan = off`);
-      return tx.execute(sql`explain select 1 from bills where ${isSelected({ changedSince })}`);
-    });
-    expect(JSON.stringify(plan)).toContain("Bitmap Index Scan on bills_ingested");
   });
 
   test("is the same whichever run wrote it, in every format, byte for byte", async () => {
@@ -476,25 +335,4 @@ describe("what is selected", () => {
       expect(first.equals(second)).toBe(true);
     }
   });
-});
-
-test("a snapshot cannot write", async () => {
-  const write = inSnapshot(db, (tx) => tx.execute(sql`delete from bills`));
-  await expect(write).rejects.toMatchObject({ cause: { code: "25006" } });
-});
-
-test("the times of a bill are exact in every year that a bill can have", async () => {
-  const times = [
-    "1970-01-01T00:00:00.000Z",
-    "2038-01-19T03:14:07.999Z",
-    "9999-12-31T23:59:59.999Z",
-  ];
-  await storeBills(
-    db,
-    ledgerOf("years"),
-    times.map((time, index) => aBill({ billId: String(index), cTime: epochMs(Date.parse(time)) })),
-  );
-  expect((await selected(db, { accounts: ["years"] })).map(({ cTime }) => isoTime(cTime))).toEqual(
-    times,
-  );
 });

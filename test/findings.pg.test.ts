@@ -204,32 +204,35 @@ test("the states above have every kind but one, which is of spans alone", () => 
   expect(new Set([...found, "recovered"])).toEqual(new Set(Object.keys(findingKinds)));
 });
 
-test("findings of a span of time are those that concern it", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
-  const lost = healthStates.find(({ name }) => name === "lost time, long ago");
-  await plant(tables.db, lost?.statements ?? [], now);
-  const kindsOf = async (fromDays: number, toDays: number) => {
-    const span = { from: epochMs(now - fromDays * dayMs), to: epochMs(now - toDays * dayMs) };
-    const findings = await readFindings(tables.db, { now, span });
-    return findings.map(({ kind }) => kind);
+test("findings are those of the time, the accounts and the product types that are asked for", async () => {
+  const read = async (name: string, scopes: readonly object[]) => {
+    await using database = await testDatabase();
+    await using tables = openDatabase(database.url);
+    await plant(tables.db, healthStates.find((one) => one.name === name)?.statements ?? [], now);
+    const found: (readonly Kind[])[] = [];
+    for (const scope of scopes) {
+      const findings = await readFindings(tables.db, { now, ...scope });
+      found.push(findings.map(({ kind }) => kind));
+    }
+    return found;
   };
-  expect(await kindsOf(99, 81)).toEqual(["lost"]);
-  expect(await kindsOf(79, 1)).toEqual([]);
-});
-
-test("findings are those of the accounts and product types that are asked for", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
-  const behind = healthStates.find(({ name }) => name === "5 h behind");
-  await plant(tables.db, behind?.statements ?? [], now);
-  const read = async (scope: object) =>
-    (await readFindings(tables.db, { now, ...scope })).map(({ kind }) => kind);
-  expect(await read({ accounts: ["a"] })).toEqual(["behind"]);
-  expect(await read({ accounts: ["b"] })).toEqual([]);
-  expect(await read({ productTypes: ["USDT-FUTURES"] })).toEqual(["behind"]);
-  expect(await read({ productTypes: ["COIN-FUTURES"] })).toEqual([]);
-  expect(await read({ limits: { maxAgeMs: 6 * hourMs, ltvMax: 1 } })).toEqual([]);
+  const ago = (days: number) => epochMs(now - days * dayMs);
+  const spans = [
+    { from: ago(99), to: ago(81) },
+    { from: ago(79), to: ago(1) },
+  ];
+  expect(
+    await read(
+      "lost time, long ago",
+      spans.map((span) => ({ span })),
+    ),
+  ).toEqual([["lost"], []]);
+  expect(
+    await read("5 h behind", [
+      ...[{ accounts: ["a"] }, { accounts: ["b"] }, { productTypes: ["USDT-FUTURES"] }],
+      ...[{ productTypes: ["COIN-FUTURES"] }, { limits: { maxAgeMs: 6 * hourMs, ltvMax: 1 } }],
+    ]),
+  ).toEqual([["behind"], [], ["behind"], [], []]);
 });
 
 test("a demo break stands behind one of real money, and the longest unread first", async () => {

@@ -3,6 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { epochMs, hourMs } from "../src/contract/time.ts";
 import { toBeancount } from "../src/export/beancount.ts";
 import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
@@ -25,23 +26,14 @@ async function journal(
   return (await Array.fromAsync(formats[tool](pages()))).join("");
 }
 
-const hourMs = 3_600_000;
-
 /** A ledger that adds up, starting at a balance of 100, with a bill every five hours. */
 function ledger(changes: readonly Partial<ExportedBill>[]): ExportedBill[] {
   let balance = decimalOf("100");
   return changes.map((but, index) => {
-    const bill = anExportedBill({
-      billId: String(10_000 + index),
-      cTime: anExportedBill().cTime,
-      ...but,
-    });
+    const bill = anExportedBill({ billId: String(10_000 + index), ...but });
     balance = add(balance, balanceChange(bill));
-    return {
-      ...bill,
-      cTime: (1_700_000_000_000 + index * 5 * hourMs) as ExportedBill["cTime"],
-      balance: decimalText(balance),
-    };
+    const cTime = epochMs(anExportedBill().cTime + index * 5 * hourMs);
+    return { ...bill, cTime, balance: decimalText(balance) };
   });
 }
 
@@ -53,78 +45,31 @@ describe.each(tools)("a journal for %s", (tool) => {
     `${root}:Exchange:${name}:USDT-FUTURES:${leaf} USDT`;
 
   test("books a step that is off by one unit in the last place as rounding, any other as a discrepancy", async () => {
-    const bills = ledger([{}, {}, {}, {}, {}]);
-    const damaged = bills.map((bill, index) => ({
+    // Off by +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth and +2e-8 at the fifth.
+    const off = ["0", "0.00000001", "3.00000001", "3", "3.00000002"];
+    const damaged = ledger([{}, {}, {}, {}, {}]).map((bill, index) => ({
       ...bill,
-      balance: decimalText(
-        add(
-          decimalOf(bill.balance ?? ""),
-          decimalOf(["0", "0.00000001", "3.00000001", "3", "3.00000002"][index] ?? ""),
-        ),
-      ),
+      balance: decimalText(add(decimalOf(bill.balance ?? ""), decimalOf(off[index] ?? ""))),
     }));
-    const text = await journal(tool, damaged);
-    const sums = verifiedSums(tool, text);
-    // The balance is off by +1e-8 at the second bill, +3 at the third, -1e-8 at the fourth and +2e-8 at the
-    // fifth.
+    const sums = verifiedSums(tool, await journal(tool, damaged));
     expect(sumOf(sums, account("Equity", "Rounding"))).toBe(0n);
-    expect(text.match(/rounding/g)).toHaveLength(4);
     expect(sumOf(sums, account("Equity", "Discrepancy"))).toBe(exactUnits("-3.00000002"));
-    expect(text).toMatch(/discrepancy.*10002/);
-    expect(refusalOf(tool, text)).toBe("");
-  });
-
-  test("of no bill, or of bills without any balance, is one too", async () => {
-    const silent = ledger([{}, {}]).map((bill) => ({ ...bill, balance: null }));
-    for (const bills of [[], silent]) {
-      const text = await journal(tool, bills);
-      expect(text).not.toMatch(/Equity| balance /);
-      expect(refusalOf(tool, text)).toBe("");
-    }
   });
 
   test("takes any name of an account and a coin, and keeps those apart that differ", async () => {
     const coins = [
-      "USDT",
-      "1INCH",
-      "S",
-      "stETH",
-      "STETH",
-      "TRUE",
-      "COIN.S",
-      "1000SATS",
-      'a"b;c',
-      "币安人生",
-      "MOON MOON",
-      "A-VERY-LONG-NAME-OF-A-COIN",
-      "x:y",
-      "x\ny",
-      "*",
-      "|",
-      "\\|",
-      "\n",
-      "\u2028",
-      "(a) b",
-      "StETH-0F8699",
-      "x_y_AB12CD",
-      "=1+1",
+      ...["USDT", "1INCH", "S", "stETH", "STETH", "TRUE", "COIN.S", "1000SATS", 'a"b;c', "x:y"],
+      ...["币安人生", "MOON MOON", "A-VERY-LONG-NAME-OF-A-COIN", "x\ny", "*", "|", "\\|", "\n"],
+      ...["\u2028", "(a) b", "StETH-0F8699", "x_y_AB12CD", "=1+1"],
     ];
     const accounts = ["main", "sub_1.a", "exchange", "assets", "2nd", "funding"];
-    const bills = accounts.flatMap((account) =>
-      coins.flatMap((coin) =>
-        ledger([{}, { fee: "0.5" }]).map((bill) => ({
-          ...bill,
-          account,
-          coin,
-          symbol: `${coin}"\\|USDT`,
-          businessType: `of; ${coin}`,
-        })),
-      ),
+    const bills = accounts.toSorted().flatMap((account) =>
+      coins.flatMap((coin) => {
+        const names = { account, coin, symbol: `${coin}"\\|USDT`, businessType: `of; ${coin}` };
+        return ledger([{}, { fee: "0.5" }]).map((bill) => ({ ...bill, ...names }));
+      }),
     );
-    const text = await journal(
-      tool,
-      bills.toSorted((a, b) => (a.account < b.account ? -1 : Number(a.account > b.account))),
-    );
+    const text = await journal(tool, bills);
     const sums = verifiedSums(tool, text);
     const assets = [...sums.keys()].filter((key) => key.startsWith("Assets:"));
     expect(assets).toHaveLength(coins.length * accounts.length);
@@ -139,34 +84,23 @@ describe.each(tools)("a journal for %s", (tool) => {
     const money = fc
       .integer({ min: -5_000_000, max: 5_000_000 })
       .map((units) => (units / 1000).toFixed(3));
+    const categories = [
+      "trade",
+      "funding",
+      "margin",
+      "transfer",
+      "unclassified",
+      "interest",
+      "copy",
+    ] as const;
+    const kinds = ["removed", "doubled", "silent", "changed", "by a unit", "same time", "swapped"];
     const change = fc.record({
-      amount: money,
-      fee: money,
-      category: fc.constantFrom(
-        "trade",
-        "funding",
-        "margin",
-        "transfer",
-        "unclassified",
-        "interest",
-        "copy",
-      ),
+      ...{ amount: money, fee: money, category: fc.constantFrom(...categories) },
     });
-    const damage = fc.record({
-      at: fc.nat(),
-      kind: fc.constantFrom(
-        "removed",
-        "doubled",
-        "silent",
-        "changed",
-        "by a unit",
-        "same time",
-        "swapped",
-      ),
-    });
+    const damage = fc.record({ at: fc.nat(), kind: fc.constantFrom(...kinds) });
     await fc.assert(
       fc.asyncProperty(
-        fc.array(change as fc.Arbitrary<Partial<ExportedBill>>, { maxLength: 30 }),
+        fc.array(change, { maxLength: 30 }),
         fc.array(damage, { maxLength: 6 }),
         fc.integer({ min: 1, max: 8 }),
         async (changes, damages, pageBills) => {
@@ -179,8 +113,7 @@ describe.each(tools)("a journal for %s", (tool) => {
             sumOf(sums, account("Income", "FeeRebates")) +
             sumOf(sums, account("Expenses", "FeesPaid"));
           expect(booked).toBe(fees);
-          const kinds = new Set(damages.map(({ kind }) => kind));
-          const isWhole = kinds.isSubsetOf(new Set(["silent", "same time"]));
+          const isWhole = damages.every(({ kind }) => kind === "silent" || kind === "same time");
           if (isWhole) expect([...sums.keys()].join()).not.toContain("Discrepancy");
         },
       ),

@@ -2,14 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import {
-  dayMs,
-  type EpochMs,
-  epochMs,
-  isoTime,
-  minuteMs,
-  retentionMs,
-} from "../src/contract/time.ts";
+import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { readLedgerTimes } from "../src/health/ledger-status.ts";
 import { ledgerTimes, readKnownTime } from "../src/ledger/known-time.ts";
@@ -37,38 +30,31 @@ import {
   provenWhole,
   timesOf,
 } from "./support/held-store.ts";
+import { storeClosing, storeTime } from "./support/stored-time.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
 
 /** The stored times of a ledger, in milliseconds. */
 async function keptTimes({ account, productType }: Ledger) {
-  const spans = (column: string) => sql`
-    (
-      select json_agg(json_build_object(
+  const names = ["covered", "lost", "open"] as const;
+  const spans = names.map(
+    (column) => `(
+      select coalesce(json_agg(json_build_object(
         'from', (extract(epoch from lower(span)) * 1000)::bigint,
         'to', (extract(epoch from upper(span)) * 1000)::bigint
-      ))
-      from unnest(${sql.identifier(column)}) as span
-    )`;
+      )), '[]')
+      from unnest(${column}) as span
+    ) as ${column}`,
+  );
   const { rows } = await db.execute<
-    Record<"covered" | "lost" | "open", Interval[] | null> & { first_gap_at: string | null }
+    Record<(typeof names)[number], Interval[]> & { end: string }
   >(sql`
-    select
-      ${spans("covered")} as covered,
-      ${spans("lost")} as lost,
-      ${spans("open")} as open,
-      extract(epoch from first_gap_at) * 1000 as first_gap_at
+    select ${sql.raw(spans.join())}, extract(epoch from first_gap_at) * 1000 as end
     from ledgers
-    where account = ${account}
-      and product_type = ${productType}`);
-  const [row] = rows;
-  return {
-    covered: row?.covered ?? [],
-    lost: row?.lost ?? [],
-    open: row?.open ?? [],
-    settledTo: row?.first_gap_at == null ? undefined : Number(row.first_gap_at),
-  };
+    where account = ${account} and product_type = ${productType}`);
+  const { covered = [], lost = [], open = [], end = null } = rows[0] ?? {};
+  return { covered, lost, open, settledTo: end === null ? undefined : Number(end) };
 }
 
 /** What a ledger's times are by the operations that were done, computed here. */
@@ -183,20 +169,18 @@ test("what is forgotten is unread again, and no other time; of a ledger without 
 });
 
 test("what a closed ledger lacks stays the same time, however long ago it was closed", async () => {
-  const account = "closed inside the 90 days";
+  const ledger = { account: "closed inside the 90 days", productType: "USDT-FUTURES" } as const;
   const closedAt = epochMs(origin + 30 * dayMs);
-  const covered = [epochMs(origin + 10 * dayMs), epochMs(origin + 25 * dayMs)] as const;
-  const span = sql`tstzmultirange(tstzrange(${isoTime(covered[0])}::timestamptz, ${isoTime(covered[1])}::timestamptz))`;
-  await db.execute(sql`
-    insert into ledgers (account, product_type, covered, first_gap_at, closed_at)
-    values (${account}, 'USDT-FUTURES', ${span}, ${isoTime(covered[1])}::timestamptz, ${isoTime(closedAt)}::timestamptz)`);
-  const unreadAt = async (now: EpochMs) => {
-    const { rows } = await db.execute<{ unread: string }>(sql`
-      select unread::text from ${ledgerTimes({ accounts: [account], now })}`);
-    return rows.map(({ unread }) => unread);
+  const covered = { from: epochMs(origin + 10 * dayMs), to: epochMs(origin + 25 * dayMs) };
+  await storeTime(db, ledger, { covered: [covered] });
+  await storeClosing(db, ledger, closedAt);
+  const unreadAfter = async (days: number) => {
+    const scope = { accounts: [ledger.account], now: epochMs(closedAt + days * dayMs) };
+    const { rows } = await db.execute(sql`select unread::text from ${ledgerTimes(scope)}`);
+    return rows;
   };
-  const soon = await unreadAt(epochMs(closedAt + dayMs));
-  expect(soon[0]).toContain(",");
-  expect(await unreadAt(epochMs(closedAt + 5 * dayMs))).toEqual(soon);
-  expect(await unreadAt(epochMs(closedAt + 200 * dayMs))).toEqual(soon);
+  const soon = await unreadAfter(1);
+  expect(soon[0]?.["unread"]).toContain(",");
+  expect(await unreadAfter(5)).toEqual(soon);
+  expect(await unreadAfter(200)).toEqual(soon);
 });

@@ -35,14 +35,13 @@ const shown: readonly [string, Column<Row>, string, unknown][] = [
   ["nothing", { kind: "count", of: () => undefined }, "-", null],
 ];
 
-test.each(shown)("%s", (_what, column, text, json) => {
-  const one = table("rows", { theKey: column }, [{}]);
-  expect(
-    tableText(one)
-      .split("\n")
-      .map((line) => line.trim()),
-  ).toEqual(["the key", text]);
-  expect(one.json).toEqual([{ theKey: json }]);
+test("each kind of column has its text and its JSON", () => {
+  for (const [what, column, text, json] of shown) {
+    const one = table("rows", { theKey: column }, [{}]);
+    const lines = tableText(one).split("\n");
+    expect([what, ...lines.map((line) => line.trim())]).toEqual([what, "the key", text]);
+    expect([what, one.json]).toEqual([what, [{ theKey: json }]]);
+  }
 });
 
 test("texts are flush left and figures flush right; what only programs are told has no title", () => {
@@ -71,18 +70,10 @@ test("texts are flush left and figures flush right; what only programs are told 
 });
 
 test("a table that just fits into 80 columns has narrower gaps", () => {
+  const column: Column<string> = { kind: "text", of: (text) => text };
   const widthOf = (length: number) =>
-    tableText(
-      table<string>(
-        "",
-        {
-          a: { kind: "text", of: (text) => text },
-          b: { kind: "text", of: (text) => text },
-          c: { kind: "text", of: (text) => text },
-        },
-        ["x".repeat(length)],
-      ),
-    ).split("\n")[1]?.length;
+    tableText(table("", { a: column, b: column, c: column }, ["x".repeat(length)])).split("\n")[1]
+      ?.length;
   expect([25, 26, 27].map(widthOf)).toEqual([79, 80, 85]);
 });
 
@@ -91,26 +82,11 @@ test("a result is its parts in their order, tables apart from lines; empty table
   const result: Result = {
     data: { total: 3 },
     parts: [
-      "head",
-      table("first", { a: column }, [1]),
-      table("none", { a: column }, []),
-      table("", { b: column }, [2]),
-      "line",
-      "end",
+      ...["head", table("first", { a: column }, [1]), table("none", { a: column }, [])],
+      ...[table("", { b: column }, [2]), "line", "end"],
     ],
     exit: 1,
   };
-  expect(asText(result).split("\n")).toEqual([
-    "head",
-    "",
-    "a",
-    "1",
-    "",
-    "b",
-    "2",
-    "",
-    "line",
-    "end",
-  ]);
+  expect(asText(result)).toBe("head\n\na\n1\n\nb\n2\n\nline\nend");
   expect(asJson(result)).toEqual({ total: 3, first: [{ a: 1 }], none: [] });
 });

@@ -5,9 +5,7 @@ import type { OverviewDeps } from "../src/page/overview.ts";
 import { writePage } from "../src/page/page.ts";
 import { fileDatabase } from "./support/database.ts";
 import { check, storeAccount } from "./support/page-states.ts";
-import { rosterOfAccounts, unconfigured } from "./support/roster.ts";
-
-// The page of many accounts, and of accounts of which nothing was read.
+import { unconfigured } from "./support/roster.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -41,9 +39,7 @@ await db.execute(sql`
   where wallet = 'USDT-FUTURES'
     and n <> 123`);
 
-type Written = { readonly page: string; readonly queries: number };
-
-async function written(address: string, more: Partial<OverviewDeps> = {}): Promise<Written> {
+async function written(address: string, more: Partial<OverviewDeps> = {}) {
   const query = new URLSearchParams(address);
   const parts: string[] = [];
   let queries = 0;
@@ -96,22 +92,9 @@ test("many ledgers are read with as many queries as one", async () => {
   expect(many).toBeLessThan(20);
 });
 
-test("what is configured and was never read is said, and is no whole", async () => {
-  const configured = ["desk-000", "new desk"].map((name) => ({
-    name,
-    productTypes: ["USDT-FUTURES", "COIN-FUTURES"] as const,
-  }));
-  const { page } = await written("", { readRoster: rosterOfAccounts(configured) });
-  expect(section(page, "todo")).toMatch(
-    /new desk\/(USDT-FUTURES, COIN-FUTURES|COIN-FUTURES, USDT-FUTURES) were never read/,
-  );
-  expect((await written("")).page).not.toContain("never read");
-});
-
-test("where the commands of the page need variables, it has them", async () => {
-  const { page } = await written("", { variables: "DATA_DIR=/tmp/a\nEXCHANGE_ACCOUNT=demo\n" });
-  expect(section(page, "verdict")).toContain(
+test("the variables that the page's commands need are there", async () => {
+  const variables = "DATA_DIR=/tmp/a\nEXCHANGE_ACCOUNT=demo\n";
+  expect(section((await written("", { variables })).page, "verdict")).toContain(
     "export DATA_DIR=/tmp/a\nexport EXCHANGE_ACCOUNT=demo\n</pre>",
   );
-  expect(section((await written("")).page, "verdict")).not.toContain("export ");
 });

@@ -2,11 +2,10 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
-import { aBill } from "./support/bills.ts";
+import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";
 import { storeTime } from "./support/stored-time.ts";
@@ -17,11 +16,10 @@ const { db } = tables;
 const breaksOf = async (account: string, productTypes?: readonly ProductType[]) => {
   const scope = { accounts: [account], productTypes };
   const { breaks } = await reconcile(db, scope, { isFull: true });
+  const figure = (text: string | null) => (text === null ? null : Number(text));
   return breaks.map(({ kind, expected, observed, difference }) => ({
-    kind,
-    expected: expected === null ? null : Number(expected),
-    observed: observed === null ? null : Number(observed),
-    difference: difference === null ? null : Number(difference),
+    ...{ kind, expected: figure(expected), observed: figure(observed) },
+    difference: figure(difference),
   }));
 };
 
@@ -69,127 +67,78 @@ test.each<[string, Partial<Record>, readonly object[]]>([
     [{ kind: "ltv-assets", expected: 1500, observed: 1500.5, difference: 0.5 }],
   ],
   [
-    "with collateral that counts for more than it is worth",
+    "with collateral that counts for more than it is worth, and for less than nothing",
     {
-      assets: "1641",
-      ltv: "0.3047",
+      ...{ assets: "1200", ltv: "0.4167" },
       parts: [
         ["60000", "0.02", "1201"],
-        ["1", "440", "440"],
-      ],
-    },
-    [{ kind: "ltv-haircut", expected: 1200, observed: 1201, difference: 1 }],
-  ],
-  [
-    "with collateral that counts for less than nothing",
-    {
-      assets: "1139",
-      ltv: "0.4390",
-      parts: [
-        ["60000", "0.02", "1140"],
         ["1", "1", "-1"],
       ],
     },
-    [{ kind: "ltv-haircut", observed: -1 }],
+    [
+      { kind: "ltv-haircut", expected: 1200, observed: 1201, difference: 1 },
+      { kind: "ltv-haircut", observed: -1 },
+    ],
   ],
   ["without assets or debt", { assets: "0", debt: "0", ltv: "0", parts: [] }, []],
-])(
-  "a loan-to-value record %s is told by what it breaks, and marks no day",
-  async (name, but, expected) => {
-    await storeRecord(name, { ...sound, ...but });
-    expect(await breaksOf(name)).toMatchObject(expected);
-  },
-);
+])("a loan-to-value record %s is told by what it breaks", async (name, but, expected) => {
+  await storeRecord(name, { ...sound, ...but });
+  expect(await breaksOf(name)).toMatchObject(expected);
+});
 
 const noon = smallLedgerStart + dayMs / 2;
 
-type Leg = { readonly type: string; readonly amount: number; readonly afterMs: number };
-
-/** Legs of transfers after an opening balance of 1,000. */
-async function storeLegs(
+/** A leg of a transfer after an opening balance of 1,000. */
+async function storeLeg(
   account: string,
   productType: ProductType,
-  legs: readonly Leg[],
+  amount: number,
+  afterMs = 0,
 ): Promise<void> {
-  let balance = 0;
-  const entry = (time: number, businessType: string, amount: number) => {
-    balance += amount;
-    return aBill({
-      billId: snowflake(time, 0),
-      cTime: epochMs(time),
-      businessType,
-      coin: "BTC",
-      amount: String(amount),
-      fee: "0",
-      balance: String(balance),
-    });
-  };
+  const money = { coin: "BTC", fee: "0" };
+  const businessType = amount < 0 ? "trans_to_contract" : "trans_from_contract";
+  const leg = { amount: String(amount), balance: String(1_000 + amount), businessType };
+  const opening = { amount: "1000", balance: "1000", businessType: "trans_from_exchange" };
   const bills = [
-    entry(noon - 3_600_000, "trans_from_exchange", 1_000),
-    ...legs.map(({ type, amount, afterMs }) => entry(noon + afterMs, type, amount)),
+    billAt(noon - hourMs, 0, { ...money, ...opening }),
+    billAt(noon + afterMs, 0, { ...money, ...leg }),
   ];
   await inTransaction(db, (tx) => upsertBills(tx, [{ ledger: { account, productType }, bills }]));
   const span = { from: epochMs(noon - dayMs), to: epochMs(noon + dayMs) };
   await storeTime(db, { account, productType }, { covered: [span] });
 }
 
-const sent = (amount: number, afterMs: number): Leg => ({
-  type: "trans_to_contract",
-  amount: -amount,
-  afterMs,
-});
-const received = (amount: number, afterMs: number): Leg => ({
-  type: "trans_from_contract",
-  amount,
-  afterMs,
-});
-
 test.each<[string, number, number, readonly object[], string]>([
   ["of one amount are a pair", 7, 1_500, [], "paired"],
-  [
-    "of two amounts are a break",
-    6,
-    1_500,
-    [{ kind: "transfer", expected: 7, observed: 6, difference: -1 }],
-    "one_sided",
-  ],
-  ["that are an hour apart are two transfers", 6, 3_600_000, [], "one_sided"],
+  ["of two amounts are a break", 6, 1_500, [{ expected: 7, observed: 6 }], "one_sided"],
+  ["that are an hour apart are two transfers", 6, hourMs, [], "one_sided"],
 ])(
   "the legs of a transfer between product types %s",
-  async (name, amount, afterMs, breaks, state) => {
-    await storeLegs(name, "COIN-FUTURES", [sent(7, 0)]);
-    await storeLegs(name, "USDC-FUTURES", [received(amount, afterMs)]);
-    expect(await breaksOf(name)).toMatchObject(breaks);
-    expect(await breaksOf(name)).toHaveLength(breaks.length);
+  async (account, amount, afterMs, breaks, state) => {
+    await storeLeg(account, "COIN-FUTURES", -7);
+    await storeLeg(account, "USDC-FUTURES", amount, afterMs);
+    const found = await breaksOf(account);
+    expect(found).toMatchObject(
+      breaks.map((one) => ({ kind: "transfer", difference: -1, ...one })),
+    );
+    // It is listed where its product type is asked for, and stays open.
+    expect(await breaksOf(account, ["COIN-FUTURES"])).toEqual(found);
+    expect(await breaksOf(account, ["USDC-FUTURES"])).toEqual([]);
+    expect(await breaksOf(account)).toEqual(found);
     const { rows } = await db.execute<{ state: string }>(sql`
-    select state
-    from analytics.transfers
-    where account = ${name}
-      and business_type like '%contract'
-    group by state`);
+      select distinct state
+      from analytics.transfers
+      where account = ${account} and business_type like '%contract'`);
     expect(rows).toEqual([{ state }]);
   },
 );
 
 test("legs of no amount are no pair", async () => {
-  const account = "nothing";
-  await storeLegs(account, "COIN-FUTURES", [sent(0, 0)]);
-  await storeLegs(account, "USDC-FUTURES", [received(0, 1_500)]);
-  const { rows } = await db.execute<{ state: string; counter: string | null }>(sql`
+  await storeLeg("nothing", "COIN-FUTURES", 0);
+  await storeLeg("nothing", "USDC-FUTURES", 0, 1_500);
+  const { rows } = await db.execute(sql`
     select state, counter_bill_id as counter
     from analytics.transfers
-    where account = ${account}
-      and amount = 0`);
+    where account = 'nothing' and amount = 0`);
   expect(rows).toEqual(Array(2).fill({ state: "one_sided", counter: null }));
-});
-
-test("a transfer's break stays open, and is listed where its product type is asked for", async () => {
-  const account = "narrow";
-  await storeLegs(account, "COIN-FUTURES", [sent(7, 0)]);
-  await storeLegs(account, "USDC-FUTURES", [received(6, 1_500)]);
-  const found = await breaksOf(account);
-  expect(found).toMatchObject([{ kind: "transfer", difference: -1 }]);
-  expect(await breaksOf(account, ["COIN-FUTURES"])).toEqual(found);
-  expect(await breaksOf(account, ["USDC-FUTURES"])).toEqual([]);
-  expect(await breaksOf(account)).toEqual(found);
 });

@@ -16,7 +16,6 @@ import { aBill, billAt } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { ledgerOf, storeBills } from "./support/export.ts";
-import { exactUnits } from "./support/journal.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 import { storeTime } from "./support/stored-time.ts";
 
@@ -25,7 +24,6 @@ const { db } = tables;
 const env = { DATABASE_URL: database.url };
 const everything = { accounts: undefined, productTypes: undefined };
 
-const accountingPage = readFileSync(new URL("../docs/accounting.md", import.meta.url), "utf8");
 const hostile = `<script>alert("1")</script>&'\u001b[2J,\n"é`;
 const march = (day: number, hour = 0) => Date.UTC(2026, 2, day, hour);
 const plain = smallLedger(seededRandom("report"), { largestCluster: 20 });
@@ -64,41 +62,30 @@ async function run(...args: string[]): Promise<string> {
 
 const reported = async (...args: string[]) =>
   JSON.parse(await run("report", "--month", "2026-03", "--format", "json", ...args));
-/** The amounts of each coin's lines, by name. */
-const figuresOf = (rollforward: readonly { coin: string; line: string; amount: string }[]) =>
-  [...Map.groupBy(rollforward, ({ coin }) => coin)].map(([coin, lines]) => ({
-    coin,
-    amounts: new Map(lines.map(({ line, amount }) => [line, amount])),
-  }));
-const csvOf = (product: string) =>
-  run("export", "--format", "csv", "--account", "main", "--product", product, "--month", "2026-03");
-
 test("a digest is what its line of shell computes from the exported CSV, and of the content alone", async () => {
   await using folder = await temporaryFolder();
-  const shown = new Set<string>();
-  for (const product of ["USDT-FUTURES", "COIN-FUTURES"]) {
-    const digestOf = async () => (await reported("--product", product)).ledgers[0].digest;
-    const { sha256, command, export: exportLine } = await digestOf();
-    expect(accountingPage).toContain(`\n${command}\n`);
-    expect(exportLine).toBe(
-      `npm run --silent export -- --format csv --account main --product ${product} --month 2026-03`,
-    );
-    await writeFile(join(folder.path, "bills.csv"), await csvOf(product));
-    const computed = execFileSync("bash", ["-c", command], { cwd: folder.path, encoding: "utf8" });
-    expect(computed).toBe(`${sha256}  -\n`);
-    shown.add(sha256);
-    // The time of storing and the mapping of a type are facts of this database only.
-    await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
-    expect((await digestOf()).sha256).toBe(sha256);
-    const change = sql`set fee = fee - 1 where product_type = ${product} and c_time >= '2026-03-05Z'`;
-    await db.execute(sql`update bills ${change}`);
-    expect((await digestOf()).sha256).not.toBe(sha256);
-    await db.execute(
-      sql`update bills set fee = fee + 1 where product_type = ${product} and c_time >= '2026-03-05Z'`,
-    );
-    expect((await digestOf()).sha256).toBe(sha256);
+  const product = "COIN-FUTURES";
+  const digestOf = async () => (await reported("--product", product)).ledgers[0].digest;
+  const { sha256, command, export: exportLine } = await digestOf();
+  const page = readFileSync(new URL("../docs/accounting.md", import.meta.url), "utf8");
+  expect(page).toContain(`\n${command}\n`);
+  const words = `--format csv --account main --product ${product} --month 2026-03`;
+  expect(exportLine).toBe(`npm run --silent export -- ${words}`);
+  await writeFile(join(folder.path, "bills.csv"), await run("export", ...words.split(" ")));
+  const computed = execFileSync("bash", ["-c", command], { cwd: folder.path, encoding: "utf8" });
+  expect(computed).toBe(`${sha256}  -\n`);
+  // The time of storing is a fact of this database only.
+  for (const [change, isSame] of [
+    ["ingested_at = ingested_at - interval '1 day'", true],
+    ["fee = fee - 1", false],
+    ["fee = fee + 1", true],
+  ] as const) {
+    await db.execute(sql`
+      update bills
+      set ${sql.raw(change)}
+      where product_type = ${product} and c_time >= '2026-03-05Z'`);
+    expect([change, (await digestOf()).sha256 === sha256]).toEqual([change, isSame]);
   }
-  expect(shown.size).toBe(2);
 });
 
 test("what is missing, off, open, rejected or restated is said, in each format, and exit code 0 stays", async () => {
@@ -128,11 +115,12 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     from: "2026-03-20T00:00:00Z",
     to: "2026-03-21T00:00:00Z",
   });
-  const [figures] = figuresOf(ledger.rollforward);
-  const amountOf = (name: string) => exactUnits(figures?.amounts.get(name) ?? "");
-  expect(["opening", "closing", "difference"].map((name) => amountOf(name))).toEqual(
-    ["100", "109.75", "7"].map(exactUnits),
+  const amounts = new Map<string, string>(
+    ledger.rollforward.map(({ line, amount }: Record<string, string>) => [line, amount]),
   );
+  expect(["opening", "closing", "difference"].map((name) => Number(amounts.get(name)))).toEqual([
+    ...[100, 109.75, 7],
+  ]);
   expect(incomplete).toEqual([
     expect.stringMatching(
       /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, the balance is 7 .* higher than the bills explain\) since 2026-03-05 01:00Z$/,
@@ -145,23 +133,16 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     { revision: 1, changes: [{ field: "amount", old: "2", new: "2.5" }] },
     { revision: 2, changes: [{ field: "amount", old: "2.5", new: "2" }] },
   ]);
-  const states = ledger.breaks.map(({ state, note }: { state: string; note: string | null }) => [
-    state,
-    note,
-  ]);
-  expect(states).toContainEqual(["accepted", `note: ${hostile}`]);
-  expect(states).toContainEqual(["open", null]);
+  expect(ledger.breaks).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ state: "accepted", note: `note: ${hostile}` }),
+      expect.objectContaining({ state: "open", note: null }),
+    ]),
+  );
   for (const format of ["text", "html"]) {
     const page = await run("report", "--month", "2026-03", "--format", format);
-    for (const line of [
-      "2026-03-20 00:00Z to 2026-03-21 00:00Z",
-      "109.75",
-      "Ada",
-      "note: ",
-      ledger.digest.sha256,
-    ]) {
-      expect(page).toContain(line);
-    }
+    const lines = ["2026-03-20 00:00Z to 2026-03-21 00:00Z", "109.75", "Ada", "note: "];
+    for (const line of [...lines, ledger.digest.sha256]) expect(page).toContain(line);
     expect(page).toMatch(/not complete or not reconciled/i);
     expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   }
@@ -209,10 +190,6 @@ test("a month of which nothing was read, or that is not over, is told as that", 
 });
 
 test("an opening is marked where the period's start was not read, in each format, and not where it was", async () => {
-  const openingOf = (report: { ledgers: { rollforward: { line: string; title: string }[] }[] }) =>
-    report.ledgers.flatMap(({ rollforward }) =>
-      rollforward.filter(({ line }) => line === "opening").map(({ title }) => title),
-    );
   for (const [from, isRead] of [
     ["2026-03-20", false],
     ["2026-03-21", true],
@@ -220,8 +197,7 @@ test("an opening is marked where the period's start was not read, in each format
     const args = ["--from", from, "--to", "2026-04-05", "--product", "COIN-FUTURES", "--format"];
     const title = isRead ? "opening" : "opening (not read)";
     const report = JSON.parse(await run("report", ...args, "json"));
-    expect(openingOf(report)).toEqual([title]);
-    expect(report.ledgers[0].isOpeningRead).toBe(isRead);
+    expect(report.ledgers).toMatchObject([{ isOpeningRead: isRead }]);
     expect(report.summary).toMatchObject([{ opening: "109.75", isOpeningRead: isRead }]);
     expect(await run("report", ...args, "csv")).toContain(`,opening,${title},109.75,`);
     for (const format of ["text", "html"]) {
@@ -232,34 +208,12 @@ test("an opening is marked where the period's start was not read, in each format
   }
 });
 
-test("all open breaks are counted, though no more than a hundred are listed", async () => {
-  await db.execute(sql`
-    insert into ledger_breaks (
-      account, break_id, kind, ledger, coin, anchor, happened_at, explanation, state,
-      first_seen_at, last_seen_at
-    )
-    select
-      'main', 1000 + n, 'chain', 'COIN-FUTURES', '', 'day ' || n, timestamptz '2026-03-04Z', '', 'open',
-      now(), now()
-    from generate_series(1, 120) as n`);
-  const { incomplete, ledgers } = await reported("--product", "COIN-FUTURES");
-  expect(ledgers[0].breaks).toHaveLength(100);
-  expect(ledgers[0].counts.openBreaks).toBeGreaterThanOrEqual(120);
-  expect(incomplete.join("\n")).toContain("main/COIN-FUTURES does not add up: 120 breaks (chain");
-});
-
 test.each([
-  [["--month", "2026-13"], '--month "2026-13" is not a month: write 2026-10\n'],
   [["--month", "2026-03", "--to", "2026-04-01"], "--month and --year set the start and the end"],
   [["--from", "2026-03-01"], "which time? --month 2026-10, --year 2026, or whole days: --from "],
-  [
-    ["--from", "2026-03-01", "--to", "2026-03-10T09:00Z"],
-    "--to is not the start of a day in UTC: a close is of whole days",
-  ],
+  [["--from", "2026-03-01", "--to", "2026-03-10T09:00Z"], "--to is not the start of a day in UTC"],
   [["--month", "2026-03", "--table", "lots"], "--table is for csv only: text has all tables"],
   [["--month", "2026-03", "--format", "csv", "--table", "lots"], "--table lots needs --lots"],
-  [["--month", "2026-03", "--format", "htm"], "argument 'htm' is invalid."],
-  [["--month", "2026-03", "--account", "mian"], "there is no account mian, did you mean main?"],
 ])("report %j ends with code 2 and what is meant", async (args, message) => {
   const end = await runCli(["report", ...args], { env });
   expect(end).toMatchObject({ code: 2, stdout: "" });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { candidates, inferRules } from "../src/audit/rules.ts";
 
 const rules = {
@@ -31,43 +31,27 @@ test("every rule can be learned", () => {
   expect(candidates.map(nameOf).toSorted()).toEqual(Object.keys(rules).toSorted());
 });
 
-describe("what a category moves the wallet by", () => {
-  test.each<[string, string, number, Partial<Record<Name, number>>, string]>([
-    ["is what is expected where no bill was tested", "trade", 0, {}, "amount + fee, 0 of 0"],
-    ["is nothing for margin before any was tested", "margin", 0, {}, "nothing, 0 of 0"],
-    [
-      "stays where all fit it",
-      "trade",
-      9,
-      { "amount + fee": 9, amount: 9 },
-      "amount + fee, 9 of 9",
-    ],
-    ["is another where that fits more", "margin", 5, { nothing: 0, amount: 5 }, "amount, 5 of 5"],
-    [
-      "is with the coupon where some were paid by one",
-      "trade",
-      100,
-      { "amount + fee": 94, "amount + fee + coupon": 100 },
-      "amount + fee + coupon, 100 of 100",
-    ],
-    [
-      "is no other on the word of two bills",
-      "funding",
-      2,
-      { "amount + fee": 0, nothing: 2 },
-      "amount + fee, 0 of 2",
-    ],
-    [
-      "stays where one of three is damaged",
-      "bonus",
-      3,
-      { "amount + fee": 2 },
-      "amount + fee, 2 of 3",
-    ],
-    ["cannot be tested where nothing fits", "interest", 3, {}, "untestable"],
-    ["cannot be tested where most do not fit", "interest", 9, { "amount + fee": 4 }, "untestable"],
-    ["can where half of them fit", "interest", 8, { "amount + fee": 4 }, "amount + fee, 4 of 8"],
-  ])("%s", (_, category, tested, fits, expected) => {
-    expect(learned(category, tested, fits)).toBe(expected);
-  });
+test.each<[string, string, number, Partial<Record<Name, number>>, string]>([
+  ["is what is expected where no bill was tested", "trade", 0, {}, "amount + fee, 0 of 0"],
+  ["is nothing for margin before any was tested", "margin", 0, {}, "nothing, 0 of 0"],
+  ["stays where all fit it", "trade", 9, { "amount + fee": 9, amount: 9 }, "amount + fee, 9 of 9"],
+  ["is another where that fits more", "margin", 5, { nothing: 0, amount: 5 }, "amount, 5 of 5"],
+  [
+    "is with the coupon where some were paid by one",
+    ...(["trade", 100, { "amount + fee": 94, "amount + fee + coupon": 100 }] as const),
+    "amount + fee + coupon, 100 of 100",
+  ],
+  ["is no other on the word of two bills", "funding", 2, { nothing: 2 }, "amount + fee, 0 of 2"],
+  [
+    "stays where one of three is damaged",
+    "bonus",
+    3,
+    { "amount + fee": 2 },
+    "amount + fee, 2 of 3",
+  ],
+  ["cannot be tested where nothing fits", "interest", 3, {}, "untestable"],
+  ["cannot be tested where most do not fit", "interest", 9, { "amount + fee": 4 }, "untestable"],
+  ["can where half of them fit", "interest", 8, { "amount + fee": 4 }, "amount + fee, 4 of 8"],
+])("what a category moves the wallet by %s", (_, category, tested, fits, expected) => {
+  expect(learned(category, tested, fits)).toBe(expected);
 });

@@ -58,13 +58,8 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     expiresAt: ago(60 * dayMs - retentionMs),
   });
   const fresh = ledger({
-    ledger: { account: "main", productType: "USDT-FUTURES" },
-    bills: 0,
-    completeThrough: undefined,
-    coverage: [],
-    behind: [],
-    unread: [between(retentionMs - secondMs, 0)],
-    expiresAt: undefined,
+    ...{ bills: 0, completeThrough: undefined, coverage: [], behind: [] },
+    ...{ unread: [between(retentionMs - secondMs, 0)], expiresAt: undefined },
   });
   expect(linesOf(ledger(), interrupted, fresh)).toEqual([
     "main         bills  complete through   read behind    unread    lost expires in",
@@ -127,24 +122,15 @@ test("breaks that one line tells of are accepted together, and those with other 
   expect(other?.remedy).toBe('bill-sync breaks accept 5 --note "…"');
 });
 
-test("the state of ledgers is shown where one of them is not read", () => {
+test("the state of ledgers is shown where one of them is not read, and coverage is a share of what was planned", () => {
   const old = ledger({ ledger: { account: "old", productType: "USDT-FUTURES" } });
   expect(linesOf(ledger(), old).map((line) => line.split(" ").at(-1))).toEqual([
     ...["state", "active", "paused"],
   ]);
-});
-
-test("coverage is 0 where nothing is known, and a share of what was planned", () => {
-  const nothing = { coverage: [], unfinished: [], unread: [], lost: [] };
-  expect(coverageShare(nothing)).toBe(0);
-  expect(
-    coverageShare({
-      coverage: [between(9, 8)],
-      unfinished: [between(8, 5)],
-      unread: [between(5, 2)],
-      lost: [between(2, 1)],
-    }),
-  ).toBe(0.5);
+  expect(coverageShare({ coverage: [], unfinished: [], unread: [], lost: [] })).toBe(0);
+  const [coverage, unfinished] = [[between(9, 8)], [between(8, 5)]];
+  const rest = { unread: [between(5, 2)], lost: [between(2, 1)] };
+  expect(coverageShare({ coverage, unfinished, ...rest })).toBe(0.5);
 });
 
 test("the records' rows say how old lists and loans are", () => {

@@ -3,11 +3,11 @@
 // of the old wallet, on one day (integers over what was drawn).
 
 import { sql } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
-import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { hourMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { decimalText, drawUnits, type Units, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
@@ -31,26 +31,9 @@ const end = Date.UTC(2026, 10, 6);
 const random = seededRandom("the seam");
 
 /** A wallet's balance before its first bill, and what its bills moved. */
-type Drawn = {
-  readonly productType: ProductType;
-  readonly wallet: string;
-  readonly coin: string;
-  readonly started: Units;
-  readonly bills: readonly { readonly cTime: number; readonly moved: Units }[];
-};
-
-const draw = (
-  wallet: string,
-  coin: string,
-  {
-    from,
-    to,
-    productType = wallet as ProductType,
-  }: { from: number; to: number; productType?: ProductType },
-): Drawn => ({
-  productType,
-  wallet,
-  coin,
+type Drawn = ReturnType<typeof draw>;
+const draw = (productType: ProductType, coin: string, from: number, to: number) => ({
+  ...{ productType, coin, wallet: productType === "UTA-OTHER" ? "UTA" : productType },
   started: drawUnits(random, units("1000")),
   bills: Array.from({ length: 40 }, (_, index) => ({
     cTime: Math.floor(from + ((to - from) * index) / 40) + 1,
@@ -60,10 +43,10 @@ const draw = (
 
 // One classic wallet has its last bill on the day of the closing, the other in the month before.
 const classic = [
-  draw("USDT-FUTURES", "USDT", { from: start, to: closedAt }),
-  draw("COIN-FUTURES", "BTC", { from: start, to: Date.UTC(2026, 9, 28) }),
-];
-const unified = draw("UTA", "USDT", { from: closedAt, to: end, productType: "UTA-OTHER" });
+  draw("USDT-FUTURES", "USDT", start, closedAt),
+  draw("COIN-FUTURES", "BTC", start, Date.UTC(2026, 9, 28)),
+] as const;
+const unified = draw("UTA-OTHER", "USDT", closedAt, end);
 const all = [...classic, unified];
 
 /** The balance after the bills before a time. */
@@ -74,20 +57,15 @@ function storedBills(drawn: Drawn): readonly Bill[] {
   let balance = drawn.started;
   return drawn.bills.map(({ cTime, moved }, index) => {
     balance += moved;
-    return billAt(cTime, index, {
-      businessType: drawn === unified ? "TRANSFER_IN" : "close_long",
-      coin: drawn.coin,
-      amount: decimalText(moved),
-      fee: "0",
-      balance: decimalText(balance),
-    });
+    const money = { amount: decimalText(moved), fee: "0", balance: decimalText(balance) };
+    const businessType = drawn === unified ? "TRANSFER_IN" : "close_long";
+    return billAt(cTime, index, { businessType, coin: drawn.coin, ...money });
   });
 }
 
 beforeAll(async () => {
-  for (const drawn of all) {
+  for (const drawn of all)
     await storeBills(db, { account, productType: drawn.productType }, storedBills(drawn));
-  }
   await inTransaction(db, async (tx) => {
     for (const { productType } of classic) {
       // The newest bills were stored while they were still settling, so it is not proven that they are all.
@@ -105,35 +83,23 @@ beforeAll(async () => {
   expect(breaks.filter(({ kind }) => kind !== "lost")).toEqual([]);
 });
 
-type Row = {
-  wallet: string;
-  coin: string;
-  period: string;
-  opening: string;
-  moved: string;
-  closed_out: string;
-  computed: string;
-  closing: string;
-  off: string;
-};
+type Row = Readonly<
+  Record<"wallet" | "coin" | "period" | "opening" | "moved" | "closed_out", string> &
+    Record<"computed" | "closing" | "off", string>
+>;
 
 const rollforward = async (view: "daily" | "monthly"): Promise<readonly Row[]> => {
   const period = view === "daily" ? "day" : "month";
   const { rows } = await db.execute<Row>(
     sql.raw(`
       select
-        product_type as wallet,
-        coin,
-        ${period}::text as period,
-        opening::text,
-        (realised_pnl + transfers_in + transfers_out)::text as moved,
-        closed_out::text,
-        computed_closing::text as computed,
-        reported_closing::text as closing,
+        product_type as wallet, coin, ${period}::text as period, opening::text,
+        (realised_pnl + transfers_in + transfers_out)::text as moved, closed_out::text,
+        computed_closing::text as computed, reported_closing::text as closing,
         difference::text as off
       from analytics.${view}_rollforward
       where account = '${account}'
-      order by 1, 2, ${period}`),
+      order by ${period}, 1, 2`),
   );
   return rows;
 };
@@ -144,70 +110,45 @@ const drawnUnits = (text: string): Units => exactUnits(text) / 10n ** 22n;
 const rowsOf = (rows: readonly Row[], { wallet, coin }: Drawn) =>
   rows.filter((row) => row.wallet === wallet && row.coin === coin);
 
-describe("the rollforward of an account that became unified", () => {
-  test("takes what was left out of each classic wallet on the day of its closing, and ends there", async () => {
-    const rows = await rollforward("daily");
-    for (const drawn of classic) {
-      const days = rowsOf(rows, drawn);
-      const outs = days.map((row) => drawnUnits(row.closed_out));
-      expect(outs).toEqual([...outs.slice(1).fill(0n), -leftAt(drawn)]);
-      expect(days.at(-1)?.period).toBe("2026-11-02");
-      const { computed = "", closing = "" } = days.at(-1) ?? {};
-      expect([computed, closing].map(drawnUnits)).toEqual([0n, 0n]);
-    }
-    const own = rowsOf(rows, unified);
-    expect(own.every((row) => drawnUnits(row.closed_out) === 0n)).toBe(true);
-    expect(own.map(({ period }) => period)[0]).toBe("2026-11-02");
-    expect(drawnUnits(own[0]?.opening ?? "")).toBe(unified.started);
-    expect(drawnUnits(own.at(-1)?.closing ?? "")).toBe(leftAt(unified));
-  });
-
-  test.each(["daily", "monthly"] as const)(
-    "adds up in each row, and from row to row: %s",
-    async (view) => {
-      const rows = await rollforward(view);
-      for (const drawn of all) {
-        let balance = drawn.started;
-        for (const row of rowsOf(rows, drawn)) {
-          expect(drawnUnits(row.opening)).toBe(balance);
-          balance += drawnUnits(row.moved) + drawnUnits(row.closed_out);
-          expect([row.period, row.computed, row.closing].slice(1).map(drawnUnits)).toEqual([
-            balance,
-            balance,
-          ]);
-          expect(drawnUnits(row.off)).toBe(0n);
-        }
-        expect(balance).toBe(drawn === unified ? leftAt(unified) : 0n);
+test("the rollforward takes what was left out of each classic wallet on the day of its closing, ends there, and adds up", async () => {
+  const daily = await rollforward("daily");
+  const monthly = await rollforward("monthly");
+  for (const rows of [daily, monthly])
+    for (const drawn of all) {
+      let balance = drawn.started;
+      const own = rowsOf(rows, drawn);
+      for (const [place, row] of own.entries()) {
+        const out = drawn === unified || place < own.length - 1 ? 0n : -leftAt(drawn);
+        expect([row.opening, row.closed_out].map(drawnUnits)).toEqual([balance, out]);
+        balance += drawnUnits(row.moved) + out;
+        expect([row.computed, row.closing, row.off].map(drawnUnits)).toEqual([
+          balance,
+          balance,
+          0n,
+        ]);
       }
-    },
+      expect(balance).toBe(drawn === unified ? leftAt(unified) : 0n);
+    }
+  for (const drawn of classic) expect(rowsOf(daily, drawn).at(-1)?.period).toBe("2026-11-02");
+  expect(rowsOf(daily, unified)[0]?.period).toBe("2026-11-02");
+  // No coin is counted twice at the end of the month of the closing.
+  const [usdt, btc] = classic;
+  expect(
+    monthly.map(({ wallet, period, closing }) => [period, wallet, drawnUnits(closing)]),
+  ).toEqual([
+    ["2026-10-01", "COIN-FUTURES", leftAt(btc)],
+    ["2026-10-01", "USDT-FUTURES", leftAt(usdt, Date.UTC(2026, 10, 1))],
+    ["2026-11-01", "COIN-FUTURES", 0n],
+    ["2026-11-01", "USDT-FUTURES", 0n],
+    ["2026-11-01", "UTA", leftAt(unified)],
+  ]);
+  // The month's close tells it, with the closing by name.
+  const { stdout } = await runCli(["report", "--month", "2026-11", "--all-digits"], { env });
+  const closed = [...stdout.matchAll(/^ *closed, left behind +.*?(\S+)$/gm)];
+  expect(closed.map(([, amount = ""]) => drawnUnits(amount.replaceAll(",", "")))).toEqual(
+    classic.map((drawn) => -leftAt(drawn)),
   );
-
-  test("counts no coin twice at the end of the month of the closing", async () => {
-    const { rows } = await db.execute<{ wallet: string; month: string; balance: string }>(sql`
-      select product_type as wallet, month::text, reported_closing::text as balance
-      from analytics.monthly_rollforward
-      where account = ${account}
-      order by month, product_type, coin`);
-    const [usdt, btc] = classic;
-    if (usdt === undefined || btc === undefined) throw new Error("no wallet was drawn");
-    const november = Date.UTC(2026, 10, 1);
-    expect(rows.map(({ wallet, month, balance }) => [month, wallet, drawnUnits(balance)])).toEqual([
-      ["2026-10-01", "COIN-FUTURES", leftAt(btc)],
-      ["2026-10-01", "USDT-FUTURES", leftAt(usdt, november)],
-      ["2026-11-01", "COIN-FUTURES", 0n],
-      ["2026-11-01", "USDT-FUTURES", 0n],
-      ["2026-11-01", "UTA", leftAt(unified)],
-    ]);
-  });
-
-  test("is told by the month's close, with the closing by name", async () => {
-    const { stdout } = await runCli(["report", "--month", "2026-11", "--all-digits"], { env });
-    const closed = stdout.match(/^ *closed, left behind +(.*)$/gm) ?? [];
-    expect(
-      closed.map((line) => drawnUnits((/\S+$/.exec(line)?.[0] ?? "").replaceAll(",", ""))),
-    ).toEqual(classic.map((drawn) => -leftAt(drawn)));
-    expect(stdout).toMatch(/closed 2026-11-02T15:00:00.*: the account changed its mode then/);
-  });
+  expect(stdout).toMatch(/closed 2026-11-02T15:00:00.*: the account changed its mode then/);
 });
 
 test.each(["hledger", "beancount"] as const)(
@@ -223,11 +164,8 @@ test.each(["hledger", "beancount"] as const)(
       expect(sums.get(`Assets:Exchange:${name}:${wallet}:${coin} ${coin}`)).toBe(0n);
       const closing = sums.get(`Equity:Exchange:${name}:${wallet}:Closing ${coin}`) ?? 0n;
       expect(closing / 10n ** 22n).toBe(leftAt(drawn));
-      const left = isoTime(epochMs(closedAt - 12 * hourMs))
-        .slice(0, 16)
-        .replace("T", " ");
       expect(stderr).toMatch(
-        new RegExp(`^warning: seam/.*${wallet}.* w(as|ere) not read from ${left}`, "m"),
+        new RegExp(`^warning: seam/.*${wallet}.* w(as|ere) not read from 2026-11-02 03:00`, "m"),
       );
     }
     expect(sums.get(`Assets:Exchange:${name}:UTA:USDT USDT`)).toBe(leftAt(unified) * 10n ** 22n);
@@ -237,6 +175,30 @@ test.each(["hledger", "beancount"] as const)(
     expect(stdout).not.toMatch(/discrepancy/i);
   },
 );
+
+test("the closing is once in files of months that continue each other, and a journal of some categories is refused", async () => {
+  const journal = (...args: readonly string[]) =>
+    runCli(["export", "--format", "hledger", "--account", account, ...args], { env });
+  for (const [first, second, closings] of [
+    [
+      ["--month", "2026-10"],
+      ["--month", "2026-11", "--continue"],
+      [undefined, 2],
+    ],
+    [
+      ["--to", "2026-11-03"],
+      ["--from", "2026-11-03", "--continue"],
+      [2, undefined],
+    ],
+  ] as const) {
+    const files = [(await journal(...first)).stdout, (await journal(...second)).stdout];
+    expect(files.map((text) => text.match(/category:closing/g)?.length)).toEqual(closings);
+    expect(refusalOf("hledger", files.join(""))).toBe("");
+  }
+  expect(await journal("--product", "UTA-SPOT")).toMatchObject({
+    ...{ code: 2, stderr: expect.stringMatching(/add --product UTA-/) },
+  });
+});
 
 test("a closed wallet of which no bill shows a balance has an unknown closing, and nothing known is left in it", async () => {
   const blind = { account: "blind", productType: "USDT-FUTURES" } as const;

@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { billsApiOf } from "../src/contract/bills-api.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
+import { type ProductType, unifiedProductTypes } from "../src/contract/product-types.ts";
 import { epochMs } from "../src/contract/time.ts";
 import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import type { ModeChange } from "../src/sandbox/ledger.ts";
-import { aBill } from "./support/bills.ts";
+import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate } from "./support/simulation.ts";
 
@@ -15,45 +15,23 @@ import { simulate } from "./support/simulation.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
-const unified: readonly ModeChange[] = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
 
-type Case = {
-  readonly wallet: ProductType;
-  readonly others: readonly ProductType[];
-  readonly modes?: readonly ModeChange[];
-};
-
+type Case = readonly [ProductType, readonly ProductType[], readonly ModeChange[]];
 const cases: readonly Case[] = [
-  { wallet: "SPOT", others: ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"] },
-  {
-    wallet: "UTA-FUNDING",
-    modes: unified,
-    others: [
-      ...(["UTA-SPOT", "UTA-MARGIN", "UTA-USDT-FUTURES"] as const),
-      ...(["UTA-COIN-FUTURES", "UTA-USDC-FUTURES", "UTA-OTHER"] as const),
-    ],
-  },
+  ["SPOT", ["USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"], []],
+  ["UTA-FUNDING", unifiedProductTypes, [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }]],
 ];
 
-type Leg = readonly [
-  billId: string,
-  productType: ProductType,
-  amount: number,
-  afterMs: number,
-  businessType?: string,
-];
-
-describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
-  test("is stored letter for letter, adds up, and has the other leg of each transfer", async () => {
+test.each(cases)(
+  "%s is stored letter for letter, adds up, and has the other leg of each transfer",
+  async (wallet, others, modes) => {
     await using run = simulate(database.url, {
       ...{ name: wallet, seed: `${wallet} 1`, density: 0.6 },
-      ...{ productTypes: [...others, wallet], ...(modes && { modes }) },
+      ...{ productTypes: [...others, wallet], ...(modes.length > 0 && { modes }) },
     });
-    const report = await run.sync();
-    expect(report.error).toBeUndefined();
+    expect((await run.sync()).error).toBeUndefined();
     const compared = await run.compare();
-    const [own] = compared.slice(-1);
-    expect(own?.expected).toBeGreaterThan(20);
+    expect(compared.at(-1)?.expected).toBeGreaterThan(20);
     for (const each of compared)
       expect(each).toMatchObject({ missing: [], extra: [], different: [] });
     await reconcile(db, { accounts: [wallet], productTypes: undefined }, { isFull: true });
@@ -61,27 +39,26 @@ describe.each(cases)("$wallet", ({ wallet, others, modes }) => {
       sql`select ledger, kind, explanation from ledger_breaks where account = ${wallet}`,
     );
     expect(breaks).toEqual([]);
-    const { rows: legs } = await db.execute<{
-      state: string;
-      is_inside: boolean;
-      legs: number;
-    }>(sql`
-      select state, count(*)::int as legs
-      from analytics.transfers
-      where account = ${wallet}
-        and business_type ~ '^(trans_(from|to)_exchange|TRANSFER_(IN|OUT)|transfer/.*)$'
-        and c_time > (select min(c_time) + interval '2 minutes' from bills where account = ${wallet})
-        -- The other leg of a newer one may be shown later.
-        and c_time < (select max(c_time) - interval '15 minutes' from bills where account = ${wallet})
-      group by 1`);
-    expect(legs).toMatchObject([{ state: "paired" }]);
+    const { rows: legs } = await db.execute(sql`
+    select distinct state
+    from analytics.transfers
+    where account = ${wallet}
+      and business_type ~ '^(trans_(from|to)_exchange|TRANSFER_(IN|OUT)|transfer/.*)$'
+      and c_time > (select min(c_time) + interval '2 minutes' from bills where account = ${wallet})
+      -- The other leg of a newer one may be shown later.
+      and c_time < (select max(c_time) - interval '15 minutes' from bills where account = ${wallet})`);
+    expect(legs).toEqual([{ state: "paired" }]);
     const { rows: unclassified } = await db.execute(sql`
-      select distinct business_type
-      from analytics.entries
-      where account = ${wallet} and product_type = ${wallet} and category = 'unclassified'`);
+    select distinct business_type
+    from analytics.entries
+    where account = ${wallet} and product_type = ${wallet} and category = 'unclassified'`);
     expect(unclassified).toEqual([]);
-  });
-});
+  },
+);
+
+type Leg = readonly [
+  ...[billId: string, productType: ProductType, amount: number, afterMs: number, type?: string],
+];
 
 test.each<readonly [string, readonly Leg[], readonly string[]]>([
   [
@@ -129,21 +106,17 @@ test.each<readonly [string, readonly Leg[], readonly string[]]>([
   async (title, legs, expected) => {
     const account = title.slice(-20).replaceAll(/\W+/g, "-");
     const at = Date.UTC(2026, 1, 1, 12);
-    await inTransaction(db, (tx) =>
-      upsertBills(
-        tx,
-        legs.map(([billId, productType, amount, afterMs, type = "trans_from_exchange"]) => ({
+    const pages = legs.map(
+      ([billId, productType, amount, afterMs, type = "trans_from_exchange"]) => {
+        const businessType = productType === "SPOT" ? "transfer/transfer_out" : type;
+        const money = { coin: "USDT", amount: String(amount), fee: "0", businessType };
+        return {
           ledger: { account, productType },
-          bills: [
-            aBill({
-              ...{ billId, coin: "USDT", amount: String(amount), fee: "0" },
-              businessType: productType === "SPOT" ? "transfer/transfer_out" : type,
-              cTime: epochMs(at + afterMs),
-            }),
-          ],
-        })),
-      ),
+          bills: [aBill({ ...money, billId, cTime: epochMs(at + afterMs) })],
+        };
+      },
     );
+    await inTransaction(db, (tx) => upsertBills(tx, pages));
     const { rows } = await db.execute(sql`
     select bill_id || ' ' || counter_bill_id as legs
     from analytics.transfers
@@ -157,12 +130,8 @@ test("a transfer between two accounts is found by its equal amounts, one to one"
   const at = epochMs(Date.UTC(2026, 2, 1, 12));
   const transfer = (billId: string, amount: string, afterMs: number) =>
     aBill({
-      billId,
-      amount,
-      fee: "0",
-      coin: "USDT",
+      ...{ billId, amount, fee: "0", coin: "USDT", cTime: epochMs(at + afterMs) },
       businessType: amount.startsWith("-") ? "transfer/transfer_out" : "transfer/transfer_in",
-      cTime: epochMs(at + afterMs),
     });
   const legsOf = {
     head: [transfer("1", "-50", 0), transfer("2", "-50", 5_000), transfer("3", "-7", 0)],
@@ -198,4 +167,48 @@ test("a time in seconds and a coin in lower case are read as what they are, and 
     },
   });
   expect(read({ ...row, coin: "rTOWN" })).toMatchObject({ bill: { coin: "rTOWN" } });
+});
+
+test("a liquidation is a row with the sweeps within ten seconds behind it, of its contract and of none; of two contracts at once, one", async () => {
+  const account = "liquidated";
+  let balance = 100;
+  const entries = [
+    ...([
+      [0, "BTC", -5],
+      [1, "BTC", -3, "sweep"],
+      [2, null, -2, "sweep"],
+    ] as const),
+    ...([
+      [10, "BTC", -1, "sweep"],
+      [100, "BTC", -5],
+      [111, null, -3, "sweep"],
+    ] as const),
+    ...([
+      [112, null, -2, "sweep"],
+      [123, "ETH", -4],
+      [133, "BTC", -1],
+    ] as const),
+  ];
+  const bills = entries.map(([second, symbol, amount, kind], index) => {
+    balance += amount - 0.25;
+    return billAt(Date.UTC(2026, 2, 28, 12) + second * 1_000, index, {
+      ...{ symbol, amount: String(amount), fee: "-0.25", balance: String(balance) },
+      businessType: kind ? "risk_captital_user_transfer" : "burst_long_loss_query",
+    });
+  });
+  const ledger = { account, productType: "USDT-FUTURES" } as const;
+  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills }]));
+  const { rows } = await db.execute(sql`
+    select
+      symbols, bills::int, amount::text, fee::text, sweeps::int, swept::text, sweep_fee::text,
+      balance_left::float8
+    from analytics.liquidations
+    where account = ${account}
+    order by started_at`);
+  expect(rows.map((row) => Object.values(row))).toEqual([
+    [["BTC"], 1, "-5", "-0.25", 3, "-6", "-0.75", 88],
+    [["BTC"], 1, "-5", "-0.25", 0, null, null, 82.75],
+    [null, 0, "0", "0", 2, "-5", "-0.50", 77.25],
+    [["BTC", "ETH"], 2, "-5", "-0.50", 0, null, null, 71.75],
+  ]);
 });

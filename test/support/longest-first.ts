@@ -27,7 +27,6 @@ const longest: readonly string[] = [
   "cli-full-disk.pg.test.ts",
   "reconcile-seeds.pg.test.ts",
   "backup.pg.test.ts",
-  "journal-months.pg.test.ts",
   "recovery.pg.test.ts",
   "address-limits.test.ts",
   "balances-now.pg.test.ts",
