@@ -136,7 +136,7 @@ select business_type, direction, count(*) as legs, sum(amount) as amount
 from analytics.transfers
 where account = 'main'
   and product_type = 'USDT-FUTURES'
-  and state = 'one_sided'
+  and state = 'unpaired'
 group by business_type, direction
 order by business_type;
 

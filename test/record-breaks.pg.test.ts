@@ -110,8 +110,8 @@ async function storeLeg(
 
 test.each<[string, number, number, readonly object[], string]>([
   ["of one amount are a pair", 7, 1_500, [], "paired"],
-  ["of two amounts are a break", 6, 1_500, [{ expected: 7, observed: 6 }], "one_sided"],
-  ["that are an hour apart are two transfers", 6, hourMs, [], "one_sided"],
+  ["of two amounts are a break", 6, 1_500, [{ expected: 7, observed: 6 }], "unpaired"],
+  ["that are an hour apart are two transfers", 6, hourMs, [], "unpaired"],
 ])(
   "the legs of a transfer between product types %s",
   async (account, amount, afterMs, breaks, state) => {
@@ -140,5 +140,5 @@ test("legs of no amount are no pair", async () => {
     select state, counter_bill_id as counter
     from analytics.transfers
     where account = 'nothing' and amount = 0`);
-  expect(rows).toEqual(Array(2).fill({ state: "one_sided", counter: null }));
+  expect(rows).toEqual(Array(2).fill({ state: "unpaired", counter: null }));
 });

@@ -53,7 +53,7 @@ export function findTransferBreaks(
     with legs as (
       select account, product_type, coin, bill_id, c_time, amount
       from (${transfersOf(account)}) as transfers
-      where state = 'one_sided'
+      where state = 'unpaired'
         and business_type = any(${textArray(betweenProducts)}::text[])
     )
     select distinct on (sent.product_type, sent.bill_id)

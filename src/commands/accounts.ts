@@ -4,7 +4,6 @@ import { addAccount, pause, resume, retire, unretire } from "../db/accounts/deci
 import { renameAccount } from "../db/accounts/rename-account.ts";
 import type { Database } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
-import { becameText } from "../output/account-remarks.ts";
 import { ledgerName } from "../output/format.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
@@ -27,11 +26,7 @@ const columns: Columns<RosterLedger> = {
   configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
   stored: { kind: "value", of: ({ isStored }) => isStored },
   demo: { kind: "value", of: ({ isDemo }) => isDemo },
-  state: {
-    kind: "text",
-    of: ({ state, productType }) =>
-      state === "closed" ? `closed: ${becameText({ productType })}` : state,
-  },
+  ...fields<RosterLedger>("text", ["state"]),
   ...fields<RosterLedger>("time", ["since"]),
 };
 

@@ -6,7 +6,7 @@ import { formatCount, formatLength, formatMinute, ledgerNames } from "./format.t
 // Remarks about an account's mode, and about product types that its key may not read.
 
 /** Why a ledger was closed: the exchange serves it to accounts of one mode alone. */
-export const becameText = ({ productType }: Pick<Closed, "productType">): string =>
+const becameText = ({ productType }: Pick<Closed, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
 /** Lines that say which of an account's ledgers are closed, and how far they were read. */

@@ -112,7 +112,7 @@ select
   business_type,
   case when amount < 0 then 'out' else 'in' end as direction,
   amount,
-  case when best_of_counter = 1 and counter_bill_id is not null then 'paired' else 'one_sided' end as state,
+  case when best_of_counter = 1 and counter_bill_id is not null then 'paired' else 'unpaired' end as state,
   case when best_of_counter = 1 then counter_product_type end as counter_product_type,
   case when best_of_counter = 1 then counter_bill_id end as counter_bill_id,
   case when best_of_counter = 1 then counter_time end as counter_time,
@@ -126,7 +126,7 @@ comment on view analytics.transfers is
   'Each leg of a transfer, with its other leg if that is in another product type of the same account: of the same amount, within a minute, the nearest first.';
 comment on column analytics.transfers.meaning is 'Where the transfer went or came from, as its type says.';
 comment on column analytics.transfers.direction is 'in or out, seen from this product type.';
-comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. one_sided: the other leg is not in this database.';
+comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. unpaired: no other leg is in this account.';
 comment on column analytics.transfers.counter_product_type is 'The product type of the other leg.';
 comment on column analytics.transfers.counter_bill_id is 'The bill of the other leg.';
 comment on column analytics.transfers.counter_time is 'The time of the other leg.';

@@ -3,7 +3,7 @@ create or replace view analytics.transfers_between_accounts as
 with legs as materialized (
   select *
   from analytics.transfers
-  where state = 'one_sided'
+  where state = 'unpaired'
     and amount <> 0
 ),
 pairs as (
