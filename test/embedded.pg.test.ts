@@ -84,6 +84,7 @@ test.concurrent("a server that is killed loses nothing, is told of without a DAT
   const message = await ask().catch(messageOf);
   expect(message).toMatch(/embedded Postgres was ended .*run again to start it/);
   expect(message).not.toContain("DATABASE_URL");
+  await orphan[Symbol.asyncDispose]();
   // Another program was given its number.
   const { uid, gid } = await stat(join(dir.path, "postgres/data"));
   const other = spawn("sleep", ["60"], { uid, gid, stdio: "ignore" });
@@ -95,7 +96,6 @@ test.concurrent("a server that is killed loses nothing, is told of without a DAT
   await using next = await openEmbedded({ dataDir: dir.path });
   expect(await postmaster(dir.path)).not.toBe(other.pid);
   other.kill();
-  await orphan[Symbol.asyncDispose]();
   expect(await query(next.url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
 });
 
