@@ -1,9 +1,8 @@
 import { sql } from "drizzle-orm";
-import pg from "pg";
 import { type ProductType, walletOf } from "../contract/product-types.ts";
 import { hourMs, minuteMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
-import { withDatabaseErrors } from "../db/database-errors.ts";
+import { sqlStateOf, withDatabaseErrors } from "../db/database-errors.ts";
 import { type BillCount, recount } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
 import { type Break, type ReconcileScope, readBreaks, withWholeWallets } from "./breaks.ts";
@@ -136,10 +135,7 @@ async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const cause =
-        error instanceof Error && error.cause instanceof pg.DatabaseError ? error.cause : error;
-      const isConflict = cause instanceof pg.DatabaseError && cause.code === "40001";
-      if (!isConflict || attempt === attemptsMax) throw error;
+      if (sqlStateOf(error) !== "40001" || attempt === attemptsMax) throw error;
     }
   }
 }

@@ -3,10 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { asleepOrAwake, type Clock, repeatEvery, systemClock } from "../../clock.ts";
 import { secondMs } from "../../contract/time.ts";
-import { AccountHeldError, errorCode, type LeaseLostError } from "../../errors.ts";
+import { AccountHeldError, type LeaseLostError } from "../../errors.ts";
 import type { AddressLimits } from "../../exchange/address-limits.ts";
 import { type Database, inTransaction, urgently } from "../connect.ts";
-import { withDatabaseErrors } from "../database-errors.ts";
+import { sqlStateOf, withDatabaseErrors } from "../database-errors.ts";
 import {
   aheadMaxMs,
   giveBack,
@@ -61,12 +61,6 @@ export type LeasesOptions = {
 
 const isSame = (one: LeaseState, other: LeaseState): boolean =>
   one.epoch === other.epoch && one.expiresAt === other.expiresAt;
-
-function unlessTaken(error: unknown): { readonly epoch?: number; readonly held?: LeaseState } {
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  if (errorCode(cause) === "23505") return {};
-  throw error;
-}
 
 type HeldLease = Pick<Lease, "account" | "epoch"> & {
   /** By this machine's clock: {@link asleepOrAwake}. */
@@ -142,8 +136,11 @@ export class Leases {
       const askedAt = asleepOrAwake(clock);
       const taker = { account, holder: this.#holder, leaseMs };
       const { epoch, held } = await inTransaction(this.#db, (tx) => takeFree(tx, taker)).catch(
-        // Of two first takers, one may fail at the unique key that contains the epoch.
-        unlessTaken,
+        (error: unknown): Awaited<ReturnType<typeof takeFree>> => {
+          // Of two first takers, one may fail at the unique key that contains the epoch.
+          if (sqlStateOf(error) === "23505") return {};
+          throw error;
+        },
       );
       if (epoch !== undefined) return this.#keep(account, epoch, askedAt);
       if (held !== undefined && held.holder !== "") {
