@@ -16,6 +16,7 @@ import {
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { openStore, openVerifyStore } from "../src/ledger/ledger-store.ts";
 import type { Ledger, PageCommit, PageCounts, RejectedRow, WalkEnd } from "../src/sync/store.ts";
+import { accountTables } from "./simulation/tables.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
@@ -235,18 +236,7 @@ test("odd settings of the server's sessions change no time and no lock", async (
 describe("whichever statement is lost", () => {
   /** All that is stored of an account, including times and headers. */
   async function contents({ account }: Ledger): Promise<readonly string[]> {
-    const named = [
-      "bills",
-      "ledgers",
-      "bill_revisions",
-      "rejected_bills",
-      "windows",
-      "leases",
-      "type_days",
-      "symbol_days",
-      "day_ends",
-    ];
-    const parts = named.map(
+    const parts = accountTables.map(
       (table) => sql`
       select ${table} as "table", stored::text as "row"
       from ${sql.identifier(table)} as stored

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { dayMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
-import { isSyncAtWork } from "./runs.ts";
+import { isSyncAtWork, isUnhinderedSync } from "./runs.ts";
 import { type FindingScope, select, timeOf, usualLimits, withFlags } from "./select.ts";
 
 /**
@@ -38,8 +38,7 @@ const lastSync = sql`(
         from (
           select started_at, outcome, error, counts
           from runs
-          where command = 'sync'
-            and outcome <> 'held'
+          where ${isUnhinderedSync}
           order by started_at desc
           limit 1
         ) as newest

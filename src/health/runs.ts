@@ -42,6 +42,9 @@ export async function readRuns(
   }));
 }
 
+/** Of the run log: a sync that was not held back by another. */
+export const isUnhinderedSync = sql`command = 'sync' and outcome <> 'held'`;
+
 // A run that was killed stays "running" in the log, and its leases expire. One that was given back expires in 1 s.
 const beginMaxMs = 2 * minuteMs;
 
@@ -63,5 +66,5 @@ export const isSyncAtWork = sql`exists (
 
 /** The last sync that was not held back by another. A check after it would hide how it ended. */
 export async function readLastSync(db: Queryable): Promise<LoggedRun | undefined> {
-  return (await readRuns(db, sql`command = 'sync' and outcome <> 'held'`, 1))[0];
+  return (await readRuns(db, isUnhinderedSync, 1))[0];
 }

@@ -165,7 +165,8 @@ export async function readSpans(
   }));
 }
 
-const written = [
+/** The tables with an account's rows that a history writes. */
+export const accountTables = [
   "bills",
   "ledgers",
   "bill_revisions",
@@ -185,5 +186,5 @@ const written = [
  * eight times as long.
  */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
-  await pool.query(written.map((table) => `delete from ${table};`).join(" "));
+  await pool.query(accountTables.map((table) => `delete from ${table};`).join(" "));
 }
