@@ -128,7 +128,7 @@ class LedgerRecovery {
     const { asked } = state;
     const isWithheld =
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
-    // Unrecovered time that is no longer wanted is no lack.
+    // Unrecovered time that is no longer wanted is forgotten.
     if (this.#wanted.length === 0 && asked?.unrecovered !== undefined)
       await store.recordTaxComparison(this.#ledger, { ...asked, unrecovered: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;

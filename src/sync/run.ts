@@ -102,7 +102,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     const recovery = await recoverBills({ ...accountDeps, recoverFrom }, name, productTypes);
     return { ...report, ledgers: withoutRecovered(report.ledgers, recovery), recovery };
   } catch (error) {
-    const stored = runs.filter(({ done }) => done.pages > 0).map(({ done }) => done);
+    const stored = runs.map(({ done }) => done).filter(({ pages }) => pages > 0);
     return { ...report, ledgers: report.ledgers.length === 0 ? stored : report.ledgers, error };
   }
 }
