@@ -54,7 +54,7 @@ test.concurrent("a key that is refused after a good sync fails a check at once, 
   }
   await checkIs(
     1,
-    /^Some accounts cannot be read\n[\s\S]*\ncritical +main could not be synced: the exchange refused .* bill-sync doctor\n/,
+    /^Some accounts could not be synced\n[\s\S]*\ncritical +main could not be synced: the exchange refused .* bill-sync doctor\n/,
   );
   expect((await at.run(...syncBills)).code).toBe(0);
   await checkIs(0, /^Complete/);

@@ -78,7 +78,7 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
       lastSync,
     ),
     select(
-      "unreachable",
+      "refused",
       { since: sql`started_at`, detail: sql`error` },
       sql`${withFlags(refusedAccounts(scope), "product_type", accounts)}
       where not is_paused and not is_retired`,

@@ -128,14 +128,19 @@ export const findingKinds = {
     remedy: sync,
     isOfAccount: true,
   },
+  refused: {
+    severity: "critical",
+    meaning: "the account's last sync was refused, by the exchange or for its configuration",
+    title: "Some accounts could not be synced",
+    what: ({ detail }) => `could not be synced: ${printableLine(detail)}`,
+    remedy: () => "bill-sync doctor",
+    isOfAccount: true,
+  },
   unreachable: {
     severity: "critical",
-    meaning: "the database cannot read an account's rows, or the account's last sync was refused",
+    meaning: "the database cannot read an account's rows: a node of Citus is down",
     title: "Some accounts cannot be read",
-    what: ({ detail }) =>
-      detail === ""
-        ? "cannot be read from the database"
-        : `could not be synced: ${printableLine(detail)}`,
+    what: () => "cannot be read from the database",
     remedy: () => "bill-sync doctor",
     isOfAccount: true,
   },

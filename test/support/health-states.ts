@@ -124,8 +124,8 @@ export const healthStates: readonly HealthState[] = [
   {
     name: "a key that was refused, of an account that was never read",
     statements: [...well, refused("b")],
-    found: ["unreachable"],
-    title: "Some accounts cannot be read",
+    found: ["refused"],
+    title: "Some accounts could not be synced",
     next: "bill-sync doctor",
   },
   {
