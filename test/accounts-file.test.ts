@@ -204,14 +204,14 @@ test.each(wrong)(
 
 test("all faults are told at once, those of other variables beside them", async () => {
   const accounts = [{ name: "", apiKey: "k" }, { ...main, ltv: 1 }, 3];
-  const environment = { LOG_LEVEL: "loud", PRODUCT_TYPE: "x", EXCHANGE_ACCOUNT: "x" };
+  const environment = { LOG_LEVEL: "loud", PRODUCT_TYPE: "x", ACCOUNT_NAME: "x" };
   const faults = await faultsOf({ accounts }, environment);
   expect(faults.map((fault) => fault.split(" ")[0])).toEqual([
     ...["LOG_LEVEL", "PRODUCT_TYPE", "is", "accounts[0].name:", "accounts[0].apiSecret:"],
     ...["accounts[0].apiPassphrase:", "accounts[1].ltv:", "accounts[2]:"],
   ]);
   expect(faults).toContain(
-    "is set together with the variables of a single account (EXCHANGE_ACCOUNT); remove one or the other",
+    "is set together with the variables of a single account (ACCOUNT_NAME); remove one or the other",
   );
   const missing = { ACCOUNTS_FILE: join(folder.path, "missing.json") };
   expect(() => readConfig(missing, { credentials: true })).toThrow(

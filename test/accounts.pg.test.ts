@@ -40,7 +40,7 @@ const at = await house();
 afterAll(() => at[Symbol.asyncDispose]());
 
 test("an account is retired whole, and what is not known is refused", async () => {
-  expect(await at.run(syncBills, { EXCHANGE_ACCOUNT: "old" })).toMatchObject({ code: 0 });
+  expect(await at.run(syncBills, { ACCOUNT_NAME: "old" })).toMatchObject({ code: 0 });
   const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
   expect((await at.run(["status"])).stdout).toMatch(/^old\/COIN-FUTURES .* not configured$/m);
   expect(await retire("retire", "od")).toMatchObject({

@@ -110,7 +110,7 @@ test.concurrent("a balance that does not follow beside unread time is for a sync
   await storeLedgers(tables.db, new Map([["main", readBills]]), {
     unread: new Map([["main", [from, to]]]),
   });
-  const env = { DATABASE_URL: database.url, EXCHANGE_ACCOUNT: "main" };
+  const env = { DATABASE_URL: database.url, ACCOUNT_NAME: "main" };
   expect(await runCli(["reconcile"], { env })).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^#1 +unread [\s\S]*\n1 break open; bill-sync sync\n$/m),

@@ -68,7 +68,7 @@ test("nothing but credentials has to be set, which a command that asks for nothi
   // Whether somebody named an account at all.
   for (const [environment, namesAccounts] of [
     [{}, false],
-    [{ EXCHANGE_ACCOUNT: "a" }, true],
+    [{ ACCOUNT_NAME: "a" }, true],
   ] as const)
     expect(readConfig(environment, { credentials: false })).toMatchObject({ namesAccounts });
 });
@@ -82,7 +82,7 @@ test.each<[Environment, object]>([
   ],
   [{ EXCHANGE_BASE_URL: "http://127.0.0.1:8080" }, { baseUrl: "http://127.0.0.1:8080/" }],
   [{ EXCHANGE_BASE_URL: "http://[::1]:1" }, { baseUrl: "http://[::1]:1/" }],
-  [{ EXCHANGE_ACCOUNT: "desk-1.eu_A" }, { name: "desk-1.eu_A" }],
+  [{ ACCOUNT_NAME: "desk-1.eu_A" }, { name: "desk-1.eu_A" }],
   [
     { PRODUCT_TYPES: " UTA-SPOT, USDT-FUTURES,UTA-SPOT," },
     { productTypes: ["UTA-SPOT", "USDT-FUTURES"] },
@@ -132,9 +132,9 @@ test.each<[Environment, RegExp]>([
   [{ EXCHANGE_BASE_URL: "http://api.bitget.com" }, /in the clear to api\.bitget\.com; use https/],
   [{ EXCHANGE_BASE_URL: "http://127.0.0.1.evil.example" }, /in the clear/],
   [{ EXCHANGE_LOCALE: "english" }, /^EXCHANGE_LOCALE "english" is not a tag such as en-US$/],
-  [{ EXCHANGE_ACCOUNT: "desk one" }, /^EXCHANGE_ACCOUNT "desk one" is not 1 to 64 letters/],
-  [{ EXCHANGE_ACCOUNT: "a".repeat(65) }, /^EXCHANGE_ACCOUNT/],
-  [{ EXCHANGE_ACCOUNT: "--help" }, /^EXCHANGE_ACCOUNT "--help" is not .* no dot or hyphen/],
+  [{ ACCOUNT_NAME: "desk one" }, /^ACCOUNT_NAME "desk one" is not 1 to 64 letters/],
+  [{ ACCOUNT_NAME: "a".repeat(65) }, /^ACCOUNT_NAME/],
+  [{ ACCOUNT_NAME: "--help" }, /^ACCOUNT_NAME "--help" is not .* no dot or hyphen/],
   [{ PRODUCT_TYPES: "USDT-FUTURE" }, /^PRODUCT_TYPES .*, did you mean USDT-FUTURES\?$/],
   [{ PRODUCT_TYPES: "umcbl" }, /^PRODUCT_TYPES "umcbl" is not .* \(there are USDT-FUTURES, COIN/],
   [{ SYNC_SETTLE_MINUTES: "1441" }, /"1441" is not a whole number of minutes from 0 to 1440$/],

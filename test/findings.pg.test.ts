@@ -201,7 +201,9 @@ test("the states above have every kind but two: one is of spans alone, and one o
   const found = healthStates.flatMap((state) =>
     state.found.map((kind) => kind.replace("demo ", "")),
   );
-  expect(new Set([...found, "recovered", "unreachable"])).toEqual(new Set(Object.keys(findingKinds)));
+  expect(new Set([...found, "recovered", "unreachable"])).toEqual(
+    new Set(Object.keys(findingKinds)),
+  );
 });
 
 test("findings are those of the time, the accounts and the product types that are asked for", async () => {

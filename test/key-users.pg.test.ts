@@ -144,7 +144,7 @@ test.concurrent.each([
     expect(back.code, back.stdout).toBe(2);
     expect(await at.stored()).toEqual(before);
     // The wrong key is free for the account that it belongs to.
-    expect((await at.runAs(at.other, sync, { EXCHANGE_ACCOUNT: "other" })).code).toBe(0);
+    expect((await at.runAs(at.other, sync, { ACCOUNT_NAME: "other" })).code).toBe(0);
   },
 );
 
@@ -255,12 +255,12 @@ test.concurrent("another user's key under a known name writes nothing, whatever 
 test.concurrent("two names for one user are one account said twice: the second stores nothing, even while the account is quiet", async () => {
   await using at = await house(ofOneUser);
   for (const account of [at.main, at.other]) serveOnly(account, []);
-  expect((await at.runAs(at.main, sync, { EXCHANGE_ACCOUNT: "first" })).code).toBe(0);
-  const refused = await at.runAs(at.other, sync, { EXCHANGE_ACCOUNT: "second" });
+  expect((await at.runAs(at.main, sync, { ACCOUNT_NAME: "first" })).code).toBe(0);
+  const refused = await at.runAs(at.other, sync, { ACCOUNT_NAME: "second" });
   expect(refused.code, refused.stdout).toBe(2);
   expect(refused.stdout).toMatch(/^second: user 77's ledger, .* is stored as account first, and/m);
   // Other product types are another ledger: these two take turns.
-  const coins = { EXCHANGE_ACCOUNT: "second", PRODUCT_TYPES: "COIN-FUTURES" };
+  const coins = { ACCOUNT_NAME: "second", PRODUCT_TYPES: "COIN-FUTURES" };
   expect((await at.runAs(at.other, sync, coins)).code).toBe(0);
   const { rows } = await at.db.execute(sql`
     select user_id, product_type, account from account_users order by account`);
@@ -379,13 +379,13 @@ describe("a key and a name", () => {
   test("a renamed account is refused before the exchange is asked; the remedy renames what is stored in all tables", async () => {
     await using at = await house();
     // A key that the exchange refused is nobody's.
-    const mixedUp = { EXCHANGE_ACCOUNT: "b", EXCHANGE_API_SECRET: "of another key" };
+    const mixedUp = { ACCOUNT_NAME: "b", EXCHANGE_API_SECRET: "of another key" };
     expect((await at.runAs(mixedUp)).code).toBe(1);
     expect(await rowsOf(at.db)).toEqual([]);
     // A verification remembers the key that it repairs with.
     const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
     const verify = ["verify", "--from", day(9), "--to", day(1), "--repair"];
-    const old = { EXCHANGE_ACCOUNT: "old" };
+    const old = { ACCOUNT_NAME: "old" };
     expect((await at.runAs(old, verify)).code).toBe(0);
     expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["old"]);
     expect((await at.runAs(old)).code).toBe(0);
@@ -393,7 +393,7 @@ describe("a key and a name", () => {
     const stored = await billsOf(at.db);
     const asked = at.requests();
 
-    const main = { EXCHANGE_ACCOUNT: "main" };
+    const main = { ACCOUNT_NAME: "main" };
     const isStored =
       /^main: this API key's ledger is stored as account old, and as main it would.*/m;
     const { code, stdout } = await at.runAs(main);

@@ -93,8 +93,8 @@ test("many ledgers are read with as many queries as one", async () => {
 });
 
 test("the variables that the page's commands need are there", async () => {
-  const variables = "DATA_DIR=/tmp/a\nEXCHANGE_ACCOUNT=demo\n";
+  const variables = "DATA_DIR=/tmp/a\nACCOUNT_NAME=demo\n";
   expect(section((await written("", { variables })).page, "verdict")).toContain(
-    "export DATA_DIR=/tmp/a\nexport EXCHANGE_ACCOUNT=demo\n</pre>",
+    "export DATA_DIR=/tmp/a\nexport ACCOUNT_NAME=demo\n</pre>",
   );
 });

@@ -47,7 +47,7 @@ async function demoCommand(
     productTypes: shownTypes(mode),
   });
   const sandbox = stack.use(await opened);
-  const variables = `EXCHANGE_ACCOUNT=demo\n${sandboxEnvironment(sandbox)}`;
+  const variables = `ACCOUNT_NAME=demo\n${sandboxEnvironment(sandbox)}`;
   const config = readConfig(
     {
       ...parseEnv(variables),

@@ -58,7 +58,7 @@ async function sandboxCommand(io: Io, words: SandboxWords): Promise<Result> {
   const variables =
     file === undefined
       ? // Its own name: a real account's stored ledger must not pass for this account's.
-        `EXCHANGE_ACCOUNT=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`
+        `ACCOUNT_NAME=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`
       : `EXCHANGE_BASE_URL=${sandbox.url}\nACCOUNTS_FILE=${file}`;
   return { ...done(variables), running: stack.move() };
 }

@@ -25,10 +25,7 @@ export type Finding = {
   /** Demo trading is no money: its findings are shown, and alarm nobody. */
   readonly isDemo: boolean;
   readonly isPaused: boolean;
-  /**
-   * What is no longer configured, so that no sync reads it. "another account": this account was never read, and one that
-   * is stored but not configured may be its former name.
-   */
+  /** What no sync reads any more. "another account": never read, and maybe the new name of a stored account. */
   readonly unconfigured?: "account" | "product type" | "another account" | undefined;
 };
 
@@ -70,6 +67,7 @@ const accept = ({ breakIds }: Finding): string =>
   breakIds.length === 0
     ? "bill-sync reconcile"
     : `bill-sync breaks accept ${breakIds.join(",")} --note "…"`;
+const doctor = () => "bill-sync doctor";
 const none = () => "";
 const outside = ({ unconfigured }: FindingGroup): string =>
   unconfigured === undefined ? "" : ", and not in the configuration";
@@ -133,7 +131,7 @@ export const findingKinds = {
     meaning: "the account's last sync was refused, by the exchange or for its configuration",
     title: "Some accounts could not be synced",
     what: ({ detail }) => `could not be synced: ${printableLine(detail)}`,
-    remedy: () => "bill-sync doctor",
+    remedy: doctor,
     isOfAccount: true,
   },
   unreachable: {
@@ -141,7 +139,7 @@ export const findingKinds = {
     meaning: "the database cannot read an account's rows: a node of Citus is down",
     title: "Some accounts cannot be read",
     what: () => "cannot be read from the database",
-    remedy: () => "bill-sync doctor",
+    remedy: doctor,
     isOfAccount: true,
   },
   unread: {
@@ -158,7 +156,7 @@ export const findingKinds = {
     title: "Not complete",
     what: () => "{was|were} never read",
     // It says whether the key's account is stored under another name, where a sync would be refused.
-    remedy: (finding) => (finding.unconfigured === undefined ? sync(finding) : "bill-sync doctor"),
+    remedy: (finding) => (finding.unconfigured === undefined ? sync(finding) : doctor()),
     isHole: true,
   },
   unreadable: {
@@ -198,8 +196,7 @@ export const findingKinds = {
   },
   unclassified: {
     severity: "warning",
-    meaning:
-      "bills of a type without a category moved money; they count as a result until the type has one",
+    meaning: "bills of a type without a category moved money; until then they count as a result",
     title: "Some bills have no category",
     what: ({ count, detail }) =>
       `{has|have} ${formatCounted(count, "bill")} of type ${printableLine(detail)}, without a category`,
@@ -224,8 +221,7 @@ export const findingKinds = {
   },
   recovered: {
     severity: "notice",
-    meaning:
-      "bills of a month or an export were recovered from tax records, without balances of the exchange",
+    meaning: "bills were recovered from tax records, which have no balances",
     title: "Recovered from tax records",
     what: (finding) => `{was|were} recovered from tax records ${ofTime(finding)}, without balances`,
     remedy: none,
@@ -260,6 +256,7 @@ export const findingKinds = {
 } as const satisfies Readonly<Record<string, KindOf>>;
 
 export type Kind = keyof typeof findingKinds;
+type OfKind = Pick<Finding, "kind">;
 
 /** The kinds of findings beside which bills may be missing. */
 export type HoleKind = {
@@ -269,7 +266,7 @@ export type HoleKind = {
 /** Worst first. */
 export const kindNames = Object.keys(findingKinds) as readonly Kind[];
 
-/** The severity of a finding; demo trading alarms nobody. */
+/** Demo trading alarms nobody. */
 export const severityOf = ({ kind, isDemo }: Pick<Finding, "kind" | "isDemo">): Severity =>
   isDemo ? "notice" : findingKinds[kind].severity;
 
@@ -287,19 +284,16 @@ export function sentenceOf(
   now: EpochMs,
   subject = subjectOf(finding),
 ): string {
-  const what = kindOf(finding)
-    .what(finding, now)
-    .replaceAll(/\{(\w+)\|(\w+)\}/g, finding.isPlural ? "$2" : "$1");
+  const sentence = kindOf(finding).what(finding, now);
+  const what = sentence.replaceAll(/\{(\w+)\|(\w+)\}/g, finding.isPlural ? "$2" : "$1");
   return [subject, what].filter((part) => part !== "").join(" ");
 }
 
 export const remedyOf = (finding: Finding): string => kindOf(finding).remedy(finding);
 
-export const isHole = ({ kind }: Pick<Finding, "kind">): boolean =>
-  kindOf({ kind }).isHole ?? false;
+export const isHole = (finding: OfKind): boolean => kindOf(finding).isHole ?? false;
 
 /** Whether a finding is of stored bills, and not of an account as it is now. */
-export const isOfBills = ({ kind }: Pick<Finding, "kind">): boolean =>
-  !(kindOf({ kind }).isOfAccount ?? false);
+export const isOfBills = (finding: OfKind): boolean => kindOf(finding).isOfAccount !== true;
 
-const kindOf = ({ kind }: Pick<Finding, "kind">): KindOf => findingKinds[kind];
+const kindOf = ({ kind }: OfKind): KindOf => findingKinds[kind];

@@ -245,7 +245,7 @@ const isPassing = ({ kind }: ExchangeError): boolean =>
 
 const putBack = (account: string): string =>
   `nothing was written. Put the key of account ${account} back, or give this one a name of its own ` +
-  '(EXCHANGE_ACCOUNT, or "name" in ACCOUNTS_FILE)';
+  '(ACCOUNT_NAME, or "name" in ACCOUNTS_FILE)';
 
 const foreignKey = (account: string, told: string, { userId, hasBills }: Known): ForeignKeyError =>
   new ForeignKeyError(

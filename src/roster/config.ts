@@ -141,7 +141,7 @@ function misspelled(values: Environment) {
 
 const ofOneAccount = [
   ...credentialVariables,
-  ...(["EXCHANGE_ACCOUNT", "SYNC_LTV", "RISK_UNIT_IDS"] as const),
+  ...(["ACCOUNT_NAME", "SYNC_LTV", "RISK_UNIT_IDS"] as const),
 ];
 
 /** The accounts of ACCOUNTS_FILE. */
@@ -173,7 +173,7 @@ function oneAccount(
   values: Environment,
   { credentials: areNeeded }: ConfigNeeds,
 ): AccountsSource {
-  const name = settings.EXCHANGE_ACCOUNT;
+  const name = settings.ACCOUNT_NAME;
   const [key, secret, passphrase] = credentialVariables.map((variable) => settings[variable]);
   const account: Account = {
     name,
@@ -183,7 +183,7 @@ function oneAccount(
     ...(areNeeded && key && secret && passphrase && { credentials: { key, secret, passphrase } }),
   };
   const namesAccounts =
-    values["EXCHANGE_ACCOUNT"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;
+    values["ACCOUNT_NAME"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;
   return { accounts: [account], accountNames: [name], namesAccounts, warnings: [] };
 }
 

@@ -76,10 +76,10 @@ export const variables = z.object({
   ),
   EXCHANGE_API_SECRET: secret.describe("the key's secret"),
   EXCHANGE_API_PASSPHRASE: secret.describe("the key's passphrase"),
-  EXCHANGE_ACCOUNT: matching(accountName.pattern, accountName.form)
+  ACCOUNT_NAME: matching(accountName.pattern, accountName.form)
     .prefault("main")
     .describe(
-      "the account's name in the tables. Another account at the exchange needs another name",
+      "the name of the account in the tables and in every output, which you choose. Another account at the exchange needs another",
     ),
   ACCOUNTS_FILE: z
     .string()
