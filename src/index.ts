@@ -119,6 +119,7 @@ export async function openLedgers(
   { onNotice = () => undefined }: LedgerOptions = {},
 ): Promise<Ledgers> {
   const config = readConfig(settings, { credentials: false });
+  config.warnings.forEach(onNotice);
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openCommandDatabase(config.database, onNotice));
   await migrate(database.url.reveal());

@@ -126,8 +126,11 @@ describe("breaks", () => {
   });
 
   test.each<[readonly string[], RegExp]>([
-    [["accept", "2,3,99", "--note", "x"], /^3,99: no open break is named so; nothing was changed/m],
-    [["reopen", "1,2"], /^2: no accepted break is named so/m],
+    [
+      ["accept", "2,3,99", "--note", "x"],
+      /^there is no open break #3 or #99; nothing was changed/m,
+    ],
+    [["reopen", "1,2"], /^there is no accepted break #2; /m],
     [["accept", "2;3", "--note", "x"], /^"2;3" is neither the number of a break nor .*; several/],
     [["reopen", "7-3"], /7-3 goes backwards/],
     [["reopen", "1-999999999"], /these are more than 10000 breaks/],

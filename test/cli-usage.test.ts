@@ -9,6 +9,7 @@ import { openReporter } from "../src/commands/sync-reporter.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { programVersion } from "../src/version.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import { commandsByName } from "./support/command-tree.ts";
 
 const commands = [
   ...["demo", "doctor", "sync", "status", "verify", "reconcile", "breaks", "export", "report"],
@@ -45,6 +46,15 @@ test("help names the commands and exit codes, and fits on 80 columns, whatever t
     const widest = Math.max(...stdout.split("\n").map((line) => line.length));
     expect({ name, code, isWide: widest > 80 }).toEqual({ name, code: 0, isWide: false });
   }
+  const options = [...commandsByName.values()].flatMap((command) => command.options);
+  const required = options.filter(({ mandatory, long }) => mandatory && long !== "--version");
+  expect(required.map(({ long }) => long).toSorted()).toEqual([
+    "--format",
+    "--from",
+    "--note",
+    "--to",
+  ]);
+  for (const { description } of required) expect(description).toMatch(/^required: /);
   expect(await runCli(["--version"], { env })).toMatchObject({
     ...{ code: 0, stderr: "", stdout: `${programVersion()}\n` },
   });

@@ -19,7 +19,7 @@ test.concurrent("a sync, and a verification, of an account that another process 
   const verify = ["verify", "--from", daysAgo(15), "--to", daysAgo(2), "--product", "USDT-FUTURES"];
   const sync = ["sync", "--only", "bills", "--product", "USDT-FUTURES"];
   for (const [command, end] of [
-    [sync, "NOT begun, after"],
+    [sync, "no account was synced, after"],
     [verify, "Z: nothing was compared"],
   ] as const) {
     const { code, stdout } = await at.run(...command);

@@ -191,9 +191,12 @@ test("a category whose bills fit nothing is untestable, and no break", async () 
   const result = await check(account);
   const { breaks, rules } = result;
   expect(breaks).toEqual([]);
-  expect(resultOfReconcile(result, { accepted: 2, unreachable: [], next: [] }).parts).toContain(
+  const partsOf = (isFull: boolean) =>
+    resultOfReconcile({ ...result, isFull }, { accepted: 2, unreachable: [], next: [] }).parts;
+  expect(partsOf(true)).toContain(
     "nothing is open: apart from what is untestable and 2 accepted breaks, the ledger adds up",
   );
+  expect(partsOf(false)).toContain("no new break in what changed; --full checks all");
   expect(rules.filter(({ isTestable }) => !isTestable)).toMatchObject([
     { category: "interest", fitting: 0 },
   ]);

@@ -82,4 +82,10 @@ test("a folder without a database gets none, and is told which one was looked at
     expect([command, end]).toMatchObject([command, { code: 1, stdout: "", stderr: nothing }]);
   }
   expect(existsSync(dataDir)).toBe(false);
+  // The embedded database was looked at, since the variable that names another one is misspelled.
+  for (const command of ["status", "sync --dry-run", "keys list"])
+    expect(
+      (await runCli(command.split(" "), { env: { ...env, DATABSE_URL: "postgres://db/bills" } }))
+        .stderr,
+    ).toMatch(/^DATABSE_URL is not a variable of this program, did you mean DATABASE_URL\?$/m);
 });

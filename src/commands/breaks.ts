@@ -2,8 +2,12 @@ import { type Break, breakKinds, readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
 import { epochMs } from "../contract/time.ts";
 import type { Unreachable } from "../db/citus.ts";
+import type { Database } from "../db/connect.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
 import { discrepancyText } from "../health/discrepancy.ts";
+import { readFindings } from "../health/findings.ts";
+import { headLines } from "../health/verdict.ts";
+import { readExchangeTime } from "../ledger/known-time.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/format.ts";
@@ -17,7 +21,7 @@ import {
   table,
 } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
-import { everyLedger, selectionOf } from "../roster/roster.ts";
+import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
 import type { Io } from "./io.ts";
 import { type Define, type LedgerWords, reporting } from "./options.ts";
@@ -117,11 +121,8 @@ async function listCommand(
     rejected.some(({ note }) => note === null) ||
     breaks.some((entry) => entry.state === "open" && isFault(entry));
   const more = rejected.length - rowsShownMax;
-  const none = isAll
-    ? "no break was ever recorded"
-    : "nothing is open; --all lists what is accepted or resolved";
   const parts = [
-    ...(breaks.length + rejected.length === 0 ? [none] : []),
+    ...(breaks.length + rejected.length === 0 ? [await noneText(db, selection, isAll)] : []),
     breaksTable("breaks", breaks),
     ...(isAll ? [decisionsTable(breaks)] : []),
     table(
@@ -132,6 +133,20 @@ async function listCommand(
     ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
   ];
   return withUnreachable({ data: { rejected }, parts, exit: isOpen ? 1 : 0 }, unreachable);
+}
+
+/** That nothing is open, if all was checked. */
+async function noneText(db: Database, selection: Selection, isAll: boolean): Promise<string> {
+  const now = await readExchangeTime(db, selection.accounts);
+  const findings = await readFindings(db, { ...selection, now });
+  const unchecked = findings.filter(({ kind }) => kind === "unchecked");
+  if (unchecked.length > 0)
+    return `no break is recorded, and ${headLines(unchecked, now)
+      .map(({ text }) => text)
+      .join(", ")}: bill-sync reconcile`;
+  return isAll
+    ? "no break was ever recorded"
+    : "nothing is open; --all lists what is accepted or resolved";
 }
 
 const rejectedColumns: Columns<RejectedBill> = {
@@ -184,8 +199,11 @@ async function decideCommand(
       );
   if (missing.length > 0) {
     const state = isAccept ? "open" : "accepted";
-    const what = `${state} ${areRows ? "row of rejected_bills" : "break"}`;
-    throw notNamed(`${missing.join(",")}: no ${what} is named so`, unreachable);
+    const names = missing.map((name) => (areRows ? name : `#${name}`)).join(" or ");
+    throw notNamed(
+      `there is no ${state} ${areRows ? "rejected row" : "break"} ${names}`,
+      unreachable,
+    );
   }
   const what = areRows
     ? formatCounted(digests.length, "rejected row")
@@ -241,14 +259,14 @@ export const define: Define = (breaks, { io, config, runs }) => {
     .command("accept")
     .argument("<id...>", "numbers of breaks, as 3 or 3,4,7-9; digests of rejected rows")
     .description("accept breaks or rejected rows; a break whose difference changes opens again")
-    .requiredOption("--note <text>", "why they are accepted")
+    .requiredOption("--note <text>", "required: why they are accepted")
     .option("--by <name>", "who accepts them")
     .action(decide(true));
   breaks
     .command("reopen")
     .argument("<id...>", "as for accept")
     .description("reopen breaks or rejected rows that are accepted")
-    .option("--note <text>", "why they are reopened")
-    .option("--by <name>", "who reopens them")
+    .option("--note <text>", "why they are reopened; of breaks only")
+    .option("--by <name>", "who reopens them; of breaks only")
     .action(decide(false));
 };

@@ -111,7 +111,7 @@ TIME takes the bills that were stored or restated since TIME.`;
 export const define: Define = (command, program) => {
   const { io, config, runs, path } = program;
   exporting(command, program)
-    .addOption(formatOption("the format of the file", formatNames).makeOptionMandatory())
+    .addOption(formatOption("required: the format of the file", formatNames).makeOptionMandatory())
     .option("--continue [time]", "continue a journal that was first exported from this time")
     .option("--changed-since <time>", "only bills that were stored or restated since then")
     .option("--spreadsheet", "CSV for Excel and LibreOffice: ids are text, amounts numbers")

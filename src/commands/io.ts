@@ -53,7 +53,7 @@ const answered = new WeakSet<NodeJS.WriteStream>();
 
 const printJson = (io: Io, value: unknown): void => {
   answered.add(io.out);
-  write(io, printableJson(JSON.stringify(value, null, 2)));
+  write(io, asTyped(io, printableJson(JSON.stringify(value, null, 2))));
 };
 
 /** Prints a result, and returns its exit code. */

@@ -57,9 +57,16 @@ export async function runCommandLine(
     ...environment,
     ...pathsIn(environment, path),
   });
+  const said = new Set<string>();
   const has: Program = {
     ...{ io, path, readEnvironment },
-    config: (asked) => readConfig(readEnvironment(), { credentials: false, ...asked }),
+    config(asked) {
+      const config = readConfig(readEnvironment(), { credentials: false, ...asked });
+      // A worker reads it anew for each round.
+      for (const warning of config.warnings.filter((text) => !said.has(text))) note(io, warning);
+      for (const warning of config.warnings) said.add(warning);
+      return config;
+    },
     runs:
       (command) =>
       async (...words) => {

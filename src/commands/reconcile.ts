@@ -158,11 +158,10 @@ export function resultOfReconcile(
     ...(rules.every((rule) => rule.isTestable) ? [] : ["what is untestable"]),
     ...(accepted === 0 ? [] : [formatCounted(accepted, "accepted break")]),
   ].join(" and ");
-  const end =
-    breaks.length === 0
-      ? `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
-        `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`
-      : [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
+  const whole =
+    `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
+    `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`;
+  const open = [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
   return {
     data: { isFull, chains, rules, recounted, wrongDays },
     parts: [
@@ -172,7 +171,7 @@ export function resultOfReconcile(
       table("", chainColumns, chains),
       table("", ruleColumns, odd),
       breaksTable("breaks", breaks),
-      isFull ? end : `${end} (checked what changed; --full checks all)`,
+      breaks.length > 0 ? open : isFull ? whole : "no new break in what changed; --full checks all",
     ],
     exit: breaks.some(isFault) ? 1 : 0,
   };

@@ -47,7 +47,7 @@ const outcomeWords: Readonly<Record<Outcome, string>> = {
   incomplete: "NOT complete",
   stopped: "stopped before the end; bill-sync sync goes on",
   failed: "FAILED",
-  held: "NOT begun",
+  held: "no account was synced",
 };
 
 /** What the run did, of which people see what is news. */

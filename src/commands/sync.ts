@@ -58,7 +58,6 @@ export async function runSync(
   deps: RunDeps & { readonly database: CommandDatabase },
 ): Promise<SyncResult> {
   const { database, reporter, signal } = deps;
-  for (const warning of config.warnings) reporter.warn(warning);
   const sayStopping = () =>
     reporter.notice(
       "stopping after the pages in hand; a second signal stops at once, which is safe, too",

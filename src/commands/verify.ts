@@ -84,7 +84,6 @@ export async function runVerification(
   { db, url }: CommandDatabase,
   deps: SpanDeps,
 ): Promise<Verification & RunExit> {
-  for (const warning of config.warnings) deps.notice(warning);
   await migrate(url.reveal());
   return loggedRun({ db, notice: deps.notice }, "verify", async () => {
     const verification = await compareAccounts(config, db, { ...deps, counts: true });
@@ -210,8 +209,11 @@ Times are ISO 8601; a date alone is midnight UTC.`;
 export const define: Define = (verify, program) => {
   reporting(
     verify
-      .requiredOption("--from <time>", "the start, inclusive: 2026-11-01, or 2026-11-01T12:00Z")
-      .requiredOption("--to <time>", "the end, exclusive")
+      .requiredOption(
+        "--from <time>",
+        "required: the start, inclusive: 2026-11-01, or 2026-11-01T12:00Z",
+      )
+      .requiredOption("--to <time>", "required: the end, exclusive")
       .option("--repair", "store missing bills, and restate changed ones", false),
   )
     .addHelpText("after", help)

@@ -52,7 +52,6 @@ async function workerCommand(
   const { io, config: readConfig } = program;
   const config = readConfig();
   const log = openLog(config.logLevel, io);
-  for (const warning of config.warnings) log.warn(warning);
   const notice = (message: string) => log.info(message);
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
