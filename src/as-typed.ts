@@ -12,7 +12,7 @@ export const commandNames = [
     "report",
     "serve",
   ],
-  ...["accounts", "keys", "types", "db", "worker", "sandbox"],
+  ...["accounts", "mirror-keys", "types", "db", "worker", "sandbox"],
 ] as const;
 
 const command = new RegExp(

@@ -142,7 +142,7 @@ test("a sandbox that is started again has the same account and history: it adds 
   await using database = await testDatabase();
   for (const _ of ["first", "again"]) {
     await using sandbox = await startCli(["sandbox"]);
-    const [text] = await sandbox.seen("stdout", /^(EXCHANGE_\w+=\S+\n){5}$/);
+    const [text] = await sandbox.seen("stdout", /^(\w+=\S+\n){5}$/);
     const settings = { ...parseEnv(text), DATABASE_URL: database.url };
     const env = { ...settings, PRODUCT_TYPES: "USDT-FUTURES" };
     const end = await runCli(["sync", "--only", "bills"], { env });

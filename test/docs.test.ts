@@ -127,7 +127,7 @@ function faultsOf(name: string, words: string): readonly string[] {
 
 describe("commands", () => {
   const behind =
-    /(?:npm run (?:--silent )?|npx bill-sync |^bill-sync |^\$ bill-sync |run --rm bill-sync )([a-z]+)([^|&;>#)]*)/g;
+    /(?:npm run (?:--silent )?|npx bill-sync |^bill-sync |^\$ bill-sync |run --rm bill-sync )([a-z-]+)([^|&;>#)]*)/g;
   const shown = pages.flatMap(({ path, text }) =>
     codeOf(text).flatMap((code) => [
       ...[...code.matchAll(behind)].map(([typed, name = "", words = ""]) => ({
@@ -137,7 +137,7 @@ describe("commands", () => {
         words,
       })),
       // `verify --repair` within a sentence.
-      ...[...code.matchAll(/^([a-z]+)( --.*)$/g)]
+      ...[...code.matchAll(/^([a-z-]+)( --.*)$/g)]
         .filter(([, name]) => commandNamed(program, name) !== undefined)
         .map(([typed, name = "", words = ""]) => ({ path, typed, name, words })),
     ]),

@@ -101,7 +101,7 @@ test("what serve and the queue run is loaded by the commands that need it, and t
   const loading = (library: string) =>
     files.flatMap(({ path, text }) => (text.includes(`from "${library}"`) ? [roomOf(path)] : []));
   expect(new Set(users("serve"))).toEqual(
-    new Set(["src/commands/keys.ts", "src/commands/serve.ts"]),
+    new Set(["src/commands/mirror-keys.ts", "src/commands/serve.ts"]),
   );
   expect(new Set(users("fleet"))).toEqual(new Set(["src/commands/worker.ts"]));
   expect(new Set(loading("fastify"))).toEqual(new Set(["serve"]));

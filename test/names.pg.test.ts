@@ -231,7 +231,7 @@ async function jsonNames() {
   const accounts = join(folder, "accounts.json");
   const key = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
   writeFileSync(accounts, JSON.stringify({ accounts: [{ name: "main", ...key }] }));
-  await run({ ACCOUNTS_FILE: accounts }, ["keys add", "reader"], ["keys list"]);
+  await run({ ACCOUNTS_FILE: accounts }, ["mirror-keys add", "reader"], ["mirror-keys list"]);
   await using classic = await sandboxIn("classic");
   const env = environmentFor(classic, database, { HISTORY_FROM: "none" });
   await run(env, ["sync", "--dry-run"], ["sync"]);

@@ -49,10 +49,13 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   await using database = await testDatabase();
   await using folder = await temporaryFolder();
   const options = { env: { DATABASE_URL: database.url }, cwd: folder.path };
-  const keys = (...args: readonly string[]) => runCli(["keys", ...args], options);
+  const keys = (...args: readonly string[]) => runCli(["mirror-keys", ...args], options);
   await using serving = await startCli(["serve", "--port", "0"], options);
   const [url] = await serving.seen("stdout", /^http:\/\/127\.0\.0\.1:\d+/);
-  await serving.seen("stderr", /no client has a key yet: bill-sync keys add NAME makes one\n/);
+  await serving.seen(
+    "stderr",
+    /no client has a key yet: bill-sync mirror-keys add NAME makes one\n/,
+  );
 
   const added = await keys("add", "bot", "--product", "USDT-FUTURES", "--json");
   expect(added).toMatchObject({ code: 0 });
@@ -144,7 +147,7 @@ test("a key is of one account that is known, and its name is used once", async (
   await using folder = await temporaryFolder();
   await using database = await testDatabase();
   const options = { env: { DATABASE_URL: database.url }, cwd: folder.path };
-  const add = (...args: readonly string[]) => runCli(["keys", "add", ...args], options);
+  const add = (...args: readonly string[]) => runCli(["mirror-keys", "add", ...args], options);
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [["a", "--account", "main", "other"], /^a key reads one account/],
     [["a", "--account", "mian"], /^there is no account mian, did you mean main\?/],
@@ -160,7 +163,7 @@ test("a key is of one account that is known, and its name is used once", async (
   // At the same time, no key takes another one's place.
   const names = ["b", "c", "d", "e"];
   const [removed, ...added] = await Promise.all([
-    runCli(["keys", "remove", "a"], options),
+    runCli(["mirror-keys", "remove", "a"], options),
     ...names.map((name) => add(name)),
   ]);
   expect([removed, ...added].map(({ code }) => code)).toEqual([0, 0, 0, 0, 0]);

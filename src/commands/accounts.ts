@@ -11,7 +11,7 @@ import { everyLedger, listed, type RosterLedger, readRoster } from "../roster/ro
 import { accountName, productTypeOf, riskUnitId } from "../roster/settings.ts";
 import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
-import { renameInKeys } from "./keys.ts";
+import { renameInKeys } from "./mirror-keys.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 import { openFilled, openMigrated, withUnreachable } from "./stored.ts";
 

@@ -33,7 +33,10 @@ const entries: Readonly<Record<string, Entry>> = {
   report: ["write a month's close for an auditor", () => import("./report.ts")],
   serve: ["answer the exchange's API from what is stored", () => import("./serve.ts")],
   accounts: ["list, add, pause, retire or rename accounts", () => import("./accounts.ts")],
-  keys: ["add, list or remove keys for clients of serve", () => import("./keys.ts")],
+  "mirror-keys": [
+    "add, list or remove the keys of clients of serve",
+    () => import("./mirror-keys.ts"),
+  ],
   types: ["list the categories of business types, or map one", () => import("./types.ts")],
   db: ["migrate, back up, restore or distribute the database", () => import("./db.ts")],
   worker: ["sync accounts from the queue, which --every fills", () => import("./worker.ts")],

@@ -58,7 +58,8 @@ export async function serveCommand(
     variables,
   });
   const server = stack.use(await listen(app, { host, port }));
-  if (keys().size === 0) note(io, "no client has a key yet: bill-sync keys add NAME makes one");
+  if (keys().size === 0)
+    note(io, "no client has a key yet: bill-sync mirror-keys add NAME makes one");
   note(io, "serving what is stored until Ctrl-C");
   return { ...done(server.url), running: stack.move() };
 }

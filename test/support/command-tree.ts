@@ -37,7 +37,7 @@ export async function resultOf(args: readonly string[], environment: Environment
   return result;
 }
 
-/** Each command and each of their parts, such as `keys` and `keys add`. */
+/** Each command and each of their parts, such as `mirror-keys` and `mirror-keys add`. */
 export const commandsByName: ReadonlyMap<string, Command> = new Map(
   program.commands.flatMap((command) => [
     [command.name(), command] as const,

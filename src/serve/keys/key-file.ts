@@ -27,7 +27,7 @@ const mirrorKey = z.strictObject({
 
 const file = z.strictObject({ keys: z.array(mirrorKey) });
 
-/** One of the server's own keys. It reads one account, like a key of the exchange. */
+/** The key of a client of the server. It reads one account, like a key of the exchange. */
 export type MirrorKey = Readonly<z.output<typeof mirrorKey>>;
 
 /** No key of the exchange begins like this, so the server can tell when one was sent by mistake. */

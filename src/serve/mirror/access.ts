@@ -58,7 +58,7 @@ function unknownKey(name: string): Refusal {
     "40037",
     name.startsWith(keyPrefix)
       ? "Apikey does not exist: it was removed, or is another server's"
-      : "Apikey is not a key of this server: use one made by bill-sync keys add, never one of " +
+      : "Apikey is not a key of this server: use one made by bill-sync mirror-keys add, never one of " +
           "the exchange",
   );
 }

@@ -12,7 +12,7 @@ import { openStored } from "./stored.ts";
 
 type NewKeyWords = LedgerWords & { readonly allowIncomplete: boolean; readonly trim: boolean };
 
-/** `keys add`: creates a key for the server, and shows it only now. */
+/** `mirror-keys add`: creates a key for the server, and shows it only now. */
 async function addKey(config: Config, io: Io, name: string, words: NewKeyWords): Promise<Result> {
   if (!accountName.pattern.test(name))
     throw new UsageError(`"${name}" is not a key's name: ${accountName.form}`);
@@ -23,7 +23,7 @@ async function addKey(config: Config, io: Io, name: string, words: NewKeyWords):
   await changeKeys(config.keysFile, (keys) => {
     if (keys.some((one) => one.name === name))
       throw new UsageError(
-        `there is a key ${name} already; remove it by bill-sync keys remove ${name}, or choose another name`,
+        `there is a key ${name} already; remove it by bill-sync mirror-keys remove ${name}, or choose another name`,
       );
     return [...keys, key];
   });
@@ -70,10 +70,10 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
   return account;
 }
 
-/** `keys list`: lists the keys without their secrets. */
+/** `mirror-keys list`: lists the keys without their secrets. */
 function listKeys({ keysFile }: Config): Result {
   const keys = readKeys(keysFile);
-  const hint = "there is no key yet; keys add makes one";
+  const hint = "there is no key yet; mirror-keys add makes one";
   return done(table("keys", columns, keys), ...(keys.length === 0 ? [hint] : []));
 }
 
@@ -91,7 +91,7 @@ const columns: Columns<MirrorKey> = {
   made: { kind: "text", isForPeople: true, of: ({ createdAt }) => createdAt.slice(0, 10) },
 };
 
-/** `keys remove`: running servers refuse the key within a second. */
+/** `mirror-keys remove`: running servers refuse the key within a second. */
 async function removeKey({ keysFile }: Config, name: string): Promise<Result> {
   await changeKeys(keysFile, (keys) => {
     const left = keys.filter((key) => key.name !== name);
