@@ -49,12 +49,12 @@ async function offs(account: string) {
       (
         select count(*)::int
         from analytics.activity
-        where account = ${account} and difference <> 0
+        where account = ${account} and discrepancy + unreconciled <> 0
       ) as activity,
       (
         select count(*)::int
         from analytics.daily_rollforward
-        where account = ${account} and difference <> 0
+        where account = ${account} and discrepancy + unreconciled <> 0
       ) as days`);
   return rows[0];
 }

@@ -202,7 +202,7 @@ function byHand(csv: string, zone: string, coin: string) {
     contracts,
     opening: opening ?? 0n,
     closing,
-    difference: closing - (opening ?? 0n) - moved,
+    discrepancy: closing - (opening ?? 0n) - moved,
   };
 }
 
@@ -231,8 +231,8 @@ test.each([
       const lines = new Map(closed.rollforward.map((line) => [line.line, line]));
       const shown = (line: string) => exact(lines.get(line)?.amount);
       const worth = (line: string) => inUnits(lines.get(line)?.value);
-      expect(["opening", "closing", "difference"].map(shown)).toEqual([
-        ...[hand.opening, hand.closing, hand.difference],
+      expect(["opening", "closing", "discrepancy"].map(shown)).toEqual([
+        ...[hand.opening, hand.closing, hand.discrepancy],
       ]);
       for (const line of ["result", ...results, "transfers_in", "transfers_out"]) {
         const { amount, value } = hand.sums.get(line) ?? { amount: 0n, value: 0n };

@@ -118,7 +118,7 @@ test("damage that the data does not show is at its ends, or moves nothing, or is
 const found = async (statement: SQL) => (await db.execute(statement)).rows;
 
 test.each(["day", "month"])(
-  "of each %s, opening and every category make the computed closing, the difference the reported one, with which the next one opens",
+  "of each %s, opening and every category make the computed closing, the discrepancy the reported one, with which the next one opens",
   async (unit) => {
     const [view, period] = [sql.raw(unit === "day" ? "daily" : "monthly"), sql.raw(unit)];
     const untied = sql`
@@ -133,7 +133,7 @@ test.each(["day", "month"])(
       from analytics.${view}_rollforward
     ) as rows
     where opening <> before
-      or (computed_closing + difference = reported_closing) is not true
+      or (computed_closing + discrepancy + unreconciled = reported_closing) is not true
       or (
         opening + realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid
         + liquidation + transfers_in + transfers_out + bonus + copy + delivery + margin + interest
@@ -143,26 +143,26 @@ test.each(["day", "month"])(
   },
 );
 
-test("activity shows a difference at each break, of its size, and elsewhere only where one is undone", async () => {
+test("activity shows a discrepancy at each break, of its size, and elsewhere only where one is undone", async () => {
   const wrong = sql`
-    select account, activity.bill_id, activity.difference + activity.rounding as shown
+    select account, activity.bill_id, activity.discrepancy + activity.rounding as shown
     from analytics.activity
     join ledger_breaks using (account, coin)
     where anchor = activity.bill_id
       and kind <> 'unread'
-      and ledger_breaks.difference <> activity.difference + activity.rounding`;
+      and ledger_breaks.difference <> activity.discrepancy + activity.rounding`;
   expect(await found(wrong)).toEqual([]);
   const unexplained = sql`
-    select account, bill_id, difference
+    select account, bill_id, discrepancy
     from analytics.activity as shown
-    where difference <> 0
+    where discrepancy <> 0
       and not exists (
         select 1
         from ledger_breaks
         where ledger_breaks.account = shown.account
           and (
             anchor = bill_id
-            or kind = 'balance' and abs(ledger_breaks.difference + shown.difference) < 0.000001
+            or kind = 'balance' and abs(ledger_breaks.difference + shown.discrepancy) < 0.000001
           )
       )`;
   expect(await found(unexplained)).toEqual([]);

@@ -118,7 +118,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   const amounts = new Map<string, string>(
     ledger.rollforward.map(({ line, amount }: Record<string, string>) => [line, amount]),
   );
-  expect(["opening", "closing", "difference"].map((name) => Number(amounts.get(name)))).toEqual([
+  expect(["opening", "closing", "discrepancy"].map((name) => Number(amounts.get(name)))).toEqual([
     ...[100, 109.75, 7],
   ]);
   expect(incomplete).toEqual([

@@ -96,7 +96,7 @@ const rollforward = async (view: "daily" | "monthly"): Promise<readonly Row[]> =
         product_type as wallet, coin, ${period}::text as period, opening::text,
         (realised_pnl + transfers_in + transfers_out)::text as moved, closed_out::text,
         computed_closing::text as computed, reported_closing::text as closing,
-        difference::text as off
+        (discrepancy + unreconciled)::text as off
       from analytics.${view}_rollforward
       where account = '${account}'
       order by ${period}, 1, 2`),

@@ -7,7 +7,7 @@ import type { Opening } from "./exported-bill.ts";
 import { inAll, isBillOf, type ReportedWallet, readTimes } from "./reported-wallets.ts";
 
 /** The discrepancies of balances from their bills. */
-export const chainParts = ["rounding", "difference", "unreconciled", "closed_out"] as const;
+export const chainParts = ["rounding", "discrepancy", "unreconciled", "closed_out"] as const;
 
 /** One coin of a wallet over a span of time; decimals as text. */
 export type Chain = Readonly<Record<(typeof chainParts)[number], string>> & {
@@ -53,7 +53,7 @@ export async function readChains(
       coin,
       ((array_agg(opening order by day))[1] + sum(moved_before))::text as opening,
       sum(rounding)::text as rounding,
-      sum(difference)::text as difference,
+      sum(discrepancy)::text as discrepancy,
       sum(unreconciled)::text as unreconciled,
       ${closedAt === undefined ? sql`'0'` : sql`sum(closed_out)::text`} as closed_out
     from (
@@ -63,8 +63,8 @@ export async function readChains(
         opening,
         0 as moved_before,
         rounding,
-        coalesce(difference - unreconciled, 0) as difference,
-        coalesce(unreconciled, 0) as unreconciled,
+        discrepancy,
+        unreconciled,
         closed_out
       from analytics.daily_rollforward
       where account = ${account}
@@ -75,10 +75,10 @@ export async function readChains(
         coin,
         null,
         null,
-        case when ${isBefore} then net + rounding + coalesce(difference, 0) else 0 end,
+        case when ${isBefore} then net + rounding + coalesce(discrepancy + unreconciled, 0) else 0 end,
         -rounding,
-        case when is_reconciled then -coalesce(difference, 0) else 0 end,
-        case when is_reconciled then 0 else -coalesce(difference, 0) end,
+        -coalesce(discrepancy, 0),
+        -coalesce(unreconciled, 0),
         0
       from analytics.activity
       where ${isBillOf({ account, productTypes })}
@@ -120,6 +120,6 @@ async function readLaterOpenings(
     .filter(({ opening }) => opening !== null)
     .filter(({ day }) => subtract(interval(to, Date.parse(day)), read).length === 0)
     .map(({ coin, opening }) => ({
-      ...{ coin, opening, rounding: "0", difference: "0", unreconciled: "0", closed_out: "0" },
+      ...{ coin, opening, rounding: "0", discrepancy: "0", unreconciled: "0", closed_out: "0" },
     }));
 }

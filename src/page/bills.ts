@@ -183,7 +183,7 @@ async function readChains(
       place::text,
       balance_before::text as before,
       running_balance::text as after,
-      difference::text,
+      (discrepancy + unreconciled)::text as difference,
       rounding::text,
       is_reconciled as "isReconciled"
     from analytics.activity

@@ -63,15 +63,11 @@ const resultNames = ["profit", "fees", "funding", "liquidations", "gains", "uncl
 
 const ofChain = {
   rounding: { title: "Rounding", columns: ["rounding"], ofBill: "rounding" },
-  discrepancy: {
-    title: "Discrepancy",
-    columns: ["difference", "-unreconciled"],
-    ofBill: "case when is_reconciled then difference else 0 end",
-  },
+  discrepancy: { title: "Discrepancy", columns: ["discrepancy"], ofBill: "discrepancy" },
   unreconciled: {
     title: "Not reconciled yet",
     columns: ["unreconciled"],
-    ofBill: "case when is_reconciled then 0 else difference end",
+    ofBill: "unreconciled",
   },
   closed: { title: "Closed", columns: ["closed_out"], ofBill: undefined },
 } as const satisfies Readonly<Record<string, PieceOfChain>>;

@@ -40,7 +40,7 @@ export const movements = [
   ...ofBills.map(([column, title]) => [column, title] as const),
   ["closed_out", "closed, left behind"],
   ["rounding", "rounding"],
-  ["difference", "discrepancy"],
+  ["discrepancy", "discrepancy"],
   ["unreconciled", "not reconciled yet"],
 ] as const;
 

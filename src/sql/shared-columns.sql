@@ -24,7 +24,7 @@ begin
       ('day', 'The UTC day.'),
       ('delivery', 'Settlement of delivery contracts.'),
       ('deposits', 'Coins that came from outside the exchange.'),
-      ('difference', 'The exchange''s balance minus the sum of the bills: the discrepancy. A difference other than unreconciled means that a bill is missing or wrong.'),
+      ('discrepancy', 'The exchange''s balance minus the sum of the bills, as far as reconcile has judged it. Not zero if a bill is missing or wrong.'),
       ('fee', 'The bill''s fee as it was served, signed: negative is paid.'),
       ('fee_by_coupon', 'The part of the fee that a coupon paid.'),
       ('fee_rebates', 'Fees received as a maker, positive.'),
@@ -55,7 +55,7 @@ begin
       ('transfers_in', 'Transfers into this product type, positive.'),
       ('transfers_out', 'Transfers out of it, negative.'),
       ('unclassified', 'Bills of a type that nobody mapped to a category.'),
-      ('unreconciled', 'The part of the difference that reconcile has not judged yet: of bills that are newer than the last reconcile, or than the time that was read completely.'),
+      ('unreconciled', 'The exchange''s balance minus the sum of the bills, where reconcile has not judged it yet: after the last reconcile, or after the time that was read completely.'),
       ('valid_to', 'When another version was first seen; null while it is valid.'),
       ('withdrawals', 'Coins that went out of the exchange, negative.'),
       ('wallet', 'The wallet whose balance the bill moves: UTA for all categories of a unified account, else the product type.')

@@ -1,4 +1,4 @@
--- The days of each chain, in order, with what its balances are off. A chain is one coin of one wallet. Only
+-- The days of each chain, in order, with their discrepancies. A chain is one coin of one wallet. Only
 -- days with bills have a row.
 --
 -- A query for a month reads all earlier days of the chain. So columns that are not summed pass the
@@ -17,13 +17,8 @@ select
   carried,
   coalesce(closing, carried + net) as reported_closing,
   rounding,
-  off - rounding as difference,
-  -- A difference is unreconciled until reconcile has judged the bill that shows it.
-  case
-    when reconciled_at is not null and coalesce(shown_at < reconciled_through, true) then 0
-    when rounding = off then 0
-    else off - rounding - judged
-  end as unreconciled
+  case when is_reconciled then off - rounding else judged end as discrepancy,
+  case when is_reconciled then 0 else off - rounding - judged end as unreconciled
 from (
   select
     running.*,
@@ -160,7 +155,7 @@ cross join lateral (
     coalesce(closing - carried - net, 0) as off,
     -- Each bill since the balance before may have been rounded by one unit in the last place.
     0.00000001 * coalesce(shown_place - shown_before, 0) as rounding_max
-) as discrepancy
+) as shown
 cross join lateral (
   select
     case
@@ -168,4 +163,10 @@ cross join lateral (
       when abs(off) <= rounding_max then off
       else 0
     end as rounding
-) as rounded;
+) as rounded
+cross join lateral (
+  -- What remains is unreconciled until reconcile has judged the bill that shows it.
+  select
+    rounding = off
+      or reconciled_at is not null and coalesce(shown_at < reconciled_through, true) as is_reconciled
+) as states;

@@ -20,12 +20,13 @@ select
   bills.wallet_amount,
   bills.wallet_fee,
   bills.wallet_amount + bills.wallet_fee as net,
-  off.running_balance - bills.wallet_amount - bills.wallet_fee - off.rounding - off.difference as balance_before,
+  off.running_balance - bills.wallet_amount - bills.wallet_fee - off.rounding - off.residual as balance_before,
   bills.balance as balance_after,
   off.running_balance,
   off.rounding,
-  off.difference,
-  reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled,
+  case when is_reconciled or off.residual is null then off.residual else 0 end as discrepancy,
+  case when is_reconciled then 0 else off.residual end as unreconciled,
+  is_reconciled,
   chain_day_balances.wallet,
   bills.source
 from chain_day_balances
@@ -86,14 +87,17 @@ cross join lateral (
     coalesce(base, carried) + moved as running_balance,
     case when balance is not null and abs(step) <= rounding_max then step else 0 end as rounding,
     case
-      -- A ledger that never shows a balance cannot be tested: its difference is unknown, not zero.
+      -- A ledger that never shows a balance cannot be tested: its discrepancy is unknown, not zero.
       when coalesce(base, carried) is null then null
       when balance is null or abs(step) <= rounding_max then 0
       else step
-    end as difference
+    end as residual
 ) as off
 left join reconciled_chains
   on reconciled_chains.account = chain_day_balances.account
   and reconciled_chains.wallet = chain_day_balances.wallet
   and reconciled_chains.coin = chain_day_balances.coin
+cross join lateral (
+  select reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled
+) as states
 where $of_wallet;

@@ -66,7 +66,7 @@ days as (
     reported_closing,
     $movements_of_first_day,
     case when day_offset = 0 then dated.rounding else 0 end as rounding,
-    case when day_offset = 0 then dated.difference else 0 end as difference,
+    case when day_offset = 0 then dated.discrepancy else 0 end as discrepancy,
     case when day_offset = 0 then dated.unreconciled else 0 end as unreconciled,
     case when day_offset = 0 then (day_sums).bills else 0 end as bills,
     -- A balance that no bill shows stays unknown.
@@ -86,9 +86,9 @@ select
   $movements,
   case when is_closing then -reported_closing else 0 end as closed_out,
   rounding,
-  case when is_closing then 0 else reported_closing end - difference as computed_closing,
+  case when is_closing then 0 else reported_closing end - discrepancy - unreconciled as computed_closing,
   case when is_closing then 0 else reported_closing end as reported_closing,
-  difference,
+  discrepancy,
   unreconciled,
   bills,
   coalesce(

@@ -11,7 +11,7 @@ select
   sum(rounding) as rounding,
   (array_agg(opening order by day))[1] + sum($movement_total + closed_out + rounding) as computed_closing,
   (array_agg(reported_closing order by day desc))[1] as reported_closing,
-  sum(difference) as difference,
+  sum(discrepancy) as discrepancy,
   sum(unreconciled) as unreconciled,
   sum(bills)::bigint as bills,
   bool_and(is_complete)
