@@ -150,11 +150,11 @@ group by business_type, coin
 order by business_type, coin;
 
 -- # How near is the institutional loan to its limit, and what counts as collateral?
-select taken_at, ltv, usdt_balance, unpaid_usdt_amount, coin, amount, round(implied_haircut, 4) as haircut
+select first_seen_at, ltv, usdt_balance, unpaid_usdt_amount, coin, amount, round(implied_haircut, 4) as haircut
 from analytics.ltv_history
 where account = 'main'
   and price is not null
-order by taken_at desc, coin
+order by first_seen_at desc, coin
 limit 3;
 
 -- # Through when is each ledger complete, and what was lost?

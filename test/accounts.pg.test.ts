@@ -42,7 +42,7 @@ afterAll(() => at[Symbol.asyncDispose]());
 test("an account is retired whole, and what is not known is refused", async () => {
   expect(await at.run(syncBills, { ACCOUNT_NAME: "old" })).toMatchObject({ code: 0 });
   const retire = (...words: readonly string[]) => at.run(["accounts", ...words]);
-  expect((await at.run(["status"])).stdout).toMatch(/^old\/COIN-FUTURES .* not configured$/m);
+  expect((await at.run(["status"])).stdout).toMatch(/^old\/COIN-FUTURES .* not-configured$/m);
   expect(await retire("retire", "od")).toMatchObject({
     code: 2,
     stderr: "there is no account od, did you mean old? (known: main, old)\n",
@@ -114,7 +114,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
     where product_type = 'COIN-FUTURES'`);
   await at.db.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, rejected_at
+      account, product_type, digest, received, path, reason, rejected_at
     )
     values ('main', 'COIN-FUTURES', 'digest', '{}', 'billId', 'is missing', clock_timestamp())`);
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ unread: [{}], retiredAt: null });

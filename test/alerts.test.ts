@@ -30,7 +30,7 @@ const stored: StoredMetrics = {
   ],
   loans: [
     {
-      ...{ account: 'a"b\\c\nd', riskUnitId: "", ltv: "0.5", takenAt: now, heldUntil: now },
+      ...{ account: 'a"b\\c\nd', riskUnitId: "", ltv: "0.5", firstSeenAt: now, lastSeenAt: now },
       ...{ owed: null, collateral: null },
     },
   ],

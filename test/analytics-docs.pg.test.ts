@@ -69,7 +69,7 @@ async function storeRecords(): Promise<void> {
     const reading = readLoanToValue(makeLoanToValue(random, []));
     if ("fault" in reading) throw new Error(reading.fault.reason);
     const { record } = reading;
-    const commit = { account: "main", riskUnitId: undefined, takenAt: readAt, record };
+    const commit = { account: "main", riskUnitId: undefined, readAt: readAt, record };
     await inTransaction(db, (tx) => commitLoanToValue(tx, commit));
   }
 }

@@ -181,10 +181,10 @@ const views: readonly {
 ];
 
 const checksOf = (bill: Drawn): readonly string[] => [
-  ...(bill.balance === null ? ["bills without a balance"] : []),
-  ...(categoryOf(bill) === "unclassified" ? ["bills of an unclassified type"] : []),
-  ...(bill.billId.startsWith("odd") ? ["ids that tell another time"] : []),
-  ...(bill.extra === null ? [] : ["bills with fields that no contract lists"]),
+  ...(bill.balance === null ? ["bills-without-balance"] : []),
+  ...(categoryOf(bill) === "unclassified" ? ["unclassified-bills"] : []),
+  ...(bill.billId.startsWith("odd") ? ["ids-of-another-time"] : []),
+  ...(bill.extra === null ? [] : ["undocumented-fields"]),
 ];
 
 const keys: Readonly<Record<string, (bill: Drawn) => readonly string[]>> = {
@@ -283,7 +283,7 @@ test("data_quality counts time that was not read: lost and unread periods, from 
   expect(rows).toEqual([
     {
       product_type: "USDT-FUTURES",
-      check_name: "time that was not read",
+      check_name: "unread-time",
       ...{ rows: 3, first_on: "2026-01-06", last_on: "2026-01-13" },
     },
   ]);

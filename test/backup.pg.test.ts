@@ -64,12 +64,12 @@ const hostile = String.raw`
     ('a', 'USDT-FUTURES', e'2\r\n', '', 123456789012345678901234567890.123456789000, 0, 0, '\.', '',
      null, '9999-12-31 23:59:59.999Z', null, '2026-01-01Z');
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, rejected_at
+    account, product_type, digest, received, path, reason, rejected_at
   )
   values
     ('a', 'USDT-FUTURES', 'd', e'{"x":"\\t\\\\."}\n\\.\n', '', e'\x01', now());
   insert into ltv_snapshots (
-    account, risk_unit_id, taken_at, held_until, ltv, sub_account_uids, usdt_balance, unpaid_usdt_amount
+    account, risk_unit_id, first_seen_at, last_seen_at, ltv, sub_account_uids, usdt_balance, unpaid_usdt_amount
   )
   values ('a', '', now(), now(), 0.10, array['1', null, '{},"', ''], 1, 2);`;
 

@@ -37,7 +37,7 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
     stored: () =>
       query(
         database.url,
-        `select coin, balance, expected, balance = expected as follows from wallet_balances where account = '${name}' order by taken_at, coin`,
+        `select coin, balance, expected, balance = expected as follows from wallet_balances where account = '${name}' order by first_seen_at, coin`,
       ),
     findings: async () => {
       const now = simulation.time.clock.now();

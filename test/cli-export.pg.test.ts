@@ -127,7 +127,7 @@ test("SIGTERM leaves no file, and code 1", async () => {
 test("standard error says what may be missing, and the exit code stays 0", async () => {
   await db.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, rejected_at
+      account, product_type, digest, received, path, reason, rejected_at
     )
     values ('main', 'USDT-FUTURES', 'a', '{}', 'amount', 'is odd', now())`);
   const run = (...args: string[]) => runCli(["export", "--format", "koinly", ...args], { env });

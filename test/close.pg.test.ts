@@ -366,7 +366,7 @@ test("a month of three ledgers with lots prints in 8 points on two A4 pages, and
 
 test("the exchange's own balances stand beside opening and closing", async () => {
   await db.execute(sql`
-    insert into wallet_balances (account, wallet, coin, taken_at, held_until, balance, may_differ, expected)
+    insert into wallet_balances (account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ, expected)
     values
       ('fund', 'USDT-FUTURES', 'USDT', '2026-01-31T20:00Z', '2026-02-01T04:00Z', 1000.5, false, 1000.5),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-02-20Z', '2026-02-20Z', 7, false, null),

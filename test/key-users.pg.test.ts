@@ -229,7 +229,7 @@ test.concurrent("another user's key under a known name writes nothing, whatever 
   const received = JSON.stringify({ ...Object(bills[0]?.row), billId: "1" });
   await at.db.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, rejected_at
+      account, product_type, digest, received, path, reason, rejected_at
     )
     values ('main', ${productType}, '1', ${received}, 'old', 'is old', clock_timestamp())`);
   const before = await at.stored();

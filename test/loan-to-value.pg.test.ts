@@ -44,7 +44,7 @@ async function house() {
     const reading = readLoanToValue(data);
     if ("fault" in reading) throw new Error(reading.fault.reason);
     const { record } = reading;
-    return store.commitLoanToValue({ account, riskUnitId, takenAt: at(minute), record });
+    return store.commitLoanToValue({ account, riskUnitId, readAt: at(minute), record });
   };
   return { db, store, bring, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -53,12 +53,12 @@ async function house() {
 async function snapshots(db: Database, riskUnitId = "") {
   const { rows } = await db.execute<Record<"from" | "to" | "ltv", string>>(sql`
     select
-      extract(epoch from taken_at) * 1000 as from,
-      extract(epoch from held_until) * 1000 as to,
+      extract(epoch from first_seen_at) * 1000 as from,
+      extract(epoch from last_seen_at) * 1000 as to,
       ltv::text
     from ltv_snapshots
     where risk_unit_id = ${riskUnitId}
-    order by taken_at`);
+    order by first_seen_at`);
   const minute = (time: string) => (Number(time) - start) / minuteMs;
   return rows.map(({ from, to, ltv }) => [minute(from), minute(to), ltv]);
 }

@@ -153,7 +153,7 @@ test("a database of the version before goes on, with its rows", async () => {
   const types =
     "select category, listed_category, category_by_user from business_types where code = 'x'";
   expect(await query(database.url, types)).toEqual([
-    { category: "fee_bills", listed_category: "unclassified", category_by_user: "fee_bills" },
+    { category: "fee-bills", listed_category: "unclassified", category_by_user: "fee-bills" },
   ]);
 });
 

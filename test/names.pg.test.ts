@@ -165,7 +165,7 @@ async function viewNames() {
      group by 1
      order by 1`,
   );
-  const values = /(?:select account, \w+,|then|else) '([a-z_ ]+)'(?!.* as wallet)/g;
+  const values = /(?:select account, \w+,|then|else) '([a-z-]+)'(?!.* as wallet)/g;
   return rows.flatMap(({ name, columns }) => [
     [`view analytics.${name}`, columns] as const,
     [`values in analytics.${name}`, matches(`src/sql/views/${name}.sql`, values)] as const,

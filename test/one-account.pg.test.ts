@@ -137,7 +137,7 @@ const damage = `
   set amount = amount + 1
   where bill_id in (select max(bill_id) from bills where c_time < now() - interval '1 day' group by account);
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, rejected_at
+    account, product_type, digest, received, path, reason, rejected_at
   )
   select
     account,

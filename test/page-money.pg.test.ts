@@ -170,7 +170,7 @@ type Day = {
 const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
 
 const titles: Readonly<Record<Category, string>> = {
-  ...{ trade: "Profit", fee_bills: "Fees", funding: "Funding", liquidation: "Liquidations" },
+  ...{ trade: "Profit", "fee-bills": "Fees", funding: "Funding", liquidation: "Liquidations" },
   ...{ bonus: "Other results", copy: "Other results", delivery: "Other results" },
   ...{ interest: "Other results", margin: "Other", conversion: "Other", spot: "Other" },
   ...{ loan: "Other", transfer: "Transfers", deposit: "Transfers", withdrawal: "Transfers" },

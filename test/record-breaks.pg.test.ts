@@ -30,20 +30,20 @@ type Record = {
   readonly parts: readonly (readonly [price: string, amount: string, converted: string])[];
 };
 
-const takenAt = isoTime(epochMs(smallLedgerStart));
+const firstSeenAt = isoTime(epochMs(smallLedgerStart));
 
 async function storeRecord(account: string, { ltv, assets, debt, parts }: Record): Promise<void> {
   await db.execute(sql`
     insert into ltv_snapshots (
-      account, risk_unit_id, taken_at, held_until, ltv, usdt_balance, unpaid_usdt_amount
+      account, risk_unit_id, first_seen_at, last_seen_at, ltv, usdt_balance, unpaid_usdt_amount
     )
-    values (${account}, '', ${takenAt}, ${takenAt}, ${ltv}, ${assets}, ${debt})`);
+    values (${account}, '', ${firstSeenAt}, ${firstSeenAt}, ${ltv}, ${assets}, ${debt})`);
   for (const [index, [price, amount, converted]] of parts.entries()) {
     await db.execute(sql`
       insert into ltv_collateral (
-        account, risk_unit_id, taken_at, coin, price, amount, converted_usdt_amount
+        account, risk_unit_id, first_seen_at, coin, price, amount, converted_usdt_amount
       )
-      values (${account}, '', ${takenAt}, ${`C${index}`}, ${price}, ${amount}, ${converted})`);
+      values (${account}, '', ${firstSeenAt}, ${`C${index}`}, ${price}, ${amount}, ${converted})`);
   }
 }
 

@@ -48,7 +48,7 @@ async function reject(
     const digest = createHash("sha256").update(received).digest("hex");
     await db.execute(sql`
       insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, rejected_at
+        account, product_type, digest, received, path, reason, rejected_at
       )
       values (
         ${account}, ${productType}, ${digest}, ${received}, 'old', ${fault},
@@ -71,7 +71,7 @@ const storedOf = async ({ account }: Ledger, table: "bills" | "bill_revisions" =
 
 const rejectedOf = async ({ account }: Ledger) => {
   const { rows } = await tables.db.execute(sql`
-    select received, fault_path as path, fault, closed_at is not null as resolved
+    select received, path, reason, closed_at is not null as resolved
     from rejected_bills
     where account = ${account}
     order by rejected_at`);
@@ -109,10 +109,10 @@ describe("a replay", () => {
       '9007199254740993 1.10 {"fee":"0E-8","new":0.10}',
     ]);
     expect(await rejectedOf(ledger)).toEqual([
-      { received: exact, path: "old", fault: "is not known to version 0.0", resolved: true },
+      { received: exact, path: "old", reason: "is not known to version 0.0", resolved: true },
       expect.objectContaining({ resolved: true }),
       expect.objectContaining({ path: "amount", resolved: false }),
-      { received: "no JSON", path: "", fault: "is not JSON", resolved: false },
+      { received: "no JSON", path: "", reason: "is not JSON", resolved: false },
     ]);
     expect(await replay(ledger)).toMatchObject({ new: 0, unchanged: 0, restated: 0, outdated: 0 });
   });
@@ -154,7 +154,7 @@ describe("a replay", () => {
     const { account, productType } = ledger;
     await tables.db.execute(sql`
       insert into rejected_bills (
-        account, product_type, digest, received, fault_path, fault, rejected_at
+        account, product_type, digest, received, path, reason, rejected_at
       )
       select
         ${account}, ${productType}, n::text,
@@ -301,7 +301,7 @@ describe("the command", () => {
     expect(JSON.parse((await at.run("status", "--json")).stdout).ledgers[0].rejected).toBe(0);
     expect(await at.run("breaks", "list")).toMatchObject({ code: 0 });
     const { rows } = await at.db.execute(sql`
-      select 1 from analytics.data_quality where check_name = 'rejected rows'`);
+      select 1 from analytics.data_quality where check_name = 'rejected-rows'`);
     expect(rows).toEqual([]);
   });
 

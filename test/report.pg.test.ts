@@ -95,7 +95,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   await storeBills(db, ledgerOf("main", "COIN-FUTURES"), [odd[3] ?? aBill()]);
   await db.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, received, fault_path, fault, rejected_at
+      account, product_type, digest, received, path, reason, rejected_at
     )
     values ('main', 'COIN-FUTURES', 'abc', '{}', ${hostile}, 'is odd', now())`);
   const unchecked = await reported("--product", "COIN-FUTURES");

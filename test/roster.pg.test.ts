@@ -52,18 +52,18 @@ const states: readonly [ledger: string, state: string][] = [
   ["paused/USDT-FUTURES", "paused"],
   ["retired/USDT-FUTURES", "retired"],
   ["closed/USDT-FUTURES", "closed"],
-  ["refused/USDT-FUTURES", "not available"],
+  ["refused/USDT-FUTURES", "not-available"],
   ["demo/USDT-FUTURES", "active, demo"],
   ["part/USDT-FUTURES", "active"],
   ["part/COIN-FUTURES", "retired"],
   ["unified/UTA-SPOT", "active"],
   // Who reads one category of a unified account lacks those whose balances it shares, but for a refused one.
-  ["unified/UTA-USDT-FUTURES", "not configured, never"],
-  ["unified/UTA-COIN-FUTURES", "not configured, never"],
-  ["unified/UTA-USDC-FUTURES", "not configured, never"],
-  ["unified/UTA-OTHER", "not configured, never"],
+  ["unified/UTA-USDT-FUTURES", "not-configured, never"],
+  ["unified/UTA-COIN-FUTURES", "not-configured, never"],
+  ["unified/UTA-USDC-FUTURES", "not-configured, never"],
+  ["unified/UTA-OTHER", "not-configured, never"],
   ["added/USDC-FUTURES", "active, never, demo"],
-  ["gone/USDT-FUTURES", "not configured"],
+  ["gone/USDT-FUTURES", "not-configured"],
 ];
 
 test("a ledger has one state, whoever asks for it", async () => {

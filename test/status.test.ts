@@ -140,13 +140,13 @@ test("the records' rows say how old lists and loans are", () => {
     { list: "COIN-FUTURES", entries: 40, gone: 2, readAt },
   ];
   const loan = { account: "main", riskUnitId: "12", ltv: "0.4321", owed: null, collateral: null };
-  const rows = recordsTable(lists, [{ ...loan, takenAt: ago(dayMs), heldUntil: readAt }], now);
+  const rows = recordsTable(lists, [{ ...loan, firstSeenAt: ago(dayMs), lastSeenAt: readAt }], now);
   expect(tableText(rows).split("\n")).toEqual([
     "records                    content                            read  age",
     "spot pairs                 3,204 pairs, 2 gone   2026-11-21 10:00Z  2 h",
     "contracts of COIN-FUTURES  40 contracts, 2 gone  2026-11-21 10:00Z  2 h",
     "main/loan-to-value/12      ltv 0.4321            2026-11-21 10:00Z  2 h",
   ]);
-  const at = { takenAt: "2026-11-20T12:00:00Z", readAt: "2026-11-21T10:00:00Z" };
+  const at = { firstSeenAt: "2026-11-20T12:00:00Z", readAt: "2026-11-21T10:00:00Z" };
   expect(rows.json[2]).toEqual({ name: "main/loan-to-value/12", content: "ltv 0.4321", ...at });
 });

@@ -153,7 +153,7 @@ describe("a page", () => {
 describe("a rejected row", () => {
   const storedRejected = async () => {
     const { rows: found } = await tables.db.execute(sql`
-      select digest, received, fault_path, fault, closed_at
+      select digest, received, path, reason, closed_at
       from rejected_bills
       where account = ${ledger.account}
       order by rejected_at, digest`);
@@ -167,7 +167,7 @@ describe("a rejected row", () => {
     const other = { after: "c1", rejected: [rejected("x", "", "other")] };
     const again = await commit(0, 10, { cursor: "c2" }, other);
     expect([counts.rejected, again.rejected]).toEqual([3, 1]);
-    const found = (await storedRejected()).map(({ received, fault }) => [received, fault]);
+    const found = (await storedRejected()).map(({ received, reason }) => [received, reason]);
     expect(found.sort()).toEqual([
       ['"x"', "is not a number"],
       ['"y"', "is not a number"],

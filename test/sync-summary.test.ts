@@ -56,7 +56,7 @@ const record = {
 };
 const unit = (changes: Partial<LoanToValueReport> = {}): LoanToValueReport => ({
   ...{ account: "main", riskUnitId: undefined, error: undefined },
-  stored: { record, takenAt: at, change: "unchanged" },
+  stored: { record, readAt: at, change: "unchanged" },
   ...changes,
 });
 const loans = (...loanToValue: readonly LoanToValueReport[]): AccountReport => ({
@@ -148,8 +148,8 @@ describe("below its table, the summary says", () => {
       list({ name: "contracts of COIN-FUTURES", broken }),
       list({ name: "contracts of USDC-FUTURES", stored: { ...stored, isOutdated: true } }),
     ];
-    const first = { record, takenAt: at, change: "first" } as const;
-    const changed = { record: empty, takenAt: at, change: "changed" } as const;
+    const first = { record, readAt: at, change: "first" } as const;
+    const changed = { record: empty, readAt: at, change: "changed" } as const;
     const reports = [
       loans(
         unit(),

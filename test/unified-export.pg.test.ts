@@ -226,7 +226,7 @@ test.each(Object.entries(accounts))(
     const categories = {
       ...{ realised_pnl: "trade", liquidation: "liquidation", spot: "spot", loan: "loan" },
       ...{
-        fee_bills: "fee_bills",
+        fee_bills: "fee-bills",
         interest: "interest",
         conversion: "conversion",
         unclassified: "unclassified",

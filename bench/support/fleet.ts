@@ -61,7 +61,7 @@ const times = `
 
 const rejected = `
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, rejected_at
+    account, product_type, digest, received, path, reason, rejected_at
   )
   select account, product_type, 'digest', '{}', '', 'is not an object', now()
   from ${ledgers}

@@ -88,7 +88,7 @@ const snapshotBreaks = (account: string, columns: SQL, isBroken: SQL): SQL => sq
       select
         account,
         risk_unit_id,
-        taken_at,
+        first_seen_at,
         ltv,
         usdt_balance,
         unpaid_usdt_amount,
@@ -97,25 +97,25 @@ const snapshotBreaks = (account: string, columns: SQL, isBroken: SQL): SQL => sq
           from ltv_collateral as part
           where part.account = ${account}
             and part.risk_unit_id = ltv_snapshots.risk_unit_id
-            and part.taken_at = ltv_snapshots.taken_at
+            and part.first_seen_at = ltv_snapshots.first_seen_at
         ) as converted,
         (
           select count(*)
           from ltv_collateral as part
           where part.account = ${account}
             and part.risk_unit_id = ltv_snapshots.risk_unit_id
-            and part.taken_at = ltv_snapshots.taken_at
+            and part.first_seen_at = ltv_snapshots.first_seen_at
         ) as coins
       from ltv_snapshots
       where account = ${account}
     )
     select
-      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
-      ${timeText(sql`taken_at`)} as "happenedAt",
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`first_seen_at`)}) as anchor,
+      ${timeText(sql`first_seen_at`)} as "happenedAt",
       ${columns}
     from snapshots
     where ${isBroken}
-    order by risk_unit_id, taken_at`;
+    order by risk_unit_id, first_seen_at`;
 
 /** Loan-to-value records whose own figures contradict each other. */
 export async function findLoanToValueBreaks(
@@ -144,8 +144,8 @@ export async function findLoanToValueBreaks(
   const haircut = sql`
     select
       coin,
-      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`taken_at`)}) as anchor,
-      ${timeText(sql`taken_at`)} as "happenedAt",
+      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`first_seen_at`)}) as anchor,
+      ${timeText(sql`first_seen_at`)} as "happenedAt",
       (price * amount)::text as expected,
       converted_usdt_amount::text as observed,
       (converted_usdt_amount - price * amount)::text as difference,
@@ -153,7 +153,7 @@ export async function findLoanToValueBreaks(
     from ltv_collateral
     where account = ${account}
       and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
-    order by risk_unit_id, taken_at, coin`;
+    order by risk_unit_id, first_seen_at, coin`;
   return [
     ...(await findBreaks(tx, "ltv-assets", assets)),
     ...(await findBreaks(tx, "ltv-ratio", ratio)),
@@ -216,7 +216,7 @@ export async function findBalanceBreaks(
       wallet as ledger,
       coin,
       'now' as anchor,
-      ${timeText(sql`held_until`)} as "happenedAt",
+      ${timeText(sql`last_seen_at`)} as "happenedAt",
       expected::text as expected,
       balance::text as observed,
       (balance - expected)::text as difference,

@@ -147,7 +147,7 @@ type StoredRecord = {
   readonly name: string;
   readonly content: string;
   readonly readAt: EpochMs;
-  readonly takenAt?: EpochMs;
+  readonly firstSeenAt?: EpochMs;
 };
 
 /** The lists of pairs and contracts, and every stored risk unit, with the age of each. */
@@ -162,14 +162,19 @@ export function recordsTable(
       content: `${formatCounted(entries, list === "spot" ? "pair" : "contract")}, ${gone} gone`,
       readAt,
     })),
-    ...loans.map(({ ltv, takenAt, heldUntil, ...unit }) => ({
-      ...{ name: riskUnitName(unit), content: `ltv ${ltv ?? "-"}`, readAt: heldUntil, takenAt },
+    ...loans.map(({ ltv, firstSeenAt, lastSeenAt, ...unit }) => ({
+      ...{
+        name: riskUnitName(unit),
+        content: `ltv ${ltv ?? "-"}`,
+        readAt: lastSeenAt,
+        firstSeenAt,
+      },
     })),
   ];
   const columns: Columns<StoredRecord> = {
     name: { kind: "text", title: "records", of: ({ name }) => name },
     ...fields<StoredRecord>("text", ["content"]),
-    ...fields<StoredRecord>("time", ["takenAt"], ""),
+    ...fields<StoredRecord>("time", ["firstSeenAt"], ""),
     readAt: { kind: "time", title: "read", of: ({ readAt }) => readAt },
     age: { kind: "length", isForPeople: true, of: ({ readAt }) => Math.max(0, now - readAt) },
   };

@@ -201,7 +201,7 @@ const loanColumns: Columns<LoanToValueReport> = {
     title: "unpaid USDT",
     of: ({ stored }) => stored?.record.unpaidUsdtAmount,
   },
-  takenAt: { kind: "time", title: "", of: ({ stored }) => stored?.takenAt },
+  readAt: { kind: "time", title: "", of: ({ stored }) => stored?.readAt },
   record: { kind: "text", of: ({ stored }) => stored?.change },
   error: errorColumn,
 };

@@ -160,7 +160,8 @@ const differenceColumns: Columns<Difference> = {
   cTimeMs: { kind: "value", of: (row) => ("cTime" in row ? row.cTime : null) },
   what: { kind: "text", isForPeople: true, of: whatOf },
   fields: { kind: "value", of: (row) => ("fields" in row ? row.fields : null) },
-  fault: { kind: "value", of: (row) => ("fault" in row ? row.fault : null) },
+  path: { kind: "value", of: (row) => ("fault" in row ? row.fault.path : null) },
+  reason: { kind: "value", of: (row) => ("fault" in row ? row.fault.reason : null) },
   isRepaired: { kind: "value", of: (row) => ("isRepaired" in row ? row.isRepaired : null) },
   isAccepted: { kind: "value", of: (row) => ("isAccepted" in row ? row.isAccepted : null) },
 };

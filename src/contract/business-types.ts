@@ -12,7 +12,7 @@ export const categories = [
   "conversion",
   "spot",
   "loan",
-  "fee_bills",
+  "fee-bills",
   "deposit",
   "withdrawal",
   "unclassified",

@@ -159,7 +159,7 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
     },
   ],
   [
-    "fee_bills",
+    "fee-bills",
     {
       ORDER_PLF_FEE_OUT: "fee of an order, paid in the platform's coin",
       SMALL_ASSET_FEE_SYS_IN: "fee of converting a small balance",

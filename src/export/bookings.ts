@@ -70,7 +70,7 @@ export const bookings: Readonly<Record<Category, CategoryBooking>> = {
     ...both({ root: "Liabilities", name: "Loan", owner: "wallet" }),
     koinly: { received: "loan", sent: "loan repayment" },
   },
-  fee_bills: {
+  "fee-bills": {
     gain: feeRebates,
     loss: feesPaid,
     koinly: { received: "fee refund", sent: "cost" },

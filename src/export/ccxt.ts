@@ -48,7 +48,7 @@ const types: Readonly<Partial<Record<Category, string>>> = {
   conversion: "trade",
   spot: "trade",
   funding: "fee",
-  fee_bills: "fee",
+  "fee-bills": "fee",
   interest: "fee",
   bonus: "cashback",
 };

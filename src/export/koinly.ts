@@ -129,7 +129,7 @@ function amountRows(bill: ExportedBill, other: ExportedBill | undefined): readon
 }
 
 const feeRows = (bill: ExportedBill): readonly Row[] => {
-  const { koinly } = bill.category === "spot" ? bookings.fee_bills : feeBooking;
+  const { koinly } = bill.category === "spot" ? bookings["fee-bills"] : feeBooking;
   return movement(bill, bill.walletFee, koinly, `${hashOf(bill)}/fee`);
 };
 

@@ -53,16 +53,16 @@ const ltvKeptMs = 7 * dayMs;
 /** Findings of whole accounts. */
 export function accountFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, limits = usualLimits } = scope;
-  const columns = { ledger: sql`risk_unit_id`, since: sql`held_until` };
+  const columns = { ledger: sql`risk_unit_id`, since: sql`last_seen_at` };
   const records = sql`(
-        select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, held_until
+        select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, last_seen_at
         from ltv_snapshots
         where ${isOneOf(accounts)}
-        order by account, risk_unit_id, taken_at desc
+        order by account, risk_unit_id, first_seen_at desc
       )`;
   const newest = sql`${withFlags(records, "risk_unit_id", accounts)}
       where not is_retired
-        and held_until > ${timeOf(now - ltvKeptMs)}`;
+        and last_seen_at > ${timeOf(now - ltvKeptMs)}`;
   return [
     select(
       "never-synced",
@@ -91,7 +91,7 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
     select(
       "ltv-behind",
       columns,
-      sql`${newest} and not is_paused and held_until < ${timeOf(now - limits.maxAgeMs)}`,
+      sql`${newest} and not is_paused and last_seen_at < ${timeOf(now - limits.maxAgeMs)}`,
     ),
   ];
 }

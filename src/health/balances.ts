@@ -27,7 +27,7 @@ export async function readComparedBalances(
   since?: EpochMs,
 ): Promise<readonly ComparedBalance[]> {
   const { rows } = await db.execute<
-    Omit<ComparedBalance, "asOf"> & Record<"taken_at" | "held_until", string>
+    Omit<ComparedBalance, "asOf"> & Record<"first_seen_at" | "last_seen_at", string>
   >(sql`
     select
       account,
@@ -36,13 +36,16 @@ export async function readComparedBalances(
       balance::text,
       expected::text,
       differs,
-      ${msOf(sql`taken_at`)} as taken_at,
-      ${msOf(sql`held_until`)} as held_until
+      ${msOf(sql`first_seen_at`)} as first_seen_at,
+      ${msOf(sql`last_seen_at`)} as last_seen_at
     from ${comparedBalances(accounts, since)}
     order by account, ledger, coin`);
-  return rows.map(({ taken_at, held_until, ...row }) => ({
+  return rows.map(({ first_seen_at, last_seen_at, ...row }) => ({
     ...row,
-    asOf: since === undefined ? timeFrom(held_until) : epochMs(Math.max(timeFrom(taken_at), since)),
+    asOf:
+      since === undefined
+        ? timeFrom(last_seen_at)
+        : epochMs(Math.max(timeFrom(first_seen_at), since)),
   }));
 }
 
@@ -59,11 +62,11 @@ export const balanceFinding = ({ accounts }: FindingScope): SQL =>
     "ledger",
     {
       coin: sql`coin`,
-      since: sql`held_until`,
+      since: sql`last_seen_at`,
       detail: sql`'the exchange says ' || balance || ', the bills ' || expected`,
     },
     sql`(
-      select account, wallet as ledger, coin, held_until, balance, expected
+      select account, wallet as ledger, coin, last_seen_at, balance, expected
       from ${comparedBalances(accounts)}
       where differs
         and may_differ

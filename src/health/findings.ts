@@ -61,7 +61,7 @@ function unconfiguredIn(roster: readonly RosterLedger[] = []) {
     roster.filter(({ isConfigured }) => isConfigured).map(({ account }) => account),
   );
   const stored = new Set(roster.filter(({ isStored }) => isStored).map(({ account }) => account));
-  const outside = roster.filter(({ state, isStored }) => isStored && state === "not configured");
+  const outside = roster.filter(({ state, isStored }) => isStored && state === "not-configured");
   return (one: Pick<Finding, "kind" | "account" | "ledger">): Finding["unconfigured"] => {
     if (configured.size === 0) return undefined;
     if (one.kind === "never-read") {

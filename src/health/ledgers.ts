@@ -135,8 +135,8 @@ export type LoanToValueStatus = {
   /** In USDT, as the collateral. */
   readonly owed: string | null;
   readonly collateral: string | null;
-  readonly takenAt: EpochMs;
-  readonly heldUntil: EpochMs;
+  readonly firstSeenAt: EpochMs;
+  readonly lastSeenAt: EpochMs;
 };
 
 /** The stored lists, by name. */
@@ -167,7 +167,7 @@ export async function readLoans(
   limit: number | null = null,
 ): Promise<readonly LoanToValueStatus[]> {
   const { rows } = await db.execute<
-    Record<"account" | "riskUnitId" | "takenAt" | "heldUntil", string> &
+    Record<"account" | "riskUnitId" | "firstSeenAt" | "lastSeenAt", string> &
       Record<"ltv" | "owed" | "collateral", string | null>
   >(sql`
     select distinct on (account, risk_unit_id)
@@ -176,16 +176,16 @@ export async function readLoans(
       ltv::text,
       unpaid_usdt_amount::text as owed,
       usdt_balance::text as collateral,
-      ${msOf(sql`taken_at`)} as "takenAt",
-      ${msOf(sql`held_until`)} as "heldUntil"
+      ${msOf(sql`first_seen_at`)} as "firstSeenAt",
+      ${msOf(sql`last_seen_at`)} as "lastSeenAt"
     from ltv_snapshots
     where ${isOneOf(accounts)}
-    order by account, risk_unit_id, taken_at desc
+    order by account, risk_unit_id, first_seen_at desc
     limit ${limit}`);
-  return rows.map(({ takenAt, heldUntil, ...row }) => ({
+  return rows.map(({ firstSeenAt, lastSeenAt, ...row }) => ({
     ...row,
-    takenAt: timeFrom(takenAt),
-    heldUntil: timeFrom(heldUntil),
+    firstSeenAt: timeFrom(firstSeenAt),
+    lastSeenAt: timeFrom(lastSeenAt),
   }));
 }
 

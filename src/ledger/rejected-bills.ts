@@ -58,11 +58,11 @@ async function keep(
   );
   await tx.execute(sql`
     insert into rejected_bills (
-      account, product_type, digest, bill_id, received, fault_path, fault, rejected_at, superseded_at,
+      account, product_type, digest, bill_id, received, path, reason, rejected_at, superseded_at,
       source
     )
     select
-      ${ledger.account}, ${ledger.productType}, digest, bill_id, received, fault_path, fault,
+      ${ledger.account}, ${ledger.productType}, digest, bill_id, received, path, reason,
       statement_timestamp(), case when not is_last then statement_timestamp() end,
       ${source}
     from unnest(
@@ -72,7 +72,7 @@ async function keep(
       ${column(({ fault }) => fault.path)}::text[],
       ${column(({ fault }) => fault.reason)}::text[],
       ${textArray(isLast.map(String))}::boolean[]
-    ) as page (digest, bill_id, received, fault_path, fault, is_last)
+    ) as page (digest, bill_id, received, path, reason, is_last)
     on conflict (account, product_type, digest) do update
     set bill_id = excluded.bill_id, superseded_at = excluded.superseded_at
     where rejected_bills.closed_at is null
@@ -223,8 +223,8 @@ export async function listRejected(
         account,
         product_type as "productType",
         digest,
-        fault_path as path,
-        fault as reason,
+        path,
+        reason,
         ${timeText(sql`rejected_at`)} as "rejectedAt",
         note,
         accepted_by as "acceptedBy"

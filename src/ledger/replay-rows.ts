@@ -219,7 +219,7 @@ async function updateFaults(
 ): Promise<void> {
   await tx.execute(sql`
     update rejected_bills
-    set fault_path = told.path, fault = told.reason
+    set path = told.path, reason = told.reason
     from unnest(
       ${textArray(rows.map(({ digest }) => digest))}::text[],
       ${textArray(rows.map(({ path }) => path))}::text[],
@@ -228,5 +228,5 @@ async function updateFaults(
     where account = ${account}
       and product_type = ${productType}
       and rejected_bills.digest = told.digest
-      and (fault_path, fault) is distinct from (told.path, told.reason)`);
+      and (rejected_bills.path, rejected_bills.reason) is distinct from (told.path, told.reason)`);
 }

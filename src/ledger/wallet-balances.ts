@@ -20,21 +20,21 @@ const differs = (balance: SQL, expected: SQL): SQL => sql`abs(${balance} - ${exp
 export async function commitBalances(
   tx: Transaction,
   account: string,
-  { wallet, takenAt, balances }: BalancesCommit,
+  { wallet, readAt, balances }: BalancesCommit,
 ): Promise<void> {
   const column = (pick: (one: BalancesCommit["balances"][number]) => string | null) =>
     textArray(balances.map(pick));
-  const at = sql`${isoTime(takenAt)}::timestamptz`;
+  const at = sql`${isoTime(readAt)}::timestamptz`;
   await tx.execute(sql`
     insert into wallet_balances (
-      account, wallet, coin, taken_at, held_until, balance, may_differ
+      account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ
     )
     select
       ${account},
       ${wallet},
       coin,
       case when last.balance = told.balance and last.may_differ = told.may_differ
-        then last.taken_at else ${at} end,
+        then last.first_seen_at else ${at} end,
       ${at},
       told.balance,
       told.may_differ
@@ -48,16 +48,16 @@ export async function commitBalances(
       ) as answer (coin, equity, unrealized, is_union)
     ) as told
     left join (
-      select distinct on (coin) coin, taken_at, held_until, balance, may_differ
+      select distinct on (coin) coin, first_seen_at, last_seen_at, balance, may_differ
       from wallet_balances
       where account = ${account}
         and wallet = ${wallet}
-      order by coin, taken_at desc
+      order by coin, first_seen_at desc
     ) as last using (coin)
     where (told.balance <> 0 or last.balance is not null)
-      and coalesce(last.held_until < ${at}, true)
-    on conflict (account, wallet, coin, taken_at) do update
-    set held_until = excluded.held_until`);
+      and coalesce(last.last_seen_at < ${at}, true)
+    on conflict (account, wallet, coin, first_seen_at) do update
+    set last_seen_at = excluded.last_seen_at`);
 }
 
 // A bill of about the same time may have come before or after the balance was looked up.
@@ -74,25 +74,31 @@ export async function compareBalances(
   reconciled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
 ): Promise<void> {
   for (const [wallet, { from, to }] of reconciled) {
-    const { rows } = await tx.execute<{ coin: string; taken_at: string; at: string }>(sql`
+    const { rows } = await tx.execute<{ coin: string; first_seen_at: string; at: string }>(sql`
       select distinct on (coin)
         coin,
-        ${timeText(sql`taken_at`)} as taken_at,
-        ${timeText(sql`case when held_until < ${timeOf(to)} then held_until else taken_at end`)} as at
+        ${timeText(sql`first_seen_at`)} as first_seen_at,
+        ${timeText(sql`case when last_seen_at < ${timeOf(to)} then last_seen_at else first_seen_at end`)} as at
       from wallet_balances
       where account = ${account}
         and wallet = ${wallet}
-        and taken_at < ${timeOf(to)}
-      order by coin, taken_at desc`);
-    for (const { coin, taken_at, at } of rows) {
-      const expected = await balanceAt(tx, account, { wallet, coin, from, takenAt: taken_at, at });
+        and first_seen_at < ${timeOf(to)}
+      order by coin, first_seen_at desc`);
+    for (const { coin, first_seen_at, at } of rows) {
+      const expected = await balanceAt(tx, account, {
+        wallet,
+        coin,
+        from,
+        firstSeenAt: first_seen_at,
+        at,
+      });
       await tx.execute(sql`
         update wallet_balances
         set expected = ${expected}::numeric
         where account = ${account}
           and wallet = ${wallet}
           and coin = ${coin}
-          and taken_at = ${taken_at}::timestamptz
+          and first_seen_at = ${first_seen_at}::timestamptz
           and expected is distinct from ${expected}::numeric`);
     }
   }
@@ -106,7 +112,7 @@ type Told = {
   readonly coin: string;
   /** Since when all was read: an older bill says nothing. */
   readonly from: number;
-  readonly takenAt: string;
+  readonly firstSeenAt: string;
   readonly at: string;
 };
 
@@ -117,7 +123,7 @@ type Told = {
 async function balanceAt(
   tx: Transaction,
   account: string,
-  { wallet, coin, from, takenAt, at }: Told,
+  { wallet, coin, from, firstSeenAt, at }: Told,
 ): Promise<string | null> {
   const isUnified = wallet === unifiedWallet;
   const about = sql`${bookedMaxMsOf(wallet) || aboutMs} * interval '1 ms'`;
@@ -155,7 +161,7 @@ async function balanceAt(
       where account = ${account}
         and wallet = ${wallet}
         and coin = ${coin}
-        and taken_at = ${takenAt}::timestamptz
+        and first_seen_at = ${firstSeenAt}::timestamptz
     )
     select recent.balance::text as expected
     from recent
@@ -181,8 +187,8 @@ export const comparedBalances = (
         account,
         wallet,
         coin,
-        taken_at,
-        held_until,
+        first_seen_at,
+        last_seen_at,
         balance,
         expected,
         may_differ,
@@ -190,6 +196,6 @@ export const comparedBalances = (
       from wallet_balances
       where expected is not null
         and ${isOneOf(accounts)}
-        and ${since === undefined ? sql`true` : sql`held_until >= ${timeOf(since)}`}
-      order by account, wallet, coin, taken_at ${since === undefined ? sql`desc` : sql`asc`}
+        and ${since === undefined ? sql`true` : sql`last_seen_at >= ${timeOf(since)}`}
+      order by account, wallet, coin, first_seen_at ${since === undefined ? sql`desc` : sql`asc`}
     ) as compared`;

@@ -69,7 +69,7 @@ export async function readMetrics(
     totals: await readTotals(db, { accounts }),
     runs: await readLastRuns(db),
     lists: await readLists(db),
-    loans: loans.filter(({ heldUntil }) => now - heldUntil < loanMaxMs),
+    loans: loans.filter(({ lastSeenAt }) => now - lastSeenAt < loanMaxMs),
   };
 }
 

@@ -70,8 +70,8 @@ async function loansSection(tx: Transaction): Promise<Html> {
       "List of loans",
       html`<table><thead><tr><th scope="col">Account</th><th scope="col">Risk unit</th><th scope="col" class="n">Loan to value</th><th scope="col" class="n">Owed</th><th scope="col" class="n">Collateral</th><th scope="col">As of</th></tr></thead>
 <tbody>${loans.map(
-        ({ account, riskUnitId, ltv, owed, collateral, heldUntil }) =>
-          html`<tr><th scope="row">${account}</th><td>${riskUnitId || "its own"}</td><td class="n">${ltv === null ? none : html`<data value="${ltv}">${percentage(ltv)}</data>`}</td>${figure(owed)}${figure(collateral)}<td>${timeTag(heldUntil)}</td></tr>`,
+        ({ account, riskUnitId, ltv, owed, collateral, lastSeenAt }) =>
+          html`<tr><th scope="row">${account}</th><td>${riskUnitId || "its own"}</td><td class="n">${ltv === null ? none : html`<data value="${ltv}">${percentage(ltv)}</data>`}</td>${figure(owed)}${figure(collateral)}<td>${timeTag(lastSeenAt)}</td></tr>`,
       )}</tbody></table>`,
     ),
   );

@@ -181,7 +181,7 @@ export async function readGroups(tx: Transaction, selection: PageQuery): Promise
         rowsOfGroup.map(({ category, amount, fee }) =>
           figuresOf((piece) => {
             if (piece === "fees")
-              return sumOf([fee, ...(category === "fee_bills" ? [amount] : [])]);
+              return sumOf([fee, ...(category === "fee-bills" ? [amount] : [])]);
             return piece === pieceOf(category) ? amount : "0";
           }),
         ),

@@ -27,7 +27,7 @@ const ofBills = {
   fees: {
     title: "Fees",
     columns: ["fees_paid", "fee_rebates", "fee_bills"],
-    categories: ["fee_bills"],
+    categories: ["fee-bills"],
     hasFees: true,
   },
   funding: {

@@ -35,8 +35,8 @@ export type Coverage = {
 export type Rejected = {
   readonly digest: string;
   readonly billId: string | null;
-  readonly faultPath: string;
-  readonly fault: string;
+  readonly path: string;
+  readonly reason: string;
   readonly rejectedAt: string;
   /** Why it was accepted, by whom and when; null where it was not. */
   readonly note: string | null;

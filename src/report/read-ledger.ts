@@ -109,8 +109,8 @@ async function readRejected(
     select
       digest,
       bill_id as "billId",
-      fault_path as "faultPath",
-      fault,
+      path,
+      reason,
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       note,
       accepted_by as "acceptedBy",

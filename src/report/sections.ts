@@ -98,8 +98,8 @@ const listedText = (noun: string, { total, shown }: Listed<object>): string =>
 const rejectedColumns: Columns<Rejected> = {
   rejectedAt: { kind: "text", title: "rejected", of: ({ rejectedAt }) => rejectedAt },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
-  faultPath: { kind: "text", title: "where", of: ({ faultPath }) => faultPath },
-  ...fields<Rejected>("text", ["fault", "digest"]),
+  path: { kind: "text", title: "where", of: ({ path }) => path },
+  ...fields<Rejected>("text", ["reason", "digest"]),
 };
 
 const restatementColumns: Columns<Restatement> = {

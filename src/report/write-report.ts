@@ -12,7 +12,7 @@ export function reportJson(report: MonthReport): object {
   return { ...head, ledgers };
 }
 
-/** The tables of JSON, each of which is a file of CSV. */
+/** The tables of JSON, each of which is a file of CSV, by their keys there. */
 export const tableNames = [
   ...["rollforward", "summary", "coins", "contracts", "transfers", "liquidations"],
   ...["costBasis", "lots", "confirmed", "coverage", "changes", "accepted"],

@@ -49,8 +49,8 @@ export const ledgerStates = [
   "paused",
   "retired",
   "closed",
-  "not available",
-  "not configured",
+  "not-available",
+  "not-configured",
 ] as const;
 export type LedgerState = (typeof ledgerStates)[number];
 
@@ -125,7 +125,7 @@ export const listed = ({ ledgers }: Roster): readonly RosterLedger[] =>
 
 /** The ledgers that wait for their first run, as findings ask for them. */
 export const isNeverRead = ({ isStored, state }: RosterLedger): boolean =>
-  !isStored && (state === "active" || state === "not configured");
+  !isStored && (state === "active" || state === "not-configured");
 
 /** Reads the ledgers of all accounts, or of some. */
 export type ReadRoster = (
@@ -181,7 +181,7 @@ function stateOf(
     { state: "closed", since: closedSince(state, productType) },
     { state: "paused", since: state.pausedAt },
   ] as const;
-  const unread = isWanted ? "not available" : "not configured";
+  const unread = isWanted ? "not-available" : "not-configured";
   return (
     stops.find(({ since }) => since !== undefined) ?? {
       state: isConfigured ? "active" : unread,

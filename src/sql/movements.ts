@@ -11,7 +11,7 @@ const ofBills = [
   ["realised_pnl", "realised profit and loss", "trade"],
   ["fees_paid", "fees paid", "every fee", "out"],
   ["fee_rebates", "fee rebates", "every fee", "in"],
-  ["fee_bills", "fee bills", "fee_bills"],
+  ["fee_bills", "fee bills", "fee-bills"],
   ["funding_received", "funding received", "funding", "in"],
   ["funding_paid", "funding paid", "funding", "out"],
   ["liquidation", "liquidation", "liquidation"],

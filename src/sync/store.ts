@@ -130,19 +130,19 @@ export type LedgerPlan = {
   readonly coverageEnd?: EpochMs | undefined;
 };
 
-/** A risk unit's record at the exchange's time `takenAt`. */
+/** A risk unit's record at the exchange's time `readAt`. */
 export type LoanToValueCommit = {
   readonly account: string;
   /** The risk unit that was asked for; undefined for the account's own. */
   readonly riskUnitId: string | undefined;
-  readonly takenAt: EpochMs;
+  readonly readAt: EpochMs;
   readonly record: LoanToValue;
 };
 
-/** What a wallet held of each coin at the exchange's time `takenAt`. */
+/** What a wallet held of each coin at the exchange's time `readAt`. */
 export type BalancesCommit = {
   readonly wallet: string;
-  readonly takenAt: EpochMs;
+  readonly readAt: EpochMs;
   readonly balances: readonly WalletBalance[];
 };
 

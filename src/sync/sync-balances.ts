@@ -58,5 +58,5 @@ async function syncWallet(
     signal,
     beforeSend: held.assertHeld,
   });
-  await held.store.commitBalances({ wallet, takenAt: requestTime, balances: data });
+  await held.store.commitBalances({ wallet, readAt: requestTime, balances: data });
 }

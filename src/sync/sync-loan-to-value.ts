@@ -33,7 +33,7 @@ export type LoanToValueReport = {
   readonly stored:
     | {
         readonly record: LoanToValue;
-        readonly takenAt: EpochMs;
+        readonly readAt: EpochMs;
         readonly change: LoanToValueChange;
       }
     | undefined;
@@ -89,7 +89,7 @@ async function syncRiskUnit(
     );
     const reading = readLoanToValue(data);
     if ("fault" in reading) throw new BrokenRecordError(reading.fault);
-    const commit = { account, riskUnitId, takenAt: requestTime, record: reading.record };
+    const commit = { account, riskUnitId, readAt: requestTime, record: reading.record };
     const change = await held.store.commitLoanToValue(commit);
     return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
   } catch (error) {

@@ -36,7 +36,7 @@ const ledger = ({
   insert into ledgers (account, product_type, bills, covered, lost, open, first_gap_at, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
-  insert into wallet_balances (account, wallet, coin, taken_at, held_until, balance, may_differ, expected)
+  insert into wallet_balances (account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ, expected)
   values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${mayDiffer}, 2)`;
 const checked = (type = "USDT-FUTURES") => `
   insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
@@ -88,7 +88,7 @@ const aBreak = (
   )`;
 const rejected = (superseded: string) => `
   insert into rejected_bills (
-    account, product_type, digest, received, fault_path, fault, rejected_at, superseded_at
+    account, product_type, digest, received, path, reason, rejected_at, superseded_at
   )
   values ('a', 'USDT-FUTURES', 'd', '{}', '', '', '{1 d}', ${superseded})`;
 const ofType = (category: string, amount: string) => `
@@ -102,7 +102,7 @@ const ofType = (category: string, amount: string) => `
     'a', 'USDT-FUTURES', 'USDT', ('{3 d}'::timestamptz at time zone 'UTC')::date, 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0
   )`;
 const loan = (ltv: string, held: string) => `
-  insert into ltv_snapshots (account, risk_unit_id, taken_at, held_until, ltv)
+  insert into ltv_snapshots (account, risk_unit_id, first_seen_at, last_seen_at, ltv)
   values ('a', '', '{40 d}', '${held}', ${ltv})`;
 
 const well = [synced, ledger(), checked()];

@@ -66,14 +66,14 @@ export async function storeLoanToValue(
   db: Database,
   account: string,
   data: unknown,
-  takenAt: number,
+  readAt: number,
 ): Promise<void> {
   const reading = readLoanToValue(data);
   if ("fault" in reading) throw new Error("the record has a fault");
   const commit = {
     account,
     riskUnitId: undefined,
-    takenAt: epochMs(takenAt),
+    readAt: epochMs(readAt),
     record: reading.record,
   };
   await inTransaction(db, (tx) => commitLoanToValue(tx, commit));

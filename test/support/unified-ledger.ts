@@ -50,7 +50,7 @@ const usual = ["ORDER_DEALT_IN", "ORDER_DEALT_FROZEN_OUT", "OPEN_LONG", "CLOSE_L
 
 /** Which ledger has a type. */
 function productTypeOf({ code, category }: Type): UnifiedProductType {
-  if (category === "spot" || category === "fee_bills") return "UTA-SPOT";
+  if (category === "spot" || category === "fee-bills") return "UTA-SPOT";
   if (category === "loan" || category === "interest") return "UTA-MARGIN";
   if (["transfer", "bonus", "copy", "conversion", "unclassified"].includes(category))
     return "UTA-OTHER";

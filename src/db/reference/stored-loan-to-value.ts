@@ -28,56 +28,56 @@ type RiskUnit = { readonly account: string; readonly unit: string };
  */
 export async function commitLoanToValue(
   tx: Transaction,
-  { account, riskUnitId = "", takenAt, record }: LoanToValueCommit,
+  { account, riskUnitId = "", readAt, record }: LoanToValueCommit,
 ): Promise<LoanToValueChange> {
   const riskUnit = { account, unit: riskUnitId };
   const last = await readLastSnapshot(tx, riskUnit);
-  if (last !== undefined && takenAt < last.heldUntilMs) return "outdated";
+  if (last !== undefined && readAt < last.lastSeenAtMs) return "outdated";
   if (last !== undefined && sortedJson(last.record) === sortedJson(record)) {
     await tx.execute(sql`
       update ltv_snapshots
-      set held_until = ${isoTime(takenAt)}
-      where ${isOf(riskUnit, last.takenAt)}
-        and held_until < ${isoTime(takenAt)}`);
+      set last_seen_at = ${isoTime(readAt)}
+      where ${isOf(riskUnit, last.firstSeenAt)}
+        and last_seen_at < ${isoTime(readAt)}`);
     return "unchanged";
   }
   // Of two records of one moment the first stays.
-  if (last !== undefined && takenAt === last.heldUntilMs) return "outdated";
-  await insertSnapshot(tx, riskUnit, isoTime(takenAt), record);
+  if (last !== undefined && readAt === last.lastSeenAtMs) return "outdated";
+  await insertSnapshot(tx, riskUnit, isoTime(readAt), record);
   return last === undefined ? "first" : "changed";
 }
 
-const isOf = ({ account, unit }: RiskUnit, takenAt: string) => sql`
+const isOf = ({ account, unit }: RiskUnit, firstSeenAt: string) => sql`
       account = ${account}
       and risk_unit_id = ${unit}
-      and taken_at = ${takenAt}`;
+      and first_seen_at = ${firstSeenAt}`;
 
 async function insertSnapshot(
   tx: Transaction,
   { account, unit }: RiskUnit,
-  takenAt: string,
+  firstSeenAt: string,
   record: LoanToValue,
 ): Promise<void> {
   const uids = record.subAccountUids === null ? null : textArray(record.subAccountUids);
   await tx.execute(sql`
     insert into ltv_snapshots (
-      account, risk_unit_id, taken_at, held_until, sub_account_uids, ${totals.list}
+      account, risk_unit_id, first_seen_at, last_seen_at, sub_account_uids, ${totals.list}
     )
-    select ${account}, ${unit}, ${takenAt}, ${takenAt}, ${uids}::text[], ${totals.list}
+    select ${account}, ${unit}, ${firstSeenAt}, ${firstSeenAt}, ${uids}::text[], ${totals.list}
     from unnest(${totals.arraysOf([record])}) as sent (${totals.list})`);
   await tx.execute(sql`
-    insert into ltv_debts (account, risk_unit_id, taken_at, ${debts.list})
-    select ${account}, ${unit}, ${takenAt}, ${debts.list}
+    insert into ltv_debts (account, risk_unit_id, first_seen_at, ${debts.list})
+    select ${account}, ${unit}, ${firstSeenAt}, ${debts.list}
     from unnest(${debts.arraysOf(record.debts)}) as sent (${debts.list})`);
   await tx.execute(sql`
-    insert into ltv_collateral (account, risk_unit_id, taken_at, ${collateral.list})
-    select ${account}, ${unit}, ${takenAt}, ${collateral.list}
+    insert into ltv_collateral (account, risk_unit_id, first_seen_at, ${collateral.list})
+    select ${account}, ${unit}, ${firstSeenAt}, ${collateral.list}
     from unnest(${collateral.arraysOf(record.collateral)}) as sent (${collateral.list})`);
 }
 
 export type LastSnapshot = {
-  readonly takenAt: string;
-  readonly heldUntilMs: number;
+  readonly firstSeenAt: string;
+  readonly lastSeenAtMs: number;
   /** As it was sent, letter for letter. */
   readonly record: LoanToValue;
 };
@@ -89,35 +89,35 @@ export async function readLastSnapshot(
 ): Promise<LastSnapshot | undefined> {
   const { rows } = await tx.execute<
     Stored<Pick<LoanToValue, "ltv" | "subAccountUids" | "usdtBalance" | "unpaidUsdtAmount">> & {
-      taken_at_ms: string;
-      held_until_ms: string;
+      first_seen_at_ms: string;
+      last_seen_at_ms: string;
     }
   >(sql`
     select
-      ${msOf(sql`taken_at`)} as taken_at_ms,
-      ${msOf(sql`held_until`)} as held_until_ms,
+      ${msOf(sql`first_seen_at`)} as first_seen_at_ms,
+      ${msOf(sql`last_seen_at`)} as last_seen_at_ms,
       sub_account_uids as "subAccountUids",
       ${totals.asFields}
     from ltv_snapshots
     where account = ${riskUnit.account}
       and risk_unit_id = ${riskUnit.unit}
-    order by taken_at desc
+    order by first_seen_at desc
     limit 1`);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { taken_at_ms, held_until_ms, ...sent } = row;
-  const takenAt = isoTime(timeFrom(taken_at_ms));
+  const { first_seen_at_ms, last_seen_at_ms, ...sent } = row;
+  const firstSeenAt = isoTime(timeFrom(first_seen_at_ms));
   const coinsOf = async <Row extends object>(table: PgTable, columns: typeof debts) => {
     const found = await tx.execute<Stored<Row>>(sql`
       select ${columns.asFields}
       from ${table}
-      where ${isOf(riskUnit, takenAt)}
+      where ${isOf(riskUnit, firstSeenAt)}
       order by coin`);
     return found.rows.map(asSent);
   };
   return {
-    takenAt,
-    heldUntilMs: timeFrom(held_until_ms),
+    firstSeenAt,
+    lastSeenAtMs: timeFrom(last_seen_at_ms),
     record: {
       ...asSent(sent),
       debts: await coinsOf<Omit<Debt, "extra">>(schema.ltvDebts, debts),

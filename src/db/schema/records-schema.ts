@@ -123,15 +123,15 @@ const riskUnit = () => ({
   account: key("account").notNull(),
   /** The id that was asked for; empty for the account's own unit. */
   riskUnitId: key("risk_unit_id").notNull(),
-  takenAt: time("taken_at").notNull(),
+  firstSeenAt: time("first_seen_at").notNull(),
 });
 
-/** A loan-to-value record, which stayed the same from `taken_at` to `held_until`. */
+/** A loan-to-value record, which stayed the same from `first_seen_at` to `last_seen_at`. */
 export const ltvSnapshots = pgTable(
   "ltv_snapshots",
   {
     ...riskUnit(),
-    heldUntil: time("held_until").notNull(),
+    lastSeenAt: time("last_seen_at").notNull(),
     ltv: numeric("ltv"),
     subAccountUids: text("sub_account_uids").array(),
     usdtBalance: numeric("usdt_balance"),
@@ -139,8 +139,8 @@ export const ltvSnapshots = pgTable(
     extra: json("extra"),
   },
   (t) => [
-    primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt] }),
-    check("ltv_snapshots_time", sql`${t.takenAt} <= ${t.heldUntil}`),
+    primaryKey({ columns: [t.account, t.riskUnitId, t.firstSeenAt] }),
+    check("ltv_snapshots_time", sql`${t.firstSeenAt} <= ${t.lastSeenAt}`),
     allFinite("ltv_snapshots_finite", t),
   ],
 );
@@ -156,7 +156,7 @@ export const ltvDebts = pgTable(
     extra: json("extra"),
   },
   (t) => [
-    primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt, t.coin] }),
+    primaryKey({ columns: [t.account, t.riskUnitId, t.firstSeenAt, t.coin] }),
     allFinite("ltv_debts_finite", t),
   ],
 );
@@ -173,14 +173,14 @@ export const ltvCollateral = pgTable(
     extra: json("extra"),
   },
   (t) => [
-    primaryKey({ columns: [t.account, t.riskUnitId, t.takenAt, t.coin] }),
+    primaryKey({ columns: [t.account, t.riskUnitId, t.firstSeenAt, t.coin] }),
     allFinite("ltv_collateral_finite", t),
   ],
 );
 
 /**
- * What the exchange said that a wallet holds of a coin, while no bill came: the same from `taken_at` to `held_until`. The
- * check compares it with the bills up to `held_until`.
+ * What the exchange said that a wallet holds of a coin, while no bill came: the same from `first_seen_at` to `last_seen_at`. The
+ * check compares it with the bills up to `last_seen_at`.
  */
 export const walletBalances = pgTable(
   "wallet_balances",
@@ -189,8 +189,8 @@ export const walletBalances = pgTable(
     /** The wallet; "UTA" in a unified account. */
     wallet: key("wallet").notNull(),
     coin: key("coin").notNull(),
-    takenAt: time("taken_at").notNull(),
-    heldUntil: time("held_until").notNull(),
+    firstSeenAt: time("first_seen_at").notNull(),
+    lastSeenAt: time("last_seen_at").notNull(),
     balance: numeric("balance").notNull(),
     /** Whether it may rightly differ from the balance of the bills: in union asset mode, and in a unified account. */
     mayDiffer: boolean("may_differ").notNull(),
@@ -198,8 +198,8 @@ export const walletBalances = pgTable(
     expected: numeric("expected"),
   },
   (t) => [
-    primaryKey({ columns: [t.account, t.wallet, t.coin, t.takenAt] }),
-    check("wallet_balances_time", sql`${t.takenAt} <= ${t.heldUntil}`),
+    primaryKey({ columns: [t.account, t.wallet, t.coin, t.firstSeenAt] }),
+    check("wallet_balances_time", sql`${t.firstSeenAt} <= ${t.lastSeenAt}`),
     allFinite("wallet_balances_finite", t),
   ],
 );

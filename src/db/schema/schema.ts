@@ -86,8 +86,10 @@ export const rejectedBills = pgTable(
     digest: key("digest").notNull(),
     /** The row's JSON, as it was written. Text, since jsonb cannot hold all that JSON can. */
     received: text("received").notNull(),
-    faultPath: text("fault_path").notNull(),
-    fault: text("fault").notNull(),
+    /** Where the row breaks the contract: the path of a member, empty for the whole row. */
+    path: text("path").notNull(),
+    /** Why it does. */
+    reason: text("reason").notNull(),
     rejectedAt: time("rejected_at").notNull(),
     /** When it was stored as a bill, or accepted. */
     closedAt: time("closed_at"),

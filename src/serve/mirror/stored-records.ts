@@ -47,11 +47,11 @@ export async function serveLoanToValue(
   const last = await read((tx) => readLastSnapshot(tx, { account, unit: riskUnitId }));
   if (last === undefined) return { data: notRead(account) };
   const headers = {
-    "x-taken-at": last.takenAt,
-    "x-held-until": isoTime(epochMs(last.heldUntilMs)),
+    "x-first-seen-at": last.firstSeenAt,
+    "x-last-seen-at": isoTime(epochMs(last.lastSeenAtMs)),
   };
-  if (incomplete !== "allow" && now - last.heldUntilMs > limits.maxAgeMs)
-    return { data: stale(headers["x-held-until"]), headers };
+  if (incomplete !== "allow" && now - last.lastSeenAtMs > limits.maxAgeMs)
+    return { data: stale(headers["x-last-seen-at"]), headers };
   return { data: wireRecord(last.record), headers };
 }
 

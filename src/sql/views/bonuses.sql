@@ -9,7 +9,7 @@ select
   business_type,
   case
     when business_type like '%\_issue' then 'issued'
-    when business_type like '%\_recycle' then 'taken back'
+    when business_type like '%\_recycle' then 'taken-back'
     when business_type like '%\_expired' then 'expired'
     else 'other'
   end as event,
@@ -23,5 +23,5 @@ where category = 'bonus';
 
 comment on view analytics.bonuses is
   'Bonuses, coupons and grants, and how much of them is outstanding.';
-comment on column analytics.bonuses.event is 'issued, taken back, expired or other.';
+comment on column analytics.bonuses.event is 'issued, taken-back, expired or other.';
 comment on column analytics.bonuses.outstanding is 'The sum of all amounts so far.';

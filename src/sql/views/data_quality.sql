@@ -1,6 +1,6 @@
 create or replace view analytics.data_quality as
 with checks as (
-  select account, product_type, 'rejected rows' as check_name, 1 as rows, (rejected_at at time zone 'UTC')::date as day
+  select account, product_type, 'rejected-rows' as check_name, 1 as rows, (rejected_at at time zone 'UTC')::date as day
   from rejected_bills
   where closed_at is null
     and superseded_at is null
@@ -8,35 +8,35 @@ with checks as (
   select account, product_type, 'restatements', 1, (replaced_at at time zone 'UTC')::date
   from bill_revisions
   union all
-  select account, product_type, 'bills without a balance', unshown, day
+  select account, product_type, 'bills-without-balance', unshown, day
   from type_days
   where unshown <> 0
   union all
-  select account, product_type, 'bills with fields that no contract lists', with_extra, day
+  select account, product_type, 'undocumented-fields', with_extra, day
   from type_days
   where with_extra <> 0
   union all
-  select account, product_type, 'ids that tell another time', odd_ids, day
+  select account, product_type, 'ids-of-another-time', odd_ids, day
   from type_days
   where odd_ids <> 0
   union all
-  select account, product_type, 'bills of an unclassified type', bills, day
+  select account, product_type, 'unclassified-bills', bills, day
   from type_days
   left join business_types on code = business_type
   where bills <> 0
     and coalesce(category, 'unclassified') = 'unclassified'
   union all
-  select account, ledger, 'breaks in the balance', 1, (happened_at at time zone 'UTC')::date
+  select account, ledger, 'balance-breaks', 1, (happened_at at time zone 'UTC')::date
   from ledger_breaks
   where state <> 'resolved'
     and kind in $step_kinds
   union all
-  select account, wallet, 'days with rounded balances', 1, day
+  select account, wallet, 'rounded-days', 1, day
   from chain_day_balances
   where rounding <> 0
   union all
   -- A period is counted on its first day, and reaches to its last.
-  select account, product_type, 'time that was not read', unnest(array[1, 0]),
+  select account, product_type, 'unread-time', unnest(array[1, 0]),
     (unnest(array[period_start, period_end - interval '1 microsecond']) at time zone 'UTC')::date
   from analytics.time_states
   where state in ('lost', 'unread')
@@ -55,7 +55,7 @@ group by account, product_type, account_flags.is_demo, check_name;
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';
-comment on column analytics.data_quality.check_name is 'What was found.';
+comment on column analytics.data_quality.check_name is 'What was found. undocumented-fields: bills have fields that the API does not document. ids-of-another-time: a bill''s id implies another time than the bill has. rounded-days: days whose balances the exchange rounded.';
 comment on column analytics.data_quality."rows" is 'How often.';
 comment on column analytics.data_quality.first_on is 'The first UTC day of which it was found; of rejected rows and restatements by the database''s clock.';
 comment on column analytics.data_quality.last_on is 'The last such day.';

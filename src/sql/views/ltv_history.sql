@@ -2,8 +2,8 @@ create or replace view analytics.ltv_history as
 select
   ltv_snapshots.account,
   ltv_snapshots.risk_unit_id,
-  ltv_snapshots.taken_at,
-  ltv_snapshots.held_until,
+  ltv_snapshots.first_seen_at,
+  ltv_snapshots.last_seen_at,
   ltv_snapshots.ltv,
   ltv_snapshots.usdt_balance,
   ltv_snapshots.unpaid_usdt_amount,
@@ -19,7 +19,7 @@ left join (
   select
     account,
     risk_unit_id,
-    taken_at,
+    first_seen_at,
     coin,
     -- A coin has one row of each kind at most.
     max(price) as price,
@@ -31,7 +31,7 @@ left join (
     select
       account,
       risk_unit_id,
-      taken_at,
+      first_seen_at,
       coin,
       price,
       amount,
@@ -40,18 +40,18 @@ left join (
       null::numeric as unpaid_interest
     from ltv_collateral
     union all
-    select account, risk_unit_id, taken_at, coin, null, null, null, unpaid_qty, unpaid_interest
+    select account, risk_unit_id, first_seen_at, coin, null, null, null, unpaid_qty, unpaid_interest
     from ltv_debts
   ) as sides
-  group by account, risk_unit_id, taken_at, coin
+  group by account, risk_unit_id, first_seen_at, coin
 ) as parts
-  using (account, risk_unit_id, taken_at);
+  using (account, risk_unit_id, first_seen_at);
 
 comment on view analytics.ltv_history is
   'Institutional loans: one row for each snapshot and coin; the rows of a snapshot repeat its totals.';
 comment on column analytics.ltv_history.risk_unit_id is 'The requested risk unit; empty for the account''s own.';
-comment on column analytics.ltv_history.taken_at is 'When this record was first seen.';
-comment on column analytics.ltv_history.held_until is 'When this record was last seen unchanged.';
+comment on column analytics.ltv_history.first_seen_at is 'When this record was first seen.';
+comment on column analytics.ltv_history.last_seen_at is 'When this record was last seen unchanged.';
 comment on column analytics.ltv_history.ltv is 'The loan-to-value ratio as it was served.';
 comment on column analytics.ltv_history.usdt_balance is 'Total assets in USDT, as served.';
 comment on column analytics.ltv_history.unpaid_usdt_amount is 'Total debt in USDT, as served.';
