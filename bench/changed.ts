@@ -42,7 +42,7 @@ export const run: Bench = async ({ short }) => {
 /** A ledger that was stored days ago, all of its time covered. */
 const oldLedger = (bills: number): string => `
   ${chainedLedger(bills, 25, "now() - interval '3 days'")};
-  insert into ledgers (account, product_type, bills, covered, first_gap_at)
+  insert into ledgers (account, product_type, bills, covered, first_unread_at)
   select account, product_type, count(*), '{[2024-12-01Z, 2040-01-01Z)}', '2040-01-01Z'
   from bills
   group by account, product_type`;

@@ -77,7 +77,7 @@ async function openFleet(server: BenchServer, exchange: FleetExchange) {
   const path = join(folder, "accounts.json");
   await writeFile(path, JSON.stringify({ accounts: exchange.accounts }), { mode: 0o600 });
   await database.client.query(
-    `insert into ledgers (account, product_type, covered, first_gap_at)
+    `insert into ledgers (account, product_type, covered, first_unread_at)
      select
        account, product_type,
        tstzmultirange(tstzrange(now() - interval '90 days', now() - interval '1 hour')),

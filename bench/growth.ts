@@ -79,7 +79,7 @@ async function seed({ client }: BenchDatabase, bills: number, to: number): Promi
     [account, productType, to, (90 * dayMs) / bills, bills],
   );
   await client.query(
-    `insert into ledgers (account, product_type, bills, covered, first_gap_at)
+    `insert into ledgers (account, product_type, bills, covered, first_unread_at)
     values ($1, $2, $3, tstzmultirange(tstzrange($4::timestamptz, $5::timestamptz)), $5)`,
     [account, productType, bills, isoTime(epochMs(to - 90 * dayMs)), isoTime(epochMs(to))],
   );
@@ -93,7 +93,7 @@ async function forgetSince({ client }: BenchDatabase, time: number): Promise<voi
   await client.query("delete from windows");
   await client.query(
     `update ledgers
-    set covered = covered * tstzmultirange(tstzrange(null, $1)), open = '{}', first_gap_at = $1`,
+    set covered = covered * tstzmultirange(tstzrange(null, $1)), open = '{}', first_unread_at = $1`,
     since,
   );
   await client.query("delete from leases");

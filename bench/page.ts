@@ -55,14 +55,14 @@ const seed = `
   ) as drawn`;
 
 const covered = `
-  insert into ledgers (account, product_type, covered, first_gap_at)
+  insert into ledgers (account, product_type, covered, first_unread_at)
   values (
     'main', 'USDT-FUTURES',
     tstzmultirange(tstzrange(now() - interval '367 days', now() - interval '14 minutes')),
     now() - interval '14 minutes'
   )
   on conflict (account, product_type) do update
-  set covered = excluded.covered, first_gap_at = excluded.first_gap_at`;
+  set covered = excluded.covered, first_unread_at = excluded.first_unread_at`;
 
 // As `reconcile` leaves it. Running it would take minutes with so many bills.
 const reconciled = `

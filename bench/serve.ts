@@ -36,7 +36,7 @@ const ledger = (bills: number): string => `
     'close_long', 'USDT', 100000 + n / 1000.0,
     date_trunc('milliseconds', now()) - (${bills} - n) * interval '${spacingSeconds} seconds', now()
   from generate_series(1::bigint, ${bills}) as n;
-  insert into ledgers (account, product_type, covered, first_gap_at)
+  insert into ledgers (account, product_type, covered, first_unread_at)
   select 'main', 'USDT-FUTURES', tstzmultirange(tstzrange(min(c_time), now())), now()
   from bills`;
 

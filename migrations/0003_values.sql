@@ -16,4 +16,7 @@ UPDATE "business_types" SET
 	"listed_category" = replace("listed_category", 'fee_bills', 'fee-bills'),
 	"category_by_user" = replace("category_by_user", 'fee_bills', 'fee-bills');--> statement-breakpoint
 ALTER TABLE "business_types" ADD CONSTRAINT "business_types_category_is_known" CHECK ("category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fee-bills', 'deposit', 'withdrawal', 'unclassified'));--> statement-breakpoint
-UPDATE "wallet_rules" SET "category" = 'fee-bills' WHERE "category" = 'fee_bills';
+UPDATE "wallet_rules" SET "category" = 'fee-bills' WHERE "category" = 'fee_bills';--> statement-breakpoint
+ALTER TABLE "ledgers" RENAME COLUMN "first_gap_at" TO "first_unread_at";--> statement-breakpoint
+ALTER TABLE "type_days" RENAME COLUMN "unshown" TO "without_balance";--> statement-breakpoint
+ALTER INDEX "bills_unshown" RENAME TO "bills_without_balance";

@@ -110,7 +110,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
       covered = covered - tstzmultirange(
         tstzrange(lower(covered) + interval '35 days', lower(covered) + interval '42 days')
       ),
-      first_gap_at = lower(covered) + interval '35 days'
+      first_unread_at = lower(covered) + interval '35 days'
     where product_type = 'COIN-FUTURES'`);
   await at.db.execute(sql`
     insert into rejected_bills (

@@ -250,7 +250,7 @@ test("a demo break stands behind one of real money, and the longest unread first
   ] as const) {
     const to = isoTime(epochMs(now - days * dayMs));
     await tables.db.execute(sql`
-      insert into ledgers (account, product_type, covered, first_gap_at)
+      insert into ledgers (account, product_type, covered, first_unread_at)
       values (${account}, 'USDT-FUTURES', ${`{[2026-08-01, ${to})}`}, ${to})`);
   }
   await tables.db.execute(sql`

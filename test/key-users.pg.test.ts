@@ -187,7 +187,7 @@ test.concurrent.each([
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
-        insert into ledgers (account, product_type, first_gap_at, covered, bills)
+        insert into ledgers (account, product_type, first_unread_at, covered, bills)
         values ('main', ${productType}, now(), ${covered}::tstzmultirange, ${bills})`);
     }
     const { rows } = await at.db.execute<{ from: string; to: string }>(sql`
@@ -198,7 +198,7 @@ test.concurrent.each([
 );
 
 test.concurrent.each([
-  ["is settled", "first_gap_at", "now()"],
+  ["is settled", "first_unread_at", "now()"],
   ["is stored of it, and none is settled yet", "bills", "1"],
 ])("a key with which nothing was read is refused once time %s", async (_, column, value) => {
   await using at = await house();
@@ -300,7 +300,7 @@ test("where the exchange no longer tells whose key it is, the key that it told o
   await using at = await house();
   await take(at.db, "told", infoOf("1"));
   await at.db.execute(sql`
-    insert into ledgers (account, product_type, first_gap_at) values ('main', ${productType}, now())`);
+    insert into ledgers (account, product_type, first_unread_at) values ('main', ${productType}, now())`);
   await take(at.db, "told");
   await expect(take(at.db, "new")).rejects.toThrow(ForeignKeyError);
 });

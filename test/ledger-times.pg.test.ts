@@ -50,7 +50,7 @@ async function keptTimes({ account, productType }: Ledger) {
   const { rows } = await db.execute<
     Record<(typeof names)[number], Interval[]> & { end: string }
   >(sql`
-    select ${sql.raw(spans.join())}, extract(epoch from first_gap_at) * 1000 as end
+    select ${sql.raw(spans.join())}, extract(epoch from first_unread_at) * 1000 as end
     from ledgers
     where account = ${account} and product_type = ${productType}`);
   const { covered = [], lost = [], open = [], end = null } = rows[0] ?? {};

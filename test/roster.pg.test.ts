@@ -7,7 +7,7 @@ import { testDatabase } from "./support/database.ts";
 
 // One account a state. A row of `ledgers` is a ledger that was read, or the state of a whole account.
 const rows = `
-  insert into ledgers (account, product_type, first_gap_at) values
+  insert into ledgers (account, product_type, first_unread_at) values
     ('read', 'USDT-FUTURES', now()), ('paused', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
     ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('closed', 'USDT-FUTURES', now()),
     ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),

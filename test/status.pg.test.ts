@@ -83,7 +83,7 @@ test("a folder without a database gets none, and is told which one was looked at
   }
   expect(existsSync(dataDir)).toBe(false);
   // The embedded database was looked at, since the variable that names another one is misspelled.
-  for (const command of ["status", "sync --dry-run", "keys list"])
+  for (const command of ["status", "sync --dry-run", "mirror-keys list"])
     expect(
       (await runCli(command.split(" "), { env: { ...env, DATABSE_URL: "postgres://db/bills" } }))
         .stderr,

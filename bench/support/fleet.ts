@@ -48,7 +48,7 @@ const openWindows = `
 
 const times = `
   insert into ledgers (
-    account, product_type, bills, covered, open, first_gap_at, planned_at, planned_clock
+    account, product_type, bills, covered, open, first_unread_at, planned_at, planned_clock
   )
   select
     account, product_type, 1300, tstzmultirange(tstzrange(newest - interval '91 days', newest)),

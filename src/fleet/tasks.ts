@@ -89,7 +89,7 @@ async function readUnreadAges(
         account,
         greatest(0, least(
           ${prioritiesMax},
-          ceil(extract(epoch from clock_timestamp() - min(first_gap_at)) / 60)
+          ceil(extract(epoch from clock_timestamp() - min(first_unread_at)) / 60)
         ))::int as minutes
       from ledgers
       where ${isOneOf(accounts)}

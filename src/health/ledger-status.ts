@@ -146,8 +146,8 @@ export async function readLedgerTimes(
       state,
       ${msOf(sql`planned_to`)} as "plannedTo",
       ${msOf(sql`begins_at`)} as "beginsAt",
-      case when lower(covered) < first_gap_at and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
-        then ${msOf(sql`first_gap_at`)} end as "completeThrough",
+      case when lower(covered) < first_unread_at and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
+        then ${msOf(sql`first_unread_at`)} end as "completeThrough",
       ${msOf(sql`unread_from + ${retentionMs} * interval '1 ms'`)} as "expiresAt",
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as lost,
@@ -162,7 +162,7 @@ export async function readLedgerTimes(
     ) as stored using (account, product_type)
     left join (
       select
-        account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, first_gap_at, unread_from
+        account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, first_unread_at, unread_from
       from ${ledgerTimes({ accounts: accountsOf(ledgers), now })}
     ) as times using (account, product_type)
     left join (

@@ -48,7 +48,7 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
   const count = (state: string) =>
     sql`count(*) filter (where state = ${state})::float8 as ${sql.identifier(state)}`;
   const completeThrough = (state: string) =>
-    msOf(sql`min(first_gap_at) filter (where state = ${state})`);
+    msOf(sql`min(first_unread_at) filter (where state = ${state})`);
   const { rows } = await db.execute<
     Omit<Totals, "completeThrough" | "pausedThrough"> &
       Record<"completeThrough" | "pausedThrough", string | null>
@@ -94,22 +94,22 @@ export async function worstLedgers(
   const { rows } = await db.execute<Ledger>(sql`
     select account, product_type as "productType"
     from ${ledgers(scope)}
-    order by state <> 'active', first_gap_at, account, product_type
+    order by state <> 'active', first_unread_at, account, product_type
     limit ${scope.limit}`);
   return rows;
 }
 
 const isInScope = ({ accounts, productTypes }: LedgerScope): SQL => sql`
-          first_gap_at is not null
+          first_unread_at is not null
           and ${isOneOf(accounts)}
           and ${isOneOf(productTypes, "product_type")}`;
 
 /** One row a ledger, with whether it is read. */
 const ledgers = (scope: LedgerScope): SQL => sql`
       (
-        select account, product_type, first_gap_at, ${ledgerState} as state
+        select account, product_type, first_unread_at, ${ledgerState} as state
         from (
-          select account, product_type, first_gap_at, retired_at, closed_at
+          select account, product_type, first_unread_at, retired_at, closed_at
           from ledgers
           where ${isInScope(scope)}
         ) as stored

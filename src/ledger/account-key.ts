@@ -164,7 +164,7 @@ export class AccountKey {
         select bills::float8 as bills
         from ledgers
         where account = ${account}
-          and (first_gap_at is not null or bills > 0)
+          and (first_unread_at is not null or bills > 0)
         order by ledgers.bills desc
         limit 1`);
       const { keys, user, salt } = onlyRow(rows, "what is known of a key");

@@ -45,7 +45,7 @@ const typeDaySums: SumTable = {
   ],
   sums: [
     ...sums,
-    ["unshown", count("bills.balance is null")],
+    ["without_balance", count("bills.balance is null")],
     ["with_extra", count("bills.extra is not null")],
     ["odd_ids", count(isIdOddText("bills"))],
   ],

@@ -141,13 +141,13 @@ export function ledgerTimes({
         covered,
         recovered,
         lower(covered + lost) as begins_at,
-        first_gap_at,
+        first_unread_at,
         planned_to,
         case
           when ${isLater} then ${horizon}
           -- A first sync begins a little after the horizon: what passes it meanwhile is no loss.
-          when starts_at = first_gap_at then starts_at + ${startSlackMs} * interval '1 ms'
-          else first_gap_at
+          when starts_at = first_unread_at then starts_at + ${startSlackMs} * interval '1 ms'
+          else first_unread_at
         end as unread_from,
         break_ids,
         lost - accepted as lost,
@@ -164,7 +164,7 @@ export function ledgerTimes({
           covered,
           lost,
           recovered,
-          first_gap_at,
+          first_unread_at,
           lower(covered + lost + open) as starts_at,
           upper(covered + lost + open) as planned_to,
           closed_at,
@@ -174,9 +174,9 @@ export function ledgerTimes({
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids
         from (
-          select account, product_type, bills, covered, lost, recovered, open, first_gap_at, retired_at, closed_at
+          select account, product_type, bills, covered, lost, recovered, open, first_unread_at, retired_at, closed_at
           from ledgers
-          where first_gap_at is not null
+          where first_unread_at is not null
             and ${isOne}
         ) as times
         left join (

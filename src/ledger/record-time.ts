@@ -47,13 +47,13 @@ export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<voi
 
 type Times = { readonly covered: SQL; readonly lost: SQL; readonly open: SQL };
 
-/** Sets the times of a row of `ledgers`, and where the first gap between them begins. */
+/** Sets the times of a row of `ledgers`, and when the first unread time begins. */
 const assigned = ({ covered, lost, open }: Times, recovered = sql`recovered`): SQL => sql`
       covered = ${covered},
       lost = ${lost},
       recovered = ${recovered},
       open = ${open},
-      first_gap_at = lower(
+      first_unread_at = lower(
         tstzmultirange(tstzrange(lower((${covered}) + (${lost}) + (${open})), null))
           - ((${covered}) + (${lost}) + (${recovered}))
       )`;

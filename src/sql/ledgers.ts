@@ -24,4 +24,4 @@ export const isDemo = (productType: string): SQL =>
   sql.raw(`(coalesce(account_flags.is_demo, false) or ${productType} like 'S%-FUTURES')`);
 
 /** Whether a row of `ledgers` is a ledger. Others are the state of a whole account, or of a ledger that was never read. */
-export const isLedger = sql`(first_gap_at is not null or bills > 0)`;
+export const isLedger = sql`(first_unread_at is not null or bills > 0)`;

@@ -62,7 +62,7 @@ export async function keyOf(
   if (isFirst) return { key: wanted === "empty" ? "empty" : "own", isForeign: false };
   const least = wanted === "twice" ? history.ledger.productTypes.length : 1;
   const proof = history.isUserUntold
-    ? "select count(*) > 0 as is_proven from ledgers where account = $1 and (first_gap_at is not null or bills > 0)"
+    ? "select count(*) > 0 as is_proven from ledgers where account = $1 and (first_unread_at is not null or bills > 0)"
     : `select count(*) >= ${least} as is_proven from account_users where account = $1`;
   const { rows } = await io(() => pool.query<{ is_proven: boolean }>(proof, [accountName]));
   return rows[0]?.is_proven ? { key: wanted, isForeign: true } : { key: "own", isForeign: false };

@@ -17,7 +17,7 @@ export async function coverUpTo(
 ): Promise<void> {
   const [from, until] = [isoTime(epochMs(to - 90 * dayMs)), isoTime(epochMs(to))];
   await db.execute(sql`
-    insert into ledgers (account, product_type, covered, lost, open, first_gap_at)
+    insert into ledgers (account, product_type, covered, lost, open, first_unread_at)
     select
       account, ${productType},
       tstzmultirange(tstzrange(${from}::timestamptz, ${until}::timestamptz)), '{}', '{}', ${until}

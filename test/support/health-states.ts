@@ -33,7 +33,7 @@ const ledger = ({
   type = "USDT-FUTURES",
   stored = "{1 d}",
 }: Ledger = {}) => `
-  insert into ledgers (account, product_type, bills, covered, lost, open, first_gap_at, stored_at)
+  insert into ledgers (account, product_type, bills, covered, lost, open, first_unread_at, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
   insert into wallet_balances (account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ, expected)
@@ -96,7 +96,7 @@ const ofType = (category: string, amount: string) => `
   values ('gift', '${category}', '', false, '${category}');
   insert into type_days (
     account, product_type, coin, day, business_type, bills, amount_in, amount_out, gross_in, gross_out,
-    fee_in, fee_out, coupon, unshown, with_extra, odd_ids
+    fee_in, fee_out, coupon, without_balance, with_extra, odd_ids
   )
   values (
     'a', 'USDT-FUTURES', 'USDT', ('{3 d}'::timestamptz at time zone 'UTC')::date, 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0

@@ -72,7 +72,7 @@ export async function storeOpen(
 export async function settle(db: Queryable, { account, productType }: Ledger): Promise<void> {
   await db.execute(sql`
     update ledgers
-    set first_gap_at = coalesce(
+    set first_unread_at = coalesce(
       (
         select min(upper(span))
         from unnest(covered + lost) as span

@@ -72,7 +72,7 @@ export async function readAccountStates(
         ${msOf(sql`paused_at`)} as paused_at,
         ${msOf(sql`balances_refused_at`)} as balances_refused_at,
         is_demo,
-        first_gap_at is not null as is_stored
+        first_unread_at is not null as is_stored
       from ledgers
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
       order by account, product_type`);
@@ -193,7 +193,7 @@ export async function closeLedgersOfOtherMode(
     update ledgers
     set closed_at = ${isoTime(at)}
     where account = ${account}
-      and first_gap_at is not null
+      and first_unread_at is not null
       and product_type <> all(${served}::text[])
       and closed_at is null`);
 }

@@ -32,7 +32,7 @@ export const typeDays = pgTable(
     businessType: key("business_type").notNull(),
     ...sums(),
     /** How many bills show no balance. */
-    unshown: bigint("unshown", { mode: "number" }).notNull(),
+    withoutBalance: bigint("without_balance", { mode: "number" }).notNull(),
     withExtra: bigint("with_extra", { mode: "number" }).notNull(),
     oddIds: bigint("odd_ids", { mode: "number" }).notNull(),
   },

@@ -54,7 +54,9 @@ export const bills = pgTable(
       .on(t.account, t.productType, t.cTime)
       .where(sql`${t.businessType} <> all (${frequentList})`),
     // For the balances of days that end with bills that show none: see src/sql/days/chain_day_balances.sql.
-    index("bills_unshown").on(t.account, t.productType, t.cTime).where(sql`${t.balance} is null`),
+    index("bills_without_balance")
+      .on(t.account, t.productType, t.cTime)
+      .where(sql`${t.balance} is null`),
     // For incremental exports and checks. Rows are stored nearly in this order, so BRIN suffices. A B-tree by
     // account would save a check some 10 ms, and slow inserts by 12 to 19 %.
     index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),
@@ -133,8 +135,8 @@ export const ledgers = pgTable(
     taxComparison: json("tax_comparison"),
     /** The time of the windows that are planned, and not read to their end. */
     open: times("open").notNull().default("{}"),
-    /** Where the first gap begins, time that is neither covered, lost nor recovered; null where nothing was ever planned. */
-    firstGapAt: time("first_gap_at"),
+    /** When the first unread time begins, which is neither covered, lost nor recovered; null where nothing was ever planned. */
+    firstUnreadAt: time("first_unread_at"),
     /** The exchange's time when a run last planned, and the same moment by the database's clock. */
     plannedAt: time("planned_at"),
     plannedClock: time("planned_clock"),

@@ -70,7 +70,7 @@ export async function storedMode(
     select product_type as "productType"
     from ledgers
     where account = ${account}
-      and first_gap_at is not null`);
+      and first_unread_at is not null`);
   const modes = new Set(rows.map(({ productType }) => modeOf(productType)));
   return modes.size > 1 ? "both" : [...modes][0];
 }

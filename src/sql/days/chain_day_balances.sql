@@ -43,7 +43,7 @@ from (
         days.coin,
         days.day,
         bills,
-        unshown,
+        without_balance,
         net,
         days as day_sums,
         last.booked_at as shown_at,
@@ -70,12 +70,12 @@ from (
           rows between unbounded preceding and 1 preceding
         )
     ) as days
-    -- The bills after the last balance of the day. None of them shows one, as the index bills_unshown says it.
+    -- The bills after the last balance of the day. None of them shows one, as the index bills_without_balance says it.
     left join lateral (
       select count(*) as tail_bills, sum(wallet_amount + wallet_fee) as tail_moved
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where days.unshown > 0
+      where days.without_balance > 0
         and entries.balance is null
         and entries.account = days.account
         and entries.product_type = any($days_product_types)
@@ -103,7 +103,7 @@ from (
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
       where days.day = days.first_shown_on
-        and days.unshown > 0
+        and days.without_balance > 0
         and entries.balance is null
         and entries.account = days.account
         and entries.product_type = any($days_product_types)

@@ -7,7 +7,7 @@ select
   coin,
   day,
   sum(bills)::bigint as bills,
-  sum(unshown)::bigint as unshown,
+  sum(without_balance)::bigint as without_balance,
   sum(amount_in + amount_out + fee_in + fee_out) as net,
   $movement_sums
 from (
@@ -18,7 +18,7 @@ from (
     day,
     coalesce(business_types.category, 'unclassified') as category,
     bills,
-    unshown,
+    without_balance,
     $sum_amount_in as amount_in,
     $sum_amount_out as amount_out,
     $sum_fee_in as fee_in,

@@ -8,9 +8,9 @@ with checks as (
   select account, product_type, 'restatements', 1, (replaced_at at time zone 'UTC')::date
   from bill_revisions
   union all
-  select account, product_type, 'bills-without-balance', unshown, day
+  select account, product_type, 'bills-without-balance', without_balance, day
   from type_days
-  where unshown <> 0
+  where without_balance <> 0
   union all
   select account, product_type, 'undocumented-fields', with_extra, day
   from type_days
