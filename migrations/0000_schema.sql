@@ -10,7 +10,7 @@ CREATE TABLE "account_users" (
 	CONSTRAINT "account_users_user_id_product_type_pk" PRIMARY KEY("user_id","product_type")
 );
 --> statement-breakpoint
-CREATE TABLE "accounts" (
+CREATE TABLE "added_accounts" (
 	"account" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"product_types" text[],
 	"demo" boolean NOT NULL,
@@ -58,8 +58,8 @@ CREATE TABLE "symbol_days" (
 	"bills" bigint NOT NULL,
 	"amount_in" numeric NOT NULL,
 	"amount_out" numeric NOT NULL,
-	"apart_in" numeric NOT NULL,
-	"apart_out" numeric NOT NULL,
+	"gross_in" numeric NOT NULL,
+	"gross_out" numeric NOT NULL,
 	"fee_in" numeric NOT NULL,
 	"fee_out" numeric NOT NULL,
 	"coupon" numeric NOT NULL,
@@ -75,12 +75,12 @@ CREATE TABLE "type_days" (
 	"bills" bigint NOT NULL,
 	"amount_in" numeric NOT NULL,
 	"amount_out" numeric NOT NULL,
-	"apart_in" numeric NOT NULL,
-	"apart_out" numeric NOT NULL,
+	"gross_in" numeric NOT NULL,
+	"gross_out" numeric NOT NULL,
 	"fee_in" numeric NOT NULL,
 	"fee_out" numeric NOT NULL,
 	"coupon" numeric NOT NULL,
-	"unshown" bigint NOT NULL,
+	"without_balance" bigint NOT NULL,
 	"with_extra" bigint NOT NULL,
 	"odd_ids" bigint NOT NULL,
 	CONSTRAINT "type_days_account_product_type_coin_day_business_type_pk" PRIMARY KEY("account","product_type","coin","day","business_type")
@@ -112,7 +112,7 @@ CREATE TABLE "ledger_breaks" (
 	"break_id" bigint NOT NULL,
 	"kind" text NOT NULL,
 	"account" text COLLATE "C" NOT NULL,
-	"product_type" text COLLATE "C" NOT NULL,
+	"ledger" text COLLATE "C" NOT NULL,
 	"coin" text COLLATE "C" NOT NULL,
 	"anchor" text COLLATE "C" NOT NULL,
 	"happened_at" timestamp (3) with time zone,
@@ -131,9 +131,9 @@ CREATE TABLE "ledger_breaks" (
 	"accepted_at" timestamp (3) with time zone,
 	"resolved_at" timestamp (3) with time zone,
 	"accepted_by" text,
-	"unrepaired_at" timestamp (3) with time zone,
+	"repair_failed_at" timestamp (3) with time zone,
 	CONSTRAINT "ledger_breaks_account_break_id_pk" PRIMARY KEY("account","break_id"),
-	CONSTRAINT "ledger_breaks_identity" UNIQUE("account","product_type","coin","kind","anchor"),
+	CONSTRAINT "ledger_breaks_identity" UNIQUE("account","ledger","coin","kind","anchor"),
 	CONSTRAINT "ledger_breaks_state" CHECK ("ledger_breaks"."state" in ('open', 'accepted', 'resolved'))
 );
 --> statement-breakpoint
@@ -256,52 +256,52 @@ CREATE TABLE "contracts" (
 	CONSTRAINT "contracts_finite" CHECK ("contracts"."buy_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."sell_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."fee_rate_up_ratio" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."maker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."taker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."open_cost_up_ratio" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."min_trade_num" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."price_end_step" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."volume_place" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."price_place" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."size_multiplier" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."min_trade_usdt" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."max_symbol_order_num" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."max_product_order_num" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."max_position_num" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."fund_interval" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."min_lever" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."max_lever" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."pos_limit" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."max_market_order_qty" not in ('NaN', 'Infinity', '-Infinity') and "contracts"."max_order_qty" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
+CREATE TABLE "instrument_lists" (
+	"market" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"read_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "ltv_collateral" (
 	"account" text COLLATE "C" NOT NULL,
 	"risk_unit_id" text COLLATE "C" NOT NULL,
-	"taken_at" timestamp (3) with time zone NOT NULL,
+	"first_seen_at" timestamp (3) with time zone NOT NULL,
 	"coin" text COLLATE "C" NOT NULL,
 	"price" numeric,
 	"amount" numeric,
 	"converted_usdt_amount" numeric,
 	"extra" json,
-	CONSTRAINT "ltv_collateral_account_risk_unit_id_taken_at_coin_pk" PRIMARY KEY("account","risk_unit_id","taken_at","coin"),
+	CONSTRAINT "ltv_collateral_account_risk_unit_id_first_seen_at_coin_pk" PRIMARY KEY("account","risk_unit_id","first_seen_at","coin"),
 	CONSTRAINT "ltv_collateral_finite" CHECK ("ltv_collateral"."price" not in ('NaN', 'Infinity', '-Infinity') and "ltv_collateral"."amount" not in ('NaN', 'Infinity', '-Infinity') and "ltv_collateral"."converted_usdt_amount" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
 CREATE TABLE "ltv_debts" (
 	"account" text COLLATE "C" NOT NULL,
 	"risk_unit_id" text COLLATE "C" NOT NULL,
-	"taken_at" timestamp (3) with time zone NOT NULL,
+	"first_seen_at" timestamp (3) with time zone NOT NULL,
 	"coin" text COLLATE "C" NOT NULL,
 	"unpaid_qty" numeric,
 	"unpaid_interest" numeric,
 	"extra" json,
-	CONSTRAINT "ltv_debts_account_risk_unit_id_taken_at_coin_pk" PRIMARY KEY("account","risk_unit_id","taken_at","coin"),
+	CONSTRAINT "ltv_debts_account_risk_unit_id_first_seen_at_coin_pk" PRIMARY KEY("account","risk_unit_id","first_seen_at","coin"),
 	CONSTRAINT "ltv_debts_finite" CHECK ("ltv_debts"."unpaid_qty" not in ('NaN', 'Infinity', '-Infinity') and "ltv_debts"."unpaid_interest" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
 CREATE TABLE "ltv_snapshots" (
 	"account" text COLLATE "C" NOT NULL,
 	"risk_unit_id" text COLLATE "C" NOT NULL,
-	"taken_at" timestamp (3) with time zone NOT NULL,
-	"held_until" timestamp (3) with time zone NOT NULL,
+	"first_seen_at" timestamp (3) with time zone NOT NULL,
+	"last_seen_at" timestamp (3) with time zone NOT NULL,
 	"ltv" numeric,
 	"sub_account_uids" text[],
 	"usdt_balance" numeric,
 	"unpaid_usdt_amount" numeric,
 	"extra" json,
-	CONSTRAINT "ltv_snapshots_account_risk_unit_id_taken_at_pk" PRIMARY KEY("account","risk_unit_id","taken_at"),
-	CONSTRAINT "ltv_snapshots_time" CHECK ("ltv_snapshots"."taken_at" <= "ltv_snapshots"."held_until"),
+	CONSTRAINT "ltv_snapshots_account_risk_unit_id_first_seen_at_pk" PRIMARY KEY("account","risk_unit_id","first_seen_at"),
+	CONSTRAINT "ltv_snapshots_time" CHECK ("ltv_snapshots"."first_seen_at" <= "ltv_snapshots"."last_seen_at"),
 	CONSTRAINT "ltv_snapshots_finite" CHECK ("ltv_snapshots"."ltv" not in ('NaN', 'Infinity', '-Infinity') and "ltv_snapshots"."usdt_balance" not in ('NaN', 'Infinity', '-Infinity') and "ltv_snapshots"."unpaid_usdt_amount" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
-CREATE TABLE "symbol_lists" (
-	"market" text COLLATE "C" PRIMARY KEY NOT NULL,
-	"read_at" timestamp (3) with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "symbol_versions" (
+CREATE TABLE "spot_pair_versions" (
 	"symbol" text COLLATE "C" NOT NULL,
 	"valid_from" timestamp (3) with time zone NOT NULL,
 	"valid_to" timestamp (3) with time zone,
@@ -323,12 +323,12 @@ CREATE TABLE "symbol_versions" (
 	"open_time" timestamp (3) with time zone,
 	"off_time" timestamp (3) with time zone,
 	"extra" json,
-	CONSTRAINT "symbol_versions_symbol_valid_from_pk" PRIMARY KEY("symbol","valid_from"),
-	CONSTRAINT "symbol_versions_time" CHECK ("symbol_versions"."valid_from" < "symbol_versions"."valid_to"),
-	CONSTRAINT "symbol_versions_finite" CHECK ("symbol_versions"."min_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."max_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."taker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."maker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."price_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."quantity_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."quote_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."min_trade_usdt" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."buy_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."sell_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "symbol_versions"."order_quantity" not in ('NaN', 'Infinity', '-Infinity'))
+	CONSTRAINT "spot_pair_versions_symbol_valid_from_pk" PRIMARY KEY("symbol","valid_from"),
+	CONSTRAINT "spot_pair_versions_time" CHECK ("spot_pair_versions"."valid_from" < "spot_pair_versions"."valid_to"),
+	CONSTRAINT "spot_pair_versions_finite" CHECK ("spot_pair_versions"."min_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."max_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."taker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."maker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."price_precision" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."quantity_precision" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."quote_precision" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."min_trade_usdt" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."buy_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."sell_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "spot_pair_versions"."order_quantity" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
-CREATE TABLE "symbols" (
+CREATE TABLE "spot_pairs" (
 	"symbol" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"base_coin" text,
 	"quote_coin" text,
@@ -351,20 +351,20 @@ CREATE TABLE "symbols" (
 	"first_seen_at" timestamp (3) with time zone NOT NULL,
 	"valid_from" timestamp (3) with time zone NOT NULL,
 	"gone_at" timestamp (3) with time zone,
-	CONSTRAINT "symbols_finite" CHECK ("symbols"."min_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."max_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."taker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."maker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."price_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."quantity_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."quote_precision" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."min_trade_usdt" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."buy_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."sell_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "symbols"."order_quantity" not in ('NaN', 'Infinity', '-Infinity'))
+	CONSTRAINT "spot_pairs_finite" CHECK ("spot_pairs"."min_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."max_trade_amount" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."taker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."maker_fee_rate" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."price_precision" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."quantity_precision" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."quote_precision" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."min_trade_usdt" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."buy_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."sell_limit_price_ratio" not in ('NaN', 'Infinity', '-Infinity') and "spot_pairs"."order_quantity" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
 CREATE TABLE "wallet_balances" (
 	"account" text COLLATE "C" NOT NULL,
-	"product_type" text COLLATE "C" NOT NULL,
+	"wallet" text COLLATE "C" NOT NULL,
 	"coin" text COLLATE "C" NOT NULL,
-	"taken_at" timestamp (3) with time zone NOT NULL,
-	"held_until" timestamp (3) with time zone NOT NULL,
+	"first_seen_at" timestamp (3) with time zone NOT NULL,
+	"last_seen_at" timestamp (3) with time zone NOT NULL,
 	"balance" numeric NOT NULL,
-	"is_supposed" boolean NOT NULL,
+	"may_differ" boolean NOT NULL,
 	"expected" numeric,
-	CONSTRAINT "wallet_balances_account_product_type_coin_taken_at_pk" PRIMARY KEY("account","product_type","coin","taken_at"),
-	CONSTRAINT "wallet_balances_time" CHECK ("wallet_balances"."taken_at" <= "wallet_balances"."held_until"),
+	CONSTRAINT "wallet_balances_account_wallet_coin_first_seen_at_pk" PRIMARY KEY("account","wallet","coin","first_seen_at"),
+	CONSTRAINT "wallet_balances_time" CHECK ("wallet_balances"."first_seen_at" <= "wallet_balances"."last_seen_at"),
 	CONSTRAINT "wallet_balances_finite" CHECK ("wallet_balances"."balance" not in ('NaN', 'Infinity', '-Infinity') and "wallet_balances"."expected" not in ('NaN', 'Infinity', '-Infinity'))
 );
 --> statement-breakpoint
@@ -428,38 +428,22 @@ CREATE TABLE "business_types" (
 	"category" text NOT NULL,
 	"meaning" text NOT NULL,
 	"documented" boolean NOT NULL,
-	"listed_category" text DEFAULT 'unknown' NOT NULL,
+	"listed_category" text DEFAULT 'unclassified' NOT NULL,
 	"category_by_user" text,
-	CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fees', 'deposit', 'withdrawal', 'unknown')),
+	CONSTRAINT "business_types_category_is_known" CHECK ("business_types"."category" in ('transfer', 'trade', 'liquidation', 'funding', 'margin', 'bonus', 'copy', 'delivery', 'interest', 'conversion', 'spot', 'loan', 'fee-bills', 'deposit', 'withdrawal', 'unclassified')),
 	CONSTRAINT "business_types_category_is_by_user_or_listed" CHECK ("business_types"."category" = coalesce("business_types"."category_by_user", "business_types"."listed_category"))
 );
 --> statement-breakpoint
-CREATE TABLE "rejected_bills" (
-	"account" text COLLATE "C" NOT NULL,
-	"product_type" text COLLATE "C" NOT NULL,
-	"digest" text COLLATE "C" NOT NULL,
-	"received" text NOT NULL,
-	"fault_path" text NOT NULL,
-	"fault" text NOT NULL,
-	"rejected_at" timestamp (3) with time zone NOT NULL,
-	"resolved_at" timestamp (3) with time zone,
-	"note" text,
-	"bill_id" text COLLATE "C",
-	"superseded_at" timestamp (3) with time zone,
-	"source" text,
-	CONSTRAINT "rejected_bills_account_product_type_digest_pk" PRIMARY KEY("account","product_type","digest")
-);
---> statement-breakpoint
-CREATE TABLE "streams" (
+CREATE TABLE "ledgers" (
 	"account" text COLLATE "C" NOT NULL,
 	"product_type" text COLLATE "C" NOT NULL,
 	"bills" bigint DEFAULT 0 NOT NULL,
 	"covered" "tstzmultirange" DEFAULT '{}' NOT NULL,
 	"lost" "tstzmultirange" DEFAULT '{}' NOT NULL,
 	"recovered" "tstzmultirange" DEFAULT '{}' NOT NULL,
-	"history" json,
+	"tax_comparison" json,
 	"open" "tstzmultirange" DEFAULT '{}' NOT NULL,
-	"settled_to" timestamp (3) with time zone,
+	"first_unread_at" timestamp (3) with time zone,
 	"planned_at" timestamp (3) with time zone,
 	"planned_clock" timestamp (3) with time zone,
 	"stored_at" timestamp (3) with time zone,
@@ -473,11 +457,28 @@ CREATE TABLE "streams" (
 	"mode" text,
 	"mode_since" timestamp (3) with time zone,
 	"balances_refused_at" timestamp (3) with time zone,
-	CONSTRAINT "streams_account_product_type_pk" PRIMARY KEY("account","product_type"),
-	CONSTRAINT "streams_mode" CHECK ("streams"."mode" in ('classic', 'unified'))
+	CONSTRAINT "ledgers_account_product_type_pk" PRIMARY KEY("account","product_type"),
+	CONSTRAINT "ledgers_mode" CHECK ("ledgers"."mode" in ('classic', 'unified'))
 );
 --> statement-breakpoint
-CREATE TABLE "sync_runs" (
+CREATE TABLE "rejected_bills" (
+	"account" text COLLATE "C" NOT NULL,
+	"product_type" text COLLATE "C" NOT NULL,
+	"digest" text COLLATE "C" NOT NULL,
+	"received" text NOT NULL,
+	"path" text NOT NULL,
+	"reason" text NOT NULL,
+	"rejected_at" timestamp (3) with time zone NOT NULL,
+	"closed_at" timestamp (3) with time zone,
+	"note" text,
+	"accepted_by" text,
+	"bill_id" text COLLATE "C",
+	"superseded_at" timestamp (3) with time zone,
+	"source" text,
+	CONSTRAINT "rejected_bills_account_product_type_digest_pk" PRIMARY KEY("account","product_type","digest")
+);
+--> statement-breakpoint
+CREATE TABLE "runs" (
 	"run_id" uuid PRIMARY KEY NOT NULL,
 	"command" text NOT NULL,
 	"started_at" timestamp (3) with time zone NOT NULL,
@@ -501,13 +502,13 @@ CREATE TABLE "windows" (
 CREATE INDEX "account_users_account" ON "account_users" USING btree ("account");--> statement-breakpoint
 CREATE INDEX "leases_held" ON "leases" USING btree ("holder") WHERE "leases"."holder" <> '';--> statement-breakpoint
 CREATE UNIQUE INDEX "contract_versions_current" ON "contract_versions" USING btree ("product_type","symbol") WHERE "contract_versions"."valid_to" is null;--> statement-breakpoint
-CREATE UNIQUE INDEX "symbol_versions_current" ON "symbol_versions" USING btree ("symbol") WHERE "symbol_versions"."valid_to" is null;--> statement-breakpoint
+CREATE UNIQUE INDEX "spot_pair_versions_current" ON "spot_pair_versions" USING btree ("symbol") WHERE "spot_pair_versions"."valid_to" is null;--> statement-breakpoint
 CREATE INDEX "bills_time" ON "bills" USING btree ("account","product_type","c_time");--> statement-breakpoint
 CREATE INDEX "bills_rare" ON "bills" USING btree ("account","product_type","c_time") WHERE "bills"."business_type" <> all (array['open_long', 'open_short', 'close_long', 'close_short', 'buy', 'sell', 'contract_settle_fee', 'OPEN_LONG', 'OPEN_SHORT', 'CLOSE_LONG', 'CLOSE_SHORT', 'BUY_DEAL', 'SELL_DEAL', 'CONTRACT_MAIN_SETTLE_FEE_USER_IN', 'CONTRACT_MAIN_SETTLE_FEE_USER_OUT', 'ORDER_DEALT_IN', 'ORDER_DEALT_FROZEN_OUT']);--> statement-breakpoint
-CREATE INDEX "bills_unshown" ON "bills" USING btree ("account","product_type","c_time") WHERE "bills"."balance" is null;--> statement-breakpoint
+CREATE INDEX "bills_without_balance" ON "bills" USING btree ("account","product_type","c_time") WHERE "bills"."balance" is null;--> statement-breakpoint
 CREATE INDEX "bills_ingested" ON "bills" USING brin ("ingested_at") WITH (autosummarize=true);--> statement-breakpoint
-CREATE INDEX "rejected_bills_current" ON "rejected_bills" USING btree ("account","product_type","bill_id") WHERE "rejected_bills"."resolved_at" is null and "rejected_bills"."superseded_at" is null;--> statement-breakpoint
-CREATE INDEX "sync_runs_time" ON "sync_runs" USING btree ("started_at");--> statement-breakpoint
-CREATE INDEX "sync_runs_last" ON "sync_runs" USING btree ("command","outcome","started_at");--> statement-breakpoint
+CREATE INDEX "rejected_bills_current" ON "rejected_bills" USING btree ("account","product_type","bill_id") WHERE "rejected_bills"."closed_at" is null and "rejected_bills"."superseded_at" is null;--> statement-breakpoint
+CREATE INDEX "runs_time" ON "runs" USING btree ("started_at");--> statement-breakpoint
+CREATE INDEX "runs_last" ON "runs" USING btree ("command","outcome","started_at");--> statement-breakpoint
 CREATE SEQUENCE "ledger_break_ids";--> statement-breakpoint
 CREATE SCHEMA IF NOT EXISTS "analytics";

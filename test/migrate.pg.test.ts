@@ -9,8 +9,8 @@ import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { migrate, migrateTo, type ServerSettings, unfitness } from "../src/db/migrate.ts";
+import { openDatabase } from "../src/db/connect.ts";
+import { migrate, type ServerSettings, unfitness } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { testDatabase } from "./support/database.ts";
@@ -134,27 +134,6 @@ test("a database that had all the migrations which the first one replaced has th
     "insert into drizzle.__drizzle_migrations (hash, created_at) select 'x', min(created_at) - 1 from drizzle.__drizzle_migrations",
   );
   expect(await migrate(database.url)).toEqual(nothingToDo);
-});
-
-test("a database of the version before goes on, with its rows", async () => {
-  await using database = await emptyDatabase();
-  await using opened = openDatabase(database.url);
-  const [first = { when: 0 }] = journal.entries;
-  await inTransaction(opened.db, (tx) => migrateTo(tx, [first.when]));
-  await query(
-    database.url,
-    `insert into streams (account, product_type, bills, history) values ('a', 'USDT-FUTURES', 7, '{"at":1,"crowded":[5]}');
-     insert into business_types (code, category, meaning, documented, category_by_user) values ('x', 'fees', '', false, 'fees')`,
-  );
-  expect((await migrate(database.url)).migrations).toBe(migrationsCount - 1);
-  expect(await query(database.url, "select account, bills, tax_comparison from ledgers")).toEqual([
-    { account: "a", bills: "7", tax_comparison: { at: 1, unrecovered: [5] } },
-  ]);
-  const types =
-    "select category, listed_category, category_by_user from business_types where code = 'x'";
-  expect(await query(database.url, types)).toEqual([
-    { category: "fee-bills", listed_category: "unclassified", category_by_user: "fee-bills" },
-  ]);
 });
 
 /** The program's migrations, and one more with these statements. */

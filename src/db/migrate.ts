@@ -68,10 +68,10 @@ export async function hasSchema(db: Database): Promise<boolean> {
 }
 
 /*
- * The first migration makes the tables that ten earlier ones made by and by, and has the time of the last of these.
- * So a database that had them all has the first, too.
+ * The first migration makes the tables that earlier ones made by and by before the first release, and has the time of the
+ * last of these. So a database that had them all has the first, too.
  */
-const lastCommitBefore = "e6f3b23";
+const lastCommitBefore = "1dcb0fdc";
 
 /**
  * The times of migrations, without those that the first one replaced.
