@@ -153,6 +153,7 @@ async function sync(at: LibraryContext, options: SyncOptions): Promise<SyncResul
   const config = readConfig(at.settings, { credentials: isOfAccounts(targets) });
   const reporter = {
     progress: options.onProgress ?? (() => undefined),
+    step: () => undefined,
     notice: onNotice,
     warn: onNotice,
     end: () => undefined,

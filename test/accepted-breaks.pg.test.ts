@@ -104,6 +104,7 @@ describe("breaks", () => {
     const sixth = (await listed("--all")).find(({ breakId }) => breakId === 6);
     expect(sixth).toMatchObject({
       difference: "20",
+      ...{ note: null, acceptedBy: null, acceptedAt: null },
       decisions: [
         { decision: "accepted", decidedBy: "Ann" },
         { decision: "reopened", note: "its difference was 10 when it was accepted" },
@@ -114,6 +115,7 @@ describe("breaks", () => {
       from analytics.breaks
       left join analytics.break_history using (account, break_id)
       where account = 'main'
+        or breaks.break_id = 6
       group by breaks.break_id, breaks.state, breaks.accepted_by
       order by breaks.break_id`);
     expect(rows.map((row) => Object.values(row))).toEqual([
@@ -122,6 +124,7 @@ describe("breaks", () => {
       [3, "accepted", null, 3],
       [4, "accepted", "Ann", 1],
       [5, "open", null, 0],
+      [6, "open", null, 2],
     ]);
   });
 

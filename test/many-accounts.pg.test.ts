@@ -65,7 +65,7 @@ test("of ten accounts, one sync mirrors the seven that work, and names the three
     names.filter((name) => name !== unified && name !== wrongSecret),
   );
 
-  expect(end.stderr).toMatch(/"level":"warn".*chmod 600/);
+  expect(end.stderr).toMatch(/^\S+ holds credentials, .*chmod 600/m);
   for (const { apiKey, apiSecret, apiPassphrase } of sandbox.accounts)
     for (const secret of [apiKey, apiSecret, apiPassphrase])
       expect(end.stdout + end.stderr).not.toContain(secret);

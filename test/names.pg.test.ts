@@ -18,7 +18,7 @@ import { findingKinds, kindNames } from "../src/health/kinds.ts";
 import * as library from "../src/index.ts";
 import { createHttpMetrics, gauges, registryOf } from "../src/metrics/registry.ts";
 import { jsonInterval } from "../src/output/format.ts";
-import type { Result, Table } from "../src/output/result.ts";
+import { asJson, type Result, type Table } from "../src/output/result.ts";
 import { readMonthReport } from "../src/report/read-month.ts";
 import { sectionsOf } from "../src/report/sections.ts";
 import { AccountsFile, NamedEntry } from "../src/roster/accounts-file.ts";
@@ -222,6 +222,7 @@ async function jsonNames() {
   const names = new Map<string, Set<string>>();
   const keep = (name: string, result: Pick<Result, "data" | "parts">, within?: string) => {
     const keys = keysOfResult(name, result, within);
+    keepOddTimes(name, asJson(result));
     names.set(name, new Set([...(names.get(name) ?? []), ...keys]));
   };
   const run = async (env: Environment, ...commands: readonly (readonly string[])[]) => {
@@ -276,10 +277,37 @@ async function reportOfAll(config: Config) {
   writeFileSync(file, "date,coin,price,currency\n2020-01-01,BTC,1,EUR\n");
   const span = { from: epochMs(0), to: epochMs(Date.now()) };
   const options = { period: "all", span, zone: "UTC", lots: true, signedAt: span.from };
-  const selected = { ...options, prices: await pricesOf({ prices: file }), selection: everyLedger };
+  const prices = await pricesOf({ prices: file });
+  const selected = { ...options, prices, selection: everyLedger, limits: config.healthLimits };
   const roster = await readRoster(tables.db, config, everyLedger);
   return inSnapshot(tables.db, (tx) => readMonthReport(tx, roster.ledgers, selected));
 }
+
+/**
+ * Values that break the rule of JSON's times: ISO 8601 in whole seconds, as jq's fromdate reads them, or milliseconds
+ * under a name that ends in Ms. A report's own time is exact, since it is typed again.
+ */
+const oddTimes: string[] = [];
+
+function keepOddTimes(name: string, json: object): void {
+  const isTime = (value: unknown) =>
+    typeof value === "number"
+      ? value > Date.UTC(2001) && value < Date.UTC(2200)
+      : /^(\d{13}|\d{4}-\d\d-\d\d[T ].*)$/.test(String(value));
+  JSON.stringify(json, (key, value) => {
+    const isRight =
+      typeof value === "number"
+        ? key.endsWith("Ms")
+        : /T\d\d:\d\d:\d\dZ$/.test(String(value)) || `${name} ${key}` === "report asOf";
+    if (typeof value !== "object" && isTime(value) && !isRight)
+      oddTimes.push(`${name}: ${key} ${value}`);
+    return value;
+  });
+}
+
+test("every time in JSON is in whole seconds, or in milliseconds under a name that says so", () => {
+  expect([...new Set(oddTimes)]).toEqual([]);
+});
 
 /** The declared keys of tables, and the keys of values. */
 function keysOfResult(

@@ -180,12 +180,12 @@ test("a node that hangs holds up its own account: each command does the others, 
     [
       "breaks accept 999 --note known",
       1,
-      /^\w+: no .* in the accounts that can be read; nothing was/m,
+      /^there is no open break #999 in the accounts that can be read; nothing was/m,
     ],
     [
       `breaks accept ${"a".repeat(64)} --note x`,
       1,
-      /^\w+: no .* in the accounts that can be read; /m,
+      /^there is no open rejected row a+ in the accounts that can be read; /m,
     ],
     // A file has all requested accounts, or is not written.
     [

@@ -317,7 +317,10 @@ describe("the command", () => {
     const accept = (words: string) => at.run("breaks", "accept", words, "--note", "asked support");
     const none = "0".repeat(64);
     expect(await accept(`${digests[0]},${none}`)).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining(`${none}: no open row`) },
+      ...{
+        code: 2,
+        stderr: expect.stringContaining(`there is no open rejected row ${none}; nothing`),
+      },
     });
     expect(await list()).toEqual(digests);
     expect((await accept(digests.join())).code).toBe(0);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
+import { formatLength } from "../src/output/format.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
@@ -64,6 +65,20 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   expect(share).toBeGreaterThan(0.05);
   expect(ledger.coverageShare).toBeCloseTo(share, 3);
   expect(ledger.unfinished.length).toBeGreaterThan(1);
+  const length = formatLength(
+    ledger.unread.map(({ fromMs, toMs }: Record<string, number>) => ({ from: fromMs, to: toMs })),
+  );
+  expect((await at.run("status")).stdout).toMatch(
+    new RegExp(
+      `^warning +main/\\S+ was not read at times from \\S+ \\S+ to \\S+ \\S+, ${length} in all `,
+      "m",
+    ),
+  );
+  const silence = /^the last sync may have stopped: its last sign of life was 4\d s ago$/m;
+  expect((await at.run("status")).stdout).not.toMatch(silence);
+  await at.db.execute(sql`update leases set expires_at = expires_at - interval '40 s'`);
+  await at.db.execute(sql`update runs set started_at = started_at - interval '40 s'`);
+  expect((await at.run("status")).stdout).toMatch(silence);
   // The oldest window may have been read to its end. A history that has just begun has two hours more.
   const expiresAt = open + retentionMs + (open === start ? 2 * hourMs : 0);
   expect(Math.abs(Date.parse(ledger.expiresAt) - expiresAt)).toBeLessThanOrEqual(secondMs);
@@ -83,7 +98,7 @@ test("a folder without a database gets none, and is told which one was looked at
   }
   expect(existsSync(dataDir)).toBe(false);
   // The embedded database was looked at, since the variable that names another one is misspelled.
-  for (const command of ["status", "sync --dry-run", "mirror-keys list"])
+  for (const command of ["status", "breaks list", "accounts list"])
     expect(
       (await runCli(command.split(" "), { env: { ...env, DATABSE_URL: "postgres://db/bills" } }))
         .stderr,

@@ -24,7 +24,7 @@ const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   unread: [],
   lost: [],
   recovered: [],
-  behind: [between(minuteMs, 0)],
+  behindMs: 11 * minuteMs,
   retiredAt: undefined,
   closedAt: undefined,
   expiresAt: epochMs(now - 11 * minuteMs + retentionMs),
@@ -54,17 +54,17 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
     unread: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
     lost: [between(95 * dayMs, 89 * dayMs - hourMs)],
-    behind: [between(dayMs, 0)],
+    behindMs: 60 * dayMs,
     expiresAt: ago(60 * dayMs - retentionMs),
   });
   const fresh = ledger({
-    ...{ bills: 0, completeThrough: undefined, coverage: [], behind: [] },
+    ...{ bills: 0, completeThrough: undefined, coverage: [], behindMs: undefined },
     ...{ unread: [between(retentionMs - secondMs, 0)], expiresAt: undefined },
   });
   expect(linesOf(ledger(), interrupted, fresh)).toEqual([
     "main         bills  complete through   read behind    unread    lost expires in",
-    "USDT-FUTURES 1,234 2026-11-21 11:49Z 100.0%    1 m         -       -  89 d 23 h",
-    "COIN-FUTURES     9 2026-09-22 12:00Z  47.0%    1 d      39 d 6 d 1 h       30 d",
+    "USDT-FUTURES 1,234 2026-11-21 11:49Z 100.0%   11 m         -       -  89 d 23 h",
+    "COIN-FUTURES     9 2026-09-22 12:00Z  47.0%   60 d      39 d 6 d 1 h       30 d",
     "USDT-FUTURES     0                 -   0.0%      - 89 d 23 h       -          -",
   ]);
 });

@@ -3,8 +3,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
+import { progressLine } from "../src/commands/run-progress.ts";
 import { planResult } from "../src/commands/sync.ts";
-import { logReporter, progressLine, terminalReporter } from "../src/commands/sync-reporter.ts";
+import { logReporter, terminalReporter } from "../src/commands/sync-reporter.ts";
 import { type NamedList, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
 import { resultOfSync } from "../src/commands/sync-summary.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
@@ -335,16 +336,25 @@ describe("while it runs", () => {
   });
 
   test("after the planned time, the line says that tax records are read, and for how long", () => {
-    const lineAt = (recoverMs: number) =>
-      progressLine({ done: 1, bills: 7, pages: 1, requests: 1, recoverMs }, minuteMs);
-    expect(lineAt(73 * secondMs)).toMatch(/7 bills, tax records: about 1 m 13 s left$/);
-    expect(lineAt(0)).toMatch(/7 bills, tax records$/);
-    const { tell, clock, stop, notice, screen } = display();
+    const { tell, clock, stop, step, notice, screen } = display();
+    const line = () => {
+      notice("tick");
+      return screen.lines.at(-1);
+    };
     tell("USDT-FUTURES", planned(1), page(0, weekMs));
-    notice("older bills come from tax records", 9 * secondMs);
+    clock.now += minuteMs;
+    step("recovered", { planned: 1_000 });
+    expect(line()).toMatch(/100% .* tax records 0%$/);
+    clock.now += 10 * secondMs;
+    step("recovered", { done: 500 });
+    expect(line()).toMatch(/100% .* tax records 50%, 10 s left$/);
+    step("recovered", { done: 500 });
+    expect(line()).toMatch(/100% .* tax records 100%$/);
+    step("checked", { planned: 4 });
     clock.now += 5 * secondMs;
+    step("checked", { done: 1 });
+    expect(line()).toMatch(/100% .* checking, 15 s left$/);
     stop();
-    expect(screen.lines.at(-2)).toMatch(/100% .* tax records: about 4 s left$/);
   });
 
   test("no line is wider than the terminal", () => {
@@ -389,8 +399,13 @@ describe("while it runs", () => {
         tell("USDT-FUTURES", page(0, weekMs / 2), request());
         await sleep(minuteMs);
         tell("USDT-FUTURES", page(0, weekMs / 2));
-        reporter.notice("older bills come from tax records", 80 * secondMs);
-        await sleep(2 * minuteMs);
+        tell("USDT-FUTURES", page(1, weekMs), page(0, weekMs));
+        reporter.step("recovered", { planned: 8 });
+        await sleep(minuteMs);
+        reporter.step("recovered", { done: 8 });
+        reporter.step("checked", { planned: 2 });
+        reporter.step("checked", { done: 1 });
+        await sleep(minuteMs);
         reporter[Symbol.dispose]();
         await sleep(10 * minuteMs);
       })(),
@@ -398,8 +413,8 @@ describe("while it runs", () => {
     expect(beats).toEqual([
       [minuteMs, { pages: 0, bills: 0, requests: 0, done: 0 }],
       [2 * minuteMs, { pages: 2, bills: 200, requests: 3, done: 0.25 }],
-      [3 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25, recoverMs: 21_000 }],
-      [4 * minuteMs, { pages: 3, bills: 300, requests: 3, done: 0.25, recoverMs: 0 }],
+      [3 * minuteMs, { pages: 5, bills: 500, requests: 3, done: 1, recovered: 0 }],
+      [4 * minuteMs, { pages: 5, bills: 500, requests: 3, done: 1, recovered: 1, checked: 0.5 }],
     ]);
   });
 });

@@ -27,6 +27,13 @@ const fromExcluded = Object.fromEntries(
     ] as const
   ).map((name) => [name, sql`excluded.${sql.identifier(written[name as keyof Row].name)}`]),
 );
+/** What is known of an acceptance, as long as it holds. */
+const ofAcceptance = Object.fromEntries(
+  (["note", "acceptedBy", "acceptedAt"] as const).map((name) => [
+    name,
+    sql`case when excluded.state = 'accepted' then ${written[name]} end`,
+  ]),
+);
 
 const foundOnce: readonly string[] = ["deleted" satisfies BreakKind];
 // An accepted loss is found no more, and accepted unread time becomes a break of another kind once it is read.
@@ -37,7 +44,7 @@ const staysAccepted: readonly string[] = [
 
 /**
  * Stores the breaks that were found, and resolves those that were not found again. A known break keeps its
- * number, its first time and its note. One that was accepted is reopened where its difference has changed. A new
+ * number and its first time. One that was accepted is reopened where its difference has changed. A new
  * one gets the next number of a sequence that all accounts share. Deleted bills are found only once, so their break
  * stays until somebody accepts it, and stays accepted.
  * @param wasChecked whether the check would have found a break again.
@@ -84,7 +91,7 @@ export async function recordBreaks(
       .values(values.slice(from, from + rowsMax))
       .onConflictDoUpdate({
         target: [ledgerBreaks.account, ledger, coin, kind, anchor],
-        set: fromExcluded,
+        set: { ...fromExcluded, ...ofAcceptance },
       });
   }
   const foundAgain = new Set(breaks.map(identityOf));

@@ -1,6 +1,5 @@
 import { type Break, breakKinds, readBreaks } from "../audit/breaks.ts";
 import { decideOnBreaks } from "../audit/record-breaks.ts";
-import { epochMs } from "../contract/time.ts";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
@@ -10,16 +9,8 @@ import { headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../ledger/rejected-bills.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/format.ts";
-import {
-  type Column,
-  type Columns,
-  done,
-  fields,
-  type Result,
-  type Table,
-  table,
-} from "../output/result.ts";
+import { formatCount, formatCounted, jsonInstant, ledgerName } from "../output/format.ts";
+import { type Columns, done, fields, type Result, type Table, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
@@ -29,14 +20,6 @@ import { openFilled, openWritable, withUnreachable } from "./stored.ts";
 
 /** A restated bill is a notice, and no fault of the ledger. */
 export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "restatement";
-
-const epochOf = (time: string | null) => (time === null ? undefined : epochMs(Date.parse(time)));
-
-const time = (key: "firstSeenAt" | "acceptedAt" | "resolvedAt"): Column<Break> => ({
-  kind: "time",
-  title: "",
-  of: (entry) => epochOf(entry[key]),
-});
 
 const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
@@ -54,8 +37,11 @@ const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
     of: ({ account, ledger }) => [account, ledger].filter((part) => part !== "").join("/"),
   },
   coin: { kind: "text", of: ({ coin }) => coin || null },
-  happenedAt: { kind: "time", title: "happened", of: ({ happenedAt }) => epochOf(happenedAt) },
-  happenedAtMs: { kind: "value", of: ({ happenedAt }) => epochOf(happenedAt) },
+  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
+  happenedAtMs: {
+    kind: "value",
+    of: ({ happenedAt }) => (happenedAt === null ? null : Date.parse(happenedAt)),
+  },
   ...fields<Break>("value", ["expected", "observed", "difference", "lastGoodBill"]),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
@@ -65,15 +51,13 @@ const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
     of: ({ kind, explanation }) => explanation || breakKinds[kind],
   },
   ...fields<Break>("value", ["note", "acceptedBy"]),
-  firstSeenAt: time("firstSeenAt"),
-  acceptedAt: time("acceptedAt"),
-  resolvedAt: time("resolvedAt"),
+  ...fields<Break>("instant", ["firstSeenAt", "acceptedAt", "resolvedAt"], ""),
   decisions: {
     kind: "value",
     of: ({ decisions }) =>
       decisions.map((decision) => ({
         ...decision,
-        decidedAt: jsonTime(epochMs(Date.parse(decision.decidedAt))),
+        decidedAt: jsonInstant(decision.decidedAt),
       })),
   },
 });
@@ -87,7 +71,7 @@ type Decision = Break["decisions"][number] & Pick<Break, "breakId">;
 const decisionColumns: Columns<Decision> = {
   break: { kind: "text", of: ({ breakId }) => `#${breakId}` },
   ...fields<Decision>("text", ["decision"]),
-  at: { kind: "time", of: ({ decidedAt }) => epochOf(decidedAt) },
+  at: { kind: "instant", of: ({ decidedAt }) => decidedAt },
   by: { kind: "text", of: ({ decidedBy }) => decidedBy },
   ...fields<Decision>("text", ["note"]),
 };
@@ -125,14 +109,10 @@ async function listCommand(
     ...(breaks.length + rejected.length === 0 ? [await noneText(db, selection, isAll)] : []),
     breaksTable("breaks", breaks),
     ...(isAll ? [decisionsTable(breaks)] : []),
-    table(
-      "",
-      { ...rejectedColumns, ...(isAll ? acceptedColumns : {}) },
-      rejected.slice(0, rowsShownMax),
-    ),
+    table("rejected", rejectedColumns(isAll), rejected, rejected.slice(0, rowsShownMax)),
     ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
   ];
-  return withUnreachable({ data: { rejected }, parts, exit: isOpen ? 1 : 0 }, unreachable);
+  return withUnreachable({ data: {}, parts, exit: isOpen ? 1 : 0 }, unreachable);
 }
 
 /** That nothing is open, if all was checked. */
@@ -149,14 +129,21 @@ async function noneText(db: Database, selection: Selection, isAll: boolean): Pro
     : "nothing is open; --all lists what is accepted or resolved";
 }
 
-const rejectedColumns: Columns<RejectedBill> = {
-  ledger: { kind: "text", of: (row) => ledgerName(row) },
-  row: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
-  fault: { kind: "text", of: ({ path, reason }) => `${path === "" ? "" : `${path}: `}${reason}` },
-};
-const acceptedColumns: Columns<RejectedBill> = {
-  ...fields<RejectedBill>("text", ["note"]),
-  by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
+const rejectedColumns = (isAll: boolean): Columns<RejectedBill> => {
+  const ofAcceptance = isAll ? {} : { title: "" };
+  return {
+    ...fields<RejectedBill>("text", ["account", "productType"], ""),
+    ledger: { kind: "text", isForPeople: true, of: (row) => ledgerName(row) },
+    digest: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
+    fault: {
+      ...{ kind: "text", isForPeople: true },
+      of: ({ path, reason }) => `${path === "" ? "" : `${path}: `}${reason}`,
+    },
+    ...fields<RejectedBill>("text", ["path", "reason"], ""),
+    ...fields<RejectedBill>("instant", ["rejectedAt"], ""),
+    note: { kind: "text", ...ofAcceptance, of: ({ note }) => note },
+    acceptedBy: { kind: "text", title: "by", ...ofAcceptance, of: ({ acceptedBy }) => acceptedBy },
+  };
 };
 
 type DecideWords = { readonly note?: string; readonly by?: string };

@@ -62,7 +62,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
     const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
-    return readMonthReport(tx, roster, { ...options, selection });
+    return readMonthReport(tx, roster, { ...options, selection, limits: config.healthLimits });
   });
   if (format === "csv") for (const line of report.incomplete) note(io, `warning: ${line}`);
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };

@@ -1,4 +1,4 @@
-import { type EpochMs, epochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs, secondMs } from "../contract/time.ts";
 import type { QueueStatus } from "../fleet/queue-status.ts";
 import type { ComparedBalance } from "../health/balances.ts";
 import type { FindingCount } from "../health/findings.ts";
@@ -13,7 +13,13 @@ import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts
 import type { LoggedRun } from "../health/runs.ts";
 import { type HeadLine, headLines, type Verdict } from "../health/verdict.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
-import { formatCounted, jsonTime, ledgerName, riskUnitName } from "../output/format.ts";
+import {
+  formatCounted,
+  formatDuration,
+  jsonTime,
+  ledgerName,
+  riskUnitName,
+} from "../output/format.ts";
 import {
   type Columns,
   fields,
@@ -24,7 +30,6 @@ import {
   table,
 } from "../output/result.ts";
 import type { RosterLedger } from "../roster/roster.ts";
-import { lengthMs } from "../sync/intervals.ts";
 
 /** So many findings are put into lines for people: those of some hundred ledgers. */
 export const findingsMax = 1_000;
@@ -35,7 +40,7 @@ const findingColumns = (now: EpochMs): Columns<Finding> => ({
   ...fields<Finding>("value", ["kind", "account", "ledger", "coin", "detail"]),
   severity: { kind: "value", of: severityOf },
   ...fields<Finding>("time", ["since", "until"], ""),
-  ...fields<Finding>("value", ["count", "breakIds", "isDemo", "isPaused"]),
+  ...fields<Finding>("value", ["count", "unreadMs", "breakIds", "isDemo", "isPaused"]),
   text: { kind: "value", of: (finding) => sentenceOf(finding, now) },
   remedy: { kind: "value", of: remedyOf },
 });
@@ -84,8 +89,7 @@ export function ledgersTable(
     coverageShare: { kind: "share", title: "read", of: coverageShare },
     ...fields<LedgerStatus>("spans", ["coverage"], ""),
     unfinished: { kind: "spans", title: "", of: ({ unfinished }) => unfinished },
-    behindMs: { kind: "value", of: ({ behind }) => lengthMs(behind) },
-    behind: { kind: "spans", isForPeople: true, of: ({ behind }) => behind },
+    behindMs: { kind: "length", title: "behind", of: ({ behindMs }) => behindMs },
     ...fields<LedgerStatus>("spans", ["unread", "lost"]),
     recovered: {
       kind: "spans",
@@ -205,6 +209,9 @@ const lastRunColumns: Columns<LoggedRun> = {
   ...fields<LoggedRun>("text", ["outcome", "error"]),
 };
 
+// A run renews its leases every three seconds.
+const silentMax = 10 * secondMs;
+
 type Stored = Partial<Status> & {
   /** What became of each ledger, by name. */
   readonly roster?: ReadonlyMap<string, RosterLedger>;
@@ -236,4 +243,9 @@ export const storedParts = ({
   record("queue", queueColumns, queue),
   record("lastRun", lastRunColumns, lastRun),
   ...(lastRun === undefined ? ["no run yet"] : []),
+  ...(lastRun?.silentMs != null && lastRun.silentMs > silentMax
+    ? [
+        `the last sync may have stopped: its last sign of life was ${formatDuration(lastRun.silentMs)} ago`,
+      ]
+    : []),
 ];

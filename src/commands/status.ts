@@ -156,9 +156,10 @@ const help = `
 Findings come first, worst first, most with a command that helps. Then, for each
 ledger: complete through (up to then no bill is missing that the exchange
 showed), read (the share of the time since the first sync's 90 days),
-behind, unread (the next sync reads it), lost (the exchange deleted it before it
-was read), and when the next time expires. Of more than a hundred ledgers the
-worst are shown.
+behind (how long ago that was), unread (the next sync reads it), lost (the
+exchange deleted it before it was read), and expires in: how long until the
+exchange deletes unread bills. A first sync may begin two hours late: its
+history then begins later. Of more than a hundred ledgers the worst are shown.
 
 serve has the metrics at /metrics, too.`;
 

@@ -1,24 +1,26 @@
 import { asTyped } from "../as-typed.ts";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { isoTime, minuteMs, secondMs } from "../contract/time.ts";
+import { isoTime, minuteMs } from "../contract/time.ts";
 import { type ExchangeError, messageOf, StoppedError } from "../errors.ts";
 import { type Log, openLog } from "../log.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
-import { formatCounted, formatDuration, ledgerName, ledgerNames } from "../output/format.ts";
+import { ledgerNames } from "../output/format.ts";
 import { printable } from "../printable.ts";
 import type { LogLevel } from "../roster/settings.ts";
 import type { BillsProgress } from "../sync/ledger-run.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
+import { type Amounts, RunProgress, type Step } from "./run-progress.ts";
 import type { SyncResult } from "./sync-result.ts";
 import { endText } from "./sync-summary.ts";
 
 /** How a run is shown: a line that is redrawn on a terminal, elsewhere NDJSON lines, at least one a minute. */
 export type Reporter = Disposable & {
   readonly progress: (progress: BillsProgress) => void;
-  /** @param recoverMs of the notice that tax records are read now: for about how long. */
-  readonly notice: (message: string, recoverMs?: number) => void;
+  /** Of a step of the run, more is planned or done. */
+  readonly step: (step: Step, change: Partial<Amounts>) => void;
+  readonly notice: (message: string) => void;
   readonly warn: (message: string) => void;
   /**
    * Shows how the run ended. Nothing more is shown, and later output on the terminal is not
@@ -31,69 +33,6 @@ export function openReporter(level: LogLevel, io: Io, clock: Clock = systemClock
   return io.err.isTTY
     ? terminalReporter(io.err, clock.now, (message) => asTyped(io, message))
     : logReporter(openLog(level, io), clock);
-}
-
-/** How far a run is over all its ledgers. */
-export type Beat = {
-  readonly pages: number;
-  readonly bills: number;
-  readonly requests: number;
-  /** The share of the planned time that was walked, 0 to 1, to three decimals. */
-  readonly done: number;
-  /** About how long tax records are still read, after the planned time is walked; left out where none are. */
-  readonly recoverMs?: number;
-};
-
-/** Counts what the ledgers of a run have done. */
-class RunProgress {
-  readonly #now: () => number;
-  readonly #counts = { pages: 0, bills: 0, requests: 0 };
-  readonly #walkedMsByWindow = new Map<string, number>();
-  #plannedMs: number | undefined;
-  #walkedMs = 0;
-  #recoveredAt: number | undefined;
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  /** Tax records are read now, for about so long. */
-  recover(forMs: number): void {
-    this.#recoveredAt = Math.max(this.#recoveredAt ?? 0, this.#now() + forMs);
-  }
-
-  update(progress: BillsProgress): void {
-    switch (progress.event) {
-      case "planned":
-        this.#plannedMs = (this.#plannedMs ?? 0) + progress.plannedMs;
-        break;
-      case "request":
-        this.#counts.requests += 1;
-        break;
-      case "page": {
-        const { ledger, window, counts, walkedMs } = progress;
-        const name = `${ledgerName(ledger)} ${window.from}`;
-        const before = this.#walkedMsByWindow.get(name) ?? 0;
-        this.#walkedMsByWindow.set(name, Math.max(before, walkedMs));
-        this.#walkedMs += Math.max(0, walkedMs - before);
-        this.#counts.pages += 1;
-        this.#counts.bills += counts.new + counts.unchanged + counts.restated;
-        break;
-      }
-    }
-  }
-
-  get beat(): Beat {
-    const plannedMs = this.#plannedMs ?? 0;
-    const share = plannedMs === 0 ? Number(this.#plannedMs === 0) : this.#walkedMs / plannedMs;
-    return {
-      ...this.#counts,
-      done: Math.floor(1_000 * share) / 1_000,
-      ...(this.#recoveredAt !== undefined && {
-        recoverMs: Math.max(0, this.#recoveredAt - this.#now()),
-      }),
-    };
-  }
 }
 
 /** The part of a terminal that is used here. Its width may change at any time. */
@@ -116,10 +55,10 @@ export function terminalReporter(
 ): Reporter {
   const run = new RunProgress(now);
   const said = new Set<string>();
-  let startedAt: number | undefined;
+  let isOver = false;
   let isDrawn = false;
   const draw = (...messages: readonly string[]) => {
-    const line = startedAt === undefined ? [] : [progressLine(run.beat, now() - startedAt)];
+    const line = isOver ? [] : [run.line ?? []].flat();
     const width = (terminal.columns || 80) - 1;
     const lines = [
       ...messages.map((message) => printable(typed(message))),
@@ -132,17 +71,16 @@ export function terminalReporter(
   const drawing = setInterval(draw, redrawMs).unref();
   const end = () => {
     clearInterval(drawing);
-    if (startedAt !== undefined) {
+    if (!isOver && run.line !== undefined) {
       draw();
       terminal.write("\n");
     }
-    startedAt = undefined;
+    isOver = true;
     isDrawn = false;
   };
   return {
     progress(event) {
       run.update(event);
-      if (event.event === "planned") startedAt ??= now();
       // The summary says how many rows are rejected.
       const entry = event.event === "page" ? undefined : entryOf(event);
       if (entry?.level !== "warn" && entry?.level !== "error") return;
@@ -153,32 +91,12 @@ export function terminalReporter(
       if (!said.has(message)) draw(message);
       said.add(message);
     },
-    notice(message, recoverMs) {
-      if (recoverMs !== undefined) run.recover(recoverMs);
-      draw(message);
-    },
+    step: (step, change) => run.step(step, change),
+    notice: (message) => draw(message),
     warn: (message) => draw(message),
     end,
     [Symbol.dispose]: end,
   };
-}
-
-const barWidth = 30;
-
-/** @param elapsedMs since the first ledger was planned. */
-export function progressLine({ done, bills, recoverMs }: Beat, elapsedMs: number): string {
-  const full = Math.floor(done * barWidth);
-  const bar = "█".repeat(full) + "░".repeat(barWidth - full);
-  const line = `${bar} ${Math.floor(done * 100)}%  ${formatCounted(bills, "bill")}`;
-  if (recoverMs !== undefined && done === 1)
-    return `${line}, tax records${recoverMs > 0 ? `: about ${timeLeft(recoverMs)} left` : ""}`;
-  if (done === 0 || done === 1) return line;
-  return `${line}, ${timeLeft((elapsedMs * (1 - done)) / done)} left`;
-}
-
-function timeLeft(ms: number): string {
-  const seconds = Math.ceil(ms / secondMs);
-  return seconds < 10 ? `${seconds} s` : formatDuration(seconds * secondMs);
 }
 
 /** Reports to a log, at least once a minute until it is disposed of. */
@@ -192,10 +110,8 @@ export function logReporter(log: Log, clock: Clock): Reporter {
       run.update(event);
       logProgress(log, event);
     },
-    notice(message, recoverMs) {
-      if (recoverMs !== undefined) run.recover(recoverMs);
-      log.info(message);
-    },
+    step: (step, change) => run.step(step, change),
+    notice: (message) => log.info(message),
     warn: (message) => log.warn(message),
     end(result) {
       over.abort();

@@ -5,7 +5,6 @@ import {
   contractProductTypes,
   contractTypeOf,
 } from "../contract/product-types.ts";
-import { taxReadingMs } from "../contract/tax-records.ts";
 import { type EpochMs, epochMs } from "../contract/time.ts";
 import type { Database } from "../db/connect.ts";
 import { readUsers, type Users } from "../db/lease/lease.ts";
@@ -31,7 +30,6 @@ import { type Account, type AccountWithCredentials, withCredentials } from "../r
 import type { Config } from "../roster/config.ts";
 import type { Selection } from "../roster/roster.ts";
 import { type AccountsToRead, accountsToRead } from "../roster/to-read.ts";
-import { horizonAt } from "../sync/plan.ts";
 import { recoverDefaultMs } from "../sync/recover.ts";
 import { type AccountReport, syncAccount } from "../sync/run.ts";
 import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
@@ -178,7 +176,7 @@ async function sync(
  */
 async function checkAccounts(
   deps: Pick<SyncDeps, "db" | "reconcile" | "signal"> & {
-    readonly reporter: Pick<Reporter, "warn">;
+    readonly reporter: Pick<Reporter, "warn" | "step">;
   },
   accounts: readonly string[],
 ): Promise<SyncRun["reconciled"]> {
@@ -188,6 +186,7 @@ async function checkAccounts(
   const counts = { isFull: false, chains: 0, breaks: 0 };
   try {
     await loggedRun({ db, notice: reporter.warn }, "reconcile", async () => {
+      reporter.step("checked", { planned: accounts.length });
       await analyzeGrown(db);
       for (const account of accounts) {
         signal.throwIfAborted();
@@ -197,6 +196,7 @@ async function checkAccounts(
         opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
         counts.breaks += breaks.length;
         counts.chains += chains.length;
+        reporter.step("checked", { done: 1 });
       }
       return { counts, errors: [], isOpen: counts.breaks > 0, isAnythingDone: true };
     });
@@ -250,11 +250,13 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
       signal,
       onProgress: reporter.progress,
       onFailure: noticeFailure(reporter.notice, account.name),
-      onRecover: (types) =>
+      onRecover(types, wantedMs) {
         reporter.notice(
           `${account.name}: older bills of ${types.join(", ")} come from tax records, at a request a second`,
-          taxReadingMs(types, horizonAt(exchange.exchangeNow()) - recoverFrom),
-        ),
+        );
+        reporter.step("recovered", { planned: wantedMs });
+      },
+      onRecovered: (ms) => reporter.step("recovered", { done: ms }),
     },
     account,
   );

@@ -133,15 +133,6 @@ export type TaxApi = {
   read(row: unknown): BillReading;
 };
 
-/** About how long one account's older bills take: a request a window, at the pace that the exchange allows. */
-export const taxReadingMs = (types: readonly ProductType[], wantedMs: number): number =>
-  types.reduce((sum, type) => {
-    const { windowMaxMs, operation, reachMs = wantedMs } = taxApiOf(type) ?? {};
-    if (windowMaxMs === undefined || operation === undefined) return sum;
-    const { requests, perMs } = operation.limit;
-    return sum + (Math.ceil(Math.min(wantedMs, reachMs) / windowMaxMs) * perMs) / requests;
-  }, 0);
-
 /** @returns undefined where there are no tax records, or none that are known: of demo products, and of spot and funding wallets. */
 export function taxApiOf(productType: ProductType): TaxApi | undefined {
   if (isDemoProductType(productType) || isApartWallet(productType)) return undefined;

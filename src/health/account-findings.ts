@@ -52,7 +52,11 @@ const ltvKeptMs = 7 * dayMs;
 
 /** Findings of whole accounts. */
 export function accountFindings(scope: FindingScope): readonly SQL[] {
-  const { accounts, now, limits = usualLimits } = scope;
+  const { accounts, now, roster = [], limits = usualLimits } = scope;
+  // A sync would read nothing more where all is retired, closed or paused.
+  const isAnyRead =
+    roster.length === 0 ||
+    roster.some(({ state }) => !["retired", "closed", "paused"].includes(state));
   const columns = { ledger: sql`risk_unit_id`, since: sql`last_seen_at` };
   const records = sql`(
         select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, last_seen_at
@@ -75,7 +79,7 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
         ...{ account: sql`''`, isDemo: sql`false`, isPaused: sql`false`, since: sql`started_at` },
         detail: sql`coalesce(error, case outcome when 'running' then 'it was killed' else 'it was stopped' end)`,
       },
-      lastSync,
+      sql`${lastSync} where ${isAnyRead}::boolean`,
     ),
     select(
       "refused",

@@ -29,6 +29,7 @@ export async function readFindings(
       ${msOf(sql`since`)} as since,
       ${msOf(sql`until`)} as until,
       count::float8,
+      unread_ms as "unreadMs",
       detail,
       break_ids as "breakIds",
       is_repairable as "isRepairable",
@@ -170,7 +171,7 @@ function findings(scope: FindingScope): SQL {
   ];
   return sql`
     select
-      kind, account, ledger, coin, since, until, count, detail, break_ids, is_repairable, is_demo, is_paused
+      kind, account, ledger, coin, since, until, count, unread_ms, detail, break_ids, is_repairable, is_demo, is_paused
     from (${sql.join(
       all,
       sql`

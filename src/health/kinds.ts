@@ -14,8 +14,10 @@ export type Finding = {
   /** By the exchange's clock: when unread time begins, when a break happened, when something was read last. */
   readonly since: EpochMs | undefined;
   readonly until: EpochMs | undefined;
-  /** How many breaks, rows or bills; 1 for a span of time. */
+  /** How many breaks, rows, bills or spans of time. */
   readonly count: number;
+  /** Of unread time: how much, without what is stored of windows that were begun. */
+  readonly unreadMs?: number | null;
   /** More about it, by kind: the breaks' kinds, a business type, a ratio. */
   readonly detail: string;
   /** The first ten numbers of breaks. */
@@ -29,10 +31,9 @@ export type Finding = {
   readonly unconfigured?: "account" | "product type" | "another account" | undefined;
 };
 
-/** A finding, or several on one line: from the first's start to the last's end. */
+/** A finding, or several on one line, perhaps of several ledgers: from the first's start to the last's end. */
 export type FindingGroup = Finding & {
   readonly isSeveral?: boolean;
-  /** Whether it is of several ledgers. */
   readonly isPlural?: boolean;
 };
 
@@ -46,8 +47,8 @@ type KindOf = {
   readonly title: string;
   /** The sentence after the ledger's name; {has|have} is the verb of one ledger, and of several. */
   readonly what: (finding: FindingGroup, now: EpochMs) => string;
-  /** The command that helps; empty where none does. */
-  readonly remedy: (finding: Finding) => string;
+  /** The command that helps, where one does. */
+  readonly remedy?: (finding: Finding) => string;
   /** Whether bills may be missing: what serve refuses, and what exports and reports name. */
   readonly isHole?: true;
   /** Whether it says nothing of stored bills. */
@@ -68,11 +69,11 @@ const accept = ({ breakIds }: Finding): string =>
     ? "bill-sync reconcile"
     : `bill-sync breaks accept ${breakIds.join(",")} --note "…"`;
 const doctor = () => "bill-sync doctor";
-const none = () => "";
 const outside = ({ unconfigured }: FindingGroup): string =>
   unconfigured === undefined ? "" : ", and not in the configuration";
-const ofTime = ({ since, until, isSeveral = false }: FindingGroup): string =>
-  `${isSeveral ? "at times from" : "from"} ${formatMinute(since)} to ${formatMinute(until)}`;
+const ofTime = ({ since, until, isSeveral, isPlural, unreadMs }: FindingGroup): string =>
+  `${isSeveral ? "at times from" : "from"} ${formatMinute(since)} to ${formatMinute(until)}` +
+  (isSeveral && unreadMs ? `, ${isPlural ? "up to " : ""}${formatDuration(unreadMs)} in all` : "");
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
@@ -115,7 +116,6 @@ export const findingKinds = {
     meaning: "a loan to value is above `HEALTH_MAX_LTV`",
     title: "Loan to value is too high",
     what: ({ detail }) => `loan to value is ${detail}`,
-    remedy: none,
     isOfAccount: true,
   },
   "never-synced": {
@@ -191,7 +191,6 @@ export const findingKinds = {
     title: "Not complete",
     what: (finding) =>
       `may miss bills ${ofTime(finding)}, of which tax records show only a part; a later day in RECOVER_FROM leaves them out`,
-    remedy: none,
     isHole: true,
   },
   unclassified: {
@@ -224,7 +223,6 @@ export const findingKinds = {
     meaning: "bills were recovered from tax records, which have no balances",
     title: "Recovered from tax records",
     what: (finding) => `{was|were} recovered from tax records ${ofTime(finding)}, without balances`,
-    remedy: none,
   },
   restated: {
     severity: "notice",
@@ -241,7 +239,6 @@ export const findingKinds = {
     title: "A balance differs from its bills",
     what: ({ detail, since }) =>
       `{does|do} not match the exchange's balance of ${formatMinute(since)}: ${detail}`,
-    remedy: none,
   },
   unchecked: {
     severity: "notice",
@@ -289,7 +286,7 @@ export function sentenceOf(
   return [subject, what].filter((part) => part !== "").join(" ");
 }
 
-export const remedyOf = (finding: Finding): string => kindOf(finding).remedy(finding);
+export const remedyOf = (finding: Finding): string => kindOf(finding).remedy?.(finding) ?? "";
 
 export const isHole = (finding: OfKind): boolean => kindOf(finding).isHole ?? false;
 

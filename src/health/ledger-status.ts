@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, retentionMs } from "../contract/time.ts";
 import { readAccountStates, retiredSince } from "../db/accounts/account-states.ts";
 import type { Queryable } from "../db/connect.ts";
@@ -53,8 +53,8 @@ export type LedgerStatus = LedgerTimes & {
   readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly closedAt: EpochMs | undefined;
-  /** The time after the newest that a run planned to read, of a ledger that is to be read. */
-  readonly behind: readonly Interval[];
+  /** How long ago its complete history ends; undefined where nothing is complete, or it is no longer read. */
+  readonly behindMs: number | undefined;
   /** When the exchange begins to delete its unread bills; undefined if nothing was read, or will be. */
   readonly expiresAt: EpochMs | undefined;
 };
@@ -97,7 +97,10 @@ export async function readStatus(
         ...{ ledger, retiredAt, closedAt, pausedAt: state.pausedAt },
         ...stored,
         unread: retiredAt === undefined ? stored.unread : [],
-        behind: isRead && plannedTo !== undefined ? interval(plannedTo, now) : [],
+        behindMs:
+          isRead && stored.completeThrough !== undefined
+            ? Math.max(0, now - stored.completeThrough)
+            : undefined,
         expiresAt: isRead ? expiresAt : undefined,
       };
     }),
@@ -172,7 +175,13 @@ export async function readLedgerTimes(
         and ${isOne}
       group by account, product_type
     ) as rejects using (account, product_type)
-    left join (
+    left join ${begunWindows(isOne)} using (account, product_type)`);
+  const timesByLedger = groupByLedger(rows);
+  return { of: (ledger) => timesFrom(timesByLedger.of(ledger)[0], now) };
+}
+
+/** What was read of windows that were not read to their end: see {@link readLedgerTimes}. */
+export const begunWindows = (isOne: SQL): SQL => sql`(
       select account, product_type, range_agg(tstzrange(read_from, window_end)) as unfinished
       from (
         select
@@ -193,10 +202,7 @@ export async function readLedgerTimes(
       ) as parts
       where read_from < window_end
       group by account, product_type
-    ) as begun using (account, product_type)`);
-  const timesByLedger = groupByLedger(rows);
-  return { of: (ledger) => timesFrom(timesByLedger.of(ledger)[0], now) };
-}
+    ) as begun`;
 
 function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
   const isPlanned = row?.plannedTo != null;

@@ -6,9 +6,14 @@ import { isOpen } from "../ledger/rejected-bills.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { balanceDiscrepancy } from "./discrepancy.ts";
+import { begunWindows } from "./ledger-status.ts";
 import { type FindingScope, flaggedOf, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
+
+/** How long the parts of a multirange are, in ms. */
+const lengthOf = (parts: SQL): SQL =>
+  sql`(select extract(epoch from sum(upper(part) - lower(part))) * 1000 from unnest(${parts}) as part)`;
 
 /** Findings of the ledgers' times. */
 export function timeFindings(scope: FindingScope): readonly SQL[] {
@@ -21,13 +26,45 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
       where ${condition}
     ) as spans`;
   const ledger = sql`ledger`;
+  const [from, to] = [scope.span?.from, scope.span?.to].map((time) =>
+    time === undefined ? sql`null` : timeOf(time),
+  );
+  const isUnreadSince = sql`planned_to < ${maxAge} and upper(unread) is not distinct from planned_to`;
   const isRead = sql`state in ('active', 'paused')`;
   const ofSpan = { ledger, since: sql`lower(span)`, until: sql`upper(span)` };
   return [
     select("recovered", ofSpan, spans(sql`recovered`, sql.raw(String(scope.span !== undefined)))),
     select("lost", { ...ofSpan, breakIds: sql`break_ids` }, spans(sql`lost`, sql`true`)),
-    // A sync at work, or one that was cut short, leaves newer time unread: the next reads it.
-    select("unread", ofSpan, sql`${spans(sql`unread`, isRead)} where lower(span) < ${maxAge}`),
+    select(
+      "unread",
+      {
+        ...{ ledger, count: sql`spans`, since: sql`lower(parts)`, until: sql`upper(parts)` },
+        unreadMs: lengthOf(sql`parts - coalesce(unfinished, '{}')`),
+      },
+      // A sync at work, or one that was cut short, leaves newer time unread: the next reads it.
+      sql`(
+        select account, product_type as ledger, is_demo, is_paused, count(*) as spans, range_agg(span) as parts
+        from (
+          select
+            account,
+            ledger as product_type,
+            is_demo,
+            is_paused,
+            -- Where it ends with the newest plan, nothing since was read either.
+            unnest(unread + case when ${isUnreadSince} then tstzmultirange(tstzrange(planned_to, ${timeOf(now)})) else '{}' end)
+              as span
+          from ${ledgers}
+          where ${isRead}
+        ) as spans
+        where lower(span) < ${maxAge}
+          and span && tstzrange(${from}, ${to})
+        group by account, product_type, is_demo, is_paused
+      ) as unread
+      left join (
+        select account, product_type as ledger, unfinished
+        from ${begunWindows(isOneOf(scope.accounts))}
+      ) as begun using (account, ledger)`,
+    ),
     select(
       "unreadable",
       { ...ofSpan, breakIds: sql`break_ids` },
@@ -45,7 +82,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
     select(
       "behind",
       { ledger, since: sql`planned_to` },
-      sql`${ledgers} where ${isRead} and planned_to < ${maxAge}`,
+      sql`${ledgers} where ${isRead} and planned_to < ${maxAge} and not (${isUnreadSince})`,
     ),
   ];
 }

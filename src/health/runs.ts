@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, minuteMs } from "../contract/time.ts";
 import type { Queryable } from "../db/connect.ts";
+import { leaseTiming } from "../db/lease/lease.ts";
 import type { Outcome } from "../db/run-log.ts";
 import { msOf, timeFrom } from "../db/values.ts";
 
@@ -11,6 +12,8 @@ export type LoggedRun = {
   readonly finishedAt: EpochMs | undefined;
   readonly outcome: Outcome | "running";
   readonly error: string | null;
+  /** How long ago a run that has not ended began, or renewed a lease. */
+  readonly silentMs: number | null;
 };
 
 type Row = Omit<LoggedRun, "startedAt" | "finishedAt"> & {
@@ -30,7 +33,11 @@ export async function readRuns(
       ${msOf(sql`started_at`)} as "startedAt",
       ${msOf(sql`finished_at`)} as "finishedAt",
       outcome,
-      error
+      error,
+      case when outcome = 'running' then extract(epoch from clock_timestamp() - greatest(
+        started_at,
+        (select max(expires_at) from leases) - ${leaseTiming.leaseMs} * interval '1 ms'
+      ))::float8 * 1000 end as "silentMs"
     from runs
     where ${condition}
     order by started_at desc

@@ -39,6 +39,7 @@ export const select = (
       (${columns.since ?? sql`null`})::timestamptz as since,
       (${columns.until ?? sql`null`})::timestamptz as until,
       (${columns.count ?? sql`1`})::bigint as count,
+      (${columns.unreadMs ?? sql`null`})::float8 as unread_ms,
       (${columns.detail ?? sql`''`})::text as detail,
       (${columns.breakIds ?? sql`''`})::text as break_ids,
       (${columns.isRepairable ?? sql`false`})::boolean as is_repairable,

@@ -82,9 +82,12 @@ function headLine(those: readonly [Finding, ...Finding[]], now: EpochMs): HeadLi
     isPlural: those.some(
       ({ account, ledger }) => account !== first.account || ledger !== first.ledger,
     ),
+    unreadMs: Math.max(...those.map(({ unreadMs }) => unreadMs ?? 0)),
     isSeveral: those.some(
-      ({ since, until }) =>
-        hourOf(since) !== hourOf(first.since) || hourOf(until) !== hourOf(first.until),
+      ({ since, until, unreadMs }) =>
+        hourOf(since) !== hourOf(first.since) ||
+        hourOf(until) !== hourOf(first.until) ||
+        Number(unreadMs ?? Number.NaN) < Number(until) - Number(since),
     ),
   };
   return {

@@ -1,4 +1,12 @@
-import { dayMs, type EpochMs, hourMs, isoTime, minuteMs, secondMs } from "../contract/time.ts";
+import {
+  dayMs,
+  type EpochMs,
+  epochMs,
+  hourMs,
+  isoTime,
+  minuteMs,
+  secondMs,
+} from "../contract/time.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
 import type { Ledger } from "../sync/store.ts";
@@ -82,6 +90,9 @@ export function formatTable(
  * they matter, a field beside it whose name ends in `Ms` has them.
  */
 export const jsonTime = (time: EpochMs): string => `${isoTime(time).slice(0, 19)}Z`;
+
+/** The same of a time in ISO 8601. */
+export const jsonInstant = (iso: string): string => jsonTime(epochMs(Date.parse(iso)));
 
 /** A time in JSON, or null. */
 export const jsonTimeOrNull = (time: EpochMs | undefined): string | null =>

@@ -1,4 +1,4 @@
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, epochMs } from "../contract/time.ts";
 import { messageOf } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import type { Interval } from "../sync/intervals.ts";
@@ -9,6 +9,7 @@ import {
   formatLength,
   formatMinute,
   formatTable,
+  jsonInstant,
   jsonInterval,
   jsonTime,
   ledgerName,
@@ -26,6 +27,8 @@ type Kinds = {
   /** From 0 to 1. */
   share: number;
   time: EpochMs;
+  /** A time in ISO 8601. */
+  instant: string;
   /** Milliseconds. */
   length: number;
   spans: readonly Interval[];
@@ -53,6 +56,11 @@ const kinds: {
     isRight: true,
   },
   time: { text: formatMinute, json: jsonTime, isRight: true },
+  instant: {
+    text: (iso) => formatMinute(epochMs(Date.parse(iso))),
+    json: jsonInstant,
+    isRight: true,
+  },
   length: { text: formatDuration, json: asItIs, isRight: true },
   spans: { text: formatLength, json: (spans) => spans.map(jsonInterval), isRight: true },
   value: { text: String, json: asItIs },

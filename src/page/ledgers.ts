@@ -72,7 +72,9 @@ function stateOf(findings: readonly [Finding, ...Finding[]], now: EpochMs): stri
   const [{ kind, since }] = findings;
   const sum = (of: (finding: Finding) => number) =>
     findings.reduce((whole, finding) => whole + of(finding), 0);
-  const lengthMs = sum((one) => (one.until ?? 0) - (one.since ?? one.until ?? 0));
+  const lengthMs = sum(
+    ({ unreadMs, until = 0, since = until }) => unreadMs ?? Number(until) - Number(since),
+  );
   const length = lengthMs > 0 ? `${formatDuration(lengthMs)} ` : "";
   const count = sum((one) => one.count);
   switch (kind) {

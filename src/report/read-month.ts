@@ -8,7 +8,7 @@ import { dayIn } from "../export/time-zone.ts";
 import { readComparedBalances } from "../health/balances.ts";
 import { readAccepted, readFindings } from "../health/findings.ts";
 import { type Finding, isOfBills } from "../health/kinds.ts";
-import { usualLimits } from "../health/select.ts";
+import type { Limits } from "../health/select.ts";
 import { acceptedParts, headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatInterval, ledgerName } from "../output/format.ts";
@@ -28,7 +28,11 @@ import { readTransfers } from "./transfers.ts";
 export async function readMonthReport(
   tx: Transaction,
   roster: readonly RosterLedger[],
-  { selection, ...options }: ReportOptions & { readonly selection: Selection },
+  {
+    selection,
+    limits: usual,
+    ...options
+  }: ReportOptions & { readonly selection: Selection; readonly limits: Limits },
 ): Promise<MonthReport> {
   const { period, span, zone, prices, signedAt, lots = false } = options;
   const scope = { ...selection, roster };
@@ -40,8 +44,8 @@ export async function readMonthReport(
   const { generatedAt, ...versions } = await readVersions(tx);
   const isOver = generatedAt >= isoTime(span.to);
   const now = await readExchangeTime(tx, scope.accounts);
-  // A month reports all unread time, however new.
-  const limits = { ...usualLimits, maxAgeMs: 0 };
+  // A month that is over reports all unread time, however new.
+  const limits = { ...usual, ...(isOver && { maxAgeMs: 0 }) };
   const findings = await readFindings(tx, { ...scope, span, now, limits });
   const valuation = prices && new Valuation(prices, dayIn(zone));
   const confirmations = await readConfirmations(tx, scope.accounts, span);

@@ -3,7 +3,7 @@ import { isoTime } from "../contract/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayIn } from "../export/time-zone.ts";
 import { discrepancyText } from "../health/discrepancy.ts";
-import { formatCount, formatCounted, jsonTimeOrNull } from "../output/format.ts";
+import { formatCount, formatCounted, jsonInstant, jsonTimeOrNull } from "../output/format.ts";
 import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
@@ -40,7 +40,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
         ...{ rejected: rejected.total, restatements: restatements.total, openBreaks: open.length },
       },
       closedAt: jsonTimeOrNull(wallet.closedAt),
-      reconciledAt,
+      reconciledAt: reconciledAt && jsonInstant(reconciledAt),
       digest: { ...digest, export: exportOf(wallet, report), command },
       digestThen: digestThen ?? null,
       isOpeningRead: ledger.coverage.isStartRead,
@@ -96,14 +96,14 @@ const listedText = (noun: string, { total, shown }: Listed<object>): string =>
   formatCounted(total, noun) + (total > shown.length ? `, of which ${shown.length} are shown` : "");
 
 const rejectedColumns: Columns<Rejected> = {
-  rejectedAt: { kind: "text", title: "rejected", of: ({ rejectedAt }) => rejectedAt },
+  rejectedAt: { kind: "instant", title: "rejected", of: ({ rejectedAt }) => rejectedAt },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   path: { kind: "text", title: "where", of: ({ path }) => path },
   ...fields<Rejected>("text", ["reason", "digest"]),
 };
 
 const restatementColumns: Columns<Restatement> = {
-  replacedAt: { kind: "text", title: "replaced", of: ({ replacedAt }) => replacedAt },
+  replacedAt: { kind: "instant", title: "replaced", of: ({ replacedAt }) => replacedAt },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   ...fields<Restatement>("count", ["revision"]),
   what: {
@@ -120,11 +120,12 @@ const breakColumns: Columns<Break> = {
   breakId: { kind: "text", title: "number", of: ({ breakId }) => `#${breakId}` },
   ...fields<Break>("text", ["state", "kind"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
-  happenedAt: { kind: "text", title: "happened", of: ({ happenedAt }) => happenedAt },
+  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
   ...fields<Break>("amount", ["difference"], ""),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Break>("text", ["explanation"]),
-  ...fields<Break>("text", ["note", "acceptedBy", "acceptedAt"], ""),
+  ...fields<Break>("text", ["note", "acceptedBy"], ""),
+  ...fields<Break>("instant", ["acceptedAt"], ""),
 };
 
 const periodOptions = (period: string, { from, to }: Interval, dayOf: DayOf): string =>

@@ -215,8 +215,8 @@ const changeColumns = (options: MonthReport): Columns<Of<Change>> => ({
     of: ({ difference }) => decimalText(difference),
   },
   ...valueColumn<Of<Change>>(options, ({ value }) => value),
-  ...fields<Change>("text", ["since"]),
-  ...fields<Change>("text", ["until"], ""),
+  ...fields<Change>("instant", ["since"]),
+  ...fields<Change>("instant", ["until"], ""),
 });
 
 /** A break, or a rejected row, which is of no coin and has no size. */
@@ -232,10 +232,10 @@ const acceptedColumns: Columns<Of<Acceptance>> = {
   // A restatement is resolved by the next check, and an accepted break once its bill has come.
   ...fields<Acceptance>("text", ["number", "kind", "state"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
-  happened: { kind: "text", of: ({ happenedAt }) => happenedAt },
+  happened: { kind: "instant", of: ({ happenedAt }) => happenedAt },
   ...fields<Acceptance>("amount", ["difference"], ""),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Acceptance>("text", ["note"]),
   by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
-  on: { kind: "text", of: ({ acceptedAt }) => acceptedAt },
+  on: { kind: "instant", of: ({ acceptedAt }) => acceptedAt },
 };

@@ -53,7 +53,7 @@ export const downloads: RouteGroup = (app, deps) => {
 /** The close of the month in which the selected days end, of all coins of the wallet. */
 async function sendClose(
   reply: FastifyReply,
-  { read, readRoster }: ServeDeps,
+  { read, readRoster, limits }: ServeDeps,
   asked: URLSearchParams,
 ): Promise<FastifyReply> {
   const close = await read(async (tx) => {
@@ -65,6 +65,7 @@ async function sendClose(
     const report = await readMonthReport(tx, await readRoster(tx, [account]), {
       ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
       selection: { accounts: [account], productTypes },
+      limits,
     });
     return { name: fileName([account, product, month], "html"), text: reportHtml(report) };
   });

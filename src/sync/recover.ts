@@ -5,7 +5,7 @@ import { type TaxApi, taxApiOf } from "../contract/tax-records.ts";
 import { dayMs, type EpochMs } from "../contract/time.ts";
 import { type ExchangeError, isRefused, messageOf } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
-import { type Interval, interval, split, subtract, union } from "./intervals.ts";
+import { type Interval, interval, lengthMs, split, subtract, union } from "./intervals.ts";
 import { horizonAt, ledgerStart } from "./plan.ts";
 import type {
   LeasedAccount,
@@ -42,8 +42,12 @@ export type RecoverDeps = {
   /** The oldest time that is wanted. */
   readonly recoverFrom: EpochMs;
   readonly onFailure: (failure: ExchangeError) => void;
-  /** Called where older time is wanted, which takes minutes. */
-  readonly onRecover?: ((productTypes: readonly ProductType[]) => void) | undefined;
+  /** Called where older time is wanted, which takes minutes, and with how much. */
+  readonly onRecover?:
+    | ((productTypes: readonly ProductType[], wantedMs: number) => void)
+    | undefined;
+  /** Called with how much of it is done, in parts. */
+  readonly onRecovered?: ((ms: number) => void) | undefined;
 };
 
 /** What became of one ledger's older time. */
@@ -74,7 +78,12 @@ export async function recoverBills(
   // A ledger without bills has nothing to compare: another one of the account proves its records, too.
   const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
   let isProven = false;
-  if (byProof.length > 0) deps.onRecover?.(byProof.map(({ productType }) => productType));
+  const wantedMs = byProof.reduce((sum, { leftMs }) => sum + leftMs, 0);
+  if (wantedMs > 0)
+    deps.onRecover?.(
+      byProof.map(({ productType }) => productType),
+      wantedMs,
+    );
   for (const ledger of byProof) {
     reports.push(await ledger.recover(isProven));
     isProven ||= ledger.isProven;
@@ -111,6 +120,7 @@ class LedgerRecovery {
   #wanted: readonly Interval[] = [];
   #overlap: Overlap | undefined;
   #isProven = false;
+  #leftMs = 0;
 
   constructor(deps: RecoverDeps, api: TaxApi, ledger: Ledger) {
     this.#deps = deps;
@@ -133,11 +143,16 @@ class LedgerRecovery {
       await store.recordTaxComparison(this.#ledger, { ...asked, unrecovered: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#ledger, overlapMs);
+    this.#leftMs = lengthMs(this.#wanted);
     return true;
   }
 
   get productType(): ProductType {
     return this.#ledger.productType;
+  }
+
+  get leftMs(): number {
+    return this.#leftMs;
   }
 
   get hasOverlap(): boolean {
@@ -166,7 +181,14 @@ class LedgerRecovery {
       return this.#report({ withheld });
     } catch (error) {
       return this.#report({ error });
+    } finally {
+      this.#pass(this.#leftMs);
     }
+  }
+
+  #pass(ms: number): void {
+    this.#leftMs -= ms;
+    this.#deps.onRecovered?.(ms);
   }
 
   #report(end: {
@@ -228,6 +250,7 @@ class LedgerRecovery {
       });
       for (const name of ["new", "unchanged", "restated", "rejected"] as const)
         this.#counts[name] += counts[name];
+      this.#pass(lengthMs([window]));
       if (isWhole) this.#recovered.push(window);
       else this.#unrecovered.push(window.from);
       oldest = Math.min(oldest, ...rows.bills.map(({ cTime }) => cTime));

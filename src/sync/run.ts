@@ -32,16 +32,16 @@ export type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
-  readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
-  /** The oldest time that is wanted of tax records. Default none is read. */
-  readonly recoverFrom?: EpochMs | undefined;
-  readonly onRecover?: RecoverDeps["onRecover"];
-  /** Called with every failed request for loan-to-value, tax records or the account's mode. */
-  readonly onFailure: (failure: ExchangeError) => void;
-  /** @throws AccountHeldError where another run holds the account. */
-  readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
-};
+export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> &
+  Pick<RecoverDeps, "onRecover" | "onRecovered"> & {
+    readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
+    /** The oldest time that is wanted of tax records. Default none is read. */
+    readonly recoverFrom?: EpochMs | undefined;
+    /** Called with every failed request for loan-to-value, tax records or the account's mode. */
+    readonly onFailure: (failure: ExchangeError) => void;
+    /** @throws AccountHeldError where another run holds the account. */
+    readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
+  };
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly account: string;

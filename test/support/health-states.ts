@@ -294,6 +294,7 @@ export const healthStates: readonly HealthState[] = [
       ledger({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
       checked(),
       state("retired_at", "now()"),
+      ended("stopped"),
     ],
     found: [],
     title: good,
