@@ -66,15 +66,28 @@ export class IdOrder {
     this.#isByTime = true;
   }
 
-  /** The most by which a bill was newer than one with a higher id, ms. Bills of one millisecond count as in order. */
+  /** The most by which a bill was newer than one with a higher id, or might be by the ids of its millisecond, ms. */
   get disorderMs(): number {
     return this.#disorderMs;
   }
 
+  /** Takes note of rows of neighbouring pages. */
   look(rows: readonly PlacedRow[]): void {
+    const places = rows
+      .filter(({ billId }) => isNumber(billId))
+      .map(({ billId, cTime }) => ({ id: BigInt(billId), cTime }))
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const times = places.map(({ cTime }) => cTime).toSorted((a, b) => a - b);
+    const spanMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
+    const spanIds = Number((places.at(-1)?.id ?? 0n) - (places[0]?.id ?? 0n));
+    const lowestIds = new Map<EpochMs, bigint>();
     let newest = Number.NEGATIVE_INFINITY;
-    for (const { cTime } of rows.toSorted((a, b) => compareIds(a.billId, b.billId))) {
-      this.#disorderMs = Math.max(this.#disorderMs, newest - cTime);
+    for (const { id, cTime } of places) {
+      const lowestId = lowestIds.get(cTime) ?? id;
+      lowestIds.set(cTime, lowestId);
+      // Times do not tell the order within a millisecond. How far ids lie apart tells how far an older bill's may.
+      const apartMs = Math.floor((Number(id - lowestId) / spanIds || 0) * spanMs);
+      this.#disorderMs = Math.max(this.#disorderMs, newest - cTime, apartMs);
       newest = Math.max(newest, cTime);
     }
   }
@@ -97,6 +110,11 @@ export class PageHabits {
   /** Notes how many rows a page held. */
   look(rows: number): void {
     this.#longest = Math.max(this.#longest, rows);
+  }
+
+  /** Whether no page had a second row: pages may have room for one only. */
+  get haveOneRow(): boolean {
+    return this.#longest === 1;
   }
 
   /**

@@ -54,7 +54,6 @@ export class IdWalk {
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
   #hasEnded = false;
-  #isRepeating = false;
   /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
   #narrowestMs: number;
@@ -83,11 +82,6 @@ export class IdWalk {
   /** Whether the walk found nothing below the lowest id. */
   get hasEnded(): boolean {
     return this.#hasEnded;
-  }
-
-  /** Whether an answer below the lowest id had rows, such as its cursor's own bill: it had no room for others if that alone fits. */
-  get isRepeating(): boolean {
-    return this.#isRepeating;
   }
 
   /**
@@ -190,7 +184,6 @@ export class IdWalk {
       this.#asked = askedBelow({ ...lowest, billId: beneath });
     } else {
       const isRepeated = isBeneath || lowestOf(rows) !== undefined;
-      this.#isRepeating ||= isRepeated;
       if (!isRepeated && all.length >= limit && this.#idToGoOn === undefined) {
         return "no row of a full page has an id, so the page after it cannot be requested";
       }

@@ -180,8 +180,7 @@ export class WindowQuestions {
 
   #takeInTurn(answer: Answer): Doubt | undefined {
     if (!this.#hasEndedById) return this.#takeById(answer);
-    const { isRepeating } = this.#byId;
-    const doubt = this.#byTime.take(answer, { doIdsFollow: this.#doIdsFollow, isRepeating });
+    const doubt = this.#byTime.take(answer, this.#doIdsFollow);
     if (doubt === undefined) this.#byId.see(answer);
     return doubt;
   }

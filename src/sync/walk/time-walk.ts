@@ -14,7 +14,6 @@ import {
   type RowPlace,
   unservedWitness,
 } from "./answers.ts";
-import type { IdWalk } from "./id-walk.ts";
 
 /** What a walk by times asks next, relative to the oldest bill so far. */
 type Step =
@@ -26,12 +25,6 @@ type Step =
   | { readonly kind: "past" }
   /** Asks for the oldest bill by its id, where its time did not find it: {@link TimeWalk} says why. */
   | { readonly kind: "by id" };
-
-/** What the walk by ids has shown. */
-type IdEvidence = Pick<IdWalk, "isRepeating"> & {
-  /** Whether ids follow the times. A walk by ids then skips no bills on its way down. */
-  readonly doIdsFollow: boolean;
-};
 
 /**
  * The walk through a window by falling times. It checks the end that the walk by ids has found. Where ids
@@ -115,12 +108,15 @@ export class TimeWalk {
     this.#hasEnded = false;
   }
 
-  /** @returns why the answer cannot be true; the question is then asked again, without assumptions. */
-  take(answer: Answer, evidence: IdEvidence): Doubt | undefined {
+  /**
+   * @param doIdsFollow whether ids follow the times. A walk by ids then skips no bills on its way down.
+   * @returns why the answer cannot be true; the question is then asked again, without assumptions.
+   */
+  take(answer: Answer, doIdsFollow: boolean): Doubt | undefined {
     const placed = answer.rows.filter(isPlaced);
     switch (this.#step.kind) {
       case "down":
-        return this.#takeDown(placed, answer, evidence);
+        return this.#takeDown(placed, answer, doIdsFollow);
       case "inside":
         return this.#isEmptyOnce(answer) ? undefined : this.#takeInside(placed, this.#step);
       case "past":
@@ -135,7 +131,7 @@ export class TimeWalk {
     }
   }
 
-  #takeDown(placed: readonly PlacedRow[], answer: Answer, evidence: IdEvidence): Doubt | undefined {
+  #takeDown(placed: readonly PlacedRow[], answer: Answer, doIdsFollow: boolean): Doubt | undefined {
     // Other bills of that millisecond may fill a page. If the page had room for the witnesses, they must be found by id.
     const mayLackWitness = this.#isFoundById || this.#mayBeFull(answer);
     const isReached = mayLackWitness && placed.some((row) => this.#isOfOldest(row));
@@ -155,15 +151,14 @@ export class TimeWalk {
     // Other bills of the oldest millisecond may have filled the page, since the exchange's pages may be shorter than
     // the limit that was asked for.
     const isOther = ({ billId }: RowPlace) => billId !== this.#known?.billId;
-    const { doIdsFollow, isRepeating } = evidence;
     // A page with room for one row would repeat its cursor's bill for ever.
-    const mayHideOlder = answer.rows.some(isOther) || isRepeating;
+    const mayHideOlder = answer.rows.some(isOther) || this.#habits.haveOneRow;
     if (this.#oldest === undefined || (doIdsFollow && !mayHideOlder)) return this.#end(answer);
     this.#witnesses = placed.filter((row) => this.#isOfOldest(row));
     this.#isCrowded = !doIdsFollow && this.#habits.mayBeCut(answer.rows.length, answer.limit);
     // The walk by ids has shown that there is no lower id, unless other bills of this millisecond filled its last page.
     const isAlone = !this.#witnesses.some(isOther);
-    if (doIdsFollow && isAlone) this.#step = { kind: "past" };
+    if (doIdsFollow && isAlone && !this.#habits.haveOneRow) this.#step = { kind: "past" };
     else this.#step = this.#inside(doIdsFollow);
     return undefined;
   }
