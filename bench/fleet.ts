@@ -219,7 +219,7 @@ async function measureQueue(server: BenchServer, jobs: number) {
   await workOff({
     queue,
     concurrency: places,
-    work: () => Promise.resolve<JobEnd>({ is: "done" }),
+    work: () => Promise.resolve<JobEnd>({ kind: "done" }),
     clock: systemClock,
     signal: new AbortController().signal,
     onTrouble: (error) => {

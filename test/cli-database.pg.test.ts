@@ -13,11 +13,13 @@ test.concurrent("db prints the address of a configured database without its pass
     password: "",
   }).href;
   expect(end).toMatchObject({ code: 0, stdout: `${shown}\n`, stderr: "" });
-  const write = await runCli(["db", "url", "--write"], { env: { DATABASE_URL: database.url } });
+  const write = await runCli(["db", "url", "--read-write"], {
+    env: { DATABASE_URL: database.url },
+  });
   expect(write).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringMatching(/^--write is/),
+    stderr: expect.stringMatching(/^--read-write is/),
   });
 });
 
@@ -44,7 +46,7 @@ test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status t
     const others = await runCli(["status"], { cwd, env: { DATABASE_URL: url } });
     expect(others).toMatchObject({ code: 0 });
   }
-  await using writing = await startCli(["db", "url", "--write"], { cwd });
+  await using writing = await startCli(["db", "url", "--read-write"], { cwd });
   const [, writer = ""] = await writing.seen("stdout", /^(postgresql:\S+)\n/);
   {
     await using database = openDatabase(writer);

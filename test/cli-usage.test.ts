@@ -228,11 +228,11 @@ test("sandbox prints lines that work as .env, says where its port is another pro
   expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
 });
 
-test("sandbox --fund writes the accounts file of a fund, whose keys are of three accounts", async () => {
+test("sandbox --accounts-file writes an accounts file, whose keys are of three accounts", async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "accounts.json");
   const until = /^(\w+=\S+\n){2}$/;
-  expect((await runCli(["sandbox", "--fund", file], { until })).stdout).toContain(
+  expect((await runCli(["sandbox", "--accounts-file", file], { until })).stdout).toContain(
     `ACCOUNTS_FILE=${file}\n`,
   );
   const { accounts } = JSON.parse(await readFile(file, "utf8"));

@@ -133,7 +133,7 @@ type Closed = {
 type Report = {
   readonly from: string;
   readonly asOf: string;
-  readonly incomplete: readonly string[];
+  readonly problems: readonly string[];
   readonly prices: object;
   readonly ledgers: readonly Closed[];
 } & Readonly<Record<"coins" | "changes" | "summary", readonly Row[]>>;
@@ -452,10 +452,10 @@ test("a file of prices with a fault is refused by line and remedy", async () => 
 test("a coin without a price is named with the line to add, and no sum pretends", async () => {
   const path = join(folder.path, "one.csv");
   await writeFile(path, "\uFEFFcurrency,date,coin,price\r\nEUR,2026-01-31,USDT,0.9\r\n");
-  const { incomplete, prices: said } = await reportOf("--month", "2026-02", "--prices", path);
+  const { problems, prices: said } = await reportOf("--month", "2026-02", "--prices", path);
   const sha256 = execFileSync("sha256sum", [path], { encoding: "utf8" }).split(" ")[0];
   expect(said).toEqual({ file: path, sha256 });
-  expect(incomplete).toContain(
+  expect(problems).toContain(
     "no price of BTC on 2026-01-31 or before: add a line such as 2026-01-31,BTC,PRICE,EUR",
   );
   expect(await run("report", "--month", "2026-02", "--prices", path)).toMatch(/^all +(- +)*-$/m);

@@ -46,7 +46,7 @@ const account = (ledgers: readonly LedgerReport[], error?: unknown): AccountRepo
 const desk = (report: AccountReport): AccountReport => ({ ...report, account: "desk" });
 
 const stored = {
-  ...{ new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false, pairs: 3_204, readAt: at },
+  ...{ new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false, entries: 3_204, readAt: at },
 };
 const list = (changes: Partial<NamedList> = {}): NamedList => ({
   ...{ name: "spot pairs", requests: 1, stored, broken: [], error: undefined, ...changes },

@@ -217,8 +217,8 @@ test.each(Object.entries(accounts))(
   async (account, bills) => {
     const args = ["--month", "2026-10", "--account", account];
     // The exchange serves a type that nobody has heard of, and that moves money.
-    const { incomplete } = await reportOf(...args);
-    expect(incomplete[0]).toMatch(/of type VAULT_ADJUST, without a category$/);
+    const { problems } = await reportOf(...args);
+    expect(problems[0]).toMatch(/of type VAULT_ADJUST, without a category$/);
     const { ledgers } = await reportOf(...args, "--product", "UTA-SPOT");
     expect(ledgers).toMatchObject([{ productType: "UTA", digest: { bills: bills.length } }]);
     expect(ledgers[0].productTypes).toHaveLength(6);
@@ -255,8 +255,8 @@ test.each(Object.entries(accounts))(
 
 test("the close of a unified account is not complete where a category was never read, unless the key may not read it", async () => {
   await storeUnified(db, "partial", [], { uncovered: ["UTA-MARGIN"] });
-  const incomplete = async () =>
-    (await reportOf("--month", "2026-10", "--account", "partial")).incomplete;
+  const problems = async () =>
+    (await reportOf("--month", "2026-10", "--account", "partial")).problems;
   // As a sync learns it.
   const learn = (productType: string, columns: string, values: string) =>
     db.execute(
@@ -267,7 +267,7 @@ test("the close of a unified account is not complete where a category was never 
         do update set (${columns}) = row (${values})`),
     );
   await learn("", "mode, mode_since", "'unified', now()");
-  expect(await incomplete()).toEqual(["partial/UTA-MARGIN was never read"]);
+  expect(await problems()).toEqual(["partial/UTA-MARGIN was never read"]);
   await learn("UTA-MARGIN", "not_available_since, not_available_asked_at", "now(), now()");
-  expect(await incomplete()).toEqual([]);
+  expect(await problems()).toEqual([]);
 });

@@ -71,10 +71,10 @@ function unreliable(queue: WorkDeps["queue"], fault: () => "none" | "refused" | 
 
 const accounts = Array.from({ length: 12 }, (_, index) => `fund-${index}`);
 const ends: readonly JobEnd[] = [
-  { is: "done" },
-  { is: "failed", why: "it may pass" },
-  { is: "permanent", why: "it will not" },
-  { is: "given back" },
+  { kind: "done" },
+  { kind: "failed", why: "it may pass" },
+  { kind: "permanent", why: "it will not" },
+  { kind: "given-back" },
 ];
 
 const history = fc.record({
@@ -119,7 +119,7 @@ test("whatever a database and workers do, each account is done or given up, and 
           atWork.set(key, job);
           const { seconds, end } = drawn.next().value ?? {
             seconds: 0,
-            end: { is: "done" } as const,
+            end: { kind: "done" } as const,
           };
           await time.clock.sleep(seconds * secondMs);
           if (isKilled()) return never;

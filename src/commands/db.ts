@@ -36,29 +36,29 @@ async function migrateCommand(config: Config, io: Io): Promise<Result> {
  * `db url`: prints the database's address, and keeps the embedded Postgres up until Ctrl-C. The address
  * of the embedded Postgres includes the password, which no user has set. The address of
  * DATABASE_URL leaves the password out.
- * @param write whether to print an address of the embedded Postgres that may change everything,
+ * @param readWrite whether to print an address of the embedded Postgres that may change everything,
  *   instead of one that only reads.
  */
 async function urlCommand(
   config: Config,
   io: Io,
-  { write }: { readonly write: boolean },
+  { readWrite }: { readonly readWrite: boolean },
 ): Promise<Result> {
   const isServer = "url" in config.database;
-  if (write && isServer)
+  if (readWrite && isServer)
     throw new UsageError(
-      "--write is for the embedded Postgres; with DATABASE_URL, connect as the user that it names",
+      "--read-write is for the embedded Postgres; with DATABASE_URL, connect as the user that it names",
     );
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openMigrated(config, io));
   const url = database.url.reveal();
-  const address = isServer ? withoutPassword(url) : write ? url : readOnlyUrl(url);
+  const address = isServer ? withoutPassword(url) : readWrite ? url : readOnlyUrl(url);
   // SQLAlchemy refuses `postgres:`, which libpq takes as well.
   const result = done(address.replace(/^postgres:/, "postgresql:"));
   if (isServer) return result;
-  const rights = write
+  const rights = readWrite
     ? "may change everything"
-    : "only reads (--write prints one that may also write)";
+    : "only reads (--read-write prints one that may also write)";
   note(io, `this address ${rights}; the embedded Postgres is up until Ctrl-C`);
   return { ...result, running: stack.move() };
 }
@@ -196,8 +196,8 @@ export const define: Define = (db, { io, config, runs, path: typed }) => {
     .action(runs(() => migrateCommand(config(), io)));
   db.command("url")
     .description("print the database's address and keep the embedded Postgres running until Ctrl-C")
-    .option("--write", "an address that may also write, not only read", false)
-    .action(runs((words: { readonly write: boolean }) => urlCommand(config(), io, words)));
+    .option("--read-write", "an address that may also write, not only read", false)
+    .action(runs((words: { readonly readWrite: boolean }) => urlCommand(config(), io, words)));
   db.command("backup")
     .argument("<file>", "the file to write", typed)
     .description("write the whole ledger to one file, from any Postgres")

@@ -9,34 +9,36 @@ export type RunFacts = {
   /** All errors, whether they ended the run, an account or a part of one. */
   readonly errors: readonly unknown[];
   /** Whether anything is open without an error: a difference, a broken row, lost time. */
-  readonly isOpen: boolean;
+  readonly isIncomplete: boolean;
   /** Whether any of the run's work was done. */
-  readonly isAnythingDone: boolean;
+  readonly didWork: boolean;
 };
 
 /** How a run ends: the outcome for the run log, and the exit code for the caller. */
 export type RunExit = { readonly outcome: Outcome; readonly exitCode: Result["exit"] };
 
 /** The only rule for the exit codes of commands and the outcomes in the run log. */
-export function exitOf({ errors: thrown, isOpen, isAnythingDone }: RunFacts): RunExit {
+export function exitOf({ errors: thrown, isIncomplete, didWork }: RunFacts): RunExit {
   const errors = thrown.map(firstThrown);
   if (errors.some((error) => error instanceof StoppedError)) {
     return { outcome: "stopped", exitCode: 1 };
   }
   if (errors.length === 0) {
-    return isOpen ? { outcome: "incomplete", exitCode: 1 } : { outcome: "complete", exitCode: 0 };
+    return isIncomplete
+      ? { outcome: "incomplete", exitCode: 1 }
+      : { outcome: "complete", exitCode: 0 };
   }
   const isHeld = errors.every((error) => error instanceof AccountHeldError);
   const nothingDone = isHeld ? "held" : "failed";
   return {
-    outcome: isAnythingDone ? "incomplete" : nothingDone,
-    exitCode: isOpen ? 1 : exitCodeOf(errors),
+    outcome: didWork ? "incomplete" : nothingDone,
+    exitCode: isIncomplete ? 1 : exitCodeOf(errors),
   };
 }
 
 /** The end of a run that threw an error, or never began. */
 export const exitOfThrown = (error: unknown): RunExit =>
-  exitOf({ errors: [error], isOpen: false, isAnythingDone: false });
+  exitOf({ errors: [error], isIncomplete: false, didWork: false });
 
 /** Codes 2 and 3 tell the caller what would help, which is true only if nothing else went wrong. */
 function exitCodeOf(errors: readonly unknown[]): Result["exit"] {

@@ -62,7 +62,7 @@ export async function reconcileCommand(
     // Whether all bills of all accounts were checked.
     const isOfAll = isFull && !selection.accounts && !selection.productTypes;
     const counts = { isFull, isOfAll, chains: chains.length, breaks: breaks.length };
-    const facts = { errors, isOpen: breaks.some(isFault), isAnythingDone: true };
+    const facts = { errors, isIncomplete: breaks.some(isFault), didWork: true };
     return { ...checked, ...facts, accepted, counts };
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
@@ -71,7 +71,7 @@ export async function reconcileCommand(
   return { ...withUnreachable(result, unreachable, "not checked: "), exit: end.exitCode };
 }
 
-const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "unreadable", "restated"]);
+const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "left-unread", "restated"]);
 
 /** What to type about open breaks, as `status` says: time beside them that is unread is read first. */
 async function commandsThatClose(

@@ -64,7 +64,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
     const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
     return readMonthReport(tx, roster, { ...options, selection, limits: config.healthLimits });
   });
-  if (format === "csv") for (const line of report.incomplete) note(io, `warning: ${line}`);
+  if (format === "csv") for (const line of report.problems) note(io, `warning: ${line}`);
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };
   return done(format === "csv" ? reportCsv(report, table) : writers[format](report));
 }

@@ -11,7 +11,7 @@ import { type Define, portOf } from "./options.ts";
 type SandboxWords = {
   readonly port: number;
   readonly mode: AccountMode;
-  readonly fund?: string;
+  readonly accountsFile?: string;
 };
 
 export const modeOption = () =>
@@ -22,8 +22,8 @@ export const modeOption = () =>
 /** The account is of this mode at all times. */
 export const always = (mode: AccountMode) => [{ at: Number.NEGATIVE_INFINITY, mode }];
 
-/** The accounts of `--fund`: with coin-margined futures, unified, and with one product type. */
-const fund: Readonly<Record<string, { mode: AccountMode; productTypes?: readonly string[] }>> = {
+/** The accounts of `--accounts-file`: with coin-margined futures, unified, and with one product type. */
+const several: Readonly<Record<string, { mode: AccountMode; productTypes?: readonly string[] }>> = {
   coins: { mode: "classic" },
   unified: { mode: "unified" },
   plain: { mode: "classic", productTypes: ["USDT-FUTURES"] },
@@ -34,12 +34,12 @@ const stableDays = 30;
 
 /** `sandbox`: an exchange for trials, until Ctrl-C. */
 async function sandboxCommand(io: Io, words: SandboxWords): Promise<Result> {
-  const { port, mode, fund: file } = words;
+  const { port, mode, accountsFile: file } = words;
   const openedAt = Date.now() - (Date.now() % (stableDays * dayMs));
   const opened = openSandbox({
     ...{ port, seed: String(openedAt), openedAt, futureDays: stableDays + 2, isClassified: true },
-    modesOf: (name) => always(fund[name]?.mode ?? mode),
-    ...(file !== undefined && { accountNames: Object.keys(fund) }),
+    modesOf: (name) => always(several[name]?.mode ?? mode),
+    ...(file !== undefined && { accountNames: Object.keys(several) }),
   });
   await using stack = new AsyncDisposableStack();
   const sandbox = await opened.catch((error: unknown) => {
@@ -65,7 +65,7 @@ async function sandboxCommand(io: Io, words: SandboxWords): Promise<Result> {
 
 const accountsFile = ({ accounts }: Pick<OpenSandbox, "accounts">): string => {
   const listed = accounts.map(({ name, apiKey, apiSecret, apiPassphrase }) => {
-    const productTypes = fund[name]?.productTypes;
+    const productTypes = several[name]?.productTypes;
     return { name, apiKey, apiSecret, apiPassphrase, ...(productTypes && { productTypes }) };
   });
   return `${JSON.stringify({ accounts: listed }, undefined, 2)}\n`;
@@ -80,7 +80,7 @@ export const define: Define = (sandbox, { io, runs, path }) => {
     .option("--port <port>", "0 for any free port", portOf, 0)
     .addOption(modeOption())
     .option(
-      "--fund <file>",
+      "--accounts-file <file>",
       "serve three accounts, one unified, and write their ACCOUNTS_FILE",
       path,
     )

@@ -112,7 +112,7 @@ export function ledgersTable(
 
 const accountColumns: Columns<AccountStatus> = {
   ...fields<AccountStatus>("value", ["account"]),
-  mode: { kind: "value", of: ({ mode }) => mode?.is },
+  mode: { kind: "value", of: ({ mode }) => mode?.name },
   modeSince: { kind: "time", title: "", of: ({ mode }) => mode?.since },
   notAvailable: {
     kind: "value",

@@ -73,14 +73,14 @@ function factsOf(run: SyncRun): RunFacts {
   const wholeReports = accounts.filter(({ error }) => error === undefined);
   return {
     errors: partsOf(run).map(({ error }) => error),
-    isOpen:
+    isIncomplete:
       // A rejected row is not among the bills, so the ledger is not complete.
       (!("error" in rejected) && rejected.length > 0) ||
       // A break that an earlier check has found fails no later sync.
       (!("error" in reconciled) && reconciled.opened.some(isFault)) ||
       lists.some(({ broken }) => broken.length > 0) ||
       !wholeReports.every(isComplete),
-    isAnythingDone:
+    didWork:
       accounts.length === 0
         ? lists.some(({ stored }) => stored !== undefined)
         : wholeReports.length > 0,

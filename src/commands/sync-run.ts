@@ -150,7 +150,10 @@ async function sync(
     syncLists(deps),
     readSideBySide(accounts, (account) => syncOneAccount(deps, account)),
   ]);
-  const reports = [...read, ...unreachable.map(({ account, error }) => unread(account, error))];
+  const reports = [
+    ...read,
+    ...unreachable.map(({ account, error }) => failedReport(account, error)),
+  ];
   const namesOf = (isNamed: (error: unknown) => boolean) =>
     reports.filter(({ error }) => isNamed(error)).map(({ account }) => account);
   const answered = namesOf((error) => !(error instanceof DatabaseError));
@@ -198,7 +201,7 @@ async function checkAccounts(
         counts.chains += chains.length;
         reporter.step("checked", { done: 1 });
       }
-      return { counts, errors: [], isOpen: counts.breaks > 0, isAnythingDone: true };
+      return { counts, errors: [], isIncomplete: counts.breaks > 0, didWork: true };
     });
     return { open: counts.breaks, opened };
   } catch (error) {
@@ -227,7 +230,7 @@ const listDeps = ({ config, signal, reporter, db, access }: SyncDeps, name: stri
   onFailure: noticeFailure(reporter.notice, name),
 });
 
-const unread = (account: string, error: unknown): AccountReport => ({
+const failedReport = (account: string, error: unknown): AccountReport => ({
   account,
   loanToValue: [],
   ledgers: [],
@@ -237,7 +240,7 @@ const unread = (account: string, error: unknown): AccountReport => ({
 async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<AccountReport> {
   const { config, signal, reporter, access, targets } = deps;
   const account = await withCredentials(configured, signal).catch((error: unknown) => ({ error }));
-  if ("error" in account) return unread(configured.name, account.error);
+  if ("error" in account) return failedReport(configured.name, account.error);
   const exchange = exchangeOf(config, account, access);
   const recoverFrom = recoverFromOf(config, exchange.exchangeNow());
   return syncAccount(

@@ -167,7 +167,7 @@ const isNews = ({ stored }: NamedList): boolean =>
 
 const listColumns: Columns<NamedList> = {
   name: { kind: "text", title: "list", of: ({ name }) => name },
-  entries: { kind: "count", of: ({ stored }) => stored?.pairs },
+  entries: { kind: "count", of: ({ stored }) => stored?.entries },
   ...Object.fromEntries(
     (["new", "changed", "returned", "gone"] as const).map((key) => [
       key,

@@ -132,7 +132,7 @@ const nothingKnown = { coverage: [], lost: [], open: [] };
 
 /** Warns of accounts without a configured product type for their mode, and of accounts whose mode is unknown. */
 function remarks(accounts: readonly Account[], states: AccountStates): readonly string[] {
-  const modeOf = ({ name }: Account) => states.of(name).mode?.is;
+  const modeOf = ({ name }: Account) => states.of(name).mode?.name;
   const unknown = accounts.filter((account) => account.readsAll && modeOf(account) === undefined);
   return [
     ...accounts.flatMap((account) => {

@@ -71,9 +71,9 @@ export function verificationOf(
 ): Verification {
   const ledgers = ledgersOf({ accounts });
   return {
-    ...{ span, accounts, isOpen: remainingOf({ accounts }) > 0 },
+    ...{ span, accounts, isIncomplete: remainingOf({ accounts }) > 0 },
     errors: [...accounts, ...ledgers].flatMap(({ error }) => error ?? []),
-    isAnythingDone: ledgers.some(({ compared, error }) => compared > 0 || error === undefined),
+    didWork: ledgers.some(({ compared, error }) => compared > 0 || error === undefined),
   };
 }
 
@@ -240,7 +240,7 @@ function lastLine(verification: Verification): string {
         : `equal, after ${formatCounted(repaired, "bill")} ${repaired === 1 ? "was" : "were"} repaired`
       : `NOT equal: ${formatCounted(remaining, "difference")} ${remaining === 1 ? "remains" : "remain"}`;
   const unread = verification.errors.length > 0 ? "NOT everything was read; what was read is " : "";
-  const end = verification.isAnythingDone ? `${unread}${differences}` : "nothing was compared";
+  const end = verification.didWork ? `${unread}${differences}` : "nothing was compared";
   const next = repaired === 0 ? "" : "; bill-sync reconcile says whether the ledger adds up now";
   return `${formatInterval(span)}${cut}: ${end}${next}`;
 }

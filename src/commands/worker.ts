@@ -66,7 +66,7 @@ async function workerCommand(
     if (session.ban() !== undefined) {
       // The exchange would refuse the next account as well. Workers at other addresses go on.
       stop.abort(new StoppedError("this address is banned"));
-      return { is: "given back" };
+      return { kind: "given-back" };
     }
     workerLog.count(task, end);
     return end;
@@ -111,7 +111,7 @@ function openWorkerLog(log: Log, clock: Clock) {
   // Ordinary events of each run are logged at the level debug.
   const quiet: Log = Object.assign(Object.create(log), { info: log.debug.bind(log) });
   const over = new AbortController();
-  const counts = { done: 0, failed: 0, permanent: 0, "given back": 0 };
+  const counts = { done: 0, failed: 0, permanent: 0, "given-back": 0 };
   const tellCounts = (): void => {
     if (Object.values(counts).some((count) => count > 0)) log.info(counts, "jobs since the start");
   };
@@ -120,10 +120,10 @@ function openWorkerLog(log: Log, clock: Clock) {
     /** For one run. */
     reporter: () => logReporter(quiet, clock),
     count(task: Task, end: JobEnd) {
-      counts[end.is]++;
-      if (end.is === "permanent")
+      counts[end.kind]++;
+      if (end.kind === "permanent")
         log.error(`${taskName(task)}: given up until the next round: ${end.why}`);
-      if (end.is === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
+      if (end.kind === "failed") log.warn(`${taskName(task)}: to be tried again: ${end.why}`);
     },
     [Symbol.dispose]() {
       over.abort();
@@ -164,10 +164,10 @@ async function runTask(
  */
 function jobEndOf(thrown: readonly unknown[]): JobEnd {
   const errors = thrown.map(firstThrown).filter((error) => !(error instanceof AccountHeldError));
-  if (errors.some((error) => error instanceof StoppedError)) return { is: "given back" };
+  if (errors.some((error) => error instanceof StoppedError)) return { kind: "given-back" };
   const why = errorText(errors);
-  if (why === null) return { is: "done" };
-  return { is: errors.every(isPermanent) ? "permanent" : "failed", why };
+  if (why === null) return { kind: "done" };
+  return { kind: errors.every(isPermanent) ? "permanent" : "failed", why };
 }
 
 const help = `

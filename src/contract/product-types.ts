@@ -53,7 +53,7 @@ export const isUnified = (productType: string): productType is UnifiedProductTyp
   isOfUnifiedAccount(productType) && productType !== fundingWallet;
 
 /** Whether it is a wallet beside futures and the unified account: its bills name a group, and have ids that miss their times. */
-export const isApartWallet = (
+export const isSpotOrFunding = (
   productType: string,
 ): productType is typeof spotWallet | typeof fundingWallet =>
   productType === spotWallet || productType === fundingWallet;
@@ -98,7 +98,7 @@ export const isDemoProductType = (productType: string): boolean =>
 
 /** The product types that a demo trading key can read. */
 export const demoKeyProductTypes: readonly ProductType[] = productTypes.filter(
-  (productType) => !isDemoProductType(productType) && !isApartWallet(productType),
+  (productType) => !isDemoProductType(productType) && !isSpotOrFunding(productType),
 );
 
 /** The product types whose contracts are read. The demo products' contracts were delisted with them. */

@@ -4,8 +4,8 @@ import { type Operation, type Query, spanAtMost, spanParameters } from "./operat
 import {
   categoryOf,
   classicProductTypes,
-  isApartWallet,
   isDemoProductType,
+  isSpotOrFunding,
   isUnified,
   type ProductType,
   unifiedCategories,
@@ -135,7 +135,7 @@ export type TaxApi = {
 
 /** @returns undefined where there are no tax records, or none that are known: of demo products, and of spot and funding wallets. */
 export function taxApiOf(productType: ProductType): TaxApi | undefined {
-  if (isDemoProductType(productType) || isApartWallet(productType)) return undefined;
+  if (isDemoProductType(productType) || isSpotOrFunding(productType)) return undefined;
   const times = ({ from, to }: { readonly from: EpochMs; readonly to: EpochMs }) => ({
     startTime: String(from - 1),
     endTime: String(to),

@@ -2,7 +2,7 @@ import { type Category, groupAndName } from "../contract/business-types.ts";
 import { parseExactJson } from "../contract/json.ts";
 import {
   categoryOf,
-  isApartWallet,
+  isSpotOrFunding,
   isUnified,
   mayContainFee,
   spotWallet,
@@ -92,7 +92,7 @@ function rawRow(bill: ExportedBill): object {
 }
 
 function wireRow(bill: ExportedBill): object {
-  if (isApartWallet(bill.productType)) return walletRow(bill);
+  if (isSpotOrFunding(bill.productType)) return walletRow(bill);
   return isUnified(bill.productType) ? unifiedRow(bill) : classicRow(bill);
 }
 

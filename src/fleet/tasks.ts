@@ -28,13 +28,13 @@ export type Job = {
 
 /** How a job ended. */
 export type JobEnd =
-  | { readonly is: "done" }
+  | { readonly kind: "done" }
   /** Another try may succeed. */
-  | { readonly is: "failed"; readonly why: string }
+  | { readonly kind: "failed"; readonly why: string }
   /** Another try fails as well until somebody acts: the next round tries. */
-  | { readonly is: "permanent"; readonly why: string }
+  | { readonly kind: "permanent"; readonly why: string }
   /** The job was stopped, and another worker continues it. */
-  | { readonly is: "given back" };
+  | { readonly kind: "given-back" };
 
 // Account names contain no colon, so this key cannot be an account's.
 const listsKey = ":lists";

@@ -130,10 +130,10 @@ class Settlement {
   /** Repeating a report is harmless: the queue no longer knows that try. */
   async #tell(all: readonly Ended[]): Promise<void> {
     const { queue } = this.#deps;
-    const those = (...ends: readonly JobEnd["is"][]) =>
-      all.filter(({ end }) => ends.includes(end.is)).map(({ job }) => job);
+    const those = (...ends: readonly JobEnd["kind"][]) =>
+      all.filter(({ end }) => ends.includes(end.kind)).map(({ job }) => job);
     await queue.complete(those("done", "permanent"));
-    await queue.giveBack(those("given back"));
-    for (const { job, end } of all) if (end.is === "failed") await queue.fail(job, end.why);
+    await queue.giveBack(those("given-back"));
+    for (const { job, end } of all) if (end.kind === "failed") await queue.fail(job, end.why);
   }
 }

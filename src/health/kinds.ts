@@ -159,7 +159,7 @@ export const findingKinds = {
     remedy: (finding) => (finding.unconfigured === undefined ? sync(finding) : doctor()),
     isHole: true,
   },
-  unreadable: {
+  "left-unread": {
     severity: "warning",
     meaning: "unread time from before the account changed its mode",
     title: "Not complete",
@@ -179,7 +179,7 @@ export const findingKinds = {
   rejected: {
     severity: "warning",
     meaning: "rows broke the exchange's contract, and were neither served well since nor accepted",
-    title: "Some rows could not be read",
+    title: "Some rows were rejected",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
     remedy: () => "bill-sync breaks list",
     isHole: true,

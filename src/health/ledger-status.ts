@@ -17,7 +17,7 @@ import {
   readExchangeTime,
   wantedLedgers,
 } from "../ledger/known-time.ts";
-import { isOpen } from "../ledger/rejected-bills.ts";
+import { isOpenRejection } from "../ledger/rejected-bills.ts";
 import { closedSince } from "../roster/roster.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
@@ -171,7 +171,7 @@ export async function readLedgerTimes(
     left join (
       select account, product_type, count(*) as rejected
       from rejected_bills
-      where ${isOpen}
+      where ${isOpenRejection}
         and ${isOne}
       group by account, product_type
     ) as rejects using (account, product_type)

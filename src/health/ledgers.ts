@@ -5,7 +5,7 @@ import type { Queryable } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../db/values.ts";
 import { ledgerState } from "../ledger/known-time.ts";
-import { isOpen } from "../ledger/rejected-bills.ts";
+import { isOpenRejection } from "../ledger/rejected-bills.ts";
 import { accountFlags } from "../sql/ledgers.ts";
 import type { Ledger } from "../sync/store.ts";
 
@@ -204,7 +204,7 @@ export async function countRejected(
     db.execute<RejectedCount>(sql`
       select account, product_type as "productType", count(*)::int as rows
       from rejected_bills
-      where ${isOpen}
+      where ${isOpenRejection}
         and ${isOneOf(accounts)}
       group by account, product_type
       order by account, product_type`),

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { dayMs, retentionMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/known-time.ts";
-import { isOpen } from "../ledger/rejected-bills.ts";
+import { isOpenRejection } from "../ledger/rejected-bills.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { horizonAt } from "../sync/plan.ts";
 import { balanceDiscrepancy } from "./discrepancy.ts";
@@ -66,7 +66,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
       ) as begun using (account, ledger)`,
     ),
     select(
-      "unreadable",
+      "left-unread",
       { ...ofSpan, breakIds: sql`break_ids` },
       spans(sql`unread`, sql`state = 'closed'`),
     ),
@@ -225,7 +225,7 @@ export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
       sql`(
         select account, product_type, count(*) as rejected
         from rejected_bills
-        where ${isOpen}
+        where ${isOpenRejection}
           and ${isOne}
         group by account, product_type
       )`,

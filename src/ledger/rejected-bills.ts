@@ -12,7 +12,7 @@ import type { Ledger, PageCommit, RejectedRow } from "../sync/store.ts";
  * Of rejected rows, those whose bill is neither accepted, stored by a replay, nor served since. The index
  * rejected_bills_current has them.
  */
-export const isOpen = sql`closed_at is null and superseded_at is null`;
+export const isOpenRejection = sql`closed_at is null and superseded_at is null`;
 
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
@@ -117,7 +117,7 @@ export async function hasCurrentRows(
     from rejected_bills
     where account = ${account}
       and bill_id is not null
-      and ${isOpen}
+      and ${isOpenRejection}
     limit 1`);
   return rows.length > 0;
 }
@@ -140,7 +140,7 @@ async function supersede(
       and product_type = ${productType}
       and bill_id = any (${textArray(billIds)}::text[])
       and digest <> all (${textArray(but)}::text[])
-      and ${isOpen}`);
+      and ${isOpenRejection}`);
 }
 
 /** For each of the rows, whether it is kept and closed: signed off, or stored by a replay. */
@@ -229,7 +229,7 @@ export async function listRejected(
         note,
         accepted_by as "acceptedBy"
       from rejected_bills
-      where (${isOpen} ${isAll ? sql`or note is not null` : sql``})
+      where (${isOpenRejection} ${isAll ? sql`or note is not null` : sql``})
         and ${isOneOf(accounts)}
         and ${isOneOf(productTypes, "product_type")}
       order by account, product_type, rejected_at, digest`),
@@ -259,7 +259,7 @@ export async function decideOnRejected(
 ): Promise<readonly string[]> {
   const areNamed = sql`
           digest = any (${textArray(digests)}::text[])
-          and ${note === undefined ? sql`note is not null` : isOpen}
+          and ${note === undefined ? sql`note is not null` : isOpenRejection}
           and ${isOneOf(productTypes, "product_type")}`;
   const changes =
     note === undefined

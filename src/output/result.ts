@@ -131,7 +131,7 @@ export function table<Row>(
   const forPrograms = Object.entries(columns).filter(([, { isForPeople }]) => !isForPeople);
   return {
     name,
-    titles: shown.map(([key, { title = inWords(key) }]) => title),
+    titles: shown.map(([key, { title = titleOf(key) }]) => title),
     cells: people.map((row) => shown.map(([, column]) => String(rendered(column, row, "text")))),
     isRight: shown.map(([, { kind }]) => kinds[kind].isRight === true),
     kinds: Object.fromEntries(forPrograms.map(([key, { kind }]) => [key, kind])),
@@ -152,7 +152,7 @@ export const tableText = ({ titles, cells, isRight }: Table): string =>
   cells.length === 0 || titles.length === 0 ? "" : formatTable(titles, cells, isRight);
 
 /** "completeThrough": "complete through" */
-const inWords = (key: string): string =>
+const titleOf = (key: string): string =>
   key.replaceAll(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);
 
 /**

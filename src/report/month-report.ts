@@ -153,7 +153,7 @@ export type MonthReport = ReportOptions & {
   /**
    * A sentence for each thing that is missing from the figures or not reconciled. Empty if there is none.
    */
-  readonly incomplete: readonly string[];
+  readonly problems: readonly string[];
   /** The accepted differences by coin and the accepted lost time, in words. */
   readonly accepted: readonly string[];
   /** Real money before demo, the largest first. */

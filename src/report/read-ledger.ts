@@ -13,7 +13,7 @@ import {
   readTimes,
 } from "../export/reported-wallets.ts";
 import { contentColumns } from "../ledger/bill-rows.ts";
-import { isOpen } from "../ledger/rejected-bills.ts";
+import { isOpenRejection } from "../ledger/rejected-bills.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { ledgerStart } from "../sync/plan.ts";
@@ -61,7 +61,7 @@ export async function readLedgerMonth(
       signedAt === undefined
         ? undefined
         : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
-    rejected: await readRejected(tx, wallet, isOpen),
+    rejected: await readRejected(tx, wallet, isOpenRejection),
     acceptedRows: (await readRejected(tx, wallet, sql`note is not null`)).shown,
     breaks: await readMonthBreaks(tx, wallet, span, restatements.total > 0),
   };

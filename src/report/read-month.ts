@@ -85,7 +85,7 @@ export async function readMonthReport(
   return {
     ...options,
     ...{ generatedAt, versions },
-    incomplete: [
+    problems: [
       ...(isOver ? [] : [`${period} is not over yet: it ends ${isoTime(span.to)}`]),
       ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),
       ...ledgers.flatMap(({ wallet, coverage }) =>

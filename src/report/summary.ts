@@ -1,5 +1,5 @@
 import type { Break } from "../audit/breaks.ts";
-import { isApartWallet } from "../contract/product-types.ts";
+import { isSpotOrFunding } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { decimalText, isZero } from "../export/decimal.ts";
 import { dayIn } from "../export/time-zone.ts";
@@ -21,7 +21,7 @@ import {
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
 import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
 
-// The head of the report: what is incomplete, all coins in a line each, what changed and what was accepted.
+// The head of the report: the problems, all coins in a line each, what changed and what was accepted.
 
 /** A part of the report with a title. Its tables with names are for programs, too. */
 export type Section = Pick<Result, "data" | "parts"> & { readonly title: string };
@@ -36,7 +36,7 @@ const ofAll = <Row>(
   ledgers.flatMap((ledger) => rowsOf(ledger).map((row) => ({ ...row, ledger })));
 
 export function headOf(report: MonthReport): Section {
-  const { period, span, zone, generatedAt, versions, incomplete, accepted, signedAt, prices } =
+  const { period, span, zone, generatedAt, versions, problems, accepted, signedAt, prices } =
     report;
   const { program, node, postgres, schema } = versions;
   const whole =
@@ -54,7 +54,7 @@ export function headOf(report: MonthReport): Section {
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
   );
   const closings = ofAll(report, ({ wallet, figures }) =>
-    isApartWallet(wallet.productType) ? [] : figures,
+    isSpotOrFunding(wallet.productType) ? [] : figures,
   );
   const confirmed = closings.filter(
     ({ coin, ledger }) => closingConfirmation(ledger, coin)?.differs === false,
@@ -65,7 +65,7 @@ export function headOf(report: MonthReport): Section {
       ...{ period, zone, ...jsonInterval(span), asOf: generatedAt },
       currency: prices?.currency ?? null,
       prices: prices === undefined ? null : { file: prices.file, sha256: prices.sha256 },
-      ...{ versions, isComplete: incomplete.length === 0, incomplete },
+      ...{ versions, problems },
     },
     parts: [
       `${zone}${zone === "UTC" ? "" : ", but times with a Z are in UTC"}, as of ${generatedAt} ` +
@@ -74,7 +74,7 @@ export function headOf(report: MonthReport): Section {
       ...(prices === undefined
         ? []
         : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
-      ...(incomplete.length === 0 ? [whole] : ["NOT COMPLETE OR NOT RECONCILED:", ...incomplete]),
+      ...(problems.length === 0 ? [whole] : ["NOT COMPLETE OR NOT RECONCILED:", ...problems]),
       `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
       ...(signedAt === undefined
@@ -197,7 +197,7 @@ function confirmedText(
   coin: string,
   dayOf: (time: EpochMs) => string,
 ): string {
-  if (isApartWallet(ledger.wallet.productType)) return "not asked";
+  if (isSpotOrFunding(ledger.wallet.productType)) return "not asked";
   const confirmation = closingConfirmation(ledger, coin);
   // One answer has all coins of a wallet that the exchange names.
   const isAnswered = ledger.confirmations.some((one) => one.of === "closing");

@@ -147,7 +147,7 @@ function ledgersOf(
   const readable = account === undefined ? [] : readableTypes(account, state);
   // All categories of a unified account share its balances: without one of them, none is whole.
   const shared =
-    state.mode?.is === "unified" && stored.some((type) => modeOf(type) === "unified")
+    state.mode?.name === "unified" && stored.some((type) => modeOf(type) === "unified")
       ? unifiedProductTypes.filter((type) => !isRefused(state, type))
       : [];
   const present = new Set([...readable, ...stored, ...shared]);
@@ -207,7 +207,7 @@ export function readableTypes(
   state: StoredState,
 ): readonly ProductType[] {
   const { mode } = state;
-  const ofMode = productTypes.filter((type) => modeOf(type) === (mode?.is ?? "classic"));
+  const ofMode = productTypes.filter((type) => modeOf(type) === (mode?.name ?? "classic"));
   // For an account of unknown mode, the configured product types are all that is known.
   if (!readsAll) return mode === undefined && ofMode.length === 0 ? productTypes : ofMode;
   return ofMode.filter((type) => !isRefused(state, type));

@@ -101,7 +101,7 @@ export async function identifyAccount<Ledger extends LedgerReader>(
   state: AccountState,
   ledgerOf: (productType: ProductType) => Ledger,
 ): Promise<AccountIdentity<Ledger>> {
-  const last = state.mode?.is;
+  const last = state.mode?.name;
   const ledgersOf = (mode: AccountMode) =>
     account.productTypes.filter((productType) => modeOf(productType) === mode).map(ledgerOf);
   const classic = ledgersOf("classic");
@@ -186,7 +186,7 @@ export async function closeLedgersOfOtherMode(
 ): Promise<readonly ClosedLedger[]> {
   const { name } = account;
   const isKnown =
-    state.mode?.is === mode &&
+    state.mode?.name === mode &&
     state.closed.every(({ productType }) => modeOf(productType) !== mode);
   // The mode is not known if the classic API refused everything that it was asked for.
   const isTold = mode === "unified" || ledgers.some(({ hasAnswered }) => hasAnswered);
@@ -221,11 +221,11 @@ const leftUnplanned = (
   { mode: last, notAvailable }: AccountState,
   mode: AccountMode,
 ): readonly ProductType[] =>
-  last === undefined || last.is === mode
+  last === undefined || last.name === mode
     ? []
     : productTypes.filter(
         (productType) =>
-          modeOf(productType) === last.is &&
+          modeOf(productType) === last.name &&
           notAvailable.every((refused) => refused.productType !== productType),
       );
 

@@ -27,7 +27,7 @@ export type Closed = { readonly productType: ProductType; readonly closedAt: Epo
 
 /** What earlier runs have learned about an account. */
 export type AccountState = {
-  readonly mode: { readonly is: AccountMode; readonly since: EpochMs } | undefined;
+  readonly mode: { readonly name: AccountMode; readonly since: EpochMs } | undefined;
   readonly notAvailable: readonly NotAvailable[];
   readonly closed: readonly Closed[];
   /** When the exchange last refused the account's balances to its key; undefined where it does not. */

@@ -4,7 +4,7 @@ import {
   loanToValue as classicLoanToValue,
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
-import { isApartWallet, type ProductType } from "../contract/product-types.ts";
+import { isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf } from "../errors.ts";
 import {
@@ -205,7 +205,9 @@ export async function readLedgers(
  * ledgers. A key that may read no futures, or may no longer read what it read before, counts as failed instead.
  */
 const notAvailableOf = (ledgers: readonly LedgerRun[]): readonly LedgerRun[] =>
-  ledgers.every(({ refusal, ledger }) => refusal !== undefined || isApartWallet(ledger.productType))
+  ledgers.every(
+    ({ refusal, ledger }) => refusal !== undefined || isSpotOrFunding(ledger.productType),
+  )
     ? []
     : ledgers.filter(({ refusal, isUnread }) => isRefused(refusal) && isUnread);
 

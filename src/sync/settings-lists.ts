@@ -27,7 +27,7 @@ export type ListReport = {
   readonly requests: number;
   /** What was stored; undefined where nothing was. */
   readonly stored:
-    | (SymbolCounts & { readonly readAt: EpochMs; readonly pairs: number })
+    | (SymbolCounts & { readonly readAt: EpochMs; readonly entries: number })
     | undefined;
   /** Rows that were left out. */
   readonly broken: readonly BrokenRow[];
@@ -59,7 +59,7 @@ export async function syncList<Settings extends SymbolRow>(
     const reading = readList(data, readRow);
     broken = reading.broken;
     const counts = await commit({ readAt: requestTime, ...reading.list });
-    const stored = { ...counts, readAt: requestTime, pairs: reading.list.settings.length };
+    const stored = { ...counts, readAt: requestTime, entries: reading.list.settings.length };
     return { requests, stored, broken, error: undefined };
   } catch (error) {
     return { requests, stored: undefined, broken, error };

@@ -1,5 +1,5 @@
 import {
-  isApartWallet,
+  isSpotOrFunding,
   isUnified,
   unifiedProductTypes,
   walletOf,
@@ -52,7 +52,7 @@ async function syncWallet(
   // The categories of a unified account share its balances: who lacks one knows none.
   if (isUnified(productType) && ledgers.length < unifiedProductTypes.length) return;
   // No operation is known that tells what spot and funding wallets hold.
-  if (isApartWallet(productType)) return;
+  if (isSpotOrFunding(productType)) return;
   const { operation, query } = balancesQuestion(isUnified(productType) ? undefined : productType);
   const { data, requestTime } = await client.ask(operation, query, {
     signal,

@@ -100,7 +100,7 @@ class LedgerVerify extends LedgerRun {
     this.#compared.findUnproven();
     const { differences, compared } = this.#compared;
     const read = intersect([span], interval(horizonAt(now), now));
-    const error = this.error ?? unreadable(span, read, now);
+    const error = this.error ?? unreadPartError(span, read, now);
     return { ledger, span: read, compared, differences, requests: this.requests, error };
   }
 }
@@ -133,7 +133,7 @@ export async function verifyBills(
 }
 
 /** The reason why not all of the span could be asked for, by the exchange's clock. */
-function unreadable(span: Interval, read: readonly Interval[], now: EpochMs): unknown {
+function unreadPartError(span: Interval, read: readonly Interval[], now: EpochMs): unknown {
   if (read.length === 0) {
     const when = span.from > now ? "in the future" : "older than 90 days";
     return new ReportableError(

@@ -283,7 +283,7 @@ export const healthStates: readonly HealthState[] = [
       checked(),
       state("closed_at", "'{10 d}'", "USDT-FUTURES"),
     ],
-    found: ["unreadable"],
+    found: ["left-unread"],
     title: "Not complete",
     next: "bill-sync reconcile",
   },
@@ -342,7 +342,7 @@ export const healthStates: readonly HealthState[] = [
     name: "a rejected row",
     statements: [...well, rejected("null")],
     found: ["rejected"],
-    title: "Some rows could not be read",
+    title: "Some rows were rejected",
     next: "bill-sync breaks list",
   },
   {

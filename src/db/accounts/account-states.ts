@@ -99,7 +99,9 @@ function stateOf(rows: readonly Row[]): StoredState {
     ),
     isDemo: is_demo,
     mode:
-      mode === null || mode_since === null ? undefined : { is: mode, since: timeFrom(mode_since) },
+      mode === null || mode_since === null
+        ? undefined
+        : { name: mode, since: timeFrom(mode_since) },
     notAvailable: rows.flatMap((row) => {
       const { product_type, not_available_since: since, not_available_asked_at: askedAt } = row;
       if (product_type === "" || since === null || askedAt === null) return [];

@@ -9,11 +9,11 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import { key, time } from "./columns.ts";
+import { textKey, time } from "./columns.ts";
 
 /** An account that was added by command, without its credentials. */
 export const addedAccounts = pgTable("added_accounts", {
-  account: key("account").primaryKey(),
+  account: textKey("account").primaryKey(),
   /** Null for the product types that are synced for all accounts. */
   productTypes: text("product_types").array(),
   /** Whether the key is one for demo trading. */
@@ -28,7 +28,7 @@ export const leases = pgTable(
   "leases",
   {
     /** An account's name, or "user " and a user's id. */
-    account: key("account").primaryKey(),
+    account: textKey("account").primaryKey(),
     /** Host and process of the holder; empty once the lease was given back. */
     holder: text("holder").notNull(),
     /** One more with each new holder. Only the latest holder may write. */
@@ -48,13 +48,13 @@ export const leases = pgTable(
 );
 
 /**
- * The fingerprint of a key, and the account under which its rows are stored. A key is kept as a fingerprint only. The primary
+ * The fingerprint of a textKey, and the account under which its rows are stored. A key is kept as a fingerprint only. The primary
  * key does not contain the account, so that the server itself refuses one key under two names.
  */
 export const accountKeys = pgTable("account_keys", {
   /** HMAC-SHA-256 of the API key under the database's salt, hexadecimal. */
-  fingerprint: key("fingerprint").primaryKey(),
-  account: key("account").notNull(),
+  fingerprint: textKey("fingerprint").primaryKey(),
+  account: textKey("account").notNull(),
 });
 
 /**
@@ -65,9 +65,9 @@ export const accountUsers = pgTable(
   "account_users",
   {
     /** The user's id; `demo ` before it for a key of demo trading. */
-    userId: key("user_id").notNull(),
-    productType: key("product_type").notNull(),
-    account: key("account").notNull(),
+    userId: textKey("user_id").notNull(),
+    productType: textKey("product_type").notNull(),
+    account: textKey("account").notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.userId, t.productType] }),
@@ -76,7 +76,7 @@ export const accountUsers = pgTable(
 );
 
 /**
- * The one salt of the database's fingerprints. With a salt for each key, one key under two names would go
+ * The one salt of the database's fingerprints. With a salt for each textKey, one key under two names would go
  * unnoticed. Without a salt, the same key could be recognised in two databases.
  */
 export const keySalt = pgTable(

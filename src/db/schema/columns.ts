@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { check, customType, type PgColumn, timestamp } from "drizzle-orm/pg-core";
 
 /** Text that is compared byte by byte: 1.7 times faster to insert as a key than with a language's collation. */
-export const key = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
+export const textKey = customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
 
 /** A time to the millisecond, the exchange's precision. */
 export const time = (name: string) =>
@@ -25,6 +25,6 @@ export const allFinite = (name: string, columns: Readonly<Record<string, PgColum
 
 /** The columns that name a ledger. */
 export const ledger = () => ({
-  account: key("account").notNull(),
-  productType: key("product_type").notNull(),
+  account: textKey("account").notNull(),
+  productType: textKey("product_type").notNull(),
 });

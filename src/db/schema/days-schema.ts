@@ -1,5 +1,5 @@
 import { bigint, boolean, date, integer, numeric, pgTable, primaryKey } from "drizzle-orm/pg-core";
-import { key, time } from "./columns.ts";
+import { textKey, time } from "./columns.ts";
 
 // Sums of the bills of each UTC day by itself. Running totals over days are computed when they are
 // read, so that a late or restated bill changes its own day's row alone: see src/ledger/days.ts.
@@ -25,11 +25,11 @@ const sums = () => ({
 export const typeDays = pgTable(
   "type_days",
   {
-    account: key("account").notNull(),
-    productType: key("product_type").notNull(),
-    coin: key("coin").notNull(),
+    account: textKey("account").notNull(),
+    productType: textKey("product_type").notNull(),
+    coin: textKey("coin").notNull(),
     day: date("day").notNull(),
-    businessType: key("business_type").notNull(),
+    businessType: textKey("business_type").notNull(),
     ...sums(),
     /** How many bills show no balance. */
     withoutBalance: bigint("without_balance", { mode: "number" }).notNull(),
@@ -43,13 +43,13 @@ export const typeDays = pgTable(
 export const symbolDays = pgTable(
   "symbol_days",
   {
-    account: key("account").notNull(),
-    productType: key("product_type").notNull(),
+    account: textKey("account").notNull(),
+    productType: textKey("product_type").notNull(),
     day: date("day").notNull(),
-    coin: key("coin").notNull(),
+    coin: textKey("coin").notNull(),
     /** Empty for bills that name no symbol. */
-    symbol: key("symbol").notNull(),
-    businessType: key("business_type").notNull(),
+    symbol: textKey("symbol").notNull(),
+    businessType: textKey("business_type").notNull(),
     ...sums(),
   },
   (t) => [
@@ -68,16 +68,16 @@ export const symbolDays = pgTable(
 export const dayEnds = pgTable(
   "day_ends",
   {
-    account: key("account").notNull(),
-    wallet: key("wallet").notNull(),
-    coin: key("coin").notNull(),
+    account: textKey("account").notNull(),
+    wallet: textKey("wallet").notNull(),
+    coin: textKey("coin").notNull(),
     day: date("day").notNull(),
     isLast: boolean("is_last").notNull(),
     /** The bill's time, or the later one that its balance shows, and its learned place at that time. */
     bookedAt: time("booked_at").notNull(),
     place: integer("place").notNull(),
-    productType: key("product_type").notNull(),
-    billId: key("bill_id").notNull(),
+    productType: textKey("product_type").notNull(),
+    billId: textKey("bill_id").notNull(),
     balance: numeric("balance").notNull(),
   },
   (t) => [primaryKey({ columns: [t.account, t.wallet, t.coin, t.day, t.isLast] })],

@@ -10,7 +10,7 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import { key, ledger, time, times } from "./columns.ts";
+import { ledger, textKey, time, times } from "./columns.ts";
 
 /**
  * Which of a bill's numbers move the balance, for a category or a type that differs from it. Learned from the ledger, since the exchange's
@@ -20,9 +20,9 @@ export const walletRules = pgTable(
   "wallet_rules",
   {
     ...ledger(),
-    category: key("category").notNull(),
+    category: textKey("category").notNull(),
     /** A type whose bills show another rule than their category's; empty for the rule of the category. */
-    businessType: key("business_type").notNull().default(""),
+    businessType: textKey("business_type").notNull().default(""),
     countsAmount: boolean("counts_amount").notNull(),
     countsFee: boolean("counts_fee").notNull(),
     countsCoupon: boolean("counts_coupon").notNull(),
@@ -44,7 +44,7 @@ export const billOrder = pgTable(
   "bill_order",
   {
     ...ledger(),
-    billId: key("bill_id").notNull(),
+    billId: textKey("bill_id").notNull(),
     /** The bill's place among those of the same time; 0 where their ids give the order. */
     place: integer("place").notNull(),
     /** The time of the bill before it in the order, where that is later than its own. */
@@ -60,13 +60,13 @@ export const ledgerBreaks = pgTable(
     /** Unique in the database, from the sequence `ledger_break_ids`, with holes where a check failed. */
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     kind: text("kind").notNull(),
-    account: key("account").notNull(),
+    account: textKey("account").notNull(),
     /** A product type, or the wallet of all of a unified account; empty where it is of neither. */
-    ledger: key("ledger").notNull(),
+    ledger: textKey("ledger").notNull(),
     /** Empty where a break does not concern one coin. */
-    coin: key("coin").notNull(),
+    coin: textKey("coin").notNull(),
     /** Where the break is: a bill's id, a day or a snapshot's time. */
-    anchor: key("anchor").notNull(),
+    anchor: textKey("anchor").notNull(),
     happenedAt: time("happened_at"),
     expected: numeric("expected"),
     observed: numeric("observed"),
@@ -99,7 +99,7 @@ export const ledgerBreaks = pgTable(
 export const breakDecisions = pgTable(
   "break_decisions",
   {
-    account: key("account").notNull(),
+    account: textKey("account").notNull(),
     breakId: bigint("break_id", { mode: "number" }).notNull(),
     /** From 1 for each break. */
     place: integer("place").notNull(),
@@ -121,9 +121,9 @@ export const breakDecisions = pgTable(
 export const reconciledChains = pgTable(
   "reconciled_chains",
   {
-    account: key("account").notNull(),
-    wallet: key("wallet").notNull(),
-    coin: key("coin").notNull(),
+    account: textKey("account").notNull(),
+    wallet: textKey("wallet").notNull(),
+    coin: textKey("coin").notNull(),
     /**
      * Bills stored before this time of the database's clock were checked; -infinity where the mapping of
      * their types has changed since.

@@ -19,7 +19,7 @@ import {
   optionalText,
 } from "../../contract/scalars.ts";
 import { symbolFields } from "../../contract/symbols.ts";
-import { allFinite, key, time } from "./columns.ts";
+import { allFinite, textKey, time } from "./columns.ts";
 
 const snakeCase = (field: string): string =>
   field.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`);
@@ -43,7 +43,7 @@ const columnOf = (name: string, type: z.ZodType) => {
 export const spotPairs = pgTable(
   "spot_pairs",
   {
-    symbol: key("symbol").primaryKey(),
+    symbol: textKey("symbol").primaryKey(),
     ...settingsOf(symbolFields),
     firstSeenAt: time("first_seen_at").notNull(),
     /** Since when the settings are known to hold. */
@@ -61,7 +61,7 @@ export const spotPairs = pgTable(
 export const spotPairVersions = pgTable(
   "spot_pair_versions",
   {
-    symbol: key("symbol").notNull(),
+    symbol: textKey("symbol").notNull(),
     validFrom: time("valid_from").notNull(),
     /** Null while it holds. */
     validTo: time("valid_to"),
@@ -79,8 +79,8 @@ export const spotPairVersions = pgTable(
 export const contracts = pgTable(
   "contracts",
   {
-    productType: key("product_type").notNull(),
-    symbol: key("symbol").notNull(),
+    productType: textKey("product_type").notNull(),
+    symbol: textKey("symbol").notNull(),
     ...settingsOf(contractFields),
     firstSeenAt: time("first_seen_at").notNull(),
     /** Since when the settings are known to hold. */
@@ -95,8 +95,8 @@ export const contracts = pgTable(
 export const contractVersions = pgTable(
   "contract_versions",
   {
-    productType: key("product_type").notNull(),
-    symbol: key("symbol").notNull(),
+    productType: textKey("product_type").notNull(),
+    symbol: textKey("symbol").notNull(),
     validFrom: time("valid_from").notNull(),
     /** Null while it holds. */
     validTo: time("valid_to"),
@@ -115,14 +115,14 @@ export const contractVersions = pgTable(
 /** When a list of spot pairs, or of a product type's contracts, was read. An older list does not replace a newer one. */
 export const instrumentLists = pgTable("instrument_lists", {
   /** `spot` for the pairs; for contracts, their product type. */
-  market: key("market").primaryKey(),
+  market: textKey("market").primaryKey(),
   readAt: time("read_at").notNull(),
 });
 
 const riskUnit = () => ({
-  account: key("account").notNull(),
+  account: textKey("account").notNull(),
   /** The id that was asked for; empty for the account's own unit. */
-  riskUnitId: key("risk_unit_id").notNull(),
+  riskUnitId: textKey("risk_unit_id").notNull(),
   firstSeenAt: time("first_seen_at").notNull(),
 });
 
@@ -150,7 +150,7 @@ export const ltvDebts = pgTable(
   "ltv_debts",
   {
     ...riskUnit(),
-    coin: key("coin").notNull(),
+    coin: textKey("coin").notNull(),
     unpaidQty: numeric("unpaid_qty"),
     unpaidInterest: numeric("unpaid_interest"),
     extra: json("extra"),
@@ -166,7 +166,7 @@ export const ltvCollateral = pgTable(
   "ltv_collateral",
   {
     ...riskUnit(),
-    coin: key("coin").notNull(),
+    coin: textKey("coin").notNull(),
     price: numeric("price"),
     amount: numeric("amount"),
     convertedUsdtAmount: numeric("converted_usdt_amount"),
@@ -185,10 +185,10 @@ export const ltvCollateral = pgTable(
 export const walletBalances = pgTable(
   "wallet_balances",
   {
-    account: key("account").notNull(),
+    account: textKey("account").notNull(),
     /** The wallet; "UTA" in a unified account. */
-    wallet: key("wallet").notNull(),
-    coin: key("coin").notNull(),
+    wallet: textKey("wallet").notNull(),
+    coin: textKey("coin").notNull(),
     firstSeenAt: time("first_seen_at").notNull(),
     lastSeenAt: time("last_seen_at").notNull(),
     balance: numeric("balance").notNull(),

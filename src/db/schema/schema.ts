@@ -14,7 +14,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { categories, frequentTypes } from "../../contract/business-types.ts";
-import { finite, key, ledger, time, times } from "./columns.ts";
+import { finite, ledger, textKey, time, times } from "./columns.ts";
 
 const frequentList = sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`);
 
@@ -23,8 +23,8 @@ const billContent = () => ({
   amount: numeric("amount").notNull(),
   fee: numeric("fee").notNull(),
   feeByCoupon: numeric("fee_by_coupon"),
-  businessType: key("business_type").notNull(),
-  coin: key("coin").notNull(),
+  businessType: textKey("business_type").notNull(),
+  coin: textKey("coin").notNull(),
   balance: numeric("balance"),
   cTime: time("c_time").notNull(),
   /** Only in a unified account: how margin is held, and an isolated position's change and balance. */
@@ -45,7 +45,7 @@ const billContent = () => ({
 /** A bill, as it was served last. */
 export const bills = pgTable(
   "bills",
-  { ...ledger(), billId: key("bill_id").notNull(), ...billContent() },
+  { ...ledger(), billId: textKey("bill_id").notNull(), ...billContent() },
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.billId] }),
     index("bills_time").on(t.account, t.productType, t.cTime),
@@ -71,7 +71,7 @@ export const billRevisions = pgTable(
   "bill_revisions",
   {
     ...ledger(),
-    billId: key("bill_id").notNull(),
+    billId: textKey("bill_id").notNull(),
     revision: integer("revision").notNull(),
     ...billContent(),
     replacedAt: time("replaced_at").notNull(),
@@ -85,7 +85,7 @@ export const rejectedBills = pgTable(
   {
     ...ledger(),
     /** SHA-256 of the row as `JSON.stringify` writes it, hexadecimal. */
-    digest: key("digest").notNull(),
+    digest: textKey("digest").notNull(),
     /** The row's JSON, as it was written. Text, since jsonb cannot hold all that JSON can. */
     received: text("received").notNull(),
     /** Where the row breaks the contract: the path of a member, empty for the whole row. */
@@ -99,7 +99,7 @@ export const rejectedBills = pgTable(
     note: text("note"),
     acceptedBy: text("accepted_by"),
     /** The bill's id, where the row has a readable one. */
-    billId: key("bill_id"),
+    billId: textKey("bill_id"),
     /** Since when another row with that id, valid or rejected, is the one served last. */
     supersededAt: time("superseded_at"),
     /** "tax" for a row of the tax records, which are read in another way. */
@@ -215,7 +215,7 @@ const categoryNames = sql.raw(`(${categories.map((name) => `'${name}'`).join(", 
 export const businessTypes = pgTable(
   "business_types",
   {
-    code: key("code").primaryKey(),
+    code: textKey("code").primaryKey(),
     /** The category in effect: the user's, else the listed one. */
     category: text("category").notNull(),
     meaning: text("meaning").notNull(),
@@ -236,7 +236,7 @@ export const businessTypes = pgTable(
 
 /** A view of schema `analytics`, with the hash of the text that created it. See views.ts. */
 export const analyticsViews = pgTable("analytics_views", {
-  name: key("name").primaryKey(),
+  name: textKey("name").primaryKey(),
   /** SHA-256 of the view's file, hexadecimal. */
   hash: text("hash").notNull(),
 });

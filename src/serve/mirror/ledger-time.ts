@@ -7,7 +7,7 @@ import { onlyRow } from "../../db/values.ts";
 import { Refusal } from "../../exchange-server/source.ts";
 import type { HoleKind } from "../../health/kinds.ts";
 import { readLedgerTimes, type StoredTimes } from "../../health/ledger-status.ts";
-import { isOpen } from "../../ledger/rejected-bills.ts";
+import { isOpenRejection } from "../../ledger/rejected-bills.ts";
 import { type AccountMode, modeOf } from "../../sync/account-state.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../sync/intervals.ts";
 import type { Ledger } from "../../sync/store.ts";
@@ -56,7 +56,7 @@ async function readRejectedTimes(tx: Queryable, { account, productType }: Ledger
     from rejected_bills
     where account = ${account}
       and product_type = ${productType}
-      and ${isOpen}`);
+      and ${isOpenRejection}`);
   const { timeOf } = billsApiOf(productType);
   return rows.map(({ received }) => timeOf(parseExactJson(received)));
 }
@@ -138,7 +138,7 @@ const reasons: Readonly<
   },
   unread: { text: (name) => `${name} is not read yet; a sync reads it, try again after the next` },
   /** Of a retired ledger, too, which is no finding. */
-  unreadable: {
+  "left-unread": {
     isPermanent: true,
     text: (name) =>
       `${name} was not read, and no sync will: the ledger is closed or retired; ${elsewhere}`,
@@ -174,8 +174,8 @@ export function holesOf(
     ...holes("before", interval(never, Math.min(beginsAt, unread[0]?.from ?? beginsAt))),
     ...holes("lost", lost),
     ...holes("recovered", intersect(recovered, interval(beginsAt, ever))),
-    ...holes(isEnded ? "unreadable" : "unread", isEnded ? unread : subtract(unread, newest)),
-    ...(state === "retired" ? holes("unreadable", newest) : []),
+    ...holes(isEnded ? "left-unread" : "unread", isEnded ? unread : subtract(unread, newest)),
+    ...(state === "retired" ? holes("left-unread", newest) : []),
     ...(!isEnded && now - readTo > maxAgeMs ? holes("behind", newest) : []),
     ...rejectedTimes.flatMap((time) =>
       holes(

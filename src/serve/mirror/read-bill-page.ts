@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import { nonFinancialTypes } from "../../contract/business-types.ts";
-import { isApartWallet } from "../../contract/product-types.ts";
+import { isSpotOrFunding } from "../../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { Execute } from "../../db/connect.ts";
 import { msOf, onlyRow, timeFrom } from "../../db/values.ts";
-import { isOpen } from "../../ledger/rejected-bills.ts";
+import { isOpenRejection } from "../../ledger/rejected-bills.ts";
 import type { Ledger } from "../../sync/store.ts";
 
 /** The parts of a wallet's type: see groupedType of src/contract/business-types.ts. */
@@ -102,7 +102,7 @@ export async function readBillPage(
         and ${isBelow}
         and ${isAnyOr(sql`symbol`, only.symbol)}
         and ${isAnyOr(sql`coin`, only.coin)}
-        and ${isAnyOr(isApartWallet(ledger.productType) ? typeName : sql`business_type`, only.businessType)}
+        and ${isAnyOr(isSpotOrFunding(ledger.productType) ? typeName : sql`business_type`, only.businessType)}
         and ${isAnyOr(typeGroup, only.groupType)}
         and (not ${only.onlyFunding}::boolean or business_type not in ${nonFinancialTypes})
       order by c_time desc, length(bill_id) desc, bill_id desc
@@ -135,7 +135,7 @@ export const ledgerVersion = ({ account, productType }: Ledger): SQL => {
           select concat_ws('/', count(*), max(xmin::text::bigint))
           from rejected_bills
           where ${isOf}
-            and ${isOpen}
+            and ${isOpenRejection}
         ),
         (
           select concat_ws('/', count(*), max(xmin::text::bigint))

@@ -27,7 +27,7 @@ export async function serveSettings(
 ): Promise<Served> {
   const is = await read(
     async (tx) =>
-      (await readAccountStates(tx, account)).of(account).mode?.is ?? storedMode(tx, account),
+      (await readAccountStates(tx, account)).of(account).mode?.name ?? storedMode(tx, account),
   );
   return { data: is === "unified" ? { uid: "", accountMode: is } : refusedMode("unified") };
 }
