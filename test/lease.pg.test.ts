@@ -98,11 +98,12 @@ describe("an account whose holder is alive", () => {
     expect(await leaseOf(account)).toMatchObject({ epoch: 1 });
   });
 
-  test("is had after it is given back and has cooled down, without a word about a holder", async () => {
+  test("is had after it is given back and has cooled down, without a word about a holder, who may ask no more", async () => {
     const account = randomUUID();
     const waits: string[] = [];
     const first = await hold(account, { timing: { ...quick, cooldownMs: 300 } });
     await first[Symbol.asyncDispose]();
+    expect(first.assertHeld).toThrow(LeaseLostError);
     expect(await leaseOf(account)).toMatchObject({ holder: "", epoch: 1 });
     expect((await leaseOf(account)).left_ms).toBeLessThanOrEqual(300);
     await using second = await hold(account, { onWait: (message) => waits.push(message) });

@@ -176,7 +176,9 @@ export class Leases {
       account,
       epoch,
       assertHeld: () => {
-        if (asleepOrAwake(this.#clock) >= held.usedUntil) held.lost ??= ranOut(account);
+        // A retry may outlast a run that failed and gave its lease back.
+        const isHeld = this.#held.has(held) && asleepOrAwake(this.#clock) < held.usedUntil;
+        if (!isHeld) held.lost ??= ranOut(account);
         if (held.lost !== undefined) throw held.lost;
       },
       [Symbol.asyncDispose]: () => this.#giveBack(held),
