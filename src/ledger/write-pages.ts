@@ -97,7 +97,7 @@ export function batchCommits(
 
   async function commitWaiting(): Promise<void> {
     isTurnAsked = false;
-    const batch = takeBatch(waiting);
+    const batch = waiting.splice(0, pagesMax);
     askForTurn();
     let isUnanswered = false;
     const onUnanswered = () => {
@@ -130,20 +130,6 @@ export function batchCommits(
     askForTurn();
     return entry.promise;
   };
-}
-
-/**
- * The pages that have waited longest, at most one of each window: its cursor moves once a
- * transaction.
- */
-function takeBatch(waiting: Waiting[]): Waiting[] {
-  const windows = new Set<string>();
-  const repeated = waiting.findIndex(({ page: { ledger, window } }) => {
-    const known = windows.size;
-    windows.add(`${ledger.productType} ${window.from} ${window.to}`);
-    return windows.size === known;
-  });
-  return waiting.splice(0, Math.min(pagesMax, repeated === -1 ? waiting.length : repeated));
 }
 
 function countsAt(counts: readonly PageCounts[], place: number): PageCounts {
