@@ -54,7 +54,7 @@ function world(accounts: number) {
     sandbox.accounts.map(
       (account) =>
         exchangeOf(
-          { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+          { baseUrl: new URL("http://127.0.0.1") },
           { credentials: secretsOf(account) },
           { transport, clock: time.clock, random: () => 0.5, addressLimits: limitsOf() },
         ).client,
@@ -206,7 +206,7 @@ describe("a ban", () => {
     const clients = [1, 2, 3].map(
       () =>
         exchangeOf(
-          { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+          { baseUrl: new URL("http://127.0.0.1") },
           { credentials },
           { transport, clock: time.clock, random: () => 0.5, addressLimits },
         ).client,
@@ -304,7 +304,7 @@ describe("accounts side by side", () => {
       const secret = (what: string) => new Secret(`the ${what} of ${name}`);
       const [key, credentialSecret] = [secret("key"), secret("secret")];
       const credentials = { key, secret: credentialSecret, passphrase: secret("passphrase") };
-      const config = { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" };
+      const config = { baseUrl: new URL("http://127.0.0.1") };
       const { client, useLimitsOf } = exchangeOf(config, { credentials }, access);
       const ask = (count: number) =>
         Promise.all(

@@ -179,12 +179,12 @@ test(".env is read, what is set for the process wins over it, and one that canno
   const path = join(folder.path, ".env");
   const told = async (env: CliEnvironment = {}) =>
     (await runCli(["status"], { cwd: folder.path, env })).stderr;
-  await writeFile(path, "# ours\nEXCHANGE_LOCALE=file\nexport LOG_LEVEL='from file'\nDATA_DIR=\n");
-  for (const [env, locale] of [
+  await writeFile(path, "# ours\nSYNC_LTV=file\nexport LOG_LEVEL='from file'\nDATA_DIR=\n");
+  for (const [env, loan] of [
     [{}, "file"],
-    [{ EXCHANGE_LOCALE: "process" }, "process"],
+    [{ SYNC_LTV: "process" }, "process"],
   ] as const) {
-    expect(await told(env)).toContain(`EXCHANGE_LOCALE "${locale}" is not`);
+    expect(await told(env)).toContain(`SYNC_LTV "${loan}" is not`);
     expect(await told(env)).toContain('LOG_LEVEL "from file" is not');
   }
   await rm(path);

@@ -54,7 +54,6 @@ const exchangeOf = () => {
       secret: new Secret("secret"),
       passphrase: new Secret("pass"),
     },
-    locale: "en-US",
     transport,
     clock: systemClock,
     exchangeClock,

@@ -56,7 +56,7 @@ export const checked = (name: string, check: () => Promise<Check>): Promise<Chec
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 export async function checkExchange(
-  config: Pick<Config, "baseUrl" | "locale" | "accounts">,
+  config: Pick<Config, "baseUrl" | "accounts">,
   /** A migrated database; undefined if it is not migrated or cannot be reached. */
   db: Database | undefined,
   report: Report,

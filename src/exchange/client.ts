@@ -27,7 +27,6 @@ export type ClientDeps = {
   readonly credentials?: Credentials;
   /** Whether the credentials are a demo trading key's. Default false. */
   readonly demo?: boolean;
-  readonly locale: string;
   readonly transport: Transport;
   readonly clock: Clock;
   readonly exchangeClock: ExchangeClock;
@@ -209,7 +208,7 @@ function refuseImpossibleTime(
 const noCache = { "Cache-Control": "no-cache", Pragma: "no-cache" };
 
 function headersOf(
-  { credentials, demo = false, exchangeClock, locale }: ClientDeps,
+  { credentials, demo = false, exchangeClock }: ClientDeps,
   operation: Operation,
   query: Query,
 ): Record<string, string> {
@@ -224,7 +223,7 @@ function headersOf(
     [signHeader]: signature(credentials.secret.reveal(), { timestamp, method, path, query }),
     "ACCESS-PASSPHRASE": credentials.passphrase.reveal(),
     "ACCESS-TIMESTAMP": timestamp,
-    locale,
+    locale: "en-US",
     "Content-Type": "application/json",
     ...noCache,
     ...(demo ? { paptrading: "1" } : {}),

@@ -52,7 +52,7 @@ export type AccountExchange = {
  * Builds a client for an account, with its own clock and its own limits below those of the address.
  */
 export function exchangeOf(
-  config: Pick<ClientDeps, "baseUrl" | "locale">,
+  config: Pick<ClientDeps, "baseUrl">,
   account: Partial<Pick<ClientDeps, "credentials" | "demo">>,
   access: ExchangeAccess,
 ): AccountExchange {
@@ -69,11 +69,10 @@ export function exchangeOf(
     limiters.set(operation.name, newLimiter);
     return newLimiter;
   };
-  const { baseUrl, locale } = config;
+  const { baseUrl } = config;
   const { credentials, demo = false } = account;
   const client = createClient({
     baseUrl,
-    locale,
     transport,
     clock,
     random,

@@ -22,7 +22,6 @@ export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: stri
 export type Config = Configured & {
   readonly database: DatabaseConfig;
   readonly baseUrl: URL;
-  readonly locale: string;
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
@@ -66,7 +65,6 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   return Object.freeze({
     database: databaseOf(settings, values),
     baseUrl: settings.EXCHANGE_BASE_URL,
-    locale: settings.EXCHANGE_LOCALE,
     ...accounts,
     warnings: [...accounts.warnings, ...textsOf(false)],
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),

@@ -165,9 +165,6 @@ export const variables = z.object({
     })
     .prefault("https://api.bitget.com")
     .describe("https, or http on this machine"),
-  EXCHANGE_LOCALE: matching(/^[a-z]{2}-[A-Z]{2}$/, "a tag such as en-US")
-    .prefault("en-US")
-    .describe("the language of the exchange's messages"),
 });
 
 const isDay = (text: string): boolean =>

@@ -57,7 +57,7 @@ export function outsideOf(
     },
   });
   const exchange = exchangeOf(
-    { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
+    { baseUrl: new URL("http://127.0.0.1") },
     { credentials: credentialsOf(sandbox, options.key ?? "own") },
     {
       transport: networkOf(sandbox, time, process, options.wayMs, events),

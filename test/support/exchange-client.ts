@@ -114,7 +114,6 @@ export function openClient(url: string, options: TestClientOptions = {}): TestCl
   const client = createClient({
     baseUrl: new URL(url),
     credentials: secretsOf(account),
-    locale: "en-US",
     async transport(request) {
       await time.clock.sleep(latencyMs());
       return time.hold(() => transport(request));

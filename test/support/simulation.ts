@@ -74,7 +74,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
     syncAccount(
       {
         exchangeOf: () =>
-          exchangeOf({ baseUrl: new URL("http://127.0.0.1"), locale: "en-US" }, account, {
+          exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
             transport: transportOf(sandbox, time, options),
             clock,
             random: () => 0.5,

@@ -43,11 +43,11 @@ export async function verifyIn(
   const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
   const verify = async (): Promise<Verified> => {
     const lease = await time.hold(() => new Leases(db, { timing }).take(account.name, { signal }));
-    const { client, exchangeNow } = exchangeOf(
-      { baseUrl: new URL("http://127.0.0.1"), locale: "en-US" },
-      account,
-      { transport: transportOf(sandbox, time, options), clock: time.clock, random: () => 0.5 },
-    );
+    const { client, exchangeNow } = exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
+      transport: transportOf(sandbox, time, options),
+      clock: time.clock,
+      random: () => 0.5,
+    });
     const real = wrapStore(openVerifyStore(db, lease));
     const store: VerifyStore = {
       compare: (...given) => time.hold(() => real.compare(...given)),
