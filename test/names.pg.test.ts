@@ -7,6 +7,8 @@ import { breakKinds } from "../src/audit/breaks.ts";
 import { pricesOf } from "../src/commands/export-options.ts";
 import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
+import { targetNames } from "../src/commands/sync-run.ts";
+import { differenceKinds } from "../src/commands/verify-result.ts";
 import { categories } from "../src/contract/business-types.ts";
 import { productTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
@@ -27,6 +29,7 @@ import { everyLedger, ledgerStates, readRoster } from "../src/roster/roster.ts";
 import { type Environment, variableNames } from "../src/roster/settings.ts";
 import { makeSymbols } from "../src/sandbox/records.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { incompleteAnswers } from "../src/serve/keys/key-file.ts";
 import { routes } from "../src/serve/mirror/mirror.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { environmentFor } from "./support/cli.ts";
@@ -68,9 +71,14 @@ beforeAll(async () => {
     ["categories", categories],
     ["product types", productTypes],
     ["states of ledgers", ledgerStates],
+    ["differences of verify", differenceKinds],
+    ["incomplete of mirror keys", incompleteAnswers],
     ["kinds of errors", errorKinds.map(([, kind]) => kind)],
     ["library", Object.keys(library)],
     ...libraryTypes("src/index.ts").map(([name, members]) => [`library ${name}`, members] as const),
+    ["library Settings", variableNames],
+    ["library Target", targetNames],
+    ["library ProductType", productTypes],
     ...tableNamesOfSchema(),
     ...(await viewNames()),
     ["export columns", exportColumns.map(({ name }) => name)],
@@ -185,6 +193,7 @@ const metricNames = (): readonly string[] => [
 ];
 
 const addresses = (): readonly string[] => [
+  ...matches("src/serve/page/page-routes.ts", /^ {6}"(\/\w*)": /gm),
   ...routes.map(({ path }) => path),
   ...globSync("src/serve/*.ts").flatMap((path) => matches(path, /app\.get\("(\/[^"]+)"/g)),
 ];

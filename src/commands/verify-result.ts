@@ -39,7 +39,7 @@ export type Verification = RunFacts & {
   readonly accounts: readonly AccountVerification[];
 };
 
-const differenceKinds = ["missing", "changed", "unserved", "rejected"] as const;
+export const differenceKinds = ["missing", "changed", "unserved", "rejected"] as const;
 
 const isRepaired = (difference: Difference): boolean =>
   "isRepaired" in difference && difference.isRepaired;

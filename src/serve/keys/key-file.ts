@@ -8,6 +8,9 @@ import { errorCode, messageOf, UsageError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { makeWholeFile, type WholeFile } from "../../whole-file.ts";
 
+/** How the answers to a key treat incomplete time. */
+export const incompleteAnswers = ["refuse", "trim", "allow"] as const;
+
 const mirrorKey = z.strictObject({
   name: z.string(),
   apiKey: z.string(),
@@ -21,7 +24,7 @@ const mirrorKey = z.strictObject({
    * How its answers treat incomplete time: `refuse` refuses them, `trim` leaves out the time before the first coverage
    * and refuses the rest, and `allow` answers.
    */
-  incomplete: z.enum(["refuse", "trim", "allow"]),
+  incomplete: z.enum(incompleteAnswers),
   createdAt: z.string(),
 });
 
