@@ -90,7 +90,7 @@ export const findingKinds = {
   },
   lost: {
     severity: "critical",
-    meaning: "time that the exchange deleted before it was read, until it is accepted",
+    meaning: "the exchange deleted bills before they were read, and nobody accepted it",
     title: "Some history is lost",
     what: (finding) => `lost bills ${ofTime(finding)}`,
     remedy: accept,
@@ -98,7 +98,7 @@ export const findingKinds = {
   },
   expiring: {
     severity: "critical",
-    meaning: "unread bills are lost within 7 days, of paused accounts, too",
+    meaning: "the exchange deletes unread bills within 7 days, of paused accounts, too",
     title: "Unread bills are about to be lost",
     what: (group, now) => {
       const leftMs = (group.since ?? 0) + retentionMs - now;
@@ -128,7 +128,7 @@ export const findingKinds = {
   },
   refused: {
     severity: "critical",
-    meaning: "the account's last sync was refused, by the exchange or for its configuration",
+    meaning: "the exchange refused the account's last sync, or its configuration was wrong",
     title: "Some accounts could not be synced",
     what: ({ detail }) => `could not be synced: ${printableLine(detail)}`,
     remedy: doctor,
@@ -161,7 +161,7 @@ export const findingKinds = {
   },
   "left-unread": {
     severity: "warning",
-    meaning: "unread time from before the account changed its mode",
+    meaning: "unread time of before the account changed its mode, which no sync can read",
     title: "Not complete",
     what: (finding) =>
       `{was|were} not read ${ofTime(finding)}, before the account changed its mode`,
@@ -178,7 +178,7 @@ export const findingKinds = {
   },
   rejected: {
     severity: "warning",
-    meaning: "rows broke the exchange's contract, and were neither served well since nor accepted",
+    meaning: "rows that are not as the API documents them, neither served well since nor accepted",
     title: "Some rows were rejected",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
     remedy: () => "bill-sync breaks list",
@@ -187,7 +187,7 @@ export const findingKinds = {
   unrecovered: {
     severity: "warning",
     meaning:
-      "a millisecond has more tax records than an answer shows; a later day in `RECOVER_FROM` leaves it out",
+      "a millisecond has more tax records than an answer holds; a later day in `RECOVER_FROM` leaves it out",
     title: "Not complete",
     what: (finding) =>
       `may miss bills ${ofTime(finding)}, of which tax records show only a part; a later day in RECOVER_FROM leaves them out`,

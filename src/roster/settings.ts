@@ -79,7 +79,7 @@ export const variables = z.object({
   ACCOUNT_NAME: matching(accountName.pattern, accountName.form)
     .prefault("main")
     .describe(
-      "the name of the account in the tables and in every output, which you choose. Another account at the exchange needs another",
+      "the account's name in tables and outputs, of your choice. Another account at the exchange needs another name",
     ),
   ACCOUNTS_FILE: z
     .string()

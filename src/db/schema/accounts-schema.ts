@@ -48,7 +48,7 @@ export const leases = pgTable(
 );
 
 /**
- * The fingerprint of a textKey, and the account under which its rows are stored. A key is kept as a fingerprint only. The primary
+ * The fingerprint of a key, and the account under which its rows are stored. A key is kept as a fingerprint only. The primary
  * key does not contain the account, so that the server itself refuses one key under two names.
  */
 export const accountKeys = pgTable("account_keys", {
@@ -76,7 +76,7 @@ export const accountUsers = pgTable(
 );
 
 /**
- * The one salt of the database's fingerprints. With a salt for each textKey, one key under two names would go
+ * The one salt of the database's fingerprints. With a salt for each key, one key under two names would go
  * unnoticed. Without a salt, the same key could be recognised in two databases.
  */
 export const keySalt = pgTable(

@@ -14,6 +14,6 @@ comment on column analytics.activity.net is 'By how much the bill moves the bala
 comment on column analytics.activity.balance_before is 'The balance before the bill, from the bills before it.';
 comment on column analytics.activity.balance_after is 'The balance after the bill, as it was served; null if it was not served.';
 comment on column analytics.activity.running_balance is 'The balance after the bill: as served, or the last served balance plus the bills since.';
-comment on column analytics.activity.discrepancy is 'The served balance minus the balance before, the net and the rounding. Zero if the ledger adds up here, and until reconcile has judged the bill; null if no balance was served.';
+comment on column analytics.activity.discrepancy is 'The served balance minus the balance before, the net and the rounding. Zero if the ledger adds up here, and until reconcile has judged the bill; null if no bill of the ledger has a balance.';
 comment on column analytics.activity.unreconciled is 'The same of a bill that reconcile has not judged yet.';
 comment on column analytics.activity.is_reconciled is 'Whether the last reconcile has judged the bill.';

@@ -40,6 +40,6 @@ left join versions as version
   and version.until > bills.c_time;
 
 comment on view analytics.bill_contracts is
-  'Each bill with its futures contract, as it was listed at the bill''s time: one row for each bill, with empty columns if no contract is known. A spot pair of the same name is something else.';
+  'Each bill with its futures contract, as it was listed at the bill''s time: one row for each bill, with empty columns if no contract is known, as for spot pairs.';
 comment on column analytics.bill_contracts.valid_from is 'When these settings were first seen; empty if no contract of that name is known.';
 comment on column analytics.bill_contracts.is_of_that_time is 'Whether these settings were valid at the bill''s time. If the bill is older than the first list of contracts, they are the first that were seen.';

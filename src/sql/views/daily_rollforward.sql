@@ -99,4 +99,4 @@ from days
 $join_account;
 
 comment on view analytics.daily_rollforward is
-  'How each day''s balance came about: opening, every category, closing. One row for each day from the first bill to the end of coverage.';
+  'How each day''s balance came about: opening, every category, closing. One row for each day, from the first bill to the end of the time that was read.';

@@ -32,5 +32,5 @@ comment on column analytics.entries.amount is 'The bill''s amount as it was serv
 comment on column analytics.entries.balance is 'The balance after the bill, as it was served; null if it was not served.';
 comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains.';
 comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance, including a fee inside the amount.';
-comment on column analytics.entries.is_id_odd is 'Whether the id implies another time than the bill''s millisecond or, in a unified account, the minute after it.';
+comment on column analytics.entries.is_id_odd is 'Whether the time in the id is not the bill''s. In a unified account, up to a minute later is not odd.';
 comment on column analytics.entries.has_extra is 'Whether the bill has fields that the API does not document, or decimals in an unusual spelling.';

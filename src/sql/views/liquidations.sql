@@ -49,7 +49,7 @@ from events
 group by account, product_type, coin, is_demo, event;
 
 comment on view analytics.liquidations is
-  'Liquidations: one row has the bills of one coin, of any contract, that follow each other within ten seconds, and the sweeps by the insurance fund among them. Each bill of the category is in one row.';
+  'One row for each liquidation: bills of one coin, of any contracts, each within ten seconds of the one before, and the insurance fund''s sweeps among them. Every bill of the category is in one row.';
 
 comment on column analytics.liquidations.symbols is 'The contracts that its bills name; null if no bill names one.';
 comment on column analytics.liquidations.started_at is 'The time of the first bill.';

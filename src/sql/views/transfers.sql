@@ -123,10 +123,10 @@ $join_account
 where best_of_leg = 1;
 
 comment on view analytics.transfers is
-  'Each leg of a transfer, with its other leg if that is in another product type of the same account: of the same amount, within a minute, the nearest first.';
+  'One row for each leg of a transfer, with its other leg if that is in another product type of the same account: legs of equal amounts within a minute, the nearest first.';
 comment on column analytics.transfers.meaning is 'Where the transfer went or came from, as its type says.';
 comment on column analytics.transfers.direction is 'in or out, seen from this product type.';
-comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. unpaired: no other leg is in this account.';
+comment on column analytics.transfers.state is 'paired: a leg with the opposite amount was found within a minute. unpaired: none was found in this account.';
 comment on column analytics.transfers.counter_product_type is 'The product type of the other leg.';
 comment on column analytics.transfers.counter_bill_id is 'The bill of the other leg.';
 comment on column analytics.transfers.counter_time is 'The time of the other leg.';
