@@ -138,8 +138,8 @@ describe("breaks", () => {
     [["reopen", "7-3"], /7-3 goes backwards/],
     [["reopen", "1-999999999"], /these are more than 10000 breaks/],
     [["accept", "2", "0".repeat(64), "--note", "x"], /^numbers of breaks and digests of rejected/],
-    [["accept", "2", "--note", " "], /^accepting needs --note, and in it why/m],
-    [["accept", "2", "--note", "…"], /^accepting needs --note, and/m],
+    [["accept", "2", "--note", " "], /^breaks accept needs --note, and in it the reason/m],
+    [["accept", "2", "--note", "…"], /^breaks accept needs --note, and/m],
   ])("refuse %j, and change nothing", async (args, message) => {
     const before = await numbers();
     expect(await breaks(...args)).toMatchObject({

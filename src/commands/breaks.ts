@@ -163,7 +163,7 @@ async function decideCommand(
   const note = words.note?.trim() || undefined;
   const by = words.by?.trim() || undefined;
   if (isAccept && !/\p{L}/u.test(note ?? ""))
-    throw new UsageError("accepting needs --note, and in it why");
+    throw new UsageError("breaks accept needs --note, and in it the reason");
   if (words.by !== undefined && by === undefined) throw new UsageError("--by needs a name");
   if (!isAccept && digests.length > 0 && (note ?? by) !== undefined)
     throw new UsageError(

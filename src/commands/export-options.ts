@@ -94,7 +94,7 @@ export async function pricesOf({
   currency,
 }: PricesWords): Promise<Prices | undefined> {
   if (path === undefined) {
-    if (currency !== undefined) throw new UsageError("--currency needs --prices and its file");
+    if (currency !== undefined) throw new UsageError("--currency needs --prices FILE");
     return undefined;
   }
   const text = await readFile(path, "utf8").catch((error: Error) => {

@@ -73,7 +73,7 @@ async function accountOf(config: Config, io: Io, named: readonly string[]): Prom
 /** `mirror-keys list`: lists the keys without their secrets. */
 function listKeys({ keysFile }: Config): Result {
   const keys = readKeys(keysFile);
-  const hint = "there is no key yet; mirror-keys add makes one";
+  const hint = "there is no key yet: bill-sync mirror-keys add NAME makes one";
   return done(table("keys", columns, keys), ...(keys.length === 0 ? [hint] : []));
 }
 

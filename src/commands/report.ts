@@ -53,7 +53,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
   const zone = zoneOf(words.timeZone ?? "UTC");
   const time = closedTime(words, zone);
   const prices = await pricesOf(words);
-  if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
+  if (lots && prices === undefined) throw new UsageError("--lots needs --prices FILE");
   const signedAt = optionalTime("--signed-at", words.signedAt, zone);
   const selection = selectionOf(words);
   await using stored = await openFilled(config, io);

@@ -83,7 +83,7 @@ async function refuseUnfit(db: Queryable, from: string, to: string): Promise<voi
   }
   if ((await tablesWith(db, from)).length === 0) {
     throw new UsageError(
-      `nothing is stored under the name ${printableLine(from)}; accounts list shows all names`,
+      `nothing is stored under the name ${printableLine(from)}; bill-sync accounts list shows all names`,
     );
   }
 }

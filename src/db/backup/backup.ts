@@ -159,7 +159,7 @@ async function* linesOf(
     }
     if (rows !== table.rows) {
       throw new ReportableError(
-        `${rows} of ${table.rows} rows of ${table.name} were read; run backup again`,
+        `${rows} of ${table.rows} rows of ${table.name} were read; run bill-sync db backup again`,
       );
     }
     yield hashed(rowsEnd + lineOf({ table: table.name, rows }));

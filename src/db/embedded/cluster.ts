@@ -96,7 +96,7 @@ async function refuseOtherVersion(dir: string, major: number): Promise<void> {
   const made = Number.parseInt(text, 10);
   if (text === "" || made === major) return;
   throw new UsageError(
-    `${dir} holds a database of PostgreSQL ${made}, and this program brings PostgreSQL ${major}. Move it by a backup: with the version of the program that made it, run bill-sync backup ledger.gz (a later one: bill-sync db backup); move ${dir} away; with this one, run bill-sync db restore ledger.gz`,
+    `${dir} holds a database of PostgreSQL ${made}, and this program brings PostgreSQL ${major}. Move it by a backup: with the version of the program that made it, run bill-sync db backup ledger.gz; move ${dir} away; with this one, run bill-sync db restore ledger.gz`,
   );
 }
 
