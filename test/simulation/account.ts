@@ -1,28 +1,24 @@
 import { isUnified, type ProductType } from "../../src/contract/product-types.ts";
+import { taxOperations } from "../../src/contract/tax-records.ts";
 import { epochMs } from "../../src/contract/time.ts";
+import type { Answer } from "../../src/exchange-server/api.ts";
+import type { Credential } from "../../src/exchange-server/source.ts";
 import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../../src/sandbox/ledger.ts";
+import type { SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import type { AccountMode } from "../../src/sync/account-state.ts";
-import type { AccountKind, History } from "./history.ts";
-
-/** The exchange's record of the account: its modes, and since when. */
-export type SimulatedAccount = {
-  /** All product types of which it ever has bills. */
-  readonly productTypes: readonly ProductType[];
-  readonly changes: readonly ModeChange[];
-  /** Its mode; undefined while it changes from one to the other. */
-  modeAt(time: number): AccountMode | undefined;
-  /** Whether its mode stays the same in this span of time, including both ends. */
-  isSteady(from: number, to: number): boolean;
-  /** Whether it has bills of the product type at that time. */
-  has(productType: ProductType, time: number): boolean;
-};
+import type { AccountKind, History, KeyKind, RecordsKind } from "./history.ts";
+import { accountName, type World } from "./world.ts";
 
 export const modeOfType = (productType: ProductType): AccountMode =>
   isUnified(productType) ? "unified" : "classic";
 
-/** @param start when the history begins, ms since the Unix epoch. */
-export function simulatedAccount({ account, ledger }: History, start: number): SimulatedAccount {
+/**
+ * The exchange's record of the account: its modes, and since when.
+ * @param start when the history begins, ms since the Unix epoch.
+ */
+export function simulatedAccount({ account, ledger }: History, start: number) {
   const changes = account === undefined ? alwaysClassic : changesOf(account, start);
+  /** Its mode; undefined while it changes from one to the other. */
   const modeOf = (time: number): AccountMode | undefined => {
     const mode = modeAt(changes, time);
     if (isInTransit(mode)) return undefined;
@@ -30,15 +26,18 @@ export function simulatedAccount({ account, ledger }: History, start: number): S
   };
   const isEver = (mode: string) => changes.some((change) => change.mode === mode);
   return {
+    /** All product types of which it ever has bills. */
     productTypes: [
       ...(isEver("classic") ? ledger.productTypes : []),
       ...(account?.productTypes ?? []),
-    ],
+    ] as readonly ProductType[],
     changes,
     modeAt: modeOf,
-    isSteady: (from, to) =>
+    /** Whether its mode stays the same in this span of time, including both ends. */
+    isSteady: (from: number, to: number) =>
       modeOf(from) !== undefined && changes.every(({ at }) => at <= from || at > to),
-    has: (productType, time) => modeOf(time) === modeOfType(productType),
+    /** Whether it has bills of the product type at that time. */
+    has: (productType: ProductType, time: number) => modeOf(time) === modeOfType(productType),
   };
 }
 
@@ -47,3 +46,79 @@ const changesOf = ({ modes }: AccountKind, start: number): readonly ModeChange[]
     at: index === 0 ? Number.NEGATIVE_INFINITY : epochMs(start + atMs),
     mode,
   }));
+
+/** The accounts of the exchange whose keys a history has, the simulated one first. */
+export const accountsOf = ({ steps }: History): readonly string[] => [
+  accountName,
+  ...new Set(steps.flatMap(({ key = "own" }) => (key === "own" ? [] : [key]))),
+];
+
+/** @param user the user of the simulated account. */
+export function credentialOf(
+  { isUserUntold = false }: History,
+  credential: Credential,
+  user: string,
+): Credential {
+  const { name, uid, permissions } = credential;
+  return {
+    ...credential,
+    uid: name === "second" || name === "twice" ? user : uid,
+    permissions: isUserUntold ? permissions.filter((one) => one !== "spot") : permissions,
+  };
+}
+
+/**
+ * The key that a run gets: the account's own as long as nothing proves whose account it is; and whether it is to be refused.
+ */
+export async function keyOf(
+  { history, owner, pool, io }: World,
+  wanted: KeyKind,
+): Promise<{ readonly key: KeyKind; readonly isForeign: boolean }> {
+  if (wanted === "own") return { key: wanted, isForeign: false };
+  const isFirst = owner() !== "own";
+  if (wanted === "second") {
+    // While an account is upgraded, the exchange may not have told its user yet: a second key is then refused.
+    const { rows: told } = await io(() =>
+      pool.query("select 1 from account_users where account = $1 limit 1", [accountName]),
+    );
+    const isTaken = isFirst || history.isUserUntold === true || told.length > 0;
+    return { key: isTaken ? "second" : "own", isForeign: false };
+  }
+  if (isFirst) return { key: wanted === "empty" ? "empty" : "own", isForeign: false };
+  const least = wanted === "twice" ? history.ledger.productTypes.length : 1;
+  const proof = history.isUserUntold
+    ? "select count(*) > 0 as is_proven from ledgers where account = $1 and (first_unread_at is not null or bills > 0)"
+    : `select count(*) >= ${least} as is_proven from account_users where account = $1`;
+  const { rows } = await io(() => pool.query<{ is_proven: boolean }>(proof, [accountName]));
+  return rows[0]?.is_proven ? { key: wanted, isForeign: true } : { key: "own", isForeign: false };
+}
+
+/** The sandbox of an account with such tax records. */
+export function recordsOptions(
+  records: RecordsKind | undefined,
+): Pick<SandboxOptions, "alterCredential" | "wrapAnswer"> {
+  return records === undefined ? {} : wrongRecords[records.kind];
+}
+
+const wrongRecords: Readonly<Record<RecordsKind["kind"], ReturnType<typeof recordsOptions>>> = {
+  equal: {},
+  missing: { wrapAnswer: changed((rows) => rows.slice(0, -1)) },
+  amounts: { wrapAnswer: changed((rows) => rows.map((row) => ({ ...row, amount: "0.125" }))) },
+  refused: {
+    alterCredential: (credential) => ({
+      ...credential,
+      permissions: credential.permissions.filter((one) => one !== "tax"),
+    }),
+  },
+};
+
+function changed(change: (rows: readonly object[]) => readonly object[]) {
+  return (answer: Answer): Answer =>
+    async (request) => {
+      const given = await answer(request);
+      const isAnother = taxOperations.every(({ path }) => path !== request.path);
+      if (given.status !== 200 || isAnother || !given.body.endsWith("}")) return given;
+      const body = JSON.parse(given.body);
+      return { ...given, body: JSON.stringify({ ...body, data: change(body.data) }) };
+    };
+}

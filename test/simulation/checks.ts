@@ -18,17 +18,17 @@ import { checkClosed, checkMode, checkTransit, checkUnread } from "./mode-checks
 import type { ServedPage } from "./network.ts";
 import { checkReached, recoveredFaults } from "./recovered-checks.ts";
 import {
+  hasFewRows,
   isBehindCursor,
   isClaimed,
   isKnowable,
+  isOldestFirst,
   lostBills,
   revisionFaults,
   rewritten,
   rowFaults,
 } from "./row-checks.ts";
-import type { Run } from "./run-record.ts";
-import { hasFewRows, isOldestFirst } from "./step.ts";
-import { settleLagMs } from "./sync-process.ts";
+import type { Run } from "./sync.ts";
 import { type LedgerTables, readSpans, type Span, type Tables } from "./tables.ts";
 import {
   expiredTooEarly,
@@ -36,6 +36,7 @@ import {
   overlaps,
   planFaults,
   settledOf,
+  settleLagMs,
   type Tolerance,
   timeText,
 } from "./time-checks.ts";

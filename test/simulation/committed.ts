@@ -1,11 +1,9 @@
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { EpochMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { AccountMode } from "../../src/sync/account-state.ts";
 import type { Interval } from "../../src/sync/intervals.ts";
-import type { LedgerPlan, PageCommit } from "../../src/sync/store.ts";
+import type { Ledger, LedgerPlan, PageCommit, ReadRows } from "../../src/sync/store.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
-import type { Repaired } from "./verify-process.ts";
 
 /** With which of its two contents a bill was served. */
 export type Version = "original" | "restated";
@@ -39,11 +37,7 @@ export type WrittenBill = {
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
   | { readonly kind: "plan"; readonly plan: LedgerPlan }
-  | { readonly kind: "mode"; readonly mode: AccountMode }
-  | { readonly kind: "availability" }
-  | { readonly kind: "balances" }
-  | { readonly kind: "history" }
-  | { readonly kind: "key" };
+  | { readonly kind: "mode" | "availability" | "balances" | "history" | "key" };
 
 /** Records what is committed, for each ledger. */
 export function committedLedgers(ledger: SimulatedLedger) {
@@ -100,9 +94,12 @@ export function committedLedgers(ledger: SimulatedLedger) {
       return older;
     },
     /** @returns the bills whose newer content was replaced by an older one. */
-    addRepaired({ rows, written }: Repaired): readonly string[] {
-      const { rejected } = ledgerOf(rows.ledger.productType);
-      for (const { received } of rows.rejected) rejected.add(JSON.stringify(received));
+    addRepaired(
+      { ledger, rejected }: ReadRows & { readonly ledger: Ledger },
+      written: readonly WrittenBill[],
+    ): readonly string[] {
+      const committed = ledgerOf(ledger.productType);
+      for (const { received } of rejected) committed.rejected.add(JSON.stringify(received));
       return written.flatMap((bill) => {
         const committed = ledgerOf(bill.productType);
         return store(committed, bill.billId, versionOf(bill)) ? [bill.billId] : [];

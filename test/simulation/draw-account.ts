@@ -2,7 +2,7 @@ import { unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
 import { unifiedProfiles } from "../../src/sandbox/unified/ledger-events.ts";
-import type { AccountKind, History, Step } from "./history.ts";
+import type { AccountKind, History, RecordsKind, Step } from "./history.ts";
 
 /**
  * The history with the account of its seed. Half of the accounts stay classic, and their histories
@@ -92,4 +92,36 @@ function withEmptyBodies(random: Random, step: Step): Step {
   // All windows of a run ask side by side, and each asks twice before it believes that there is nothing.
   const times = integer(random, 1, pick(random, [3, 40]));
   return { ...step, exchange: [...step.exchange, { kind: "empty-body", atRequest, times }] };
+}
+
+/** In four of ten histories, tax records are wanted. */
+export function withRecords(history: History): History {
+  const random = seededRandom(`records ${history.seed}`);
+  if (random() >= 0.4) return history;
+  const records: RecordsKind = {
+    wantedMs: integer(random, 91 * dayMs, 220 * dayMs),
+    moreDays: integer(random, 0, 20),
+    kind: random() < 0.7 ? "equal" : pick(random, ["missing", "amounts", "refused"] as const),
+    crowd: random() < 0.2 ? integer(random, 500, 700) : 0,
+  };
+  return { ...history, records };
+}
+
+/**
+ * In three of ten histories, runs have other keys than the account's. Some begin with the key of a user without bills. A
+ * second name is drawn only where the account stays classic and its user is told: two names of a user may share his ledgers.
+ */
+export function withKeys(history: History): History {
+  const random = seededRandom(`keys ${history.seed}`);
+  if (random() >= 0.3) return history;
+  const isClassic = history.account === undefined;
+  const isUserUntold = isClassic && random() < 0.4;
+  const later = ["second", "other", "empty"] as const;
+  const kinds = isClassic && !isUserUntold ? ([...later, "twice"] as const) : later;
+  const isEmptyFirst = random() < 0.5;
+  const steps = history.steps.map((step, index) => {
+    if (index === 0) return isEmptyFirst ? { ...step, key: "empty" as const } : step;
+    return random() < 0.5 ? { ...step, key: pick(random, kinds) } : step;
+  });
+  return { ...history, ...(isUserUntold && { isUserUntold }), steps };
 }

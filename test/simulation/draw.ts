@@ -6,7 +6,7 @@ import { drawFaultSchedule } from "../faults/draw.ts";
 import { answerlessKinds, type ScheduledFault, survivableKinds } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
 import type { Paging, PastHorizon, Quirks } from "../faults/quirks.ts";
-import { withAccount } from "./draw-account.ts";
+import { withAccount, withKeys, withRecords } from "./draw-account.ts";
 import type {
   DatabaseFault,
   ExchangeKind,
@@ -16,8 +16,6 @@ import type {
   RecentBill,
   Step,
 } from "./history.ts";
-import { withKeys } from "./keys.ts";
-import { withRecords } from "./tax-records.ts";
 
 const bounds: readonly NonNullable<Quirks["bounds"]>[] = ["both", "start", "end", "neither"];
 const lastPages: readonly NonNullable<Quirks["lastPage"]>[] = [

@@ -11,27 +11,11 @@ import {
   withId,
   withOddDecimals,
 } from "../faults/ledger.ts";
-import type { SimulatedAccount } from "./account.ts";
+import type { simulatedAccount } from "./account.ts";
 import type { History, LedgerKind, RecentBill } from "./history.ts";
 
 /** The exchange's ledger: everything with which a correct client must end up. */
-export type SimulatedLedger = {
-  bills(productType: ProductType): readonly LedgerBill[];
-  bill(productType: ProductType, billId: string): LedgerBill | undefined;
-  /** While another user's key reads the account, none of these bills is to be stored. */
-  set isHidden(is: boolean);
-  /** Whether a verification has begun in this step: what it has read must not change. */
-  isVerified: boolean;
-  /** Adds such bills to each product type in the minutes before `now`, but none before `since`. */
-  addRecent(since: number, now: number, recent: readonly RecentBill[]): void;
-  /**
-   * Adds a bill on the first and one on the last millisecond of time that nobody has read yet, as
-   * if they had always been there.
-   */
-  addEdges(productType: ProductType, window: Interval): void;
-  /** The ledger, for the sandbox. */
-  readonly alter: (ledger: AccountBills) => AccountBills;
-};
+export type SimulatedLedger = ReturnType<typeof simulatedLedger>;
 
 /** What every restated bill says, so that it differs from every bill that was served before. */
 export const restatedMark = { symbol: "RESTATED", feeByCoupon: "-0.01" } as const;
@@ -41,8 +25,8 @@ export function simulatedLedger(
     ledger: { seed, oddDecimals, brokenRows: count, idJitterMs: jitterMs },
     records,
   }: Pick<History, "ledger" | "records">,
-  account: SimulatedAccount,
-): SimulatedLedger {
+  account: ReturnType<typeof simulatedAccount>,
+) {
   let all: Partial<Record<ProductType, LedgerBill[]>> = {};
   let byId = new Map<string, LedgerBill>();
   const disorderedId = disorderedIds(`${seed}/added`, jitterMs, addedFrom);
@@ -74,13 +58,17 @@ export function simulatedLedger(
   }
 
   return {
-    bills: (productType) => (isHidden ? [] : billsOf(productType)),
+    bills: (productType: ProductType): readonly LedgerBill[] =>
+      isHidden ? [] : billsOf(productType),
+    /** While another user's key reads the account, none of these bills is to be stored. */
     set isHidden(is: boolean) {
       isHidden = is;
     },
+    /** Whether a verification has begun in this step: what it has read must not change. */
     isVerified: false,
-    bill: (productType, billId) => byId.get(`${productType} ${billId}`),
-    addRecent(since, now, recent) {
+    bill: (productType: ProductType, billId: string) => byId.get(`${productType} ${billId}`),
+    /** Adds such bills to each product type in the minutes before `now`, but none before `since`. */
+    addRecent(since: number, now: number, recent: readonly RecentBill[]) {
       for (const productType of account.productTypes) {
         for (const { agoMs, lateMs, restatedAfterMs, broken } of recent) {
           const cTime = Math.max(Math.floor(now) - agoMs, Math.ceil(since));
@@ -100,7 +88,11 @@ export function simulatedLedger(
         }
       }
     },
-    addEdges(productType, { from, to }) {
+    /**
+     * Adds a bill on the first and one on the last millisecond of time that nobody has read yet, as
+     * if they had always been there.
+     */
+    addEdges(productType: ProductType, { from, to }: Interval) {
       if (this.isVerified) return;
       const bills = billsOf(productType);
       for (const cTime of new Set([from, to - 1])) {
@@ -109,7 +101,8 @@ export function simulatedLedger(
         add(productType, cTime, (row) => ({ row }));
       }
     },
-    alter(ledger) {
+    /** The ledger, for the sandbox. */
+    alter(ledger: AccountBills): AccountBills {
       const named = jitterMs === 0 ? ledger : withDisorderedIds(ledger, { seed, jitterMs });
       const broken = withBrokenRows(named, { seed, count });
       const altered = withOddDecimals(broken, { seed, count: oddDecimals });

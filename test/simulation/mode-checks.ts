@@ -2,7 +2,7 @@ import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, isComplete } from "../../src/sync/run.ts";
 import { modeOfType } from "./account.ts";
 import type { Write } from "./committed.ts";
-import type { Run } from "./run-record.ts";
+import type { Run } from "./sync.ts";
 import type { Tables } from "./tables.ts";
 import { seams, settledOf, timeText, wantedOf } from "./time-checks.ts";
 import type { World } from "./world.ts";

@@ -2,11 +2,9 @@ import { billsOperations } from "../../src/contract/bills-api.ts";
 import { parseExactJson } from "../../src/contract/json.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import type { HttpAnswer, Transport } from "../../src/exchange/transport.ts";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { withLatency } from "../faults/network.ts";
-import { carried } from "../support/carried-answer.ts";
-import type { VirtualClock } from "../support/virtual-clock.ts";
+import { sandboxTransport } from "../support/sandbox-transport.ts";
 import type { SimulatedProcess } from "./process.ts";
+import type { World } from "./world.ts";
 
 /** A page as the sync received it, row by row. */
 export type ServedPage = {
@@ -16,40 +14,32 @@ export type ServedPage = {
 
 export type NetworkEvents = {
   /** The page with the bill below which this request asks. */
-  readonly onRequest: (behind: ServedPage | undefined) => void;
-  readonly onPage: (page: ServedPage) => void;
+  readonly onRequest?: (behind: ServedPage | undefined) => void;
+  readonly onPage?: (page: ServedPage) => void;
   /** Any rows of bills, also those of a question without times. */
   readonly onShown?: (page: ServedPage) => void;
-  readonly trace: (line: string) => void;
 };
 
 /** Carries a process's requests to the sandbox, and checks requests and answers. */
 export function networkOf(
-  sandbox: Sandbox,
-  time: VirtualClock,
+  { sandbox, time, wayMs, trace }: World,
   process: SimulatedProcess,
-  wayMs: () => number,
-  { onRequest, onPage, onShown, trace }: NetworkEvents,
+  { onRequest, onPage, onShown }: NetworkEvents,
 ): Transport {
-  const { sleep } = time.clock;
-  const answer = withLatency(sandbox.answer, { there: wayMs, back: wayMs, sleep });
+  const carry = sandboxTransport(sandbox, time.clock.sleep, wayMs);
   const pages = new Map<string, ServedPage>();
-  return ({ url, headers }) => {
+  return (request) => {
+    const { url } = request;
     const query = Object.fromEntries(url.searchParams);
     const { endTime } = query;
     const productType = productTypeOf(query);
     const below = query["idLessThan"] ?? query["cursor"];
-    return process.send(async (): Promise<HttpAnswer> => {
+    return process.send(async () => {
       trace(`${time.now()} asks ${isForBills(url) ? "" : url.pathname}${url.search}`);
-      onRequest(below === undefined ? undefined : pages.get(`${productType} ${endTime} ${below}`));
-      const given = await answer({
-        method: "GET",
-        path: url.pathname,
-        query,
-        headers,
-        clientAddress: "127.0.0.1",
-      });
-      const arrived = await carried(given, sleep);
+      onRequest?.(
+        below === undefined ? undefined : pages.get(`${productType} ${endTime} ${below}`),
+      );
+      const arrived = await carry(request);
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
       const page = isForBills(url) ? servedPage(query, arrived) : undefined;
       if (page !== undefined) onShown?.(page);
@@ -59,7 +49,7 @@ export function networkOf(
           // requested again.
           if (billId !== below) pages.set(`${productType} ${endTime} ${billId}`, page);
         }
-        onPage(page);
+        onPage?.(page);
       }
       return arrived;
     });
@@ -84,17 +74,12 @@ function servedPage(
     const { data } = parseExactJson(body) as {
       data: Partial<Record<"bills" | "list", readonly unknown[] | null>>;
     };
-    const rows = (data.bills ?? data.list ?? []).map((row) => ({
-      billId: idOf(row),
-      text: JSON.stringify(row),
-    }));
+    const rows = (data.bills ?? data.list ?? []).map((row) => {
+      const { billId, id = billId } = (row ?? {}) as Readonly<Record<"billId" | "id", unknown>>;
+      return { billId: id, text: JSON.stringify(row) };
+    });
     return { productType: productTypeOf(query), rows };
   } catch {
     return undefined;
   }
-}
-
-function idOf(row: unknown): unknown {
-  const { billId, id = billId } = (row ?? {}) as Readonly<Record<"billId" | "id", unknown>>;
-  return id;
 }

@@ -1,71 +1,56 @@
-import type pg from "pg";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs } from "../../src/contract/time.ts";
-import { type AccountExchange, exchangeOf } from "../../src/exchange/session.ts";
+import type { AccountExchange } from "../../src/exchange/session.ts";
+import { exchangeOf } from "../../src/exchange/session.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { secretsOf } from "../support/exchange-client.ts";
-import type { VirtualClock } from "../support/virtual-clock.ts";
-import {
-  type OpenTransactions,
-  ProcessDatabase,
-  type SerialIo,
-  type Statements,
-} from "./database.ts";
-import type { DatabaseFault, KeyKind } from "./history.ts";
+import { type DatabaseEvents, processDatabase, type Statements } from "./database.ts";
+import type { DatabaseFault, KeyKind, ProcessFault } from "./history.ts";
 import { type NetworkEvents, networkOf } from "./network.ts";
-import type { SimulatedProcess } from "./process.ts";
+import { type SimulatedProcess, startProcess } from "./process.ts";
+import type { World } from "./world.ts";
 
-export type OutsideOptions = {
+/** Called with each fault, and with the process and the database that it struck. */
+export type OnFault = (fault: ProcessFault, struck: Outside) => void;
+
+type Outside = {
   readonly process: SimulatedProcess;
-  readonly sandbox: Sandbox;
-  /** Default its own. */
-  readonly key?: KeyKind;
-  readonly productTypes: readonly ProductType[];
-  readonly time: VirtualClock;
-  readonly pool: pg.Pool;
-  readonly io: SerialIo;
-  readonly transactions: OpenTransactions;
-  readonly seed: string;
-  readonly wayMs: () => number;
-  readonly faults: readonly DatabaseFault[];
-  readonly onDatabaseFault: (fault: DatabaseFault) => void;
+  readonly database: ReturnType<typeof processDatabase>;
 };
 
-/** What a process reaches outside of itself: its connections to the tables, and the exchange. */
-export type Outside = {
-  readonly database: ProcessDatabase;
-  readonly exchange: AccountExchange;
-};
-
-export function outsideOf(
-  options: OutsideOptions,
-  events: NetworkEvents & {
-    readonly beforeCommit?: (client: pg.PoolClient) => Promise<void>;
-    readonly onCommit: (statements: Statements) => void;
+/** A simulated process, its connections to the tables, and the exchange as it sees it. */
+export function openProcess(
+  world: World,
+  options: {
+    readonly name: string;
+    readonly key?: KeyKind;
+    readonly aheadMs: number;
+    readonly faults: readonly ProcessFault[];
+    readonly databaseFaults?: readonly DatabaseFault[];
+    readonly onFault: OnFault;
   },
-): Outside {
-  const { process, sandbox, time, seed } = options;
-  const { beforeCommit, onCommit } = events;
-  const database = new ProcessDatabase({
-    ...options,
-    now: () => epochMs(Math.floor(time.now())),
-    onFault: options.onDatabaseFault,
-    ...(beforeCommit && { beforeCommit }),
+  events: NetworkEvents & DatabaseEvents,
+): Outside & { readonly exchange: AccountExchange } {
+  const { name, key = "own", aheadMs, faults, databaseFaults = [], onFault } = options;
+  const process: SimulatedProcess = startProcess(world.time, aheadMs, faults, (fault) => {
+    world.trace(`${world.time.now()} ${name}: ${fault.kind}`);
+    onFault(fault, { process, database });
+  });
+  const database = processDatabase(world, process, databaseFaults, {
+    ...events,
     onCommit: (statements) => {
-      if (!statements.every(isOfNoRow)) onCommit(statements);
+      if (!statements.every(isOfNoRow)) events.onCommit(statements);
     },
   });
   const exchange = exchangeOf(
     { baseUrl: new URL("http://127.0.0.1") },
-    { credentials: credentialsOf(sandbox, options.key ?? "own") },
+    { credentials: credentialsOf(world.sandbox, key) },
     {
-      transport: networkOf(sandbox, time, process, options.wayMs, events),
+      transport: networkOf(world, process, events),
       clock: process.clock,
-      random: seededRandom(`${seed}/retries`),
+      random: seededRandom(`${world.history.seed} ${name}/retries`),
     },
   );
-  return { database, exchange };
+  return { process, database, exchange };
 }
 
 /** Whether a statement reads, or takes the lease. */
@@ -75,3 +60,17 @@ const isOfNoRow = ([text]: Statements[number]): boolean =>
 /** Those of the simulated account, or of the one with the key's name. */
 export const credentialsOf = ({ account, accounts }: Sandbox, key: KeyKind) =>
   secretsOf(accounts.find(({ name }) => name === key) ?? account);
+
+/** What is done is among those under way from its request until it is over. */
+export async function noted<Item, T>(
+  underWay: Item[],
+  item: Item,
+  act: () => Promise<T>,
+): Promise<T> {
+  underWay.push(item);
+  try {
+    return await act();
+  } finally {
+    underWay.splice(underWay.indexOf(item), 1);
+  }
+}

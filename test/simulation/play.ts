@@ -1,13 +1,14 @@
 import type pg from "pg";
 import { dayMs, epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
+import { keyOf } from "./account.ts";
 import { checkDays, checkRun, checkTables } from "./checks.ts";
-import type { History, Step } from "./history.ts";
-import type { Verification } from "./run-record.ts";
-import { startVerification } from "./starts.ts";
-import { hasFewRows, playStep } from "./step.ts";
+import type { History, ProcessFault, Step } from "./history.ts";
+import type { OnFault } from "./outside.ts";
+import { hasFewRows, isOldestFirst } from "./row-checks.ts";
+import { type Run, startRun } from "./sync.ts";
 import { emptyTables, linesOf, readTables, type Tables } from "./tables.ts";
 import type { Broken, PromiseName } from "./verdicts.ts";
-import { checkFindings, checkVerified } from "./verification-checks.ts";
+import { checkFindings, checkVerified, startVerification, type Verification } from "./verify.ts";
 import { accountName, historyStart, openWorld, requestsForBills, type World } from "./world.ts";
 
 export type HistoryResult = {
@@ -85,6 +86,94 @@ export async function play(
   }
   await checkDays(world);
   return resultOf(world, tables, runs);
+}
+
+/** A run that has not ended by then is given up: retries of 30 s end long before. */
+const runMaxMs = 30 * dayMs;
+
+/** What ran in a step. */
+type Played = { readonly runs: readonly Run[]; readonly verifications: readonly Verification[] };
+
+/** Lets time pass, then runs a sync, and whatever its faults start beside it. */
+async function playStep(world: World, step: Step, runsBefore: number): Promise<Played> {
+  const { time, ledger } = world;
+  // What earlier runs could read must not change.
+  const since = runsBefore === 0 ? 0 : time.now();
+  await time.run(time.clock.sleep(step.passMs));
+  ledger.isVerified = false;
+  ledger.addRecent(since, time.now(), step.recent);
+  world.committed.forgetTouched();
+  world.schedule(step.exchange);
+  const strikesBefore = world.strikes();
+  const runs: Run[] = [];
+  const verifications: Verification[] = [];
+  const giveUp = time.clock.sleep(runMaxMs).then(() => {
+    throw new Error(`a run did not end within ${runMaxMs / dayMs} days of exchange time`);
+  });
+  giveUp.catch(() => undefined);
+  const pending: Promise<unknown>[] = [];
+  const { key, isForeign } = await keyOf(world, step.key ?? "own");
+  if (key !== "own") {
+    const kind = `key: ${key}${isForeign ? ", to be refused" : ""}`;
+    world.faults.set(kind, (world.faults.get(kind) ?? 0) + 1);
+  }
+  const start = (faults: readonly ProcessFault[], database: Step["database"]): void => {
+    const name = `run ${runsBefore + runs.length + 1}`;
+    const { run, ended } = startRun(
+      world,
+      { name, isAlone: runs.length === 0, key, isForeign },
+      { ...step, process: faults, database },
+      onFault,
+    );
+    for (const earlier of runs) {
+      earlier.isAlone = false;
+      if (earlier.report === undefined) earlier.isFaultless = false;
+    }
+    runs.push(run);
+    pending.push(ended);
+  };
+  const verify = ({ days, process }: Extract<ProcessFault, { kind: "verify" }>): void => {
+    // While it changes from one mode to the other, or is another user's, there is nothing to verify.
+    if (world.account.modeAt(time.now()) === undefined || world.owner() !== "own") return;
+    const name = `verification ${verifications.length + 1} beside ${runs[0]?.name}`;
+    const options = { name, days, aheadMs: step.aheadMs, faults: process };
+    const { verification, ended } = startVerification(world, options, onFault);
+    verifications.push(verification);
+    pending.push(ended);
+  };
+  let isOver = false;
+  const onFault: OnFault = (fault, struck) => {
+    // By the answer to a question of a run that has failed meanwhile.
+    if (isOver) return later(0, () => struck.process.thaw());
+    world.strike(`process: ${fault.kind}`);
+    if (fault.kind === "second") later(0, () => start([], []));
+    if (fault.kind === "verify") later(0, () => verify(fault));
+    if (fault.kind === "freeze") later(secondMs, () => start([], []));
+    if (fault.kind !== "suspend" && fault.kind !== "freeze") return;
+    // The server ends a transaction that is idle for 15 s.
+    if (fault.forMs > idleMaxMs) later(idleMaxMs, () => struck.database.closeIdle());
+    later(fault.forMs, () => struck.process.thaw());
+  };
+  const later = (ms: number, act: () => void): void => {
+    pending.push(time.clock.sleep(ms).then(act));
+  };
+  start(step.process, step.database);
+  await time.run(Promise.race([allOf(pending), giveUp]));
+  isOver = true;
+  // Of these pages, a run reads all, or says why it does not.
+  const isUnreadable = isOldestFirst(world.history) || hasFewRows(world.history);
+  for (const run of runs) {
+    const isSteady = world.account.isSteady(run.beganAt, run.endedAt);
+    run.isFaultless &&= isSteady && !isUnreadable && world.strikes() === strikesBefore;
+  }
+  return { runs, verifications };
+}
+
+const idleMaxMs = 15 * secondMs;
+
+/** Including those that are added while this waits. */
+async function allOf(pending: readonly Promise<unknown>[]): Promise<void> {
+  for (let index = 0; index < pending.length; index++) await pending[index];
 }
 
 async function verifyAlone(

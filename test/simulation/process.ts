@@ -4,39 +4,20 @@ import { StoppedError } from "../../src/errors.ts";
 import type { VirtualClock } from "../support/virtual-clock.ts";
 import type { ProcessFault } from "./history.ts";
 
-export type ProcessOptions = {
-  readonly time: VirtualClock;
-  /** How far the machine's clock is ahead of the exchange's, ms. */
-  readonly aheadMs: number;
-  readonly faults: readonly ProcessFault[];
-  /** Called for each fault when it strikes. */
-  readonly onFault: (fault: ProcessFault) => void;
-};
+export type SimulatedProcess = ReturnType<typeof startProcess>;
 
 /**
  * A process that may be killed, stopped, frozen or suspended at any of its effects: before and
  * after each of its requests and statements. Nothing interrupts it in between.
+ * @param aheadMs how far the machine's clock is ahead of the exchange's.
+ * @param onFault called for each fault when it strikes.
  */
-export type SimulatedProcess = {
-  /** This machine's clock: it stands still while the machine sleeps, and never goes back. */
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly isDead: () => boolean;
-  /** Resolves when the process is killed. */
-  readonly died: Promise<void>;
-  readonly effects: () => number;
-  /** Runs an effect on the outside world, with a point before it and one after it. */
-  effect<T>(act: () => Promise<T>): Promise<T>;
-  /**
-   * The same for an effect that is handed to the operating system at once. A process that is frozen
-   * at that moment has finished it, with all code that runs synchronously.
-   */
-  send<T>(act: () => Promise<T>): Promise<T>;
-  thaw(): void;
-};
-
-export function startProcess(options: ProcessOptions): SimulatedProcess {
-  const { time, aheadMs, faults, onFault } = options;
+export function startProcess(
+  time: VirtualClock,
+  aheadMs: number,
+  faults: readonly ProcessFault[],
+  onFault: (fault: ProcessFault) => void,
+) {
   const stop = new AbortController();
   const death = Promise.withResolvers<void>();
   let isDead = false;
@@ -84,23 +65,27 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
     await pass();
   }
 
-  return {
-    clock: {
-      now: () => epochMs(Math.floor(time.now() + aheadMs - sleptMs)),
-      sleptMs: () => sleptMs,
-      async sleep(ms, signal) {
-        try {
-          await time.clock.sleep(ms, signal);
-        } finally {
-          await pass();
-        }
-      },
+  /** This machine's clock: it stands still while the machine sleeps, and never goes back. */
+  const clock: Clock = {
+    now: () => epochMs(Math.floor(time.now() + aheadMs - sleptMs)),
+    sleptMs: () => sleptMs,
+    async sleep(ms, signal) {
+      try {
+        await time.clock.sleep(ms, signal);
+      } finally {
+        await pass();
+      }
     },
+  };
+
+  return {
+    clock,
     signal: stop.signal,
     isDead: () => isDead,
+    /** Resolves when the process is killed. */
     died: death.promise,
-    effects: () => effects,
-    async effect(act) {
+    /** Runs an effect on the outside world, with a point before it and one after it. */
+    async effect<T>(act: () => Promise<T>): Promise<T> {
       await point();
       try {
         return await act();
@@ -108,7 +93,11 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
         await point();
       }
     },
-    async send(act) {
+    /**
+     * The same for an effect that is handed to the operating system at once. A process that is
+     * frozen at that moment has finished it, with all code that runs synchronously.
+     */
+    async send<T>(act: () => Promise<T>): Promise<T> {
       count();
       if (isDead) await pass();
       try {
@@ -117,7 +106,7 @@ export function startProcess(options: ProcessOptions): SimulatedProcess {
         await point();
       }
     },
-    thaw() {
+    thaw(): void {
       frozen?.resolve();
       frozen = undefined;
     },

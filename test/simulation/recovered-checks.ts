@@ -5,11 +5,10 @@ import { taxTypes } from "../../src/contract/tax-records.ts";
 import { dayMs, epochMs } from "../../src/contract/time.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
 import type { AccountReport } from "../../src/sync/run.ts";
-import type { Run } from "./run-record.ts";
-import { recoverFromOf } from "./starts.ts";
+import type { Run } from "./sync.ts";
 import type { LedgerTables, Tables } from "./tables.ts";
 import { covers, seams, timeText } from "./time-checks.ts";
-import type { World } from "./world.ts";
+import { recoverFromOf, type World } from "./world.ts";
 
 /**
  * What is stored of tax records: nothing where they differ from the bills; else each bill of recovered time, once, with

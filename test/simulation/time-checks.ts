@@ -4,11 +4,14 @@ import {
   epochMs,
   intervalMaxMs,
   isoTime,
+  minuteMs,
   retentionMs,
+  secondMs,
   unifiedIntervalMaxMs,
 } from "../../src/contract/time.ts";
 import { type Interval, subtract } from "../../src/sync/intervals.ts";
 import type { LedgerPlan } from "../../src/sync/store.ts";
+import type { History, ProcessFault } from "./history.ts";
 import type { Span } from "./tables.ts";
 
 /**
@@ -21,6 +24,51 @@ export type Tolerance = {
   /** How much later than 90 days ago the exchange's history may seem to begin. */
   readonly edgeMs: number;
 };
+
+const clockFaults = ["wrong-time", "clock-jump", "late-answer", "late-request", "drip"];
+const edgeFaults = ["edge-refuses", "edge-trims", ...clockFaults];
+// A signed request is accepted within 30 s of the exchange's clock. An answer's time is accepted
+// within 30 s of that, plus the time that the request took, which may be a minute.
+const clockOffMaxMs = 150 * secondMs;
+// If the exchange refuses its oldest time, the sync asks for time up to ten minutes later.
+const edgeLaterMaxMs = 10 * minuteMs;
+
+/** Including those of the processes that faults start. */
+const withNested = (faults: readonly ProcessFault[]): readonly ProcessFault[] =>
+  faults.flatMap((fault) => [fault, ...(fault.kind === "verify" ? withNested(fault.process) : [])]);
+
+/** How far the exchange's clock jumps at most, forward or back. The jumps of one step may add up. */
+function furthestJumpMs(steps: History["steps"], direction: 1 | -1): number {
+  const sums = steps.map((step) =>
+    step.exchange
+      .map((fault) => (fault.kind === "clock-jump" ? direction * fault.offMs : 0))
+      .reduce((sum, jumpMs) => sum + Math.max(0, jumpMs), 0),
+  );
+  return Math.max(0, ...sums);
+}
+
+export function toleranceOf({ exchange, steps }: History): Tolerance {
+  const processFaults = steps.flatMap(({ process }) => withNested(process));
+  const exchangeFaults = steps.flatMap((step) => step.exchange.map(({ kind }) => kind as string));
+  const pausedMs = processFaults.reduce(
+    (sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0),
+    0,
+  );
+  // If the exchange's own clock is wrong for a while, nobody can know better.
+  const jumpAheadMs = furthestJumpMs(steps, 1);
+  const jumpBackMs = furthestJumpMs(steps, -1);
+  const roundTripMs = 2 * (exchange.wayMs + exchange.jitterMs);
+  const isClockTried = pausedMs > 0 || exchangeFaults.some((kind) => clockFaults.includes(kind));
+  const isEdgeTried = isClockTried || exchangeFaults.some((kind) => edgeFaults.includes(kind));
+  const offMs = roundTripMs + 2 + (isClockTried ? clockOffMaxMs : 0);
+  return {
+    aheadMs: offMs + jumpAheadMs,
+    behindMs: offMs + jumpBackMs + pausedMs,
+    edgeMs: secondMs + offMs + jumpAheadMs + (isEdgeTried ? edgeLaterMaxMs + pausedMs : 0),
+  };
+}
+
+export const settleLagMs = 10 * minuteMs;
 
 // The largest time of a Date, in either direction.
 const dateMaxMs = 8.64e15;

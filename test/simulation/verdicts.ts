@@ -24,18 +24,11 @@ export type PromiseName = (typeof promises)[number];
 
 export type Broken = { readonly promise: PromiseName; readonly what: string };
 
-/** Counts what was checked, and keeps what was wrong. */
-export type Verdicts = {
-  readonly checked: Readonly<Record<PromiseName, number>>;
-  readonly broken: readonly Broken[];
-  /** This many things were checked; these are wrong. */
-  check(promise: PromiseName, count: number, wrong: readonly string[]): void;
-};
-
 // A broken history breaks many promises at every check; the first few say enough.
 const brokenMax = 8;
 
-export function verdicts(): Verdicts {
+/** Counts what was checked, and keeps what was wrong. */
+export function verdicts() {
   const checked = Object.fromEntries(promises.map((promise) => [promise, 0])) as Record<
     PromiseName,
     number
@@ -44,7 +37,8 @@ export function verdicts(): Verdicts {
   return {
     checked,
     broken,
-    check(promise, count, wrong) {
+    /** This many things were checked; these are wrong. */
+    check(promise: PromiseName, count: number, wrong: readonly string[]): void {
       checked[promise] += count;
       for (const what of wrong.slice(0, brokenMax - broken.length)) broken.push({ promise, what });
     },

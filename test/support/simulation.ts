@@ -5,8 +5,6 @@ import { type Database, type OpenDatabase, openDatabase } from "../../src/db/con
 import { Leases } from "../../src/db/lease/leases.ts";
 import type { ExchangeError } from "../../src/errors.ts";
 import { exchangeOf } from "../../src/exchange/session.ts";
-import type { Transport } from "../../src/exchange/transport.ts";
-import type { Answer } from "../../src/exchange-server/api.ts";
 import { readStoredBills } from "../../src/ledger/bill-rows.ts";
 import { openStore } from "../../src/ledger/ledger-store.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
@@ -14,9 +12,8 @@ import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sand
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
 import type { LeasedAccount, Store } from "../../src/sync/store.ts";
-import { withLatency } from "../faults/network.ts";
-import { carried } from "./carried-answer.ts";
 import { secretsOf } from "./exchange-client.ts";
+import { sandboxTransport } from "./sandbox-transport.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 
 /** The moment at which simulations begin. */
@@ -75,7 +72,7 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
       {
         exchangeOf: () =>
           exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
-            transport: transportOf(sandbox, time, options),
+            transport: sandboxTransport(sandbox, clock.sleep, options.latencyMs ?? (() => 40)),
             clock,
             random: () => 0.5,
           }),
@@ -117,30 +114,6 @@ export const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) 
   credentials: secretsOf(account),
 });
 
-/** Carries requests to the sandbox; an answer that cannot be delivered never comes whole. */
-export function transportOf(
-  sandbox: Sandbox,
-  { clock }: VirtualClock,
-  { latencyMs = () => 40 }: Pick<SimulationOptions, "latencyMs">,
-): Transport {
-  const answer: Answer = withLatency(sandbox.answer, {
-    there: latencyMs,
-    back: latencyMs,
-    sleep: clock.sleep,
-  });
-  return async ({ url, headers }) => {
-    const query = Object.fromEntries(url.searchParams);
-    const given = await answer({
-      method: "GET",
-      path: url.pathname,
-      query,
-      headers,
-      clientAddress: "127.0.0.1",
-    });
-    return carried(given, clock.sleep);
-  };
-}
-
 /** The account's real lease and tables; time stands still while they work. */
 async function hold(
   db: Database,
@@ -149,26 +122,19 @@ async function hold(
   wrapStore: (store: Store) => Store,
 ): Promise<LeasedAccount & AsyncDisposable> {
   const lease = await new Leases(db).take(name, { signal: new AbortController().signal });
-  const real = wrapStore(openStore(db, lease));
-  const store: Store = {
-    accountState: (...given) => time.hold(() => real.accountState(...given)),
-    closeLedgersOfOtherMode: (...given) => time.hold(() => real.closeLedgersOfOtherMode(...given)),
-    recordAvailability: (...given) => time.hold(() => real.recordAvailability(...given)),
-    knownTime: (...given) => time.hold(() => real.knownTime(...given)),
-    unstored: (...given) => time.hold(() => real.unstored(...given)),
-    recordPlan: (...given) => time.hold(() => real.recordPlan(...given)),
-    commitPage: (...given) => time.hold(() => real.commitPage(...given)),
-    recoveryState: (...given) => time.hold(() => real.recoveryState(...given)),
-    overlap: (...given) => time.hold(() => real.overlap(...given)),
-    recordTaxComparison: (...given) => time.hold(() => real.recordTaxComparison(...given)),
-    commitRecovered: (...given) => time.hold(() => real.commitRecovered(...given)),
-    commitLoanToValue: (...given) => time.hold(() => real.commitLoanToValue(...given)),
-    commitBalances: (...given) => time.hold(() => real.commitBalances(...given)),
-    recordBalancesRefused: (...given) => time.hold(() => real.recordBalancesRefused(...given)),
-  };
+  const store = holding(time, wrapStore(openStore(db, lease)));
   const release = () => time.hold(() => Promise.resolve(lease[Symbol.asyncDispose]()));
   return { store, assertHeld: lease.assertHeld, [Symbol.asyncDispose]: release };
 }
+
+/** A store, during whose work time stands still. */
+export const holding = <Acts extends object>({ hold }: VirtualClock, store: Acts): Acts =>
+  new Proxy(store, {
+    get: (target, name) => {
+      const act = Reflect.get<object, PropertyKey>(target, name);
+      return (...given: unknown[]) => hold(() => act(...given));
+    },
+  });
 
 /** A stored row's identity in the table, which changes when the row is rewritten. */
 export async function rowVersions(

@@ -12,7 +12,8 @@ import {
   type VerifyDeps,
   verifyBills,
 } from "../../src/sync/verify.ts";
-import { accountOf, type Simulation, transportOf } from "./simulation.ts";
+import { sandboxTransport } from "./sandbox-transport.ts";
+import { accountOf, holding, type Simulation } from "./simulation.ts";
 
 export type VerificationOptions = {
   readonly span: Interval;
@@ -44,16 +45,11 @@ export async function verifyIn(
   const verify = async (): Promise<Verified> => {
     const lease = await time.hold(() => new Leases(db, { timing }).take(account.name, { signal }));
     const { client, exchangeNow } = exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
-      transport: transportOf(sandbox, time, options),
+      transport: sandboxTransport(sandbox, time.clock.sleep, options.latencyMs ?? (() => 40)),
       clock: time.clock,
       random: () => 0.5,
     });
-    const real = wrapStore(openVerifyStore(db, lease));
-    const store: VerifyStore = {
-      compare: (...given) => time.hold(() => real.compare(...given)),
-      repair: (...given) => time.hold(() => real.repair(...given)),
-      stored: (...given) => time.hold(() => real.stored(...given)),
-    };
+    const store = holding(time, wrapStore(openVerifyStore(db, lease)));
     const deps: VerifyDeps = {
       client,
       exchangeNow,

@@ -1,26 +1,160 @@
-import { retentionMs } from "../../src/contract/time.ts";
+import type pg from "pg";
+import type { ProductType } from "../../src/contract/product-types.ts";
+import { dayMs, epochMs, retentionMs } from "../../src/contract/time.ts";
+import { Leases } from "../../src/db/lease/leases.ts";
+import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { Difference } from "../../src/sync/verify.ts";
-import { versionOf } from "./committed.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
+import type { Ledger, ReadRows, VerifyStore } from "../../src/sync/store.ts";
+import {
+  type Difference,
+  type LedgerVerification,
+  ledgerVerifiers,
+  type VerifyDeps,
+  verifyBills,
+} from "../../src/sync/verify.ts";
+import { versionOf, type WrittenBill } from "./committed.ts";
+import type { ProcessFault } from "./history.ts";
+import { noted, type OnFault, openProcess } from "./outside.ts";
 import { isKnowable, lostBills } from "./row-checks.ts";
-import type { Verification } from "./run-record.ts";
 import type { LedgerTables, Tables } from "./tables.ts";
-import type { Repaired, VerifyOutcome } from "./verify-process.ts";
 import type { World } from "./world.ts";
 
+/** One `verify --repair` of a history, and its result. */
+export type Verification = {
+  readonly name: string;
+  readonly beganAt: number;
+  readonly span: Interval;
+  /** The account's product types when it begins. */
+  readonly productTypes: readonly ProductType[];
+  endedAt: number;
+  outcome: Outcome | "killed" | undefined;
+};
+
+/** The ledgers, or why the account was not verified at all. */
+type Outcome = { readonly ledgers: readonly LedgerVerification[]; readonly error: unknown };
+
+/** The rows that were compared. */
+type ComparedRows = ReadRows & { readonly ledger: Ledger };
+
+/** Starts a `verify --repair` in a simulated process, and checks its writes against the promises. */
+export function startVerification(
+  world: World,
+  options: {
+    readonly name: string;
+    readonly days: number;
+    readonly aheadMs: number;
+    readonly faults: readonly ProcessFault[];
+  },
+  onFault: OnFault,
+) {
+  const { time, trace } = world;
+  const { name, days } = options;
+  world.ledger.isVerified = true;
+  const to = world.now();
+  const verification: Verification = {
+    name,
+    beganAt: time.now(),
+    span: { from: epochMs(to - days * dayMs), to },
+    productTypes: world.account.productTypes.filter((type) => world.account.has(type, to)),
+    endedAt: Number.NaN,
+    outcome: undefined,
+  };
+  const account = world.sandbox.account.name;
+  const pages: ComparedRows[] = [];
+  let written: readonly WrittenBill[] = [];
+  const { process, database, exchange } = openProcess(
+    world,
+    { ...options, onFault },
+    {
+      async beforeCommit(client) {
+        written = await readWritten(client, account);
+      },
+      onCommit() {
+        const [rows] = pages;
+        if (rows === undefined) throw new Error("the server committed what nobody wrote");
+        checkRepaired(world, verification, rows, written);
+      },
+    },
+  );
+  const verify = async (): Promise<Outcome> => {
+    const { db } = database;
+    const { clock, signal } = process;
+    try {
+      await using lease = await new Leases(db, { clock }).take(account, { signal });
+      const deps: VerifyDeps = {
+        client: exchange.client,
+        exchangeNow: exchange.exchangeNow,
+        assertHeld: lease.assertHeld,
+        store: watched(openVerifyStore(db, lease), pages),
+        ...{ span: verification.span, repair: true, signal, sleep: clock.sleep },
+        onProgress: () => undefined,
+      };
+      const verifiers = verification.productTypes.map(ledgerVerifiers(deps, account));
+      return { ledgers: await verifyBills(deps, verifiers), error: undefined };
+    } catch (error) {
+      return { ledgers: [], error };
+    }
+  };
+  const end = Promise.race([verify(), process.died.then(() => "killed" as const)]);
+  const ended = end.then((outcome) => {
+    verification.outcome = outcome;
+    verification.endedAt = time.now();
+    trace(`${time.now()} ${name}: ${describe(outcome)}`);
+  });
+  return { verification, ended };
+}
+
+const describe = (outcome: Outcome | "killed"): string =>
+  outcome === "killed" ? outcome : JSON.stringify(differencesOf(outcome)) + outcome.error;
+
+const differencesOf = ({ ledgers }: Outcome): readonly Difference[] =>
+  ledgers.flatMap(({ differences }) => differences);
+
+/** The store. Each page is recorded from its request until it is over. */
+const watched = (store: VerifyStore, pages: ComparedRows[]): VerifyStore => ({
+  ...store,
+  compare: (ledger, rows, isRepaired) =>
+    noted(pages, { ledger, bills: [], rejected: [] }, () =>
+      store.compare(ledger, rows, isRepaired),
+    ),
+  repair: (ledger, rows) => noted(pages, { ledger, ...rows }, () => store.repair(ledger, rows)),
+});
+
+/** The rows that the transaction wrote, as the database reports them. */
+async function readWritten(
+  client: pg.PoolClient,
+  account: string,
+): Promise<readonly WrittenBill[]> {
+  const { rows } = await client.query<WrittenBill & { productType: ProductType }>(
+    `
+    select
+      product_type as "productType",
+      bill_id as "billId",
+      symbol
+    from bills
+    where account = $1
+      and xmin = pg_current_xact_id()::xid
+    order by product_type, bill_id`,
+    [account],
+  );
+  return rows;
+}
+
 /** What a repair wrote, at the moment of the server's commit. */
-export function checkRepaired(
+function checkRepaired(
   { committed, verdicts, trace, time }: World,
   { name }: Verification,
-  repaired: Repaired,
+  rows: ComparedRows,
+  written: readonly WrittenBill[],
 ): void {
   trace(`${time.now()} ${name} commits a repair`);
-  const wanted = new Set(repaired.rows.bills.map(({ billId }) => billId));
-  const others = repaired.written.filter(({ billId }) => !wanted.has(billId));
-  verdicts.check("verified", repaired.written.length, [
+  const wanted = new Set(rows.bills.map(({ billId }) => billId));
+  const others = written.filter(({ billId }) => !wanted.has(billId));
+  verdicts.check("verified", written.length, [
     ...others.map(({ billId }) => `${name} wrote ${billId}, which it was not served`),
     ...committed
-      .addRepaired(repaired)
+      .addRepaired(rows, written)
       .map((billId) => `${name} put an older content of ${billId} in the place of a newer one`),
   ]);
 }
@@ -99,18 +233,18 @@ export function checkFindings(world: World, verification: Verification, before: 
   }
 }
 
-const isWhole = (outcome: VerifyOutcome | "killed"): outcome is VerifyOutcome =>
+const isWhole = (outcome: Outcome | "killed"): outcome is Outcome =>
   outcome !== "killed" &&
   outcome.error === undefined &&
   outcome.ledgers.every(({ error }) => error === undefined);
 
-const whyNot = (outcome: VerifyOutcome | "killed" | undefined): string =>
+const whyNot = (outcome: Outcome | "killed" | undefined): string =>
   typeof outcome === "object"
     ? [outcome.error, ...outcome.ledgers.map(({ error }) => error)].join(" ")
     : String(outcome);
 
-const toldOf = ({ differences }: VerifyOutcome, productType: string): readonly Difference[] =>
-  differences.filter(({ ledger }) => ledger.productType === productType);
+const toldOf = (outcome: Outcome, productType: string): readonly Difference[] =>
+  differencesOf(outcome).filter(({ ledger }) => ledger.productType === productType);
 
 /** Which bills a verification must have been served, and which it may have been served. */
 function readBy({ tolerance }: World, { span, beganAt, endedAt }: Verification) {

@@ -1,12 +1,29 @@
 import { ExchangeError } from "../../src/errors.ts";
-import { type HttpAnswer, transportLimits } from "../../src/exchange/transport.ts";
-import type { DeliveredAnswer } from "../faults/delivery.ts";
+import { type HttpAnswer, type Transport, transportLimits } from "../../src/exchange/transport.ts";
+import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import type { DeliveredAnswer } from "../faults/answers.ts";
+import { withLatency } from "../faults/network.ts";
 
 /**
- * What a client in this process gets of an answer, as the real transport would give it, and when.
- * @throws ExchangeError of kind `unavailable` if the transport would have given up.
+ * Carries requests to a sandbox in this process, and what a client gets of an answer, as the real transport would give
+ * it, and when.
+ * @param latencyMs the one-way delay.
  */
-export async function carried(
+export function sandboxTransport(
+  sandbox: Sandbox,
+  sleep: (delayMs: number) => Promise<unknown>,
+  latencyMs: () => number,
+): Transport {
+  const answer = withLatency(sandbox.answer, { there: latencyMs, back: latencyMs, sleep });
+  return async ({ url, headers }) => {
+    const query = Object.fromEntries(url.searchParams);
+    const request = { method: "GET", path: url.pathname, query, headers };
+    return carried(await answer({ ...request, clientAddress: "127.0.0.1" }), sleep);
+  };
+}
+
+/** @throws ExchangeError of kind `unavailable` if the transport would have given up. */
+async function carried(
   { status, headers, body, delivery }: DeliveredAnswer,
   sleep: (delayMs: number) => Promise<unknown>,
 ): Promise<HttpAnswer> {
