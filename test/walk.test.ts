@@ -539,16 +539,22 @@ describe("the questions of a window", () => {
       expect(missing).toBe(0);
     });
 
-    test.each<[string, number, Quirks]>([
+    test.each<[string, number, Quirks, number?]>([
       ["whole pages", 1, {}],
+      [
+        "whole pages, without the end time's bills, ids an hour beside their times",
+        3,
+        { bounds: "start" },
+        hourMs,
+      ],
       // Bills of one millisecond may fill such a page, and hide older ones.
       ["short pages, whose end time is not included", 6, { shortPages: true, bounds: "neither" }],
     ])(
       "where one answer, whichever it is, says falsely that nothing is left: %s",
-      async (_, ledgers, quirks) => {
+      async (_, ledgers, quirks, jitterMs) => {
         for (let seed = 0; seed < ledgers; seed++) {
           const random = seededRandom(`false end ${seed}`);
-          const ledger = ledgerOf(random, drawTimes(random, 700));
+          const ledger = ledgerOf(random, drawTimes(random, 700), jitterMs);
           const sound = await walked(ledger, quirks);
           for (let lie = 1; lie <= sound.asked.length; lie++) {
             const lies: Lie = (page, asked) => (asked === lie ? { bills: [], endId: "" } : page);

@@ -213,12 +213,13 @@ export class TimeWalk {
     return this.#isByBooking ? undefined : doubt;
   }
 
+  /** Older rows may lack bills with higher ids, so the walk does not go down to them. */
   #takeById(placed: readonly PlacedRow[], answer: Answer): Doubt | undefined {
+    this.see(placed);
     const doubt = unservedWitness(this.#witnesses, answer);
-    this.#step = { kind: doubt === undefined && this.#isByBooking ? "past" : "down" };
-    if (doubt !== undefined || this.#goDown(placed)) return doubt;
-    this.#isFoundById = true;
-    return undefined;
+    this.#isFoundById = doubt === undefined;
+    this.#step = { kind: this.#isFoundById && this.#isByBooking ? "past" : "down" };
+    return doubt;
   }
 
   /** @returns whether the rows had an older bill. */
