@@ -6,10 +6,10 @@ import { minuteMs, retentionMs } from "../src/contract/time.ts";
 import { ExchangeError } from "../src/errors.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { isComplete } from "../src/sync/run.ts";
-import { drawFaultSchedule } from "./faults/draw.ts";
 import {
-  expectations,
+  drawFaultSchedule,
   type FaultKind,
+  faultKinds,
   type ScheduledFault,
   survivableKinds,
 } from "./faults/kinds.ts";
@@ -55,7 +55,7 @@ test.each(survivableKinds)(
     expect(met.length).toBeGreaterThan(0);
     const told = errors.filter((error) => error !== undefined);
     expect(told.every((error) => error instanceof ExchangeError)).toBe(true);
-    expect(told.length > 0).toBe(expectations[kind] === "stops");
+    expect(told.length > 0).toBe(faultKinds[kind].expected === "stops");
     for (const comparison of await simulation.compare()) {
       // Where the exchange refuses the oldest time, nothing of it can be read.
       const missing = kind === "edge-refuses" ? expect.any(Array) : [];

@@ -2,14 +2,17 @@ import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { profiles } from "../../src/sandbox/profiles.ts";
 import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
-import { drawFaultSchedule } from "../faults/draw.ts";
-import { answerlessKinds, type ScheduledFault, survivableKinds } from "../faults/kinds.ts";
+import {
+  answerlessKinds,
+  drawFaultSchedule,
+  type ScheduledFault,
+  survivableKinds,
+} from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
 import type { Paging, PastHorizon, Quirks } from "../faults/quirks.ts";
 import { withAccount, withKeys, withRecords } from "./draw-account.ts";
 import type {
   DatabaseFault,
-  ExchangeKind,
   History,
   LedgerKind,
   ProcessFault,
@@ -39,15 +42,14 @@ const sortings: readonly NonNullable<Quirks["sortedBy"]>[] = ["time", "id"];
 const pastHorizons: readonly PastHorizon[] = ["trim", "refuse", "serve"];
 
 /** Every combination of what the documentation leaves open: 2,160. */
-export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
+export const exchangeKinds: readonly Quirks[] = bounds.flatMap((bounds) =>
   lastPages.flatMap((lastPage) =>
     shortPages.flatMap((short) =>
       pageOrders.flatMap((pageOrder) =>
         sortings.flatMap((sortedBy) =>
           [false, true].flatMap((inclusiveCursor) =>
             pastHorizons.map((pastHorizon) => ({
-              quirks: { bounds, lastPage, pageOrder, sortedBy, inclusiveCursor, ...short },
-              pastHorizon,
+              ...{ bounds, lastPage, pageOrder, sortedBy, inclusiveCursor, pastHorizon, ...short },
             })),
           ),
         ),
@@ -60,14 +62,14 @@ export const exchangeKinds: readonly ExchangeKind[] = bounds.flatMap((bounds) =>
 export function drawHistory(seed: number): History {
   const random = seededRandom(`history ${seed}`);
   // 101 and 2,160 have no common factor, so successive seeds take all combinations in turn.
-  const kind = exchangeKinds[(seed * 101) % exchangeKinds.length];
-  if (kind === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
+  const quirks = exchangeKinds[(seed * 101) % exchangeKinds.length];
+  if (quirks === undefined) throw new RangeError(`a seed is a whole number from 0, not ${seed}`);
   const steps = drawSteps(random);
   const spanMs = steps.reduce((sum, { passMs }) => sum + passMs, 0);
   const plain: History = {
     seed,
     exchange: {
-      ...kind,
+      quirks,
       wayMs: integer(random, 5, 400),
       jitterMs: random() < 0.5 ? 0 : integer(random, 1, 300),
     },

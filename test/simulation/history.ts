@@ -1,7 +1,7 @@
 import type { ProductType, UnifiedProductType } from "../../src/contract/product-types.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
 import type { BrokenRow } from "../faults/ledger.ts";
-import type { PastHorizon, Quirks } from "../faults/quirks.ts";
+import type { Quirks } from "../faults/quirks.ts";
 
 /**
  * Everything that is decided about a history before it is played. It is plain data, so that it can
@@ -9,7 +9,9 @@ import type { PastHorizon, Quirks } from "../faults/quirks.ts";
  */
 export type History = {
   readonly seed: number;
-  readonly exchange: ExchangeKind & {
+  readonly exchange: {
+    /** What the API's documentation leaves open. */
+    readonly quirks: Quirks;
     /** The one-way delay to the exchange: at least the minimum, and at most the jitter more. */
     readonly wayMs: number;
     readonly jitterMs: number;
@@ -23,9 +25,6 @@ export type History = {
   readonly isUserUntold?: boolean;
   readonly steps: readonly Step[];
 };
-
-/** What the API's documentation leaves open. */
-export type ExchangeKind = { readonly quirks: Quirks; readonly pastHorizon: PastHorizon };
 
 export type LedgerKind = {
   readonly seed: number;

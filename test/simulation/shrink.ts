@@ -1,13 +1,10 @@
+import { createHash } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { dayMs } from "../../src/contract/time.ts";
-import type { ScheduledFault } from "../faults/kinds.ts";
-import type {
-  AccountKind,
-  History,
-  LedgerKind,
-  ProcessFault,
-  RecentBill,
-  Step,
-} from "./history.ts";
+import type { History } from "./history.ts";
+import { timeText } from "./time-checks.ts";
 
 // A play takes some tenths of a second, less with a small history.
 const playsMax = 400;
@@ -21,7 +18,7 @@ export async function shrink(
   history: History,
   stillBreaks: (candidate: History) => Promise<boolean>,
 ): Promise<History> {
-  const tried = new Set<string>();
+  const tried = new Set([JSON.stringify(history)]);
   const breaks = async (candidate: History): Promise<boolean> => {
     const text = JSON.stringify(candidate);
     if (tried.has(text) || tried.size >= playsMax) return false;
@@ -58,29 +55,16 @@ async function reduced(
   return smallest;
 }
 
-const eventLists = ["recent", "exchange", "database", "process"] as const;
-
-const uneventful = { recent: [], exchange: [], database: [], process: [] } as const;
-
-function simplerHistories(history: History): readonly History[] {
-  const { steps, exchange } = history;
-  const isEventful = steps.some((step) => eventLists.some((list) => step[list].length > 0));
-  const quirks = Object.entries(exchange.quirks);
-  const simplerKinds: readonly Partial<History["exchange"]>[] = [
-    ...fewer(quirks).map((some) => ({ quirks: Object.fromEntries(some) })),
-    ...(exchange.pastHorizon === "trim" ? [] : [{ pastHorizon: "trim" as const }]),
-    ...(exchange.jitterMs === 0 ? [] : [{ jitterMs: 0 }]),
-  ];
-  const { records, ...ofBills } = history;
-  return [
-    ...(records === undefined ? [] : [ofBills]),
-    ...(records?.crowd ? [{ ...history, records: { ...records, crowd: 0 } }] : []),
-    ...(isEventful
-      ? [{ ...history, steps: steps.map((step) => ({ ...step, ...uneventful })) }]
-      : []),
-    ...simplerKinds.map((but) => ({ ...history, exchange: { ...exchange, ...but } })),
-  ];
-}
+/** Nothing happens beside the syncs. */
+const withoutEvents = (history: History): readonly History[] => [
+  {
+    ...history,
+    steps: history.steps.map((step) => ({
+      ...step,
+      ...{ recent: [], exchange: [], database: [], process: [] },
+    })),
+  },
+];
 
 /** Without some of the steps; or without one, whose time passes before the next step. */
 function fewerSteps(history: History): readonly History[] {
@@ -94,79 +78,6 @@ function fewerSteps(history: History): readonly History[] {
     .map((some) => ({ ...history, steps: some }));
 }
 
-const eachStep =
-  (simpler: (step: Step) => readonly Step[]) =>
-  (history: History): readonly History[] =>
-    history.steps.flatMap((step, index) =>
-      simpler(step).map((other) => ({ ...history, steps: history.steps.with(index, other) })),
-    );
-
-const fewerEvents = eachStep((step) => [
-  ...fewer(step.recent).map((recent) => ({ ...step, recent })),
-  ...fewer(step.exchange).map((exchange) => ({ ...step, exchange })),
-  ...fewer(step.database).map((database) => ({ ...step, database })),
-  ...fewer(step.process).map((process) => ({ ...step, process })),
-  ...(step.aheadMs === 0 ? [] : [{ ...step, aheadMs: 0 }]),
-]);
-
-const simplerEvents = eachStep((step) => [
-  ...oneOther(step.recent, simplerBill).map((recent) => ({ ...step, recent })),
-  ...oneOther(step.exchange, once).map((exchange) => ({ ...step, exchange })),
-  ...oneOther(step.process, unharmed).map((process) => ({ ...step, process })),
-]);
-
-function simplerBill(bill: RecentBill): readonly RecentBill[] {
-  const { restatedAfterMs, ...unchanged } = bill;
-  const { broken, ...right } = bill;
-  return [
-    ...(restatedAfterMs === undefined ? [] : [unchanged]),
-    ...(broken === undefined ? [] : [right]),
-    ...(bill.lateMs === 0 ? [] : [{ ...bill, lateMs: 0 }]),
-  ];
-}
-
-const once = ({ times, ...fault }: ScheduledFault): readonly ScheduledFault[] =>
-  times === undefined ? [] : [fault];
-
-const unharmed = (fault: ProcessFault): readonly ProcessFault[] =>
-  fault.kind === "verify" ? fewer(fault.process).map((process) => ({ ...fault, process })) : [];
-
-function simplerLedgers(history: History): readonly History[] {
-  const { ledger } = history;
-  const { productTypes, bursts, oddDecimals, brokenRows, idJitterMs, edgeBills, density } = ledger;
-  const buts: readonly Partial<LedgerKind>[] = [
-    ...fewer(bursts).map((some) => ({ bursts: some })),
-    ...fewer(productTypes)
-      .filter(({ length }) => length > 0)
-      .map((some) => ({ productTypes: some })),
-    ...(oddDecimals > 0 ? [{ oddDecimals: 0 }] : []),
-    ...(brokenRows > 0 ? [{ brokenRows: 0 }] : []),
-    ...(idJitterMs > 0 ? [{ idJitterMs: 0 }] : []),
-    ...(brokenRows > 1 ? [{ brokenRows: 1 }] : []),
-    ...(edgeBills ? [{ edgeBills: false }] : []),
-    ...(density > 0.01 ? [{ density: density / 4 }] : []),
-  ];
-  return buts.map((but) => ({ ...history, ledger: { ...ledger, ...but } }));
-}
-
-/** An account with fewer product types, fewer modes and fewer quirks. */
-function simplerAccounts(history: History): readonly History[] {
-  const { account } = history;
-  if (account === undefined) return [];
-  const { modes, productTypes } = account;
-  const buts: readonly Partial<AccountKind>[] = [
-    ...fewer(productTypes).map((some) => ({ productTypes: some })),
-    ...fewer(modes).map((some) => ({ modes: some })),
-    ...(account.isFuturesFeeInside ? [{ isFuturesFeeInside: false }] : []),
-    ...(account.areIdsReused ? [{ areIdsReused: false }] : []),
-    ...(account.numericCursor ? [{ numericCursor: false }] : []),
-    ...(account.density > 0.01 ? [{ density: account.density / 4 }] : []),
-  ];
-  return buts
-    .map((but) => ({ ...history, account: { ...account, ...but } }))
-    .filter(({ account: { modes, productTypes } }) => modes.length > 0 && productTypes.length > 0);
-}
-
 /** A ledger that ends with the steps, or at their start, after which nothing new happens. */
 function nearerEnds(history: History): readonly History[] {
   const { ledger, steps } = history;
@@ -174,6 +85,41 @@ function nearerEnds(history: History): readonly History[] {
   return [0, Math.ceil(spanMs / dayMs) + 1]
     .filter((futureDays) => futureDays < ledger.futureDays)
     .map((futureDays) => ({ ...history, ledger: { ...ledger, futureDays } }));
+}
+
+const quirks = ["lastPage", "shortLastPage", "shortPages", "pageRows", "sortedBy", "pageOrder"];
+const optional = [
+  ...[...quirks, "bounds", "inclusiveCursor", "paging", "pastHorizon"],
+  ...["records", "restatedAfterMs", "broken", "times"],
+];
+const zeroable = [
+  "jitterMs",
+  "crowd",
+  "aheadMs",
+  "lateMs",
+  "oddDecimals",
+  "brokenRows",
+  "idJitterMs",
+];
+const neverEmpty = ["steps", "modes", "productTypes"];
+
+/** Everything that a value may be in its place, if one part of it is simpler or is not there. */
+function simpler(value: unknown, name: string): readonly unknown[] {
+  if (Array.isArray(value)) {
+    const others = value.flatMap((item, index) =>
+      simpler(item, "").map((other) => value.with(index, other)),
+    );
+    const some = fewer(value).filter(({ length }) => length > 0 || !neverEmpty.includes(name));
+    return [...some, ...others];
+  }
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).flatMap(([key, part]) => [
+      ...(optional.includes(key) ? [{ ...value, [key]: undefined }] : []),
+      ...simpler(part, key).map((other) => ({ ...value, [key]: other })),
+    ]);
+  }
+  if (name === "density" && Number(value) > 0.01) return [Number(value) / 4];
+  return value === true ? [false] : zeroable.includes(name) && value !== 0 ? [0] : [];
 }
 
 /** No items; each half; all but one. */
@@ -186,19 +132,28 @@ function fewer<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   ];
 }
 
-const oneOther = <Item>(
-  items: readonly Item[],
-  others: (item: Item) => readonly Item[],
-): readonly (readonly Item[])[] =>
-  items.flatMap((item, index) => others(item).map((other) => items.with(index, other)));
-
-// A simpler event may depend on others, so these are tried first.
+// A simpler event may depend on others, so whole ones are tried first.
 const reductions: readonly Simpler[] = [
-  simplerHistories,
+  withoutEvents,
   fewerSteps,
-  fewerEvents,
   nearerEnds,
-  simplerLedgers,
-  simplerAccounts,
-  simplerEvents,
+  (history) => simpler(history, "") as readonly History[],
 ];
+
+// Milliseconds since the epoch, from 2001 to 2033, that are not part of a longer number.
+const times = /(?<![\d.])1\d{12}(?:\.\d+)?(?!\d)/g;
+
+/** A line of a history's trace for people, with its times as ISO 8601. */
+export const readable = (line: string): string =>
+  line.replaceAll(times, (time) => timeText(Number(time)));
+
+/** Writes them to the system's folder for temporary files; the same history to the same file. */
+export function saveShrunk(history: History, trace: readonly string[]) {
+  const text = `${JSON.stringify(history, undefined, 2)}\n`;
+  const content = createHash("sha256").update(text).digest("hex").slice(0, 8);
+  const base = join(tmpdir(), `bill-sync-history-${history.seed}-${content}`);
+  const files = { history: `${base}.json`, trace: `${base}.trace.txt` };
+  writeFileSync(files.history, text);
+  writeFileSync(files.trace, `${trace.join("\n")}\n`);
+  return files;
+}

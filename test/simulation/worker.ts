@@ -45,8 +45,7 @@ if (mutantName !== undefined) {
 const { openPool } = await import("./databases.ts");
 const { play } = await import("./play.ts");
 const { drawHistory } = await import("./draw.ts");
-const { shrink } = await import("./shrink.ts");
-const { readable } = await import("./trace.ts");
+const { readable, shrink } = await import("./shrink.ts");
 const pool = openPool(url);
 
 async function playSafely(

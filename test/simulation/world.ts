@@ -69,10 +69,7 @@ export function openWorld(
     days: 92 + (records === undefined ? 0 : Math.ceil(records.wantedMs / dayMs) + records.moreDays),
     edges: burstMoments(bursts, historyStart),
     now: time.now,
-    wrapSource: quirky(
-      { ...exchange.quirks, pastHorizon: exchange.pastHorizon },
-      seededRandom(`${seed}/answers`),
-    ),
+    wrapSource: quirky(exchange.quirks, seededRandom(`${seed}/answers`)),
     alterLedger: (made, name) =>
       name === accountName ? ledger.alter(made) : name === "empty" ? withoutBills(made) : made,
     ...recordsOptions(records),
