@@ -96,7 +96,9 @@ test.concurrent("symbols and loan-to-value that fail are told once, leave the bi
   });
   const end = await at.run("sync");
   expect(end.code).toBe(1);
-  expect(end.stdout).toMatch(/\nspot pairs: the answer to symbols broke the contract at data: /);
+  expect(end.stdout).toMatch(
+    /\nspot pairs: the answer to symbols broke the API's contract at data: /,
+  );
   expect(end.stdout.match(/^main\/loan-to-value: .*40014.*leaves SYNC_LTV out$/gm)).toHaveLength(1);
   expect(end.stdout).toMatch(/\nNOT complete, after /);
   expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0, contracts: 5 });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { type ExportWords, exportOptions } from "../src/commands/export-options.ts";
+import { type ExportFlags, exportOptions } from "../src/commands/export-options.ts";
 import { endNote } from "../src/commands/export-plan.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { dayIn } from "../src/export/time-zone.ts";
 
-test.each<[Partial<ExportWords>, string, string?]>([
+test.each<[Partial<ExportFlags>, string, string?]>([
   [{ from: "2024-02-29" }, "2024-02-29T00:00:00.000Z"],
   [{ from: "2026-01-31T09:30Z" }, "2026-01-31T09:30:00.000Z"],
   [{ from: "2026-01-31T09:30:15.5+05:30" }, "2026-01-31T04:00:15.500Z"],
@@ -38,11 +38,11 @@ test("a zone has days of 23, 24 and 25 hours, and each moment lies in one of the
 });
 
 const noTime = "is not a time: write 2026-01-31 for its midnight in UTC";
-test.each<[Partial<ExportWords>, string]>([
+test.each<[Partial<ExportFlags>, string]>([
   ...[
     ...["2026-02-30", "2026-01-31T25:00:00Z", "2026-01-31T09:30:00", "2026-01-31 09:30"],
     ...["2026-01-31T09:30:00.1234Z", ""],
-  ].map((from): [Partial<ExportWords>, string] => [{ from }, `--from "${from}" ${noTime}`]),
+  ].map((from): [Partial<ExportFlags>, string] => [{ from }, `--from "${from}" ${noTime}`]),
   [{ changedSince: "yesterday" }, `--changed-since "yesterday" ${noTime}`],
   [{ from: "2026-02-01", to: "2026-02-01" }, "is an empty span"],
   [{ timeZone: "Berlin" }, '--time-zone "Berlin" is not a time zone: write UTC, or a name'],

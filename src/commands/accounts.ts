@@ -41,7 +41,7 @@ async function listAccounts(config: Config, io: Io): Promise<Result> {
 }
 
 /** The options of `accounts add`. */
-type AddWords = {
+type AddFlags = {
   readonly product?: readonly string[];
   readonly demo: boolean;
   readonly ltv: boolean;
@@ -55,7 +55,7 @@ async function addCommand(
   config: Config,
   io: Io,
   name: string,
-  { product, demo, ltv, riskUnit = [] }: AddWords,
+  { product, demo, ltv, riskUnit = [] }: AddFlags,
 ): Promise<Result> {
   const { pattern, form } = accountName;
   if (!pattern.test(name)) throw new UsageError(`"${name}" is not a name: ${form}`);
@@ -190,7 +190,7 @@ export const define: Define = (accounts, { io, config, runs }) => {
     .option("--demo", "its key is for demo trading", false)
     .option("--ltv", "read its loan-to-value", false)
     .option("--risk-unit <id...>", "the risk units of a parent account")
-    .action(runs((name: string, words: AddWords) => addCommand(config(), io, name, words)));
+    .action(runs((name: string, words: AddFlags) => addCommand(config(), io, name, words)));
   for (const [word, decision] of Object.entries(decisions)) {
     const command = accounts.command(`${word} <name>`).description(decision.about);
     if (decision.isOfProducts) command.option("--product <type>", "this product type only");

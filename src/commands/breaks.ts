@@ -15,7 +15,7 @@ import type { Config } from "../roster/config.ts";
 import { everyLedger, type Selection, selectionOf } from "../roster/roster.ts";
 import { reachableSelection } from "../roster/to-read.ts";
 import type { Io } from "./io.ts";
-import { type Define, type LedgerWords, reporting } from "./options.ts";
+import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled, openWritable, withUnreachable } from "./stored.ts";
 
 /** A restated bill is a notice, and no fault of the ledger. */
@@ -84,7 +84,7 @@ const decisionsTable = (breaks: readonly Break[]): Table =>
     breaks.flatMap(({ breakId, decisions }) => decisions.map((one) => ({ ...one, breakId }))),
   );
 
-type ListWords = LedgerWords & { readonly all: boolean };
+type ListFlags = LedgerFlags & { readonly all: boolean };
 
 /** How many rejected rows a person is shown. JSON has all. */
 const rowsShownMax = 100;
@@ -93,7 +93,7 @@ const rowsShownMax = 100;
 async function listCommand(
   config: Config,
   io: Io,
-  { all: isAll, ...which }: ListWords,
+  { all: isAll, ...which }: ListFlags,
 ): Promise<Result> {
   const typed = selectionOf(which);
   await using stored = await openFilled(config, io);
@@ -146,7 +146,7 @@ const rejectedColumns = (isAll: boolean): Columns<RejectedBill> => {
   };
 };
 
-type DecideWords = { readonly note?: string; readonly by?: string };
+type DecideFlags = { readonly note?: string; readonly by?: string };
 
 /**
  * `breaks accept` and `breaks reopen`. Either all that are named are changed, or none: breaks and rejected rows are
@@ -157,7 +157,7 @@ async function decideCommand(
   io: Io,
   isAccept: boolean,
   ids: readonly string[],
-  words: DecideWords,
+  words: DecideFlags,
 ): Promise<Result> {
   const { breakIds, digests } = namedBy(ids);
   const note = words.note?.trim() || undefined;
@@ -237,9 +237,9 @@ export const define: Define = (breaks, { io, config, runs }) => {
   reporting(breaks.command("list"))
     .description("list what does not add up, as the last check found it, and rejected rows")
     .option("--all", "include breaks that are accepted or resolved", false)
-    .action(runs((words: ListWords) => listCommand(config(), io, words)));
+    .action(runs((words: ListFlags) => listCommand(config(), io, words)));
   const decide = (isAccept: boolean) =>
-    runs((ids: readonly string[], words: DecideWords) =>
+    runs((ids: readonly string[], words: DecideFlags) =>
       decideCommand(config(), io, isAccept, ids, words),
     );
   breaks

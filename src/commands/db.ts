@@ -75,14 +75,14 @@ function withoutPassword(address: string): string {
 const ownerOnly = 0o600;
 const chunkBytes = 256 * 1024;
 
-type BackupWords = { readonly check: boolean; readonly force: boolean };
+type BackupFlags = { readonly check: boolean; readonly force: boolean };
 
 /** `db backup FILE`: writes all that is stored, as of one moment, to a file. */
 async function backupCommand(
   config: Config,
   io: Io,
   path: string,
-  { force }: BackupWords,
+  { force }: BackupFlags,
 ): Promise<Result> {
   await refuseTakenOutput(path, force, path);
   await using database = await openWritable(config, io, { statementMaxMs: tableMaxMs });
@@ -206,7 +206,7 @@ export const define: Define = (db, { io, config, runs, path: typed }) => {
     .addOption(jsonOption())
     .addHelpText("after", backupHelp)
     .action(
-      runs((path: string, words: BackupWords) =>
+      runs((path: string, words: BackupFlags) =>
         words.check ? checkCommand(io, path) : backupCommand(config(), io, path, words),
       ),
     );

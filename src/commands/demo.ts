@@ -23,7 +23,7 @@ import { always, modeOption } from "./sandbox.ts";
 import { statusCommand } from "./status.ts";
 import { syncCommand, targetsOf } from "./sync.ts";
 
-type DemoWords = {
+type DemoFlags = {
   /** Whether to serve the page even without a terminal. */
   readonly open?: boolean;
   /** The mode of the sandbox's account. */
@@ -37,7 +37,7 @@ type DemoWords = {
 async function demoCommand(
   environment: Environment,
   io: Io,
-  { open = io.out.isTTY, mode }: DemoWords,
+  { open = io.out.isTTY, mode }: DemoFlags,
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
   const opened = openSandbox({
@@ -151,5 +151,5 @@ export const define: Define = (demo, { io, readEnvironment, runs }) => {
   demo
     .addOption(modeOption())
     .option("--open", "serve its page until Ctrl-C even without a terminal")
-    .action(runs((words: DemoWords) => demoCommand(readEnvironment(), io, words)));
+    .action(runs((words: DemoFlags) => demoCommand(readEnvironment(), io, words)));
 };

@@ -37,7 +37,7 @@ import {
   accountOption,
   type Define,
   jsonOption,
-  type LedgerWords,
+  type LedgerFlags,
   type Program,
 } from "./options.ts";
 import { openWritable, placeOf } from "./stored.ts";
@@ -50,7 +50,7 @@ const graceMs = 2 * secondMs;
  * failed check, it runs the checks that are still possible. The only rows it writes are the
  * leases of the accounts whose keys it tries.
  */
-async function doctorCommand(program: Program, words: LedgerWords): Promise<Result> {
+async function doctorCommand(program: Program, words: LedgerFlags): Promise<Result> {
   const { signal } = program.io;
   const isStopped = stopped(signal).then(async () => {
     await systemClock.sleep(graceMs);
@@ -59,7 +59,7 @@ async function doctorCommand(program: Program, words: LedgerWords): Promise<Resu
   return Promise.race([examine(program, words), isStopped]);
 }
 
-async function examine({ readEnvironment, io }: Program, words: LedgerWords): Promise<Result> {
+async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Promise<Result> {
   const checks: Check[] = [];
   const report = (check: Check) => checks.push(check);
   const { config, database: where } = checkConfig(readEnvironment, report);
@@ -252,5 +252,5 @@ export const define: Define = (doctor, program) => {
     .addOption(accountOption())
     .addOption(jsonOption())
     .addHelpText("after", help)
-    .action(program.runs((words: LedgerWords) => doctorCommand(program, words)));
+    .action(program.runs((words: LedgerFlags) => doctorCommand(program, words)));
 };

@@ -5,7 +5,7 @@ import { type FormatName, formatOf } from "../export/formats.ts";
 import { type Prices, readPrices } from "../export/prices.ts";
 import { dayIn, isZone, periodIn, startOfDay } from "../export/time-zone.ts";
 import { type Selection, selectionOf } from "../roster/roster.ts";
-import type { LedgerWords } from "./options.ts";
+import type { LedgerFlags } from "./options.ts";
 
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -37,7 +37,7 @@ export const optionalTime = (
 ): EpochMs | undefined => (text === undefined ? undefined : typedTime(option, text, zone));
 
 /** What was typed of a time: a whole month or year, or its start and its end, and the zone of these. */
-export type PeriodWords = {
+export type PeriodFlags = {
   readonly month?: string;
   readonly year?: string;
   readonly from?: string;
@@ -54,7 +54,7 @@ export type Period = {
 };
 
 /** @throws UsageError for a text that is no time, for words that do not go together, and for an empty span. */
-export function periodOf({ month, year, ...typed }: PeriodWords, zone: string): Period {
+export function periodOf({ month, year, ...typed }: PeriodFlags, zone: string): Period {
   if (month !== undefined && year !== undefined)
     throw new UsageError("--month and --year do not go together: leave one out");
   if (month !== undefined && !/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month))
@@ -83,7 +83,7 @@ export function zoneOf(text: string): string {
   );
 }
 
-export type PricesWords = {
+export type PricesFlags = {
   readonly prices?: string | undefined;
   readonly currency?: string | undefined;
 };
@@ -92,7 +92,7 @@ export type PricesWords = {
 export async function pricesOf({
   prices: path,
   currency,
-}: PricesWords): Promise<Prices | undefined> {
+}: PricesFlags): Promise<Prices | undefined> {
   if (path === undefined) {
     if (currency !== undefined) throw new UsageError("--currency needs --prices FILE");
     return undefined;
@@ -104,9 +104,9 @@ export async function pricesOf({
 }
 
 /** The options that were typed after `export`. */
-export type ExportWords = LedgerWords &
-  PeriodWords &
-  PricesWords & {
+export type ExportFlags = LedgerFlags &
+  PeriodFlags &
+  PricesFlags & {
     readonly format: FormatName;
     readonly changedSince?: string;
     /** True if the option was typed without a time. */
@@ -117,7 +117,7 @@ export type ExportWords = LedgerWords &
   };
 
 export type ExportOptions = Selection &
-  PricesWords & {
+  PricesFlags & {
     readonly format: FormatName;
     /** Whether CSV has a byte order mark, and no id that a spreadsheet rounds. */
     readonly spreadsheet: boolean;
@@ -137,7 +137,7 @@ export type ExportOptions = Selection &
   };
 
 /** @throws UsageError for words that are wrong, or do not go together. */
-export function exportOptions(words: ExportWords): ExportOptions {
+export function exportOptions(words: ExportFlags): ExportOptions {
   const { format, output, force = false, spreadsheet = false } = words;
   const zone = zoneOf(words.timeZone ?? "UTC");
   const { from, to } = periodOf(words, zone);
@@ -160,7 +160,7 @@ export function exportOptions(words: ExportWords): ExportOptions {
 }
 
 function continuesOf(
-  { continue: word, format }: ExportWords,
+  { continue: word, format }: ExportFlags,
   from: EpochMs | undefined,
   zone: string,
 ): ExportOptions["continues"] {

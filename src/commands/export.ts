@@ -11,7 +11,7 @@ import { done, type Result } from "../output/result.ts";
 import { printable, printableJson } from "../printable.ts";
 import type { Config } from "../roster/config.ts";
 import { refuseUnreachable } from "../roster/to-read.ts";
-import { type ExportOptions, type ExportWords, exportOptions, pricesOf } from "./export-options.ts";
+import { type ExportFlags, type ExportOptions, exportOptions, pricesOf } from "./export-options.ts";
 import { type ExportPlan, planExport } from "./export-plan.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, exporting, formatOption } from "./options.ts";
@@ -118,5 +118,5 @@ export const define: Define = (command, program) => {
     .option("--output <file>", "a new file instead of standard output", path)
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)
-    .action(runs((words: ExportWords) => exportCommand(config(), io, exportOptions(words))));
+    .action(runs((words: ExportFlags) => exportCommand(config(), io, exportOptions(words))));
 };

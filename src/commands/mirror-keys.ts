@@ -7,13 +7,13 @@ import { readRoster, selectionOf } from "../roster/roster.ts";
 import { accountName } from "../roster/settings.ts";
 import { changeKeys, type MirrorKey, newKey, readKeys } from "../serve/keys/key-file.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, jsonOption, type LedgerWords, productOption } from "./options.ts";
+import { type Define, jsonOption, type LedgerFlags, productOption } from "./options.ts";
 import { openStored } from "./stored.ts";
 
-type NewKeyWords = LedgerWords & { readonly allowIncomplete: boolean; readonly trim: boolean };
+type NewKeyFlags = LedgerFlags & { readonly allowIncomplete: boolean; readonly trim: boolean };
 
 /** `mirror-keys add`: creates a key for the server, and shows it only now. */
-async function addKey(config: Config, io: Io, name: string, words: NewKeyWords): Promise<Result> {
+async function addKey(config: Config, io: Io, name: string, words: NewKeyFlags): Promise<Result> {
   if (!accountName.pattern.test(name))
     throw new UsageError(`"${name}" is not a key's name: ${accountName.form}`);
   const { productTypes } = selectionOf(words);
@@ -115,7 +115,7 @@ export const define: Define = (keys, { io, config, runs }) => {
     )
     .option("--allow-incomplete", "answer even if time is lost or unread", false)
     .addOption(jsonOption())
-    .action(runs((name: string, words: NewKeyWords) => addKey(config(), io, name, words)));
+    .action(runs((name: string, words: NewKeyFlags) => addKey(config(), io, name, words)));
   keys
     .command("list")
     .description("list the keys, without their secrets")

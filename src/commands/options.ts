@@ -40,7 +40,7 @@ export function pathTyped(npm: Environment | undefined, path: string): string {
 export type Define = (command: Command, program: Program) => void;
 
 /** The options by which most commands are narrowed. */
-export type LedgerWords = { readonly account?: string[]; readonly product?: string[] };
+export type LedgerFlags = { readonly account?: string[]; readonly product?: string[] };
 
 export const reporting = (command: Command): Command =>
   command.addOption(accountOption()).addOption(productOption()).addOption(jsonOption());
@@ -73,7 +73,7 @@ export const formatOption = (about: string, formats: readonly string[]) =>
 export function selectedConfig(
   { config: configOf }: Pick<Program, "config">,
   credentials: boolean,
-  which: LedgerWords,
+  which: LedgerFlags,
 ): { readonly config: Config; readonly selection: Selection } {
   const selection = selectionOf(which);
   const config = configOf({ credentials, accounts: selection.accounts });

@@ -27,7 +27,7 @@ import { horizonAt } from "../sync/plan.ts";
 import { breaksTable, isFault } from "./breaks.ts";
 import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, type LedgerWords, reporting } from "./options.ts";
+import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled, withUnreachable } from "./stored.ts";
 import { compareAccounts } from "./verify.ts";
 import { leftLines, recountText, remarksOf, repairedOf } from "./verify-result.ts";
@@ -43,7 +43,7 @@ type ReconcileOptions = {
 export async function reconcileCommand(
   config: Config,
   io: Io,
-  options: LedgerWords & ReconcileOptions,
+  options: LedgerFlags & ReconcileOptions,
 ): Promise<Result> {
   await using stored = await openFilled(config, io, { statementMaxMs });
   const { db } = stored;
@@ -219,7 +219,7 @@ async function repair(
 }
 
 export const define: Define = (command, { io, config, runs }) => {
-  const reconcile = (words: LedgerWords & ReconcileOptions) =>
+  const reconcile = (words: LedgerFlags & ReconcileOptions) =>
     reconcileCommand(config({ credentials: words.repair }), io, words);
   reporting(command)
     .option("--full", "check and count all bills again, not only what changed", false)

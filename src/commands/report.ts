@@ -18,19 +18,19 @@ import { readRoster, selectionOf } from "../roster/roster.ts";
 import { refuseUnreachable } from "../roster/to-read.ts";
 import {
   optionalTime,
-  type PeriodWords,
-  type PricesWords,
+  type PeriodFlags,
+  type PricesFlags,
   periodOf,
   pricesOf,
   zoneOf,
 } from "./export-options.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, exporting, formatOption, type LedgerWords } from "./options.ts";
+import { type Define, exporting, formatOption, type LedgerFlags } from "./options.ts";
 import { openFilled } from "./stored.ts";
 
-type ReportWords = LedgerWords &
-  PeriodWords &
-  PricesWords & {
+type ReportFlags = LedgerFlags &
+  PeriodFlags &
+  PricesFlags & {
     readonly signedAt?: string;
     readonly allDigits?: boolean;
     readonly allRows?: boolean;
@@ -44,7 +44,7 @@ const writers = { text: reportText, html: reportHtml };
 /**
  * `report`: a close. The exit code is 0 once the report is written, and the report says what is missing.
  */
-async function reportCommand(config: Config, io: Io, words: ReportWords): Promise<Result> {
+async function reportCommand(config: Config, io: Io, words: ReportFlags): Promise<Result> {
   const { format, table = "rollforward", allDigits = false, allRows = false, lots = false } = words;
   if (words.table !== undefined && format !== "csv")
     throw new UsageError(`--table is for csv only: ${format} has all tables`);
@@ -70,7 +70,7 @@ async function reportCommand(config: Config, io: Io, words: ReportWords): Promis
 }
 
 /** The whole days of a close, and their name. */
-function closedTime(words: PeriodWords, zone: string): Pick<ReportOptions, "period" | "span"> {
+function closedTime(words: PeriodFlags, zone: string): Pick<ReportOptions, "period" | "span"> {
   const { from, to, name } = periodOf(words, zone);
   if (from === undefined || to === undefined)
     throw new UsageError(
@@ -114,5 +114,5 @@ export const define: Define = (report, program) => {
       ),
     )
     .addHelpText("after", help)
-    .action(runs((words: ReportWords) => reportCommand(config(), io, words)));
+    .action(runs((words: ReportFlags) => reportCommand(config(), io, words)));
 };

@@ -8,7 +8,7 @@ import { makeWholeFile } from "../whole-file.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
 
-type SandboxWords = {
+type SandboxFlags = {
   readonly port: number;
   readonly mode: AccountMode;
   readonly accountsFile?: string;
@@ -33,7 +33,7 @@ const several: Readonly<Record<string, { mode: AccountMode; productTypes?: reado
 const stableDays = 30;
 
 /** `sandbox`: an exchange for trials, until Ctrl-C. */
-async function sandboxCommand(io: Io, words: SandboxWords): Promise<Result> {
+async function sandboxCommand(io: Io, words: SandboxFlags): Promise<Result> {
   const { port, mode, accountsFile: file } = words;
   const openedAt = Date.now() - (Date.now() % (stableDays * dayMs));
   const opened = openSandbox({
@@ -85,5 +85,5 @@ export const define: Define = (sandbox, { io, runs, path }) => {
       path,
     )
     .addHelpText("after", help)
-    .action(runs((words: SandboxWords) => sandboxCommand(io, words)));
+    .action(runs((words: SandboxFlags) => sandboxCommand(io, words)));
 };

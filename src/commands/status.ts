@@ -24,7 +24,7 @@ import {
 } from "../roster/roster.ts";
 import { readSelected } from "../roster/to-read.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, type LedgerWords, reporting } from "./options.ts";
+import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { findingsMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";
 import { nothingStored, openStored, withUnreachable } from "./stored.ts";
 
@@ -33,12 +33,12 @@ const shownMax = 100;
 /** No program reads more at once. */
 const listedMax = 10_000;
 
-type StatusWords = LedgerWords & {
+type StatusFlags = LedgerFlags & {
   readonly format?: "prometheus";
   readonly check?: boolean;
 };
 
-type StatusOptions = Pick<StatusWords, "check"> & {
+type StatusOptions = Pick<StatusFlags, "check"> & {
   readonly selection: Selection;
   /** Whether all that a program may want is read. */
   readonly isJson?: boolean | undefined;
@@ -47,7 +47,7 @@ type StatusOptions = Pick<StatusWords, "check"> & {
 };
 
 /** `status`: what is found, through when each ledger is complete, and what is unread or lost. */
-export async function statusCommand(config: Config, io: Io, words: StatusWords): Promise<Result> {
+export async function statusCommand(config: Config, io: Io, words: StatusFlags): Promise<Result> {
   const options = { ...words, isJson: io.isJson, selection: selectionOf(words) };
   await using stored = await openStored(config, io);
   return await status(stored.db, config, options);
@@ -164,7 +164,7 @@ history then begins later. Of more than a hundred ledgers the worst are shown.
 serve has the metrics at /metrics, too.`;
 
 export const define: Define = (command, { io, config, runs }) => {
-  const status = async ({ format, ...words }: StatusWords) =>
+  const status = async ({ format, ...words }: StatusFlags) =>
     format === "prometheus"
       ? metricsCommand(config(), io)
       : statusCommand(config({ accounts: words.account }), io, words);

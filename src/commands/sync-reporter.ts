@@ -186,7 +186,7 @@ function entryOf(progress: BillsProgress): Entry | undefined {
       const { counts, window } = progress;
       const facts = { from: isoTime(window.from), to: isoTime(window.to), ...counts };
       return counts.rejected > 0
-        ? { level: "warn", message: "page stored, with rows that broke the contract", facts }
+        ? { level: "warn", message: "page stored, with rows that broke the API's contract", facts }
         : { level: "debug", message: "page stored", facts };
     }
     case "doubted":

@@ -23,7 +23,7 @@ import { nothingToRead } from "../sync/account-mode.ts";
 import { planLedger } from "../sync/plan.ts";
 import type { LedgerPlan } from "../sync/store.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, type LedgerWords, reporting, selectedConfig } from "./options.ts";
+import { type Define, type LedgerFlags, reporting, selectedConfig } from "./options.ts";
 import { openStored, withUnreachable } from "./stored.ts";
 import { openReporter } from "./sync-reporter.ts";
 import type { SyncResult } from "./sync-result.ts";
@@ -199,7 +199,7 @@ A new API key of an account must be of the same user of the exchange. If it is
 not, or the exchange does not tell, nothing is written. --trust-key takes it,
 and reads again what can be read.`;
 
-type SyncWords = LedgerWords & {
+type SyncFlags = LedgerFlags & {
   readonly only?: readonly string[];
   readonly trustKey: boolean;
   readonly dryRun: boolean;
@@ -208,7 +208,7 @@ type SyncWords = LedgerWords & {
 
 export const define: Define = (command, program) => {
   const { io, runs } = program;
-  const sync = async ({ only, trustKey, dryRun, reconcile, ...which }: SyncWords) => {
+  const sync = async ({ only, trustKey, dryRun, reconcile, ...which }: SyncFlags) => {
     const targets = targetsOf(only);
     const { config, selection } = selectedConfig(program, !dryRun && isOfAccounts(targets), which);
     assertLoanToValueWanted(config, selection, targets);

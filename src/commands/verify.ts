@@ -35,7 +35,7 @@ import { note } from "./io.ts";
 import { openAccount } from "./open-account.ts";
 import {
   type Define,
-  type LedgerWords,
+  type LedgerFlags,
   type Program,
   reporting,
   selectedConfig,
@@ -50,7 +50,7 @@ import {
   verificationOf,
 } from "./verify-result.ts";
 
-type VerifyWords = LedgerWords & {
+type VerifyFlags = LedgerFlags & {
   readonly from: string;
   readonly to: string;
   readonly repair: boolean;
@@ -60,7 +60,7 @@ type VerifyWords = LedgerWords & {
  * `verify`: reads a span from the exchange again and compares it with what is stored. It holds the
  * account as a sync does, so that neither runs beside the other. With `repair` it writes what differs.
  */
-async function verifyCommand(program: Program, words: VerifyWords): Promise<Result> {
+async function verifyCommand(program: Program, words: VerifyFlags): Promise<Result> {
   const { io } = program;
   const { config, selection } = selectedConfig(program, true, words);
   const span = readSpan(words);
@@ -92,7 +92,7 @@ export async function runVerification(
 }
 
 /** @throws UsageError if a text is no time, or the span is empty. */
-export function readSpan({ from: start, to: end }: Pick<VerifyWords, "from" | "to">): Interval {
+export function readSpan({ from: start, to: end }: Pick<VerifyFlags, "from" | "to">): Interval {
   const { from, to } = periodOf({ from: start, to: end }, "UTC");
   if (from === undefined || to === undefined) throw new UsageError("--from and --to are needed");
   return { from, to };
@@ -217,5 +217,5 @@ export const define: Define = (verify, program) => {
       .option("--repair", "store missing bills, and restate changed ones", false),
   )
     .addHelpText("after", help)
-    .action(program.runs((words: VerifyWords) => verifyCommand(program, words)));
+    .action(program.runs((words: VerifyFlags) => verifyCommand(program, words)));
 };

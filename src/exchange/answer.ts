@@ -209,7 +209,7 @@ export function dataOf<Op extends Operation>(
   const place = ["data", ...(issue?.path ?? [])].join(".");
   throw new ExchangeError(
     "malformed",
-    `the answer to ${operation.name} broke the contract at ${place}: ${issue?.message}`,
+    `the answer to ${operation.name} broke the API's contract at ${place}: ${issue?.message}`,
   );
 }
 

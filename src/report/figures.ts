@@ -11,7 +11,7 @@ import {
   type BillMovement,
   billMovements,
   type Movement,
-  movementWords,
+  movementPlaceholders,
 } from "../sql/movements.ts";
 import type { Interval } from "../sync/intervals.ts";
 
@@ -95,7 +95,7 @@ async function readMoved(
       coalesce(symbol, '') as symbol,
       width_bucket(c_time, ${textArray(starts.map(isoTime))}::timestamptz[]) as day,
       count(*)::int as bills,
-      ${movementWords.movement_sums}
+      ${movementPlaceholders.movement_sums}
     from (
       select
         coin,

@@ -63,7 +63,7 @@ const list = (textOf: (movement: (typeof ofBills)[number]) => string, separator 
   sql.raw(ofBills.map(textOf).join(separator));
 
 /** What stands in the files of views for these columns. */
-export const movementWords = {
+export const movementPlaceholders = {
   movements: list(([column]) => column),
   movement_sums: list(sumOf),
   movement_month_sums: list(([column]) => `sum(${column}) as ${column}`),

@@ -5,7 +5,7 @@ import { PgDialect } from "drizzle-orm/pg-core";
 import { frequentTypes } from "../contract/business-types.ts";
 import { bookedMaxOf, chainOrder, chainPlace, isIdOddText } from "./chain-order.ts";
 import { isDemo } from "./ledgers.ts";
-import { movementWords } from "./movements.ts";
+import { movementPlaceholders } from "./movements.ts";
 import {
   apart,
   joinRules,
@@ -97,7 +97,7 @@ const words: Words = {
 ) as account_flags using (account)`,
   ledger_is_demo: isDemo("ledger"),
   wallet_is_demo: isDemo("wallet"),
-  ...movementWords,
+  ...movementPlaceholders,
   join_rules: joinRules("bills"),
   // The kinds of breaks whose difference is how far one balance is off the bills before it.
   step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'unread')`,

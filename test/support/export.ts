@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { exportCommand } from "../../src/commands/export.ts";
-import { type ExportWords, exportOptions } from "../../src/commands/export-options.ts";
+import { type ExportFlags, exportOptions } from "../../src/commands/export-options.ts";
 import type { Io } from "../../src/commands/io.ts";
 import { type Bill, classicRows } from "../../src/contract/bill.ts";
 import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
@@ -72,7 +72,7 @@ export async function exported(
 /** The output and notices of the command, run in this process. */
 export async function exportedByCommand(
   env: Environment,
-  words: ExportWords,
+  words: ExportFlags,
   isTTY = false,
 ): Promise<{ readonly out: string; readonly err: string }> {
   const written = { out: "", err: "" };

@@ -149,7 +149,7 @@ const reasons: Readonly<
   },
   rejected: {
     text: (name) =>
-      `a row of ${name} broke the contract and is not among the bills; the next sync tries it again, and ` +
+      `a row of ${name} broke the API's contract and is not among the bills; the next sync tries it again, and ` +
       "bill-sync breaks accept accepts it",
   },
 };
