@@ -4,18 +4,23 @@ import { UsageError } from "../errors.ts";
 import { type FormatName, formatOf } from "../export/formats.ts";
 import { type Prices, readPrices } from "../export/prices.ts";
 import { dayIn, isZone, periodIn, startOfDay } from "../export/time-zone.ts";
-import { type Selection, selectionOf } from "../roster/roster.ts";
+import { selectionOf } from "../roster/roster.ts";
 import type { LedgerFlags } from "./options.ts";
 
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
 /**
- * A time that a user typed: a date, which is its first moment in the zone, or a time with its
+ * A time that a user typed, or none: a date, which is its first moment in the zone, or a time with its
  * offset. A time without an offset is refused, since it would be another moment on another machine.
  * @throws UsageError that names the option.
  */
-export function typedTime(option: string, text: string, zone: string): EpochMs {
+export function typedTime(
+  option: string,
+  text: string | undefined,
+  zone: string,
+): EpochMs | undefined {
+  if (text === undefined) return undefined;
   const [, date, clock] = isoPattern.exec(text) ?? [];
   const time = Date.parse(text);
   // JavaScript parses 30 February as 2 March.
@@ -29,13 +34,6 @@ export function typedTime(option: string, text: string, zone: string): EpochMs {
   );
 }
 
-/** The same for an option that may be left out. */
-export const optionalTime = (
-  option: string,
-  text: string | undefined,
-  zone: string,
-): EpochMs | undefined => (text === undefined ? undefined : typedTime(option, text, zone));
-
 /** What was typed of a time: a whole month or year, or its start and its end, and the zone of these. */
 export type PeriodFlags = {
   readonly month?: string;
@@ -45,16 +43,8 @@ export type PeriodFlags = {
   readonly timeZone?: string;
 };
 
-export type Period = {
-  readonly from: EpochMs | undefined;
-  /** Exclusive. */
-  readonly to: EpochMs | undefined;
-  /** 2026-10 or 2026; undefined if no month or year was typed. */
-  readonly name: string | undefined;
-};
-
 /** @throws UsageError for a text that is no time, for words that do not go together, and for an empty span. */
-export function periodOf({ month, year, ...typed }: PeriodFlags, zone: string): Period {
+export function periodOf({ month, year, ...typed }: PeriodFlags, zone: string) {
   if (month !== undefined && year !== undefined)
     throw new UsageError("--month and --year do not go together: leave one out");
   if (month !== undefined && !/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month))
@@ -65,8 +55,8 @@ export function periodOf({ month, year, ...typed }: PeriodFlags, zone: string): 
   if (name !== undefined && (typed.from ?? typed.to) !== undefined)
     throw new UsageError("--month and --year set the start and the end: leave out --from and --to");
   if (name !== undefined) return { name, ...periodIn(name, zone) };
-  const from = optionalTime("--from", typed.from, zone);
-  const to = optionalTime("--to", typed.to, zone);
+  const from = typedTime("--from", typed.from, zone);
+  const to = typedTime("--to", typed.to, zone);
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError(
       `--from ${typed.from} --to ${typed.to} is an empty span: --to is exclusive and must be later than --from`,
@@ -116,32 +106,14 @@ export type ExportFlags = LedgerFlags &
     readonly force?: boolean;
   };
 
-export type ExportOptions = Selection &
-  PricesFlags & {
-    readonly format: FormatName;
-    /** Whether CSV has a byte order mark, and no id that a spreadsheet rounds. */
-    readonly spreadsheet: boolean;
-    readonly output: string | undefined;
-    readonly force: boolean;
-    readonly from: EpochMs | undefined;
-    readonly to: EpochMs | undefined;
-    /**
-     * A name of the IANA time zones. It says which days typed dates and a journal's entries belong
-     * to.
-     */
-    readonly zone: string;
-    /** Only bills whose content was stored at or after this time of the database's clock. */
-    readonly changedSince: EpochMs | undefined;
-    /** Set if this export continues earlier files. `since` is where those files begin. */
-    readonly continues: { readonly since: EpochMs | undefined } | undefined;
-  };
+export type ExportOptions = ReturnType<typeof exportOptions>;
 
 /** @throws UsageError for words that are wrong, or do not go together. */
-export function exportOptions(words: ExportFlags): ExportOptions {
+export function exportOptions(words: ExportFlags) {
   const { format, output, force = false, spreadsheet = false } = words;
   const zone = zoneOf(words.timeZone ?? "UTC");
   const { from, to } = periodOf(words, zone);
-  const changedSince = optionalTime("--changed-since", words.changedSince, zone);
+  const changedSince = typedTime("--changed-since", words.changedSince, zone);
   if (changedSince !== undefined && formatOf(format).isJournal)
     throw new UsageError(
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
@@ -163,7 +135,7 @@ function continuesOf(
   { continue: word, format }: ExportFlags,
   from: EpochMs | undefined,
   zone: string,
-): ExportOptions["continues"] {
+): { readonly since: EpochMs | undefined } | undefined {
   if (word === undefined) return undefined;
   if (!formatOf(format).isJournal)
     throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);

@@ -17,11 +17,11 @@ import type { Config } from "../roster/config.ts";
 import { readRoster, selectionOf } from "../roster/roster.ts";
 import { refuseUnreachable } from "../roster/to-read.ts";
 import {
-  optionalTime,
   type PeriodFlags,
   type PricesFlags,
   periodOf,
   pricesOf,
+  typedTime,
   zoneOf,
 } from "./export-options.ts";
 import { type Io, note } from "./io.ts";
@@ -53,8 +53,8 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   const zone = zoneOf(words.timeZone ?? "UTC");
   const time = closedTime(words, zone);
   const prices = await pricesOf(words);
-  if (lots && prices === undefined) throw new UsageError("--lots needs --prices FILE");
-  const signedAt = optionalTime("--signed-at", words.signedAt, zone);
+  if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
+  const signedAt = typedTime("--signed-at", words.signedAt, zone);
   const selection = selectionOf(words);
   await using stored = await openFilled(config, io);
   const { db } = stored;

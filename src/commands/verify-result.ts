@@ -77,19 +77,15 @@ export function verificationOf(
   };
 }
 
-/** How many differences of each kind and ledger a person is shown. */
+/** How many differences a person is shown. */
 const shownMax = 100;
 
 /** What was compared, each difference, and whether all is equal. */
 export function resultOfVerification(verification: Verification & RunExit): Result {
   const { accounts, span } = verification;
-  const lists = ledgersOf(verification).flatMap(({ ledger, differences }) =>
-    differenceKinds.map((kind) => ({
-      ledger,
-      kind,
-      differences: differences.filter((difference) => difference.kind === kind),
-    })),
-  );
+  const all = differencesOf(verification);
+  const differences = differenceKinds.flatMap((kind) => all.filter((one) => one.kind === kind));
+  const more = differences.length - shownMax;
   return {
     data: {
       ...jsonInterval(span),
@@ -99,18 +95,8 @@ export function resultOfVerification(verification: Verification & RunExit): Resu
     parts: [
       table("accounts", accountColumns, accounts, []),
       ledgersTable(verification),
-      table(
-        "differences",
-        differenceColumns,
-        lists.flatMap(({ differences }) => differences),
-        lists.flatMap(({ differences }) => differences.slice(0, shownMax)),
-      ),
-      ...lists
-        .filter(({ differences }) => differences.length > shownMax)
-        .map(({ ledger, kind, differences }) => {
-          const more = formatCount(differences.length - shownMax);
-          return `${ledgerName(ledger)}: and ${more} more ${kind}; --json lists all`;
-        }),
+      table("differences", differenceColumns, differences, differences.slice(0, shownMax)),
+      ...(more > 0 ? [`and ${formatCounted(more, "difference")} more; --json lists all`] : []),
       ...accounts.flatMap(({ recounted }) => recounted.map(recountText)),
       ...remarksOf(verification),
       lastLine(verification),

@@ -211,7 +211,8 @@ export const findingKinds = {
   },
   "cut-short": {
     severity: "notice",
-    meaning: "the last sync was stopped or killed, or something of it failed",
+    meaning:
+      "the last sync was stopped or killed, or something of it failed; `behind` follows where no later one reads",
     title: "The last sync did not finish",
     what: ({ detail, since }) =>
       `the last sync, of ${formatMinute(since)}, did not finish: ${printableLine(detail)}`,
