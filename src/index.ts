@@ -49,7 +49,7 @@ export type LedgerOptions = {
 };
 
 /** Selects ledgers. An omitted field selects all. */
-export type Which = {
+export type LedgerSelection = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;
 };
@@ -59,7 +59,7 @@ export type Stoppable = {
   readonly signal?: AbortSignal | undefined;
 };
 
-export type SyncOptions = Which &
+export type SyncOptions = LedgerSelection &
   Stoppable & {
     /** Default all. */
     readonly only?: readonly Target[] | undefined;
@@ -73,7 +73,7 @@ export type SyncOptions = Which &
     readonly onProgress?: ((progress: BillsProgress) => void) | undefined;
   };
 
-export type VerifyOptions = Which &
+export type VerifyOptions = LedgerSelection &
   Stoppable & {
     /** A text is ISO 8601; a date alone is its midnight in UTC. */
     readonly from: Date | string;
@@ -83,7 +83,7 @@ export type VerifyOptions = Which &
     readonly repair?: boolean | undefined;
   };
 
-export type BillsOptions = Which &
+export type BillsOptions = LedgerSelection &
   Stoppable & {
     readonly from?: Date | undefined;
     /** Exclusive. */
@@ -95,11 +95,11 @@ export type Ledgers = AsyncDisposable & {
   /** Brings everything up to now. Failures are in the result, whose `outcome` is not "complete" then. */
   sync(options?: SyncOptions): Promise<SyncResult>;
   /** Each ledger's bills and its complete, unread and lost time. Asks the exchange nothing. */
-  status(which?: Which): Promise<Status>;
+  status(which?: LedgerSelection): Promise<Status>;
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;
   /** Checks that the bills add up; `breaks` are where they do not. */
-  reconcile(options?: Which & { readonly full?: boolean }): Promise<Reconciliation>;
+  reconcile(options?: LedgerSelection & { readonly full?: boolean }): Promise<Reconciliation>;
   /**
    * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
    * database has them, to the last digit; times are milliseconds since the Unix epoch.
@@ -212,10 +212,13 @@ async function* bills(at: LibraryContext, options: BillsOptions): AsyncGenerator
   }
 }
 
-const selectionOf = ({ accounts, productTypes }: Which): Selection => ({ accounts, productTypes });
+const selectionOf = ({ accounts, productTypes }: LedgerSelection): Selection => ({
+  accounts,
+  productTypes,
+});
 
 /** @throws UsageError for a name that is neither configured nor stored. */
-const ledgersOf = async ({ config, database: { db } }: LibraryContext, which: Which) =>
+const ledgersOf = async ({ config, database: { db } }: LibraryContext, which: LedgerSelection) =>
   listed(await readRoster(db, config, which)).map(({ account, productType }) => ({
     account,
     productType,

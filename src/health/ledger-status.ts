@@ -45,7 +45,7 @@ export type LedgerTimes = {
 export type LedgerStatus = LedgerTimes & {
   readonly ledger: Ledger;
   readonly bills: number;
-  /** Unresolved rejected rows. */
+  /** Open rejected rows. */
   readonly rejected: number;
   /** Since when it is no longer synced. */
   readonly retiredAt: EpochMs | undefined;
