@@ -1,10 +1,11 @@
+import { intersect, interval } from "../../src/sync/intervals.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, isComplete } from "../../src/sync/run.ts";
 import { modeOfType } from "./account.ts";
 import type { Write } from "./committed.ts";
 import type { Run } from "./sync.ts";
 import type { Tables } from "./tables.ts";
-import { seams, settledOf, timeText, wantedOf } from "./time-checks.ts";
+import { seams, timeText, wantedOf } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
 /** A run that begins and ends while the account changes its mode writes nothing. */
@@ -48,9 +49,13 @@ export function checkUnread(
   const wrong = closed.flatMap(({ ledger: { productType }, closedAt, unread }) => {
     const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
     const { spans } = after[productType];
-    const times = [...unread, ...settledOf(spans)];
-    // Where the exchange refused the oldest time, all that is settled may be newer than 90 days.
+    // Where the exchange refused the oldest time, all that is settled may be newer than 90 days, or recovered.
     const oldest = Math.min(horizonAt(closedAt), ...wantedOf(spans).map(({ from }) => from));
+    const settled = intersect(
+      spans.filter(({ state }) => state !== "open"),
+      interval(oldest, Number.POSITIVE_INFINITY),
+    );
+    const times = [...unread, ...settled];
     const from = Math.min(...times.map((time) => time.from));
     const to = Math.max(...times.map((time) => time.to));
     return [
