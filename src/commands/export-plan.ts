@@ -5,7 +5,6 @@ import type { Transaction } from "../db/connect.ts";
 import { msOf } from "../db/values.ts";
 import { UsageError } from "../errors.ts";
 import { readOpenings } from "../export/chains.ts";
-import type { Opening } from "../export/exported-bill.ts";
 import { formatOf } from "../export/formats.ts";
 import type { BillSelection } from "../export/read-bills.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
@@ -21,15 +20,7 @@ import { closedSince, isSelected, type RosterLedger, readRoster } from "../roste
 import type { Ledger } from "../sync/store.ts";
 import type { ExportOptions } from "./export-options.ts";
 
-/** The selection of an export, and the lines that are printed beside it. */
-export type ExportPlan = {
-  readonly selection: BillSelection;
-  /** For a journal that continues earlier files: the bills in those files. */
-  readonly before: BillSelection | undefined;
-  /** For a journal that begins at a time: what the wallets held then. */
-  readonly openings: readonly Opening[];
-  readonly said: readonly string[];
-};
+export type ExportPlan = Awaited<ReturnType<typeof planExport>>;
 
 type ExportedTime = {
   readonly ledger: Ledger;
@@ -41,11 +32,8 @@ type ExportedTime = {
   readonly isClosed: boolean;
 };
 
-export async function planExport(
-  tx: Transaction,
-  config: Config,
-  options: ExportOptions,
-): Promise<ExportPlan> {
+/** The selection of an export, and the lines that are said beside it. */
+export async function planExport(tx: Transaction, config: Config, options: ExportOptions) {
   const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
   const storedLedgers = roster.filter(({ isStored }) => isStored);
   const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
@@ -64,7 +52,7 @@ export async function planExport(
   const through = isCut ? endsOf(times) : [];
   const ends = [...through, ...leftOut.map((ledger) => ({ ...ledger, to: epochMs(0) }))];
   const { accounts, productTypes, from, to, changedSince, continues } = options;
-  const selection = { accounts, productTypes, from, to, changedSince, ends };
+  const selection: BillSelection = { accounts, productTypes, from, to, changedSince, ends };
   const wallets = await readReportedWallets(tx, synced, () => true);
   const openingsOf = async (since?: EpochMs, until = now) =>
     since === undefined || !formatOf(options.format).isJournal
@@ -72,7 +60,9 @@ export async function planExport(
       : readOpenings(tx, wallets, { from: since, to: until });
   return {
     selection,
+    // Of a journal that begins at a time: what the wallets held then.
     openings: [...(await openingsOf(continues?.since, from)), ...(await openingsOf(from, to))],
+    // Of a journal that continues earlier files: the bills in those.
     before: continues && { ...selection, from: continues.since, to: from },
     said: [
       ...(await readWarnings(tx, options, { roster, times, isLeftOut, now })),

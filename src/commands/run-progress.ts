@@ -3,12 +3,9 @@ import { formatCounted, formatDuration, ledgerName } from "../output/format.ts";
 import type { BillsProgress } from "../sync/ledger-run.ts";
 
 /** How far a run is over all its ledgers. */
-export type Beat = {
-  readonly pages: number;
-  readonly bills: number;
-  readonly requests: number;
-  readonly done: number;
-} & { readonly [step in Step]?: number };
+export type Beat = Readonly<
+  Record<"pages" | "bills" | "requests" | "done", number> & Partial<Record<Step, number>>
+>;
 
 /**
  * The steps of a run, each with its share that is done, from 0 to 1: the planned time is walked, older time is recovered
