@@ -8,7 +8,13 @@ import { asTyped } from "../src/as-typed.ts";
 import { openReporter } from "../src/commands/sync-reporter.ts";
 import { symbols } from "../src/contract/symbols.ts";
 import { programVersion } from "../src/version.ts";
-import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
+import {
+  type CliEnvironment,
+  type CliOptions,
+  runCli,
+  startCli,
+  temporaryFolder,
+} from "./support/cli.ts";
 import { commandsByName } from "./support/command-tree.ts";
 
 const commands = [
@@ -124,6 +130,13 @@ test("a message names commands as npm runs them, and does not take the program's
   expect(asTyped({ npm: {} }, text)).toBe(
     "run npm run sync; then npm run breaks -- accept 3,12 --note x, or npm run db migrate: a backup by bill-sync 0.1.0, run bill-sync as an ordinary user",
   );
+});
+
+test("what programs read names commands as they are typed, too", async () => {
+  const env = { npm_lifecycle_event: "status" };
+  const remedyOf = async (options: CliOptions) =>
+    JSON.parse((await runCli(["status", "--json"], options)).stdout).findings[0].remedy;
+  expect([await remedyOf({}), await remedyOf({ env })]).toEqual(["bill-sync sync", "npm run sync"]);
 });
 
 test.each([false, true])("a log names commands as npm runs them, too (terminal: %s)", (isTTY) => {
