@@ -6,12 +6,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile as reconcileLedger } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { hourMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+import { storeBills } from "./support/stored-ledger.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -159,9 +158,7 @@ test("what a category's bills fit is counted anew once a break is resolved, with
   };
   await storeLedgers(db, new Map([[account, without(5)]]));
   expect(await fits()).toEqual({ isFull: true, fits: [[28, 27]] });
-  await inTransaction(db, (tx) =>
-    upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills: ledger }]),
-  );
+  await storeBills(db, { account, productType: "USDT-FUTURES" }, ledger);
   expect(await fits()).toEqual({ isFull: true, fits: [[29, 29]] });
   expect(await fits()).toEqual({ isFull: false, fits: [[29, 29]] });
 });

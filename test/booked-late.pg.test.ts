@@ -7,12 +7,11 @@ import { inTransaction } from "../src/db/connect.ts";
 import type { ExportedBill } from "../src/export/exported-bill.ts";
 import { readBills } from "../src/export/read-bills.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
-import { coverLedger } from "./support/small-ledger.ts";
+import { coverLedger, storeBills } from "./support/stored-ledger.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -182,7 +181,7 @@ describe("bills that are booked after their times", () => {
     const ledger = { account, productType: late.productType };
     const restate = async (byMs: number) => {
       const restated = { ...late, cTime: epochMs(late.cTime + byMs) };
-      await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills: [restated] }]));
+      await storeBills(db, ledger, [restated]);
       const { breaks } = await check(account);
       const { rows: wrong } = await db.execute(sql`
         select bills.bill_id
@@ -213,12 +212,11 @@ describe("rows that are dated before they are booked", () => {
     const stored = bills.filter(({ cTime }) => cTime < readTo);
     expect(stored).toHaveLength(2);
     await storeUnified(db, account, stored, uncovered);
-    const cover = async (from: number, to: number) =>
-      inTransaction(db, async (tx) => {
-        for (const productType of unifiedProductTypes) {
-          await coverLedger(tx, { account, productType }, from, to);
-        }
-      });
+    const cover = async (from: number, to: number) => {
+      for (const productType of unifiedProductTypes) {
+        await coverLedger(db, { account, productType }, from, to);
+      }
+    };
     await cover(unifiedStart, readTo);
     expect((await check(account)).breaks).toEqual([]);
     await storeUnified(db, account, bills.slice(1), uncovered);

@@ -20,14 +20,8 @@ import { writeAccounts } from "./support/accounts-file.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
-import {
-  exported,
-  exportedByCommand,
-  ledgerOf,
-  storeBills,
-  storeLedger,
-} from "./support/export.ts";
-import { storeTime } from "./support/stored-time.ts";
+import { exported, exportedByCommand, storeLedger } from "./support/export.ts";
+import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;

@@ -20,9 +20,8 @@ import { aBill, billAt } from "./support/bills.ts";
 import { openBrowser } from "./support/browser.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { ledgerOf, storeBills } from "./support/export.ts";
 import { exactUnits, hledgerPrints, refusalOf, verifiedSums } from "./support/journal.ts";
-import { storeTime } from "./support/stored-time.ts";
+import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;

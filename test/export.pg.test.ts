@@ -21,16 +21,10 @@ import { makeLedger } from "../src/sandbox/ledger.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import {
-  exported,
-  ledgerOf,
-  realBills,
-  selected,
-  storeBills,
-  storeLedger,
-} from "./support/export.ts";
+import { exported, realBills, selected, storeLedger } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
+import { ledgerOf, storeBills } from "./support/stored-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;

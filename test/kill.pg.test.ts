@@ -10,7 +10,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { killAtPoints } from "./support/kill-points.ts";
-import { storeTime } from "./support/stored-time.ts";
+import { storeTime } from "./support/stored-ledger.ts";
 
 const account = "main";
 const productType = "USDT-FUTURES";

@@ -30,7 +30,7 @@ import {
   provenWhole,
   timesOf,
 } from "./support/held-store.ts";
-import { storeClosing, storeTime } from "./support/stored-time.ts";
+import { storeClosing, storeTime } from "./support/stored-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;

@@ -15,7 +15,7 @@ import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror, signedHeaders } from "./support/mirror.ts";
-import { coverLedger } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/stored-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
 const keys = {

@@ -13,7 +13,7 @@ import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
-import { storeOpen, storeTime } from "./support/stored-time.ts";
+import { storeOpen, storeTime } from "./support/stored-ledger.ts";
 
 const start = Date.UTC(2026, 0, 1);
 const at = (days: number) => epochMs(start + days * dayMs);

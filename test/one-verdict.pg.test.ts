@@ -11,8 +11,7 @@ import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { check, logRun } from "./support/page-states.ts";
-import { coverLedger } from "./support/small-ledger.ts";
-import { storeTime } from "./support/stored-time.ts";
+import { coverLedger, storeTime } from "./support/stored-ledger.ts";
 
 // What outputs say of databases that commands made; findings.pg.test.ts holds all of them to every state.
 

@@ -7,20 +7,14 @@ import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { resultOfReconcile } from "../src/commands/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
 import { seededRandom, shuffled } from "../src/sandbox/random.ts";
 import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { realBills } from "./support/export.ts";
-import {
-  coverLedger,
-  smallLedger,
-  smallLedgerStart,
-  storeLedgers,
-} from "./support/small-ledger.ts";
+import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+import { coverLedger, storeBills } from "./support/stored-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -36,9 +30,7 @@ async function check(account: string, isFull = false) {
 const accept = (breakId: number, note: string) =>
   decideOnBreaks(db, { breakIds: [breakId], isAccept: true, note, by: null });
 const store = (account: string, bills: readonly Bill[]) =>
-  inTransaction(db, (tx) =>
-    upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills }]),
-  );
+  storeBills(db, { account, productType: "USDT-FUTURES" }, bills);
 
 /** Bills an hour apart that move the balance by these amounts. */
 function plainLedger(amounts: readonly string[]): Bill[] {
@@ -245,9 +237,7 @@ test("a break that was accepted as unread is open again, once a part of its time
   expect(found?.kind).toBe("unread");
   await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
   const read = (start: number, end: number) =>
-    inTransaction(db, (tx) =>
-      coverLedger(tx, { account, productType: "USDT-FUTURES" }, start, end),
-    );
+    coverLedger(db, { account, productType: "USDT-FUTURES" }, start, end);
   await read(from, noon);
   const left = (await check(account)).breaks;
   expect(left[0]?.explanation).toContain(`${isoTime(epochMs(noon))} to ${isoTime(epochMs(to))}`);

@@ -3,12 +3,10 @@ import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";
-import { storeTime } from "./support/stored-time.ts";
+import { storeBills, storeTime } from "./support/stored-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -103,7 +101,7 @@ async function storeLeg(
     billAt(noon - hourMs, 0, { ...money, ...opening }),
     billAt(noon + afterMs, 0, { ...money, ...leg }),
   ];
-  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger: { account, productType }, bills }]));
+  await storeBills(db, { account, productType }, bills);
   const span = { from: epochMs(noon - dayMs), to: epochMs(noon + dayMs) };
   await storeTime(db, { account, productType }, { covered: [span] });
 }

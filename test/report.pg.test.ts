@@ -10,14 +10,14 @@ import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import type { Bill } from "../src/contract/bill.ts";
+import type { ProductType } from "../src/contract/product-types.ts";
 import { decideOnRejected } from "../src/ledger/rejected-bills.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { ledgerOf, storeBills } from "./support/export.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
-import { storeTime } from "./support/stored-time.ts";
+import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;
@@ -49,7 +49,7 @@ await cover("USDT-FUTURES", "2026-03-31", "2026-04-10");
 await cover("COIN-FUTURES", "2026-02-01", "2026-03-20");
 await cover("COIN-FUTURES", "2026-03-21", "2026-04-10");
 
-function cover(productType: string, from: string, to: string) {
+function cover(productType: ProductType, from: string, to: string) {
   const span = { from: `${from}Z`, to: `${to}Z` };
   return storeTime(db, { account: "main", productType }, { covered: [span] });
 }

@@ -3,15 +3,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { openDatabase } from "../src/db/connect.ts";
 import { migrate } from "../src/db/migrate.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { changeKeys, readKeys } from "../src/serve/keys/key-file.ts";
 import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { aMirrorKey, askServer } from "./support/mirror.ts";
-import { coverLedger } from "./support/small-ledger.ts";
+import { coverLedger, storeBills } from "./support/stored-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
 test("serve prints its address, answers for its health, names commands as npm runs them, and ends with code 0 on SIGINT", async () => {
@@ -111,10 +110,8 @@ async function storeHour(url: string): Promise<void> {
   const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
   const at = Date.now();
   await using tables = openDatabase(url);
-  await inTransaction(tables.db, async (tx) => {
-    await coverLedger(tx, ledger, at - hourMs, at);
-    await upsertBills(tx, [{ ledger, bills: bills(150, { cTime: epochMs(at - minuteMs) }) }]);
-  });
+  await storeBills(tables.db, ledger, bills(150, { cTime: epochMs(at - minuteMs) }));
+  await coverLedger(tables.db, ledger, at - hourMs, at);
 }
 
 test("a database that is stopped, and one that crashes, costs the requests of that time alone", async () => {

@@ -4,23 +4,20 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import {
-  inTransaction,
-  openDatabase,
-  readOnly,
-  readOnlyAtOnce,
-  urgently,
-} from "../src/db/connect.ts";
+import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../src/db/connect.ts";
 import { createApp, listen } from "../src/serve/app.ts";
 import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
 import { readWhole } from "./support/read-whole.ts";
 import { unconfigured } from "./support/roster.ts";
-import { coverLedger } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/stored-ledger.ts";
 
 const { database, tables } = await fileDatabase();
-await inTransaction(tables.db, (tx) =>
-  coverLedger(tx, { account: "main", productType: "USDT-FUTURES" }, Date.now() - dayMs, Date.now()),
+await coverLedger(
+  tables.db,
+  { account: "main", productType: "USDT-FUTURES" },
+  Date.now() - dayMs,
+  Date.now(),
 );
 
 let sockets: Socket[] = [];

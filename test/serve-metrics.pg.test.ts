@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { hourMs } from "../src/contract/time.ts";
-import { inTransaction, readOnly, readOnlyAtOnce } from "../src/db/connect.ts";
+import { readOnly, readOnlyAtOnce } from "../src/db/connect.ts";
 import type { Log } from "../src/log.ts";
 import { createApp } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -12,7 +12,7 @@ import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
 import { readWhole } from "./support/read-whole.ts";
 import { unconfigured } from "./support/roster.ts";
-import { coverLedger } from "./support/small-ledger.ts";
+import { coverLedger } from "./support/stored-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
 const { database, tables } = await fileDatabase();
@@ -21,7 +21,7 @@ test("/metrics has what is stored, and what the server answered and refused, by 
   const key = aMirrorKey("main", { incomplete: "allow" });
   const path = "/api/v2/mix/account/bill";
   const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
-  await inTransaction(tables.db, (tx) => coverLedger(tx, ledger, now - 300 * hourMs, now - hourMs));
+  await coverLedger(tables.db, ledger, now - 300 * hourMs, now - hourMs);
   await using mirror = openMirror(database.url, { keys: [key], now: () => now });
   const get = (url: string, headers: Record<string, string> = {}) =>
     mirror.app.inject({ method: "GET", url, headers });

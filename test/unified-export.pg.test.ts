@@ -6,17 +6,15 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
 import { bookings, feeBooking } from "../src/export/bookings.ts";
 import { type Units, unifiedPlaces, units } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { exported, storeBills } from "./support/export.ts";
+import { exported } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
-import { coverLedger } from "./support/small-ledger.ts";
-import { storeOpen } from "./support/stored-time.ts";
+import { coverLedger, storeBills, storeOpen } from "./support/stored-ledger.ts";
 import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified-ledger.ts";
 
 // What the exports say of unified accounts is compared with what was drawn, without SQL in between.
@@ -167,12 +165,10 @@ test("a category of which nothing was read to its end yet ends where the others 
   for (const productType of [first, ...others]) {
     await storeBills(db, { account, productType }, [at(end - hourMs), at(end + hourMs)]);
   }
-  await inTransaction(db, async (tx) => {
-    const window = { from: epochMs(end - dayMs), to: epochMs(end) };
-    await storeOpen(tx, { account, productType: first }, window);
-    for (const productType of others)
-      await coverLedger(tx, { account, productType }, end - dayMs, end);
-  });
+  const window = { from: epochMs(end - dayMs), to: epochMs(end) };
+  await storeOpen(db, { account, productType: first }, window);
+  for (const productType of others)
+    await coverLedger(db, { account, productType }, end - dayMs, end);
   const { stdout, stderr } = await runCli(["export", "--format", "csv", "--account", account], {
     env,
   });

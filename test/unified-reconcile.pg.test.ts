@@ -12,8 +12,7 @@ import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { coverLedger } from "./support/small-ledger.ts";
-import { storeClosing } from "./support/stored-time.ts";
+import { coverLedger, storeBills, storeClosing } from "./support/stored-ledger.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -176,7 +175,7 @@ describe("a break of a unified account's balance", () => {
     const from = unifiedStart + (unifiedEnd - unifiedStart) / 2;
     const isRead = (bill: UnifiedBill) => bill.productType !== productType || bill.cTime >= from;
     await storeUnified(db, account, bills.filter(isRead), { uncovered: [productType] });
-    await inTransaction(db, (tx) => coverLedger(tx, { account, productType }, from, unifiedEnd));
+    await coverLedger(db, { account, productType }, from, unifiedEnd);
     expect((await check(account)).breaks).toEqual([]);
   });
 
@@ -204,10 +203,8 @@ test("what does not follow behind the end of a closed ledger is told, beside tim
   const bills = [10, 20, 35].map((balance, hour) =>
     billAt(unifiedStart + hour * hourMs, 0, { amount: "10", fee: "0", balance: `${balance}` }),
   );
-  await inTransaction(db, async (tx) => {
-    await upsertBills(tx, [{ ledger, bills }]);
-    await coverLedger(tx, ledger, unifiedStart, unifiedStart + hourMs + 1);
-  });
+  await storeBills(db, ledger, bills);
+  await coverLedger(db, ledger, unifiedStart, unifiedStart + hourMs + 1);
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
   await storeClosing(db, { account, productType: "USDT-FUTURES" }, Date.now());
@@ -244,7 +241,7 @@ test.each([false, true])(
     const trade = { businessType: "CLOSE_LONG", amount: "-2.3", fee: "-0.3", balance: null };
     const funding = { ...trade, businessType: "CONTRACT_MAIN_SETTLE_FEE_USER_IN", amount: "1.5" };
     const bills = [aBill({ ...trade, billId: "1" }), aBill({ ...funding, billId: "2", fee: "0" })];
-    await inTransaction(db, (tx) => upsertBills(tx, [{ ledger: { account, productType }, bills }]));
+    await storeBills(db, { account, productType }, bills);
     // As reconcile learns it from the balances.
     await db.execute(sql`
     insert into wallet_rules (

@@ -14,10 +14,8 @@ import { seededRandom } from "../src/sandbox/random.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
-import { storeBills } from "./support/export.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
-import { coverLedger } from "./support/small-ledger.ts";
-import { storeClosing } from "./support/stored-time.ts";
+import { coverLedger, storeBills, storeClosing } from "./support/stored-ledger.ts";
 
 // An account that became unified at the turn of a month, by plain sums over what was drawn.
 
@@ -204,10 +202,8 @@ test("a closed wallet of which no bill shows a balance has an unknown closing, a
   const blind = { account: "blind", productType: "USDT-FUTURES" } as const;
   const bill = billAt(start, 0, { balance: null });
   await storeBills(db, blind, [bill]);
-  await inTransaction(db, async (tx) => {
-    await coverLedger(tx, blind, start, closedAt);
-    await storeClosing(tx, blind, closedAt);
-  });
+  await coverLedger(db, blind, start, closedAt);
+  await storeClosing(db, blind, closedAt);
   const { rows } = await db.execute(sql`
     select day::text, reported_closing as closing, closed_out::text as out
     from analytics.daily_rollforward

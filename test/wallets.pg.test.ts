@@ -10,6 +10,7 @@ import type { ModeChange } from "../src/sandbox/ledger.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate } from "./support/simulation.ts";
+import { storeBills } from "./support/stored-ledger.ts";
 
 // The wallets beside futures: spot of a classic account, funding of a unified one.
 
@@ -197,7 +198,7 @@ test("a liquidation is a row with the sweeps within ten seconds behind it, of it
     });
   });
   const ledger = { account, productType: "USDT-FUTURES" } as const;
-  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills }]));
+  await storeBills(db, ledger, bills);
   const { rows } = await db.execute(sql`
     select
       symbols, bills::int, amount::text, fee::text, sweeps::int, swept::text, sweep_fee::text,

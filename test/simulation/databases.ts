@@ -1,13 +1,7 @@
-import { Client, escapeIdentifier, Pool } from "pg";
+import { escapeIdentifier, Pool } from "pg";
 import { migrate } from "../../src/db/migrate.ts";
 import { openTestServer } from "../support/postgres-server.ts";
-
-export type Databases = AsyncDisposable & {
-  /** The Postgres, described in words. */
-  readonly server: string;
-  /** Creates an empty database for a worker; dropped with all others. */
-  create(name: string): Promise<string>;
-};
+import { query } from "../support/query.ts";
 
 // The connections of all processes together: one process has 10, and frozen ones keep theirs.
 // Simulated time stands still while a process waits for a connection, so nobody could release one.
@@ -24,25 +18,18 @@ export function openPool(connectionString: string): Pool {
 }
 
 /** Migrated databases on the Postgres that the tests use. */
-export async function openDatabases(): Promise<Databases> {
+export async function openDatabases() {
   const server = await openTestServer();
   const made: string[] = [];
-  const at = async (statement: string): Promise<void> => {
-    const client = new Client({ connectionString: server.url });
-    try {
-      await client.connect();
-      await client.query(statement);
-    } finally {
-      await client.end();
-    }
-  };
   return {
+    /** The Postgres, described in words. */
     server: `PostgreSQL ${server.version} from ${server.kind}`,
-    async create(name) {
+    /** Creates an empty database for a worker; dropped with all others. */
+    async create(name: string) {
       const whole = `bill_sync_simulation_${process.pid}_${name}`;
       const url = new URL(server.url);
       url.pathname = `/${whole}`;
-      await at(`create database ${escapeIdentifier(whole)}`);
+      await query(server.url, `create database ${escapeIdentifier(whole)}`);
       made.push(whole);
       await migrate(url.href);
       return url.href;
@@ -50,7 +37,7 @@ export async function openDatabases(): Promise<Databases> {
     async [Symbol.asyncDispose]() {
       try {
         for (const name of made) {
-          await at(`drop database if exists ${escapeIdentifier(name)} with (force)`);
+          await query(server.url, `drop database if exists ${escapeIdentifier(name)} with (force)`);
         }
       } finally {
         await server[Symbol.asyncDispose]();

@@ -4,7 +4,8 @@ import { epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
 import type { Transaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
-import { coverLedger, smallLedger, smallLedgerStart } from "./small-ledger.ts";
+import { smallLedger, smallLedgerStart } from "./small-ledger.ts";
+import { coverLedger } from "./stored-ledger.ts";
 import { unifiedLedger, unifiedStart } from "./unified-ledger.ts";
 
 type LedgerBill = Bill & { readonly productType: ProductType };

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { accountBills } from "../../src/contract/account-bills.ts";
 import type { Operation } from "../../src/contract/operation.ts";
 import { createAddressLimits } from "../../src/exchange/address-limits.ts";
-import { type AskOptions, type Client, createClient } from "../../src/exchange/client.ts";
-import { createExchangeClock, type ExchangeClock } from "../../src/exchange/exchange-clock.ts";
+import { type AskOptions, createClient } from "../../src/exchange/client.ts";
+import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
 import { createRateLimiter, type RateLimiter } from "../../src/exchange/rate-limiter.ts";
 import { openTransport, type TransportLimits } from "../../src/exchange/transport.ts";
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
@@ -68,15 +68,7 @@ export const emptyPage: Given = {
   body: { code: "00000", msg: "success", data: { bills: [], endId: "" } },
 };
 
-export type TestClient = AsyncDisposable & {
-  readonly client: Client;
-  readonly time: VirtualClock;
-  readonly exchangeClock: ExchangeClock;
-  /** Asks for bills in virtual time. */
-  readonly askBills: (options?: AskOptions) => Promise<unknown>;
-};
-
-export type TestClientOptions = {
+type TestClientOptions = {
   readonly account?: Keys;
   readonly time?: VirtualClock;
   readonly limits?: TransportLimits;
@@ -97,7 +89,7 @@ export const secretsOf = ({ apiKey, apiSecret, apiPassphrase }: Keys) => ({
 export const testAccount = { apiKey: "key", apiSecret: "secret", apiPassphrase: "pass" };
 
 /** The real client over a real connection; only its waits are virtual. */
-export function openClient(url: string, options: TestClientOptions = {}): TestClient {
+export function openClient(url: string, options: TestClientOptions = {}) {
   const { account = testAccount, time = virtualClock(Date.UTC(2025, 5, 1)), limits } = options;
   const { latencyMs = () => 0, demo = false } = options;
   const transport = openTransport(limits);
@@ -130,7 +122,9 @@ export function openClient(url: string, options: TestClientOptions = {}): TestCl
     client,
     time,
     exchangeClock,
-    askBills: async (asking) => (await time.run(client.ask(accountBills, query, asking))).data,
+    /** Asks for bills in virtual time. */
+    askBills: async (asking?: AskOptions): Promise<unknown> =>
+      (await time.run(client.ask(accountBills, query, asking))).data,
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
 }

@@ -3,18 +3,17 @@ import { Writable } from "node:stream";
 import { exportCommand } from "../../src/commands/export.ts";
 import { type ExportFlags, exportOptions } from "../../src/commands/export-options.ts";
 import type { Io } from "../../src/commands/io.ts";
-import { type Bill, classicRows } from "../../src/contract/bill.ts";
-import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
-import { type Database, inSnapshot, inTransaction } from "../../src/db/connect.ts";
+import type { Bill } from "../../src/contract/bill.ts";
+import { classicProductTypes } from "../../src/contract/product-types.ts";
+import { type Database, inSnapshot } from "../../src/db/connect.ts";
 import type { ExportedBill } from "../../src/export/exported-bill.ts";
 import { type FormatName, formatOf } from "../../src/export/formats.ts";
 import { type BillSelection, readBills } from "../../src/export/read-bills.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { readConfig } from "../../src/roster/config.ts";
 import type { Environment } from "../../src/roster/settings.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
-import type { Ledger } from "../../src/sync/store.ts";
 import { billAt } from "./bills.ts";
+import { servedBills, storeBills } from "./stored-ledger.ts";
 
 /** Stores a sandbox's whole ledger as it would be served. */
 export async function storeLedger(
@@ -23,21 +22,8 @@ export async function storeLedger(
   ledger: AccountBills,
 ): Promise<void> {
   for (const productType of classicProductTypes) {
-    const bills = ledger.bills[productType].map(({ row }) => {
-      const reading = classicRows.read(row);
-      if ("fault" in reading) throw new Error(JSON.stringify(reading));
-      return reading.bill;
-    });
-    await storeBills(db, { account, productType }, bills);
+    await storeBills(db, { account, productType }, servedBills(ledger, productType));
   }
-}
-
-export async function storeBills(
-  db: Database,
-  ledger: Ledger,
-  bills: readonly Bill[],
-): Promise<void> {
-  await inTransaction(db, (tx) => upsertBills(tx, [{ ledger, bills }]));
 }
 
 /** 80 real bills with their balances, in their true order; their ids are made up, in that order. */
@@ -103,8 +89,3 @@ export async function exportedByCommand(
 export async function selected(db: Database, selection: BillSelection): Promise<ExportedBill[]> {
   return inSnapshot(db, async (tx) => (await Array.fromAsync(readBills(tx, selection))).flat());
 }
-
-export const ledgerOf = (account: string, productType: ProductType = "USDT-FUTURES"): Ledger => ({
-  account,
-  productType,
-});

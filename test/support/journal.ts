@@ -56,8 +56,8 @@ const beancountBalance = new RegExp(
  * that wrote it.
  * @throws Error that names the line.
  */
-export function verifiedSums(tool: "hledger" | "beancount", text: string): Sums {
-  const directives = tool === "hledger" ? hledgerDirectives(text) : beancountDirectives(text);
+export function verifiedSums(tool: keyof typeof grammars, text: string): Sums {
+  const directives = directivesOf(tool, text);
   const declared = new Set(directives.flatMap((d) => (d.kind === "declare" ? [d.what] : [])));
   const sums = new Map<string, bigint>();
   const dated = directives.filter((directive) => directive.kind !== "declare");
@@ -105,29 +105,32 @@ function post(
   }
 }
 
-function hledgerDirectives(text: string): readonly Directive[] {
-  const directives: Directive[] = [];
-  for (const [index, line] of text.split("\n").entries()) {
-    const [, what] = /^(?:account|commodity) (.+)$/.exec(line) ?? [];
-    const [, day] = /^(\d{4}-\d\d-\d\d) \* \S/.exec(line) ?? [];
-    const posting = hledgerPosting.exec(line);
-    if (what !== undefined) directives.push({ kind: "declare", what });
-    else if (day !== undefined) {
-      directives.push({ kind: "transaction", day, line: index + 1, postings: [] });
-    } else if (posting !== null) addPosting(directives, posting);
-    else if (!/^(?:;| {4};|decimal-mark \.$|P [\d-]+ \S+ [\d.]+ [A-Z]+$|$)/.test(line))
-      throw unread(index, line);
-  }
-  return directives;
-}
+/** How the lines of each tool look: names, heads of transactions, postings, assertions, and what has no figures. */
+const grammars = {
+  hledger: {
+    declaration: /^(?:account|commodity) (.+)$/,
+    head: /^(\d{4}-\d\d-\d\d) \* \S/,
+    posting: hledgerPosting,
+    balance: /^(?!)/,
+    other: /^(?:;| {4};|decimal-mark \.$|P [\d-]+ \S+ [\d.]+ [A-Z]+$|$)/,
+  },
+  beancount: {
+    declaration: /^1970-01-01 (?:open|commodity) (\S+)$/,
+    head: /^(\d{4}-\d\d-\d\d) \* "/,
+    posting: beancountPosting,
+    balance: beancountBalance,
+    other: /^(?:;|option "| {2}[a-z_]+: "|$)/,
+  },
+};
 
-function beancountDirectives(text: string): readonly Directive[] {
+function directivesOf(tool: keyof typeof grammars, text: string): readonly Directive[] {
+  const grammar = grammars[tool];
   const directives: Directive[] = [];
   for (const [index, line] of text.split("\n").entries()) {
-    const [, what] = /^1970-01-01 (?:open|commodity) (\S+)$/.exec(line) ?? [];
-    const [, day] = /^(\d{4}-\d\d-\d\d) \* "/.exec(line) ?? [];
-    const posting = beancountPosting.exec(line);
-    const balance = beancountBalance.exec(line);
+    const [, what] = grammar.declaration.exec(line) ?? [];
+    const [, day] = grammar.head.exec(line) ?? [];
+    const posting = grammar.posting.exec(line);
+    const balance = grammar.balance.exec(line);
     if (what !== undefined) directives.push({ kind: "declare", what });
     else if (day !== undefined) {
       directives.push({ kind: "transaction", day, line: index + 1, postings: [] });
@@ -136,13 +139,12 @@ function beancountDirectives(text: string): readonly Directive[] {
       const [, on = "", account = "", amount = "", commodity = ""] = balance;
       const units = exactUnits(amount);
       directives.push({ kind: "balance", day: on, line: index + 1, account, commodity, units });
-    } else if (!/^(?:;|option "| {2}[a-z_]+: "|$)/.test(line)) throw unread(index, line);
+    } else if (!grammar.other.test(line)) {
+      throw new Error(`line ${index + 1} is none of a journal's: ${line}`);
+    }
   }
   return directives;
 }
-
-const unread = (index: number, line: string) =>
-  new Error(`line ${index + 1} is none of a journal's: ${line}`);
 
 function addPosting(directives: readonly Directive[], match: RegExpExecArray): void {
   const [, account = "", amount = "", commodity = "", asserted] = match;
@@ -156,68 +158,44 @@ function addPosting(directives: readonly Directive[], match: RegExpExecArray): v
   });
 }
 
-const tools = {
-  hledger: (path: string) => ["hledger", ["-f", path, "check", "--strict"]] as const,
-  beancount: (path: string) => ["bean-check", [path]] as const,
-};
-
 /**
- * What hledger prints for a journal and its prices. Undefined if hledger is not installed, which is
- * printed.
+ * Runs a tool on files. Undefined if it is not installed, which is printed: only the arithmetic
+ * above was checked then.
  */
+function ran(command: string, args: readonly string[], files: Readonly<Record<string, string>>) {
+  const cwd = mkdtempSync(join(tmpdir(), "bill-sync-journal-"));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+    const env = { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" };
+    const { error, ...end } = spawnSync(command, args, { encoding: "utf8", env, cwd });
+    if (error === undefined) return end;
+    if (!("code" in error && error.code === "ENOENT")) throw error;
+    const tool = command === "hledger" ? command : "beancount";
+    process.stderr.write(
+      `\n!! ${command} DID NOT RUN: it is not installed (apt-get install ${tool})\n`,
+    );
+    return undefined;
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
+
+/** What hledger prints for a journal and its prices. Undefined if it is not installed. */
 export function hledgerPrints(
   files: Readonly<Record<string, string>>,
   args: readonly string[],
 ): string | undefined {
-  const folder = mkdtempSync(join(tmpdir(), "bill-sync-journal-"));
-  try {
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-    const env = { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" };
-    const { error, status, stdout, stderr } = spawnSync("hledger", args, {
-      encoding: "utf8",
-      env,
-      cwd: folder,
-    });
-    if (isMissing(error)) {
-      sayMissing("hledger", "hledger");
-      return undefined;
-    }
-    if (error !== undefined || status !== 0) throw error ?? new Error(stderr);
-    return stdout;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const end = ran("hledger", args, files);
+  if (end !== undefined && end.status !== 0) throw new Error(end.stderr);
+  return end?.stdout;
 }
 
-const isMissing = (error: Error | undefined): boolean =>
-  error !== undefined && "code" in error && error.code === "ENOENT";
-
-const sayMissing = (command: string, tool: string) =>
-  process.stderr.write(
-    `\n!! ${command} DID NOT RUN: it is not installed (apt-get install ${tool})\n`,
-  );
-
-/**
- * What the tool itself prints: nothing if it accepts the journal. If the tool is not installed,
- * that is printed, and only the arithmetic above was checked.
- */
-export function refusalOf(tool: keyof typeof tools, text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), "bill-sync-journal-"));
-  try {
-    const path = join(folder, `journal.${tool === "hledger" ? "journal" : "beancount"}`);
-    writeFileSync(path, text);
-    const [command, args] = tools[tool](path);
-    const { error, status, stdout, stderr } = spawnSync(command, args, {
-      encoding: "utf8",
-      env: { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" },
-    });
-    if (isMissing(error)) {
-      sayMissing(command, tool);
-      return "";
-    }
-    if (error !== undefined) throw error;
-    return status === 0 ? "" : `${stdout}${stderr}` || `${command} ended with ${status}`;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+/** What the tool itself prints: nothing if it accepts the journal, or is not installed. */
+export function refusalOf(tool: keyof typeof grammars, text: string): string {
+  const end =
+    tool === "hledger"
+      ? ran("hledger", ["-f", "a.journal", "check", "--strict"], { "a.journal": text })
+      : ran("bean-check", ["a.beancount"], { "a.beancount": text });
+  if (end === undefined || end.status === 0) return "";
+  return `${end.stdout}${end.stderr}` || `${tool} ended with ${end.status}`;
 }

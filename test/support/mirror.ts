@@ -10,26 +10,6 @@ import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
 import { readWhole } from "./read-whole.ts";
 import { unconfigured } from "./roster.ts";
 
-export type MirrorAnswer = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly text: string;
-  readonly body: { readonly code: string; readonly msg: string; readonly data: unknown };
-};
-
-export type Mirror = AsyncDisposable & {
-  readonly app: ReturnType<typeof createApp>;
-  /** The log, line by line. */
-  readonly lines: readonly unknown[];
-  /**
-   * Lets 10 ms pass.
-   * @returns the server's time, in ms since the Unix epoch.
-   */
-  tick(): number;
-  /** Sends a request with a good signature, without a network. */
-  ask(key: MirrorKey, path: string, query: Readonly<Record<string, string>>): Promise<MirrorAnswer>;
-};
-
 export const aMirrorKey = (
   account: string,
   but: Partial<Pick<MirrorKey, "name" | "incomplete" | "productTypes">> = {},
@@ -38,6 +18,8 @@ export const aMirrorKey = (
     { name: `of ${account}`, account, productTypes: undefined, incomplete: "refuse", ...but },
     new Date(0),
   );
+
+export type Mirror = ReturnType<typeof openMirror>;
 
 /** A key of the server, or of the exchange. */
 type Keys = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;
@@ -79,11 +61,15 @@ export function openMirror(
     readonly now: () => number;
     readonly maxAgeMs?: number;
   },
-): Mirror {
+) {
   const database = openDatabase(url);
   let asked = 0;
   // As fast as a key may send.
   const clock = () => now() + 10 * asked;
+  /**
+   * Lets 10 ms pass.
+   * @returns the server's time, in ms since the Unix epoch.
+   */
   const tick = () => {
     asked++;
     return Math.floor(clock());
@@ -101,16 +87,20 @@ export function openMirror(
   });
   return {
     app,
-    lines,
+    /** The log, line by line. */
+    lines: lines as readonly unknown[],
     tick,
-    async ask(key, path, query) {
+    /** Sends a request with a good signature, without a network. */
+    async ask(key: MirrorKey, path: string, query: Readonly<Record<string, string>>) {
       const search = new URLSearchParams(query).toString();
       const { statusCode, headers, body } = await app.inject({
         method: "GET",
         url: search === "" ? path : `${path}?${search}`,
         headers: signedHeaders(key, String(tick()), path, query),
       });
-      return { status: statusCode, headers, text: body, body: JSON.parse(body) };
+      const answer: { readonly code: string; readonly msg: string; readonly data: unknown } =
+        JSON.parse(body);
+      return { status: statusCode, headers, text: body, body: answer };
     },
     async [Symbol.asyncDispose]() {
       await app.close();

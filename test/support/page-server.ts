@@ -4,18 +4,12 @@ import type { ServeDeps } from "../../src/serve/route-group.ts";
 import { readWhole } from "./read-whole.ts";
 import { unconfigured } from "./roster.ts";
 
-export type PageServer = AsyncDisposable & {
-  readonly url: string;
-  /** Sets the database that it reads from now on. */
-  show(tables: OpenDatabase): void;
-  /** The errors that it logged. */
-  readonly complaints: readonly unknown[];
-};
+export type PageServer = Awaited<ReturnType<typeof openPageServer>>;
 
 /** The server in this process, on a port of this machine, with one database after the other. */
 export async function openPageServer(
   options: Partial<Pick<ServeDeps, "pageNames" | "readRoster">> = {},
-): Promise<PageServer> {
+) {
   let shown: OpenDatabase | undefined;
   const complaints: unknown[] = [];
   const complain = (...args: readonly unknown[]) => void complaints.push(args);
@@ -36,9 +30,11 @@ export async function openPageServer(
   const listening = await listen(app, { host: "127.0.0.1", port: 0 });
   return {
     url: listening.url,
-    show: (tables) => {
+    /** Sets the database that it reads from now on. */
+    show: (tables: OpenDatabase) => {
       shown = tables;
     },
+    /** The errors that it logged. */
     complaints,
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   };

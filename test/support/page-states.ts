@@ -2,14 +2,12 @@ import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { reconcile } from "../../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../../src/audit/record-breaks.ts";
-import { classicRows } from "../../src/contract/bill.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
-import { type Database, inTransaction } from "../../src/db/connect.ts";
+import type { Database } from "../../src/db/connect.ts";
 import { rebuildDays } from "../../src/ledger/differing-days.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { makeLedger } from "../../src/sandbox/ledger.ts";
-import { storeTime } from "./stored-time.ts";
+import { servedBills, storeBills, storeTime } from "./stored-ledger.ts";
 
 // Databases in every state that the page shows, with one ledger of three products and a demo one.
 
@@ -48,27 +46,29 @@ export async function storeAccount(
     const timeOf = (daysAgo: number) => now - daysAgo * dayMs;
     const isRead = (time: number) =>
       read.some(([from, to]) => time >= timeOf(from) && time < timeOf(to));
-    const bills = ledger.bills[productType].flatMap(({ row, cTime }) => {
-      const reading = classicRows.read(row);
-      return "bill" in reading && isRead(cTime) ? [reading.bill] : [];
+    await storeBills(
+      db,
+      { account, productType },
+      servedBills(
+        ledger,
+        productType,
+        ({ cTime, broken }) => broken === undefined && isRead(cTime),
+      ),
+    );
+    const spanOf = ([from, to]: Span) => ({
+      from: epochMs(Math.floor(timeOf(from))),
+      to: epochMs(Math.floor(timeOf(to))),
     });
-    await inTransaction(db, async (tx) => {
-      const ledger = { account, productType };
-      await upsertBills(tx, [{ ledger, bills }]);
-      const spanOf = ([from, to]: readonly [number, number]) => ({
-        from: epochMs(Math.floor(timeOf(from))),
-        to: epochMs(Math.floor(timeOf(to))),
-      });
-      await storeTime(tx, ledger, { covered: read.map(spanOf), lost: lost.map(spanOf) });
-      const at = isoTime(epochMs(Math.floor(now)));
-      await tx.execute(sql`
-        update ledgers
-        set
-          planned_at = ${at},
-          planned_clock = ${at}
-        where account = ${account}
-          and product_type = ${productType}`);
-    });
+    const times = { covered: read.map(spanOf), lost: lost.map(spanOf) };
+    await storeTime(db, { account, productType }, times);
+    const at = isoTime(epochMs(Math.floor(now)));
+    await db.execute(sql`
+      update ledgers
+      set
+        planned_at = ${at},
+        planned_clock = ${at}
+      where account = ${account}
+        and product_type = ${productType}`);
   }
   // As a run does that stored much: without statistics a page takes seconds.
   await db.execute(sql`analyze bills, bill_order, type_days, symbol_days, day_ends`);

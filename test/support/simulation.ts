@@ -41,22 +41,13 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   readonly wrapStore?: (store: Store) => Store;
 };
 
-export type Simulation = {
-  readonly sandbox: Sandbox;
-  readonly time: VirtualClock;
-  /** One whole run, as `sync` does it for one account, in simulated exchange time. */
-  sync(signal?: AbortSignal): Promise<AccountReport>;
-  /** Lets the exchange's time pass. */
-  pass(ms: number): Promise<void>;
-  /** What is stored, compared with what the exchange served when the last run began. */
-  compare(): Promise<readonly Comparison[]>;
-};
+export type Simulation = ReturnType<typeof simulate>;
 
 /**
  * The real sync with a sandbox exchange in this process and a real Postgres: only the network and
  * the time are simulated.
  */
-export function simulate(url: string, options: SimulationOptions): Simulation & AsyncDisposable {
+export function simulate(url: string, options: SimulationOptions) {
   const { name, settleLagMs = 10 * minuteMs, aheadMs = () => 0 } = options;
   const { wrapStore = (store: Store) => store } = options;
   const time = virtualClock(simulationStart);
@@ -90,13 +81,16 @@ export function simulate(url: string, options: SimulationOptions): Simulation & 
   return {
     sandbox,
     time,
-    async sync(signal = new AbortController().signal) {
+    /** One whole run, as `sync` does it for one account, in simulated exchange time. */
+    async sync(signal = new AbortController().signal): Promise<AccountReport> {
       beganAt = time.clock.now();
       await database.db.execute(sql`delete from leases where account = ${name}`);
       return time.run(run(signal));
     },
-    pass: (ms) => time.run(time.clock.sleep(ms)),
-    compare: () =>
+    /** Lets the exchange's time pass. */
+    pass: (ms: number) => time.run(time.clock.sleep(ms)),
+    /** What is stored, compared with what the exchange served when the last run began. */
+    compare: (): Promise<readonly Comparison[]> =>
       Promise.all(
         account.productTypes.map(async (productType) => {
           const stored = await readStoredBills(database.db, { account: name, productType });

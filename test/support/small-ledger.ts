@@ -1,14 +1,12 @@
 import { type Bill, noPosition } from "../../src/contract/bill.ts";
 import { businessTypes } from "../../src/contract/business-types.ts";
 import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
-import { type Database, inTransaction, type Transaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
+import type { Database } from "../../src/db/connect.ts";
 import { drawMovement, movesBalance, snowflake } from "../../src/sandbox/entry.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
-import type { Ledger } from "../../src/sync/store.ts";
-import { storeTime } from "./stored-time.ts";
+import { coverLedger, ledgerOf, storeBills } from "./stored-ledger.ts";
 
 /** What an exchange may do differently from its documentation. */
 export type Habits = {
@@ -117,44 +115,16 @@ function schedule(random: Random, { largestCluster = 12 }: Habits): readonly Mom
 
 export const smallLedgerEnd = smallLedgerStart + 30 * dayMs;
 
-/**
- * Stores ledgers as the sync does, each as an account. All of their time is covered, except the
- * spans that are left out.
- */
+/** Stores ledgers, each as an account. All of their time is covered, except the spans that are left out. */
 export async function storeLedgers(
   db: Database,
   ledgers: ReadonlyMap<string, readonly Bill[]>,
   { unread = new Map() }: { readonly unread?: ReadonlyMap<string, readonly [number, number]> } = {},
 ): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    for (const [account, bills] of ledgers) {
-      await upsertBills(tx, [{ ledger: { account, productType: "USDT-FUTURES" }, bills }]);
-      const [from, to] = unread.get(account) ?? [smallLedgerEnd, smallLedgerEnd];
-      for (const [start, end] of [
-        [smallLedgerStart, from],
-        [to, smallLedgerEnd],
-      ] as const) {
-        if (start >= end) continue;
-        await cover(tx, account, start, end);
-      }
-    }
-  });
-}
-
-/**
- * Records that a span of an account's time was read completely, in milliseconds since the Unix
- * epoch.
- */
-export const cover = (db: Transaction, account: string, from: number, to: number): Promise<void> =>
-  coverLedger(db, { account, productType: "USDT-FUTURES" }, from, to);
-
-/** The same for any of its ledgers. */
-export async function coverLedger(
-  db: Transaction,
-  { account, productType }: Ledger,
-  from: number,
-  to: number,
-): Promise<void> {
-  const span = { from: epochMs(from), to: epochMs(to) };
-  await storeTime(db, { account, productType }, { covered: [span] });
+  for (const [account, bills] of ledgers) {
+    await storeBills(db, ledgerOf(account), bills);
+    const [from, to] = unread.get(account) ?? [smallLedgerEnd, smallLedgerEnd];
+    if (from > smallLedgerStart) await coverLedger(db, ledgerOf(account), smallLedgerStart, from);
+    if (to < smallLedgerEnd) await coverLedger(db, ledgerOf(account), to, smallLedgerEnd);
+  }
 }

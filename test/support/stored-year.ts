@@ -1,4 +1,3 @@
-import { billsApiOf } from "../../src/contract/bills-api.ts";
 import { readContract } from "../../src/contract/contracts.ts";
 import { readLoanToValue } from "../../src/contract/loan-to-value.ts";
 import {
@@ -11,32 +10,25 @@ import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 import { type Database, inTransaction } from "../../src/db/connect.ts";
 import { commitLoanToValue } from "../../src/db/reference/stored-loan-to-value.ts";
 import { commitContracts, commitSymbols } from "../../src/db/reference/stored-symbols.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
-import { coverLedger } from "./small-ledger.ts";
+import { coverLedger, servedBills, storeBills } from "./stored-ledger.ts";
 
 /** A ledger as it is after syncs of a long time, without their requests. */
 export async function storeLedger(
   db: Database,
-  { name, ledger: { bills: served } }: SandboxAccount,
+  { name, ledger }: SandboxAccount,
   productTypes: readonly ProductType[],
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    for (const productType of productTypes) {
-      const ledger = { account: name, productType };
-      const bills = served[productType]
-        .filter(({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= to)
-        .map(({ row }) => {
-          const reading = billsApiOf(productType).read(row);
-          if ("fault" in reading)
-            throw new Error(`the ledger has a row with a fault: ${reading.fault.reason}`);
-          return reading.bill;
-        });
-      await upsertBills(tx, [{ ledger, bills }]);
-      await coverLedger(tx, ledger, from, to);
-    }
-  });
+  for (const productType of productTypes) {
+    const bills = servedBills(
+      ledger,
+      productType,
+      ({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= to,
+    );
+    await storeBills(db, { account: name, productType }, bills);
+    await coverLedger(db, { account: name, productType }, from, to);
+  }
 }
 
 /** The pairs and contracts that the exchange at a URL lists. */

@@ -5,17 +5,13 @@ import { TLSSocket } from "node:tls";
 import { certificate, key } from "./certificates.ts";
 
 /** A server on this machine that stands in front of another. */
-type Front = AsyncDisposable & {
-  /** The other server's URL, through this one. */
-  readonly url: string;
-  readonly sockets: ReadonlySet<Socket>;
-};
+export type Front = Awaited<ReturnType<typeof frontOf>>;
 
 /** @param accept called with each connection, and with what opens one to the other server. */
-async function frontOf(
+export async function frontOf(
   serverUrl: string,
   accept: (client: Socket, open: () => Socket) => void,
-): Promise<Front> {
+) {
   const url = new URL(serverUrl);
   const { hostname, port } = url;
   const sockets = new Set<Socket>();
@@ -30,8 +26,11 @@ async function frontOf(
   await once(server, "listening");
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
+    /** The other server's URL, through this one. */
     url: url.href,
     sockets,
+    /** Closes a socket with this server. */
+    keep,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       if (!server.listening) return;
@@ -41,14 +40,6 @@ async function frontOf(
   };
 }
 
-export type TcpProxy = AsyncDisposable & {
-  /** The server's URL, through this proxy. */
-  readonly url: string;
-  /** Cuts every connection, and every new one until {@link TcpProxy.resume}. */
-  cutOff(): void;
-  resume(): void;
-};
-
 /** A proxy of a Postgres server that cuts connections where the test says so. */
 export async function proxyTo(
   serverUrl: string,
@@ -56,7 +47,7 @@ export async function proxyTo(
   onSent: (sent: string) => unknown = () => undefined,
   /** Called with what the server sends on a connection. */
   onAnswer: (connection: object, chunk: Buffer) => void = () => undefined,
-): Promise<TcpProxy> {
+) {
   let isCutOff = false;
   const front = await frontOf(serverUrl, (client, open) => {
     if (isCutOff) {
@@ -79,6 +70,7 @@ export async function proxyTo(
   });
   return {
     url: front.url,
+    /** Cuts every connection, and every new one until `resume`. */
     cutOff() {
       isCutOff = true;
       for (const socket of front.sockets) socket.resetAndDestroy();
@@ -119,19 +111,12 @@ export type Link = {
   readonly bytesPerSecond?: number;
 };
 
-export type DistantServer = AsyncDisposable & {
-  /** The server's URL, through this line. */
-  readonly url: string;
-  /** How many connections are open, and the most that were open. */
-  readonly connections: () => { readonly now: number; readonly most: number };
-};
-
 const packetBytes = 1_400;
 // How much a sender may have in flight before it waits, as with TCP.
 const windowBytes = 65_536;
 
 /** Proxies a Postgres server and delays each byte by half a round trip, in order. */
-export async function distantServer(serverUrl: string, link: Link): Promise<DistantServer> {
+export async function distantServer(serverUrl: string, link: Link) {
   const lines = { there: new Line(link), back: new Line(link) };
   let [now, most] = [0, 0];
   const front = await frontOf(serverUrl, (client, open) => {
@@ -146,6 +131,7 @@ export async function distantServer(serverUrl: string, link: Link): Promise<Dist
   });
   return {
     url: front.url,
+    /** How many connections are open, and the most that were open. */
     connections: () => ({ now, most }),
     [Symbol.asyncDispose]: () => front[Symbol.asyncDispose](),
   };

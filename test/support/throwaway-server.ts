@@ -6,15 +6,6 @@ import { join } from "node:path";
 import { type Binaries, findBinaries, run, serverAccount } from "../../src/db/embedded/binaries.ts";
 import { scratch } from "./scratch.ts";
 
-/** A Postgres of the test's own, which may be stopped and crashed. */
-export type ThrowawayServer = AsyncDisposable & {
-  /** The URL of its empty database `postgres`, for a role with all rights. */
-  readonly url: string;
-  start(): Promise<void>;
-  /** `immediate` is a crash: nothing is flushed, and the next start recovers. */
-  stop(mode: "fast" | "immediate"): Promise<void>;
-};
-
 // Below the ports that systems give to outgoing connections.
 const [portMin, portMax] = [20_000, 32_000];
 const stopLimitSeconds = 30;
@@ -27,12 +18,12 @@ type ServerOptions = {
   readonly folder?: string;
 };
 
-/** Creates and starts one, on a port of 127.0.0.1. */
+/** Creates and starts a Postgres of the test's own, which may be stopped and crashed, on a port of 127.0.0.1. */
 export async function throwawayServer({
   settings = {},
   binaries,
   folder = scratch,
-}: ServerOptions = {}): Promise<ThrowawayServer> {
+}: ServerOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(folder, "bill-sync-server-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
@@ -77,8 +68,10 @@ export async function throwawayServer({
   });
   const cleanUp = stack.move();
   return {
+    /** The URL of its empty database `postgres`, for a role with all rights. */
     url: `postgres://bill_sync:${password}@127.0.0.1:${port}/postgres?sslmode=disable`,
     start,
+    /** `immediate` is a crash: nothing is flushed, and the next start recovers. */
     stop,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };

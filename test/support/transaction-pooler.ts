@@ -1,17 +1,6 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer, Socket } from "node:net";
+import { Socket } from "node:net";
 import { Client } from "pg";
-
-/**
- * A pooler in transaction mode, like PgBouncer: a client has a server connection for one
- * transaction.
- */
-export type TransactionPooler = AsyncDisposable & {
-  /** The server's URL, through this pooler. */
-  readonly url: string;
-  /** How many transactions, or statements outside of one, each server connection has run. */
-  readonly turns: readonly number[];
-};
+import { type Front, frontOf } from "./tcp-proxy.ts";
 
 type User = { receive(message: Buffer): void; lose(): void };
 type Server = { readonly socket: Socket; readonly number: number; user: User | undefined };
@@ -21,6 +10,7 @@ type Pool = { take(user: User): Promise<Server>; giveBack(server: Server): void 
 const protocol3 = 196_608;
 
 /**
+ * A pooler in transaction mode, like PgBouncer: a client has a server connection for one transaction.
  * Gives `serversMax` connections to any number of clients. It reads only the part of the protocol
  * that is needed for that: a transaction is over when the server is ready outside a transaction
  * (`I`), and all messages are answered. It keeps no session: what a client sets beyond a
@@ -29,28 +19,16 @@ const protocol3 = 196_608;
 export async function transactionPooler(
   serverUrl: string,
   { serversMax }: { readonly serversMax: number },
-): Promise<TransactionPooler> {
-  const sockets = new Set<Socket>();
-  const keep = (socket: Socket): Socket => {
-    sockets.add(socket);
-    return socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
-  };
+) {
   const turns: number[] = [];
-  const pool = openPool(serversMax, turns, async () => keep(await logIn(serverUrl)));
-  const listener = createServer((client) => serve(keep(client.setNoDelay()), pool));
-  listener.listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const url = new URL(serverUrl);
-  url.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;
-  return {
-    url: url.href,
-    turns,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      listener.close();
-      await once(listener, "close");
-    },
-  };
+  let front: Front | undefined;
+  const pool = openPool(serversMax, turns, async () => {
+    const socket = await logIn(serverUrl);
+    return front?.keep(socket) ?? socket;
+  });
+  front = await frontOf(serverUrl, (client) => serve(client.setNoDelay(), pool));
+  // How many transactions, or statements outside of one, each server connection has run.
+  return { url: front.url, turns, [Symbol.asyncDispose]: () => front[Symbol.asyncDispose]() };
 }
 
 /** The driver signs in, with any method of the server; from then on its socket is used directly. */

@@ -3,8 +3,7 @@ import type { Category } from "../../src/contract/business-types.ts";
 import { type UnifiedProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import { unifiedBusinessTypes } from "../../src/contract/unified-business-types.ts";
-import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
+import type { Database } from "../../src/db/connect.ts";
 import { snowflake } from "../../src/sandbox/entry.ts";
 import {
   decimalText,
@@ -14,7 +13,7 @@ import {
   units,
 } from "../../src/sandbox/money.ts";
 import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
-import { coverLedger } from "./small-ledger.ts";
+import { coverLedger, storeBills } from "./stored-ledger.ts";
 
 /** What is not known of unified accounts. */
 export type UnifiedHabits = {
@@ -159,13 +158,10 @@ export async function storeUnified(
   bills: readonly UnifiedBill[],
   { uncovered = [] }: { readonly uncovered?: readonly UnifiedProductType[] } = {},
 ): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    for (const productType of unifiedProductTypes) {
-      const ledger = { account, productType };
-      await upsertBills(tx, [
-        { ledger, bills: bills.filter((b) => b.productType === productType) },
-      ]);
-      if (!uncovered.includes(productType)) await coverLedger(tx, ledger, unifiedStart, unifiedEnd);
-    }
-  });
+  for (const productType of unifiedProductTypes) {
+    const ledger = { account, productType };
+    const isOfType = (bill: UnifiedBill) => bill.productType === productType;
+    await storeBills(db, ledger, bills.filter(isOfType));
+    if (!uncovered.includes(productType)) await coverLedger(db, ledger, unifiedStart, unifiedEnd);
+  }
 }
