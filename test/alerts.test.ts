@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { epochMs, hourMs } from "../src/contract/time.ts";
 import { findingKinds } from "../src/health/kinds.ts";
 import { registryOf, type StoredMetrics } from "../src/metrics/registry.ts";
+import { findingsTable } from "./support/docs-parts.ts";
 import { alertRules, hasPromtool, judgeRules, promtool, seriesOf } from "./support/promtool.ts";
-import { findingsTable } from "./support/reference-parts.ts";
 
 /** Hours since 1970: promtool's tests begin there, and judge every minute. */
 const now = epochMs(5 * hourMs);

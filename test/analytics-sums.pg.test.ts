@@ -12,7 +12,7 @@ import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
-import { exact, places } from "./support/exact.ts";
+import { exactUnits } from "./support/journal.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -27,7 +27,7 @@ const categoryByCode = new Map(businessTypes.map(({ code, category }) => [code, 
 const categoryOf = ({ businessType }: Bill) => categoryByCode.get(businessType) ?? "unclassified";
 
 const amountOf = (random: Random): string => {
-  const part = String(integer(random, 0, 10 ** 6)).padStart(integer(random, 6, places), "0");
+  const part = String(integer(random, 0, 10 ** 6)).padStart(integer(random, 6, 18), "0");
   return `${pick(random, ["", "-"])}${integer(random, 0, 9_999)}.${part}`;
 };
 
@@ -73,7 +73,7 @@ type Sums = Readonly<Record<string, (bill: Drawn) => string | bigint | undefined
 
 const dayOf = ({ cTime }: Bill) => isoTime(cTime).slice(0, 10);
 const monthOf = (bill: Bill) => `${dayOf(bill).slice(0, 7)}-01`;
-const isNegative = (decimal: string) => exact(decimal) < 0n;
+const isNegative = (decimal: string) => exactUnits(decimal) < 0n;
 const ifPaid = (decimal: string) => (isNegative(decimal) ? decimal : undefined);
 const ifReceived = (decimal: string) => (isNegative(decimal) ? undefined : decimal);
 const amountIn =
@@ -83,7 +83,7 @@ const amountIn =
 // As long as reconcile has learned nothing, a margin move stays inside the account.
 const walletFee = (bill: Drawn) => (categoryOf(bill) === "margin" ? "0" : bill.fee);
 const walletNet = (bill: Drawn) =>
-  categoryOf(bill) === "margin" ? 0n : exact(bill.amount) + exact(bill.fee);
+  categoryOf(bill) === "margin" ? 0n : exactUnits(bill.amount) + exactUnits(bill.fee);
 
 const rollforward: Sums = {
   realised_pnl: amountIn("trade"),
@@ -153,7 +153,7 @@ const views: readonly {
     name: "liquidations",
     of: (bill) => categoryOf(bill) === "liquidation",
     sums: {
-      net: ({ amount, fee }) => exact(amount) + exact(fee),
+      net: ({ amount, fee }) => exactUnits(amount) + exactUnits(fee),
       "amount + coalesce(swept, 0)": ({ amount }) => amount,
       swept: ({ businessType, amount }) => (businessType === sweep ? amount : undefined),
       "fee + coalesce(sweep_fee, 0)": ({ fee }) => fee,
@@ -213,7 +213,7 @@ function expectedOf({ name, by = [], of, sums }: (typeof views)[number]): Totals
     );
     for (const [column, partOf] of Object.entries(sums)) {
       const value = partOf(bill) ?? 0n;
-      const added = typeof value === "string" ? exact(value) : value;
+      const added = typeof value === "string" ? exactUnits(value) : value;
       for (const group of groups) {
         const key = [...group, column].join(" | ");
         totals.set(key, (totals.get(key) ?? 0n) + added);
@@ -237,7 +237,7 @@ async function shownBy({ name, by = [], sums }: (typeof views)[number]): Promise
   const totals = rows.flatMap((row) =>
     columns.map((column, at) => {
       const key = [...group.map((_, place) => row[`key_${place}`]), column].join(" | ");
-      return [key, exact(row[`sum_${at}`] ?? "0")] as const;
+      return [key, exactUnits(row[`sum_${at}`] ?? "0")] as const;
     }),
   );
   return new Map(totals.filter(([, total]) => total !== 0n).sort());
@@ -255,8 +255,8 @@ test("what is outstanding of bonuses is all of them so far", async () => {
     from analytics.bonuses
     order by account, product_type, coin, c_time desc, length(bill_id) desc, bill_id desc`);
   const drawn = bills.filter((bill) => categoryOf(bill) === "bonus");
-  expect(rows.reduce((sum, { outstanding }) => sum + exact(outstanding), 0n)).toBe(
-    drawn.reduce((sum, { amount }) => sum + exact(amount), 0n),
+  expect(rows.reduce((sum, { outstanding }) => sum + exactUnits(outstanding), 0n)).toBe(
+    drawn.reduce((sum, { amount }) => sum + exactUnits(amount), 0n),
   );
 });
 

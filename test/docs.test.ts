@@ -7,9 +7,7 @@ import { describe, expect, test } from "vitest";
 import { commandNames } from "../src/as-typed.ts";
 import { variableNames } from "../src/roster/settings.ts";
 import { program } from "./support/command-tree.ts";
-import { generatedPart, withParts } from "./support/docs-parts.ts";
-import { promisesTable } from "./support/promises.ts";
-import { referenceParts } from "./support/reference-parts.ts";
+import { generatedPart, promisesTable, referenceParts, withParts } from "./support/docs-parts.ts";
 
 // The pages are compared with the program, so that none of them names what does not exist.
 const textOf = (path: string): string => readFileSync(path, "utf8");

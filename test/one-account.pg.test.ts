@@ -8,16 +8,16 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { brokenRules } from "./support/distributed-rules.ts";
 import {
+  brokenRules,
   dividedTables,
   divideTables,
   type SeenStatement,
   seenStatement,
+  statementNotices,
 } from "./support/divided-tables.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { query } from "./support/query.ts";
-import { statementNotices } from "./support/statement-notices.ts";
 import { proxyTo } from "./support/tcp-proxy.ts";
 
 /** Statements that ask for several accounts at once, and why. Each of them only reads. */

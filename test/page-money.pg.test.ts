@@ -17,7 +17,7 @@ import { writePage } from "../src/page/page.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { pick, seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
-import { exact, places } from "./support/exact.ts";
+import { exactUnits, places } from "./support/journal.ts";
 import { type FigureRow, type FigureTable, tablesIn } from "./support/page-figures.ts";
 import { logRun } from "./support/page-states.ts";
 import { unconfigured } from "./support/roster.ts";
@@ -64,13 +64,13 @@ const modelBill = (
   [movedAmount, movedFee]: readonly [bigint, bigint],
 ): ModelBill => ({
   ...{ id: bill.billId, time: bill.cTime, symbol: bill.symbol ?? "", type: bill.businessType },
-  ...{ category, amount: exact(bill.amount), movedAmount, movedFee },
-  balance: bill.balance === null ? undefined : exact(bill.balance),
+  ...{ category, amount: exactUnits(bill.amount), movedAmount, movedFee },
+  balance: bill.balance === null ? undefined : exactUnits(bill.balance),
 });
 
 const classicBill = (bill: TrueBill, { couponMoves = false }: Habits): ModelBill => {
-  const [amount, fee] = [exact(bill.amount), exact(bill.fee)];
-  const coupon = exact(bill.feeByCoupon ?? "0");
+  const [amount, fee] = [exactUnits(bill.amount), exactUnits(bill.fee)];
+  const coupon = exactUnits(bill.feeByCoupon ?? "0");
   const isStill = bill.moved === 0n && amount + fee + coupon !== 0n;
   return modelBill(bill, categoryOf.get(bill.businessType) ?? "unclassified", [
     isStill ? 0n : amount,
@@ -278,7 +278,7 @@ const figuresIn = (columns: readonly string[], { cells }: FigureRow): Record<str
     Object.fromEntries(
       cells.flatMap(({ value }, index) => {
         const title = columns[index] ?? "";
-        return title === "Bills" || value === null ? [] : [[title, exact(value)] as const];
+        return title === "Bills" || value === null ? [] : [[title, exactUnits(value)] as const];
       }),
     ),
   );
@@ -298,7 +298,7 @@ const sumIn = (page: string) =>
   ].map(([, title = "", href, value = "0"]) => ({
     title: title.replace(/,.*/, ""),
     href: href?.replaceAll("&amp;", "&"),
-    value: exact(value),
+    value: exactUnits(value),
   }));
 
 /** The bills that a page of bills lists, and what they add up to. */
@@ -307,7 +307,7 @@ function listedIn(markup: string) {
   const place = list.titles.indexOf("Bill") - (list.titles.includes("Check") ? 4 : 1);
   return {
     ids: list.rows.map(({ cells }) => cells.at(-1)?.text ?? ""),
-    sum: sumOf(list.rows.map(({ cells }) => exact(cells[place]?.value ?? ""))),
+    sum: sumOf(list.rows.map(({ cells }) => exactUnits(cells[place]?.value ?? ""))),
   };
 }
 
@@ -335,7 +335,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       ),
     ];
     const digits = (text = "") =>
-      exact(text.replaceAll(",", "").replace("−", "-").replace("+", ""));
+      exactUnits(text.replaceAll(",", "").replace("−", "-").replace("+", ""));
     expect(drawn.map(([, balance, result]) => [digits(balance), digits(result)])).toEqual(
       days.map(([, { closing, parts }]) => [closing, parts.get("Result")?.value ?? 0n]),
     );
@@ -371,7 +371,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
         const title = columns[place] ?? "";
         return href === undefined
           ? []
-          : [{ part: day?.parts.get(title), title, href, value: exact(value ?? "") }];
+          : [{ part: day?.parts.get(title), title, href, value: exactUnits(value ?? "") }];
       }),
     );
     expect(links.length).toBeGreaterThan(40);
@@ -434,7 +434,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       for (const [place, { href, value }] of (row?.cells ?? []).entries()) {
         if (href === undefined) continue;
         const { sum } = listedIn(await billsPageOf(`${href}&search=`));
-        if (columns[place] !== "Bills") expect(sum).toBe(exact(value ?? ""));
+        if (columns[place] !== "Bills") expect(sum).toBe(exactUnits(value ?? ""));
       }
     }
   });
@@ -482,7 +482,7 @@ test.each(["broken", "unreconciled"])(
     const rows: Record<string, string>[] = parse(text, { columns: true });
     const wanted = model.bills.filter(({ time }) => dayOf(time) >= from && dayOf(time) <= to);
     expect(wanted.length).toBeGreaterThan(20);
-    expect(rows.map((row) => [row["bill_id"], exact(row["amount"] ?? "")]).toSorted()).toEqual(
+    expect(rows.map((row) => [row["bill_id"], exactUnits(row["amount"] ?? "")]).toSorted()).toEqual(
       wanted.map(({ id, amount }) => [id, amount]).toSorted(),
     );
   },

@@ -10,7 +10,7 @@ import { openDatabase } from "../src/db/connect.ts";
 import { rosterReader } from "../src/roster/roster.ts";
 import { isShownTo } from "../src/serve/page/page-routes.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
-import { exact } from "./support/exact.ts";
+import { exactUnits } from "./support/journal.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { check, logRun, losesBill, storeAccount } from "./support/page-states.ts";
 
@@ -205,11 +205,11 @@ test("where a bill was deleted by hand, the bills of its figures say so, on one 
         text,
       ) ?? [];
     const units = (shown: string) =>
-      exact(shown.replaceAll(",", "").replace("−", "-").replace("+", ""));
+      exactUnits(shown.replaceAll(",", "").replace("−", "-").replace("+", ""));
     return figure === "" ? undefined : units(figure) - units(sum);
   };
   expect(older).toContain("before=");
-  for (const path of pages) expect(await lackOf(path)).toBe(exact(fee));
+  for (const path of pages) expect(await lackOf(path)).toBe(exactUnits(fee));
   expect(await lackOf(fees.replace("fees", "funding"))).toBeUndefined();
   // As the page says: a full check adds the figures up anew.
   await check(own.db);

@@ -8,7 +8,6 @@ import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../src/db/conn
 import { createApp, listen } from "../src/serve/app.ts";
 import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
-import { readWhole } from "./support/read-whole.ts";
 import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/stored-ledger.ts";
 
@@ -42,7 +41,6 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
 
     readFirst: (work) => urgently(reader.db, work),
     readAtOnce: readOnlyAtOnce(reader.db, false),
-    readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
     ...unconfigured,

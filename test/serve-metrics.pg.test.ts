@@ -10,7 +10,6 @@ import { createApp } from "../src/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
-import { readWhole } from "./support/read-whole.ts";
 import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/stored-ledger.ts";
 
@@ -86,7 +85,6 @@ test("the database is asked once where many ask for /metrics at once", async () 
     },
     readAtOnce: readOnlyAtOnce(tables.db, true),
     readFirst: () => Promise.reject(new Error("metrics are not health")),
-    readReachable: readWhole,
     ...{ keys: () => new Map(), now: () => now, ...unconfigured },
     log: { debug: take, info: take, warn: take, error: take } as unknown as Log,
   });

@@ -9,7 +9,7 @@ import {
   survivableKinds,
 } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
-import type { Paging, PastHorizon, Quirks } from "../faults/quirks.ts";
+import type { Paging, Quirks } from "../faults/quirks.ts";
 import { withAccount, withKeys, withRecords } from "./draw-account.ts";
 import type {
   DatabaseFault,
@@ -20,42 +20,33 @@ import type {
   Step,
 } from "./history.ts";
 
-const bounds: readonly NonNullable<Quirks["bounds"]>[] = ["both", "start", "end", "neither"];
-const lastPages: readonly NonNullable<Quirks["lastPage"]>[] = [
-  "empty-string",
-  "null-id",
-  "no-id",
-  "null-bills",
-  "same-id",
-];
-const shortPages = [
+/** What the documentation leaves open, but for pages that are short in one of two ways, or in none. */
+const open: { readonly [Name in keyof Quirks]: readonly Quirks[Name][] } = {
+  bounds: ["both", "start", "end", "neither"],
+  lastPage: ["empty-string", "null-id", "no-id", "null-bills", "same-id"],
+};
+const shortPages: readonly Quirks[] = [
   { shortLastPage: false, shortPages: false },
   { shortLastPage: true, shortPages: false },
   { shortLastPage: false, shortPages: true },
 ];
-const pageOrders: readonly NonNullable<Quirks["pageOrder"]>[] = [
-  "newest-first",
-  "oldest-first",
-  "shuffled",
-];
-const sortings: readonly NonNullable<Quirks["sortedBy"]>[] = ["time", "id"];
-const pastHorizons: readonly PastHorizon[] = ["trim", "refuse", "serve"];
+const openToo: typeof open = {
+  pageOrder: ["newest-first", "oldest-first", "shuffled"],
+  sortedBy: ["time", "id"],
+  inclusiveCursor: [false, true],
+  pastHorizon: ["trim", "refuse", "serve"],
+};
 
-/** Every combination of what the documentation leaves open: 2,160. */
-export const exchangeKinds: readonly Quirks[] = bounds.flatMap((bounds) =>
-  lastPages.flatMap((lastPage) =>
-    shortPages.flatMap((short) =>
-      pageOrders.flatMap((pageOrder) =>
-        sortings.flatMap((sortedBy) =>
-          [false, true].flatMap((inclusiveCursor) =>
-            pastHorizons.map((pastHorizon) => ({
-              ...{ bounds, lastPage, pageOrder, sortedBy, inclusiveCursor, pastHorizon, ...short },
-            })),
-          ),
-        ),
-      ),
-    ),
-  ),
+const choicesOf = (questions: typeof open): readonly (readonly Quirks[])[] =>
+  Object.entries(questions).map(([name, answers]) => answers.map((answer) => ({ [name]: answer })));
+
+/** Every combination: 2,160. */
+export const exchangeKinds: readonly Quirks[] = [
+  ...choicesOf(open),
+  shortPages,
+  ...choicesOf(openToo),
+].reduce((kinds, choices) =>
+  kinds.flatMap((kind) => choices.map((choice) => ({ ...kind, ...choice }))),
 );
 
 /** The history of a seed, which is always the same. */

@@ -76,29 +76,24 @@ async function readAll(client: pg.PoolClient, account: string): Promise<Tables> 
     from rejected_bills
     where account = $1
     order by product_type, digest`);
-  const counts = await rowsOf<{ bills: string }>(`
-    select product_type as "productType", bills
+  const ledgers = await rowsOf<{ bills: string; isClosed: boolean }>(`
+    select product_type as "productType", bills, closed_at is not null as "isClosed"
     from ledgers
     where account = $1`);
   const spans = await readSpans(client, account);
-  const closed = await rowsOf<object>(`
-    select product_type as "productType"
-    from ledgers
-    where account = $1
-      and closed_at is not null
-    order by product_type`);
   const all = productTypes.map((productType): [ProductType, LedgerTables] => {
     const own = <Row>(rows: readonly Of<Row>[]) =>
       rows.filter((row) => row.productType === productType);
+    const [ledger] = own(ledgers);
     return [
       productType,
       {
         bills: own(bills),
-        counted: Number(own(counts)[0]?.bills ?? 0),
+        counted: Number(ledger?.bills ?? 0),
         revisions: own(revisions),
         rejected: own(rejected).map(({ received }) => received),
         spans: own(spans),
-        isClosed: own(closed).length > 0,
+        isClosed: ledger?.isClosed ?? false,
       },
     ];
   });

@@ -119,3 +119,81 @@ function partsOf(plan: Plan): readonly string[] {
   const [, part] = /_part_(\d+)$/.exec(plan["Relation Name"] ?? "") ?? [];
   return [...(part === undefined ? [] : [part]), ...(plan.Plans ?? []).flatMap(partsOf)];
 }
+
+const touched = new RegExp(
+  `\\b(?:from|join|using|into|update)\\s+(?:public\\.)?"?(?:${dividedTables.join("|")})\\b`,
+  "i",
+);
+
+/** What Citus 13.2 refuses of rows that it divides by account. */
+const rules: readonly (readonly [rule: string, isBroken: (text: string) => boolean])[] = [
+  [
+    "a step of a `with` writes",
+    (text) => /\bas\s+(?:materialized\s+)?\(\s*(?:insert|update|delete)\b/i.test(text),
+  ],
+  ["a temporary table", (text) => /\b(?:temp|temporary)\s+table|\bpg_temp\b/i.test(text)],
+  [
+    "a condition of UPDATE or DELETE that adds to a time",
+    (text) =>
+      /^\s*(?:update|delete)\b/i.test(text) &&
+      /\bwhere\b[^;]*[-+]\s*(?:\$\d+\s*\*\s*)?interval\b/i.test(text),
+  ],
+  [
+    "a parameter in ON CONFLICT of INSERT … SELECT",
+    (text) =>
+      /\binsert\s+into\b[^;]*\bselect\b/i.test(text) && /\bon\s+conflict\b[^;]*\$\d/i.test(text),
+  ],
+  [
+    "a write to business_types, which all nodes must answer",
+    (text) =>
+      // A page that brings a type which nobody knew adds it.
+      /^\s*(?:insert into|update|delete from)\s+"?business_types\b/i.test(text) &&
+      !/\bas met \(/.test(text),
+  ],
+];
+
+/** The rules that a statement breaks. */
+export const brokenRules = (text: string): readonly string[] =>
+  touched.test(text) || /business_types/.test(text)
+    ? rules.filter(([, isBroken]) => isBroken(text)).map(([rule]) => rule)
+    : [];
+
+/**
+ * What the server reported of a statement by notices: its plan comes after its result, when the
+ * statement is closed.
+ */
+export type ToldStatement = readonly string[];
+
+const [notice, readyForQuery] = ["N", "Z"];
+const headerBytes = 5;
+
+/** Reads the server's side of the protocol, connection by connection, in chunks as they come. */
+export function statementNotices(onStatement: (told: ToldStatement) => void) {
+  const connections = new WeakMap<object, { rest: Buffer; told: string[] }>();
+  return (connection: object, chunk: Buffer): void => {
+    const state = connections.get(connection) ?? { rest: Buffer.alloc(0), told: [] };
+    connections.set(connection, state);
+    state.rest = Buffer.concat([state.rest, chunk]);
+    for (;;) {
+      if (state.rest.length < headerBytes) return;
+      const end = 1 + state.rest.readInt32BE(1);
+      if (state.rest.length < end) return;
+      const kind = String.fromCharCode(state.rest.readUInt8());
+      if (kind === notice) state.told.push(messageOf(state.rest.subarray(headerBytes, end)));
+      if (kind === readyForQuery) {
+        if (state.told.length > 0) onStatement(state.told);
+        state.told = [];
+      }
+      state.rest = state.rest.subarray(end);
+    }
+  };
+}
+
+/** The field M of a notice; each field ends with a zero. */
+function messageOf(fields: Buffer): string {
+  const message = fields
+    .toString("utf8")
+    .split("\0")
+    .find((field) => field.startsWith("M"));
+  return message?.slice(1) ?? "";
+}

@@ -17,14 +17,6 @@ export type HealthState = {
   readonly configured?: readonly Account[];
 };
 
-type Ledger = {
-  readonly covered?: string;
-  readonly lost?: string;
-  readonly open?: string;
-  readonly settled?: string;
-  readonly type?: string;
-  readonly stored?: string;
-};
 const ledger = ({
   covered = "[{91 d}, {1 h})",
   lost = "",
@@ -32,7 +24,7 @@ const ledger = ({
   settled = "{1 h}",
   type = "USDT-FUTURES",
   stored = "{1 d}",
-}: Ledger = {}) => `
+} = {}) => `
   insert into ledgers (account, product_type, bills, covered, lost, open, first_unread_at, stored_at)
   values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
 const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
@@ -59,14 +51,6 @@ const state = (fields: string, values: string, type = "") => `
   insert into ledgers (account, product_type, ${fields}) values ('a', '${type}', ${values})
   on conflict (account, product_type) do update
   set (${fields}) = row (${fields.replace(/\w+/g, "excluded.$&")})`;
-type Break = {
-  readonly wallet?: string;
-  readonly state?: string;
-  readonly bill?: boolean;
-  readonly at?: string;
-  readonly coin?: string;
-  readonly difference?: string;
-};
 const aBreak = (
   kind: string,
   {
@@ -76,7 +60,7 @@ const aBreak = (
     at = "{1 d}",
     coin = "USDT",
     difference = "-67.39",
-  }: Break = {},
+  } = {},
 ) => `
   insert into ledger_breaks (
     break_id, kind, account, ledger, coin, anchor, happened_at, difference, first_bad_bill,
@@ -111,9 +95,12 @@ const lostTime = {
   lost: "[{100 d}, {80 d})",
 };
 const good = "Complete, and it adds up";
+const nothingWrong = (name: string, statements: Statements): HealthState => ({
+  ...{ name, statements, found: [], title: good },
+});
 
 export const healthStates: readonly HealthState[] = [
-  { name: "read and checked", statements: well, found: [], title: good },
+  nothingWrong("read and checked", well),
   {
     name: "never synced",
     statements: [],
@@ -128,17 +115,15 @@ export const healthStates: readonly HealthState[] = [
     title: "Some accounts could not be synced",
     next: "bill-sync doctor",
   },
-  {
-    name: "a key that was refused before a later sync read its account, and one of a paused account",
-    statements: [
+  nothingWrong(
+    "a key that was refused before a later sync read its account, and one of a paused account",
+    [
       ...well,
       refused("a"),
       refused("p"),
       `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
     ],
-    found: [],
-    title: good,
-  },
+  ),
   ...[
     ["running"],
     ["stopped"],
@@ -212,12 +197,11 @@ export const healthStates: readonly HealthState[] = [
     title: "Out of date",
     next: "bill-sync sync",
   },
-  {
-    name: "a sync at work, whose last hour is unread",
-    statements: [synced, ledger({ open: "[{1 h}, {0 h})" }), checked()],
-    found: [],
-    title: good,
-  },
+  nothingWrong("a sync at work, whose last hour is unread", [
+    synced,
+    ledger({ open: "[{1 h}, {0 h})" }),
+    checked(),
+  ]),
   {
     name: "paused, and about to be lost",
     statements: [
@@ -287,18 +271,13 @@ export const healthStates: readonly HealthState[] = [
     title: "Not complete",
     next: "bill-sync reconcile",
   },
-  {
-    name: "retired, with a gap",
-    statements: [
-      synced,
-      ledger({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
-      checked(),
-      state("retired_at", "now()"),
-      ended("stopped"),
-    ],
-    found: [],
-    title: good,
-  },
+  nothingWrong("retired, with a gap", [
+    synced,
+    ledger({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
+    checked(),
+    state("retired_at", "now()"),
+    ended("stopped"),
+  ]),
   {
     name: "a break whose bills the exchange still serves",
     statements: [...well, aBreak("chain", { bill: true })],
@@ -345,12 +324,7 @@ export const healthStates: readonly HealthState[] = [
     title: "Some rows were rejected",
     next: "bill-sync breaks list",
   },
-  {
-    name: "a rejected row that was served well since",
-    statements: [...well, rejected("now()")],
-    found: [],
-    title: good,
-  },
+  nothingWrong("a rejected row that was served well since", [...well, rejected("now()")]),
   {
     name: "a millisecond with more tax records than an answer shows",
     statements: [
@@ -367,24 +341,20 @@ export const healthStates: readonly HealthState[] = [
     title: "Some bills have no category",
     next: "bill-sync types set gift CATEGORY",
   },
-  {
-    name: "a type that moves nothing, and one with a category",
-    statements: [...well, ofType("unclassified", "0")],
-    found: [],
-    title: good,
-  },
+  nothingWrong("a type that moves nothing, and one with a category", [
+    ...well,
+    ofType("unclassified", "0"),
+  ]),
   {
     name: "a balance that differs from its bills, where that may be right",
     statements: [...well, told("true", "3")],
     found: ["balance-differs"],
     title: "A balance differs from its bills",
   },
-  {
-    name: "balances that follow from the bills, and one that is a break if it is found to be",
-    statements: [...well, told("true", "2.000000005"), told("false", "3", "USDC-FUTURES")],
-    found: [],
-    title: good,
-  },
+  nothingWrong(
+    "balances that follow from the bills, and one that is a break if it is found to be",
+    [...well, told("true", "2.000000005"), told("false", "3", "USDC-FUTURES")],
+  ),
   {
     name: "a loan above the limit that was not read for hours",
     statements: [...well, loan("0.9", "{5 h}")],
@@ -392,12 +362,7 @@ export const healthStates: readonly HealthState[] = [
     title: "Loan to value is too high",
     next: "bill-sync sync",
   },
-  {
-    name: "a loan of last month",
-    statements: [...well, loan("0.9", "{30 d}")],
-    found: [],
-    title: good,
-  },
+  nothingWrong("a loan of last month", [...well, loan("0.9", "{30 d}")]),
   {
     name: "demo products that do not add up",
     statements: [
@@ -423,7 +388,7 @@ export const healthStates: readonly HealthState[] = [
   },
 ];
 
-function lostBreak(decided: string): Break {
+function lostBreak(decided: string) {
   return { state: decided, coin: "", at: "{100 d}", difference: String(20 * dayMs) };
 }
 

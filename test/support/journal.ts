@@ -6,15 +6,16 @@ import { join } from "node:path";
 /** Sums by account and commodity, in units of 1e-30, so that no tool's rounding applies. */
 export type Sums = ReadonlyMap<string, bigint>;
 
-const scale = 30;
+/** The decimal places of these units. */
+export const places = 30;
 
 /** @param text digits with at most one point. */
 export function exactUnits(text: string): bigint {
-  const [whole = "", places = ""] = text.split(".");
-  if (!/^-?\d+$/.test(whole) || !/^\d*$/.test(places) || places.length > scale) {
+  const [whole = "", part = ""] = text.split(".");
+  if (!/^-?\d+$/.test(whole) || !/^\d*$/.test(part) || part.length > places) {
     throw new Error(`"${text}" is no amount of a journal`);
   }
-  return BigInt(whole + places.padEnd(scale, "0"));
+  return BigInt(whole + part.padEnd(places, "0"));
 }
 
 type Directive =

@@ -7,7 +7,6 @@ import { usualLimits } from "../../src/health/select.ts";
 import type { Log } from "../../src/log.ts";
 import { createApp } from "../../src/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
-import { readWhole } from "./read-whole.ts";
 import { unconfigured } from "./roster.ts";
 
 export const aMirrorKey = (
@@ -82,7 +81,6 @@ export function openMirror(
     read: readOnly(database.db),
     readAtOnce: readOnlyAtOnce(database.db, true),
     readFirst: (work) => urgently(database.db, work),
-    readReachable: readWhole,
     ...{ ...unconfigured, keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
   });
   return {

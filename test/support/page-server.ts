@@ -1,7 +1,6 @@
 import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
 import { createApp, listen } from "../../src/serve/app.ts";
 import type { ServeDeps } from "../../src/serve/route-group.ts";
-import { readWhole } from "./read-whole.ts";
 import { unconfigured } from "./roster.ts";
 
 export type PageServer = Awaited<ReturnType<typeof openPageServer>>;
@@ -20,7 +19,6 @@ export async function openPageServer(
     },
     readAtOnce: () => Promise.reject(new Error("the page reads by transactions")),
     readFirst: () => Promise.reject(new Error("the page is not health")),
-    readReachable: readWhole,
     keys: () => new Map(),
     now: Date.now,
     ...unconfigured,

@@ -1,3 +1,4 @@
+import type { ReadReachable } from "../../src/db/citus.ts";
 import { usualLimits } from "../../src/health/select.ts";
 import type { Account } from "../../src/roster/account.ts";
 import { type ReadRoster, rosterReader } from "../../src/roster/roster.ts";
@@ -6,8 +7,12 @@ import { type ReadRoster, rosterReader } from "../../src/roster/roster.ts";
 export const rosterOfAccounts = (accounts: readonly Account[]): ReadRoster =>
   rosterReader({ accounts, accountNames: accounts.map(({ name }) => name), namesAccounts: true });
 
-/** What ledgers are judged by where nothing is said of the configuration. */
+/** What a server reads where nothing is said of the configuration, and no node may be down. */
 export const unconfigured = {
+  readReachable: (async (read) => ({
+    result: await read(undefined),
+    unreachable: [],
+  })) satisfies ReadReachable,
   readRoster: (async () => []) satisfies ReadRoster,
   limits: usualLimits,
 };
