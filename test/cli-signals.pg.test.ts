@@ -21,7 +21,7 @@ async function house() {
   const at = await openHouse(
     {
       ...{ seed: "signals", density: 0.3 },
-      wrapAnswer: (answer) => withLatency(answer, { there, back: () => 0 }),
+      wrapAnswer: (answer) => withLatency(answer, there, () => 0),
     },
     { LOG_LEVEL: "debug" },
   );

@@ -13,8 +13,13 @@ import type { Difference } from "../src/sync/verify.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
-import { rowVersions, type SimulationOptions, simulate } from "./support/simulation.ts";
-import { type VerificationOptions, verifyIn } from "./support/verification.ts";
+import {
+  rowVersions,
+  type SimulationOptions,
+  simulate,
+  type VerificationOptions,
+  verifyIn,
+} from "./support/simulation.ts";
 
 const { database, tables } = await fileDatabase();
 const { db } = tables;

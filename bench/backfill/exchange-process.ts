@@ -26,7 +26,7 @@ const sandbox = await openSandbox({
   modes: [{ at: Number.NEGATIVE_INFINITY, mode: kind }],
   alterLedger: ({ now }) => ({ now, bills: ledger }),
   wrapAnswer(answer) {
-    const distant = withLatency(answer, { there: half, back: half });
+    const distant = withLatency(answer, half, half);
     return async (request) => {
       firstAt ??= performance.now();
       const given = await distant(request);

@@ -131,17 +131,17 @@ export const withId = (row: WireBill, id: string): WireBill => {
 };
 
 /**
- * Changes `count` bills of each product type. By default it chooses bills that stay within the 90
- * days for another day.
+ * Changes `count` bills of each product type, of those that stay within the 90 days for another
+ * day.
  */
 function changed(
   ledger: AccountBills,
   random: Random,
   count: number,
   change: (bill: LedgerBill, row: WireBill, index: number) => LedgerBill,
-  isCandidate = ({ cTime, broken }: LedgerBill): boolean =>
-    cTime > ledger.now - retentionMs + dayMs && cTime < ledger.now && broken === undefined,
 ): AccountBills {
+  const isCandidate = ({ cTime, broken }: LedgerBill): boolean =>
+    cTime > ledger.now - retentionMs + dayMs && cTime < ledger.now && broken === undefined;
   const bills = Object.fromEntries(
     productTypes.map((productType): [string, readonly LedgerBill[]] => {
       const all = ledger.bills[productType];

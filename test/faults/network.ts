@@ -1,13 +1,7 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { minuteMs } from "../../src/contract/time.ts";
-import {
-  type Answer,
-  type ApiAnswer,
-  type ApiRequest,
-  toAnswer,
-} from "../../src/exchange-server/api.ts";
+import { type Answer, type ApiRequest, toAnswer } from "../../src/exchange-server/api.ts";
 import { Refusal } from "../../src/exchange-server/source.ts";
-import { spoiledAnswer } from "./answers.ts";
+import { envelope, spoiledAnswer } from "./answers.ts";
 import type { Fault } from "./kinds.ts";
 
 /**
@@ -26,38 +20,31 @@ export function withFaults(
 }
 
 /** Refuses some product types permanently, as for a key without the permission. */
-export function withRefusedProducts(
-  answer: Answer,
-  productTypes: readonly string[],
-  refused = new Refusal(400, "40014", "Incorrect permissions, need futures read permissions"),
-): Answer {
+export function withRefusedProducts(answer: Answer, productTypes: readonly string[]): Answer {
+  const refused = new Refusal(400, "40014", "Incorrect permissions, need futures read permissions");
   return async (request) => {
     const given = await answer(request);
     const isRefused = productTypes.includes(request.query["productType"] ?? "");
-    return isRefused && given.status === 200 ? toAnswer(refused, requestTimeOf(given)) : given;
+    return isRefused && given.status === 200
+      ? toAnswer(refused, envelope(given).requestTime)
+      : given;
   };
 }
 
-export type Latency = {
-  /** How long the request takes to arrive, and the answer to return, in ms. */
-  readonly there: () => number;
-  readonly back: () => number;
-  readonly sleep?: (delayMs: number) => Promise<unknown>;
-};
-
-/** Adds latency between client and server. A request arrives, and is counted, only after it. */
-export function withLatency(answer: Answer, { there, back, sleep = sleepFor }: Latency): Answer {
+/**
+ * Adds latency between client and server: how long the request takes to arrive, and the answer to return, in ms. A
+ * request arrives, and is counted, only after it.
+ */
+export function withLatency(
+  answer: Answer,
+  there: () => number,
+  back: () => number,
+  sleep: (delayMs: number) => Promise<unknown> = sleepFor,
+): Answer {
   return async (request) => {
-    await sleep(boundedDelay(there()));
+    await sleep(there());
     const given = await answer(request);
-    await sleep(boundedDelay(back()));
+    await sleep(back());
     return given;
   };
-}
-
-const boundedDelay = (delayMs: number): number => Math.min(Math.max(delayMs, 0), minuteMs);
-
-function requestTimeOf({ body }: ApiAnswer): number {
-  const { requestTime } = JSON.parse(body) as { requestTime: number };
-  return requestTime;
 }

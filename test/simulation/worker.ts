@@ -48,33 +48,9 @@ const { drawHistory } = await import("./draw.ts");
 const { readable, shrink } = await import("./shrink.ts");
 const pool = openPool(url);
 
-async function playSafely(
-  history: History,
-  onTrace?: (line: string) => void,
-): Promise<HistoryResult> {
-  try {
-    return await play(history, pool, onTrace);
-  } catch (error) {
-    return failed(history.seed, error instanceof Error ? String(error.stack) : String(error));
-  }
-}
-
-/** A history that could not be played to its end breaks the promise that runs end. */
-const failed = (seed: number, what: string): HistoryResult => ({
-  seed,
-  broken: [{ promise: "faults pass", what }],
-  checked: {} as HistoryResult["checked"],
-  digest: "",
-  runs: 0,
-  requests: 0,
-  bills: 0,
-  simulatedMs: 0,
-  faults: {},
-});
-
 async function playTraced(history: History): Promise<Played> {
   const trace: string[] = [];
-  const result = await playSafely(history, (line) => trace.push(readable(line)));
+  const result = await play(history, pool, (line) => trace.push(readable(line)));
   return { result, trace };
 }
 
@@ -82,11 +58,11 @@ async function work(task: Task): Promise<Done> {
   const history = "history" in task ? task.history : drawHistory(task.seed);
   const played = task.isTraced
     ? await playTraced(history)
-    : { result: await playSafely(history), trace: [] };
+    : { result: await play(history, pool), trace: [] };
   const promise = played.result.broken[0]?.promise;
   if (task.kind === "play" || promise === undefined) return { kind: "played", ...played };
   const breaks = async (candidate: History) =>
-    (await playSafely(candidate)).broken.some((broken) => broken.promise === promise);
+    (await play(candidate, pool)).broken.some((broken) => broken.promise === promise);
   const smallest = await shrink(history, breaks);
   return { kind: "shrunk", history: smallest, ...(await playTraced(smallest)) };
 }

@@ -42,18 +42,6 @@ export type CliEnd = {
   readonly stderr: string;
 };
 
-export type RunningCli = AsyncDisposable & {
-  /** Its output so far. */
-  readonly written: { readonly stdout: string; readonly stderr: string };
-  /** The first match in its output, now or later. Rejects if it ends without a match. */
-  seen(stream: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray>;
-  readonly pid: number;
-  kill(signal: NodeJS.Signals): void;
-  /** Closes the reading end of its output, as `head` does. */
-  close(stream: "stdout" | "stderr"): void;
-  readonly ended: Promise<CliEnd>;
-};
-
 // Tax records are read one page a second: only tests that are about them ask for any.
 const usual = { PATH: process.env["PATH"], RECOVER_FROM: "none" };
 
@@ -159,11 +147,13 @@ async function builtHere(): Promise<typeof runCommandLine> {
   return program.runCommandLine;
 }
 
+export type RunningCli = Awaited<ReturnType<typeof startCli>>;
+
 /** Starts the real program in a process of its own, which ends with its scope. */
 export async function startCli(
   args: readonly string[],
   { env = {}, cwd, full = [], maxMs = runMaxMs }: CliOptions = {},
-): Promise<RunningCli> {
+) {
   await using stack = new AsyncDisposableStack();
   const folder = cwd ?? stack.use(await temporaryFolder()).path;
   const fullDisk = full.length === 0 ? undefined : stack.use(await open("/dev/full", "w"));
@@ -196,11 +186,15 @@ export async function startCli(
   });
   const cleanUp = stack.move();
   return {
-    written,
+    /** Its output so far. */
+    written: written as Readonly<typeof written>,
     pid: child.pid ?? 0,
-    seen: (stream, pattern) => seen(() => written[stream], pattern, ended),
-    kill: (signal) => child.kill(signal),
-    close: (stream) => child[stream]?.destroy(),
+    /** The first match in its output, now or later. Rejects if it ends without a match. */
+    seen: (stream: keyof typeof written, pattern: RegExp) =>
+      seen(() => written[stream], pattern, ended),
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    /** Closes the reading end of its output, as `head` does. */
+    close: (stream: keyof typeof written) => child[stream]?.destroy(),
     ended,
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };

@@ -14,7 +14,7 @@ export function sandboxTransport(
   sleep: (delayMs: number) => Promise<unknown>,
   latencyMs: () => number,
 ): Transport {
-  const answer = withLatency(sandbox.answer, { there: latencyMs, back: latencyMs, sleep });
+  const answer = withLatency(sandbox.answer, latencyMs, latencyMs, sleep);
   return async ({ url, headers }) => {
     const query = Object.fromEntries(url.searchParams);
     const request = { method: "GET", path: url.pathname, query, headers };

@@ -6,12 +6,14 @@ import { Leases } from "../../src/db/lease/leases.ts";
 import type { ExchangeError } from "../../src/errors.ts";
 import { exchangeOf } from "../../src/exchange/session.ts";
 import { readStoredBills } from "../../src/ledger/bill-rows.ts";
-import { openStore } from "../../src/ledger/ledger-store.ts";
+import { openStore, openVerifyStore } from "../../src/ledger/ledger-store.ts";
 import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
+import type { Interval } from "../../src/sync/intervals.ts";
 import { horizonAt } from "../../src/sync/plan.ts";
 import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
-import type { LeasedAccount, Store } from "../../src/sync/store.ts";
+import type { LeasedAccount, Store, VerifyStore } from "../../src/sync/store.ts";
+import { ledgerVerifiers, type VerifyDeps, verifyBills } from "../../src/sync/verify.ts";
 import { secretsOf } from "./exchange-client.ts";
 import { sandboxTransport } from "./sandbox-transport.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
@@ -102,7 +104,7 @@ export function simulate(url: string, options: SimulationOptions) {
   };
 }
 
-export const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
+const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
   name: account.name,
   productTypes: wanted,
   credentials: secretsOf(account),
@@ -122,7 +124,7 @@ async function hold(
 }
 
 /** A store, during whose work time stands still. */
-export const holding = <Acts extends object>({ hold }: VirtualClock, store: Acts): Acts =>
+const holding = <Acts extends object>({ hold }: VirtualClock, store: Acts): Acts =>
   new Proxy(store, {
     get: (target, name) => {
       const act = Reflect.get<object, PropertyKey>(target, name);
@@ -140,4 +142,50 @@ export async function rowVersions(
     from bills
     where account = ${account}`);
   return new Map(rows.map(({ id, version }) => [id, version]));
+}
+
+export type VerificationOptions = {
+  readonly span: Interval;
+  readonly repair?: boolean;
+  readonly productTypes?: readonly ProductType[];
+  /** The one-way delay, ms. */
+  readonly latencyMs?: () => number;
+  /** Watches, or changes the tables during the verification. */
+  readonly wrapStore?: (store: VerifyStore) => VerifyStore;
+};
+
+/** A verification as the command does it, in simulated time, with a real lease. */
+export async function verifyIn(
+  db: Database,
+  { sandbox, time }: Simulation,
+  options: VerificationOptions,
+) {
+  const { span, repair = false, productTypes: wanted = classicProductTypes } = options;
+  const { wrapStore = (store: VerifyStore) => store } = options;
+  const account = accountOf(sandbox, wanted);
+  const { signal } = new AbortController();
+  // A short cooldown: a sync may have released its lease just before.
+  const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
+  const verify = async () => {
+    const lease = await time.hold(() => new Leases(db, { timing }).take(account.name, { signal }));
+    const { client, exchangeNow } = exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
+      transport: sandboxTransport(sandbox, time.clock.sleep, options.latencyMs ?? (() => 40)),
+      clock: time.clock,
+      random: () => 0.5,
+    });
+    const store = holding(time, wrapStore(openVerifyStore(db, lease)));
+    const deps: VerifyDeps = {
+      client,
+      exchangeNow,
+      assertHeld: lease.assertHeld,
+      store,
+      ...{ span, repair, signal, sleep: time.clock.sleep },
+      onProgress: () => undefined,
+    };
+    const ledgers = await verifyBills(deps, wanted.map(ledgerVerifiers(deps, account.name)));
+    const differences = ledgers.flatMap((ledger) => ledger.differences);
+    await time.hold(async () => lease[Symbol.asyncDispose]());
+    return { differences, ledgers };
+  };
+  return time.run(verify());
 }

@@ -2,24 +2,11 @@ import { setTimeout as realDelay, setImmediate as turn } from "node:timers/promi
 import type { Clock } from "../../src/clock.ts";
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 
-export type VirtualClock = {
-  readonly clock: Clock;
-  /** Milliseconds since the Unix epoch, with the fraction that `clock.now` omits. */
-  now(): number;
-  /** Lets time pass until the work has settled. Only one at a time. */
-  run<T>(work: Promise<T>, options?: RunOptions): Promise<T>;
-  /** Time stands still until this real I/O is over. The I/O must not sleep on this clock. */
-  hold<T>(io: () => Promise<T>): Promise<T>;
-};
-
-export type RunOptions = {
-  /** How many turns of the event loop pass before time moves on. */
-  readonly settleTurns?: number;
-};
-
 type Sleeper = { readonly wakeAt: number; readonly wake: () => void };
 
 const stalledAfterMs = 30_000;
+
+export type VirtualClock = ReturnType<typeof virtualClock>;
 
 /**
  * A clock that costs no time: once nothing is left to do but to sleep, it jumps to the moment
@@ -27,7 +14,7 @@ const stalledAfterMs = 30_000;
  *
  * Real I/O is not seen by it: wrap that in `hold`, or time may pass before it is over.
  */
-export function virtualClock(start: number): VirtualClock {
+export function virtualClock(start: number) {
   const sleepers: Sleeper[] = [];
   let time = start;
   let held = 0;
@@ -80,11 +67,17 @@ export function virtualClock(start: number): VirtualClock {
     throw new Error("the work waits for something that neither sleeps on this clock nor is held");
   }
 
+  const clock: Clock = { now: (): EpochMs => epochMs(Math.floor(time)), sleep };
   return {
-    clock: { now: (): EpochMs => epochMs(Math.floor(time)), sleep },
+    clock,
+    /** Milliseconds since the Unix epoch, with the fraction that `clock.now` omits. */
     now: () => time,
 
-    async run(work, { settleTurns = 3 } = {}) {
+    /**
+     * Lets time pass until the work has settled. Only one at a time.
+     * @param settleTurns how many turns of the event loop pass before time moves on.
+     */
+    async run<T>(work: Promise<T>, { settleTurns = 3 } = {}): Promise<T> {
       if (running) throw new Error("this clock is running already");
       running = true;
       let isSettled = false;
@@ -100,7 +93,8 @@ export function virtualClock(start: number): VirtualClock {
       return work;
     },
 
-    async hold(io) {
+    /** Time stands still until this real I/O is over. The I/O must not sleep on this clock. */
+    async hold<T>(io: () => Promise<T>): Promise<T> {
       held += 1;
       try {
         return await io();
