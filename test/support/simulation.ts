@@ -33,10 +33,6 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   readonly settleLagMs?: number;
   /** The oldest time that is wanted of tax records. Default none is read. */
   readonly recoverFrom?: EpochMs;
-  /** How far this machine's clock is ahead of the exchange's, ms. Default 0. */
-  readonly aheadMs?: () => number;
-  /** The one-way delay, ms. Default 40 in both directions. */
-  readonly latencyMs?: () => number;
   /** Called with every failed request for something else than bills. */
   readonly onFailure?: (failure: ExchangeError) => void;
   /** Between the sync and the tables: makes a page fail, or watches. */
@@ -50,25 +46,20 @@ export type Simulation = ReturnType<typeof simulate>;
  * the time are simulated.
  */
 export function simulate(url: string, options: SimulationOptions) {
-  const { name, settleLagMs = 10 * minuteMs, aheadMs = () => 0 } = options;
+  const { name, settleLagMs = 10 * minuteMs } = options;
   const { wrapStore = (store: Store) => store } = options;
   const time = virtualClock(simulationStart);
   const database = openDatabase(url);
   const sandbox = createSandbox({ ...options, accountNames: [name], now: time.now });
   const { productTypes = classicProductTypes, readsAll = false } = options;
   const account = { ...accountOf(sandbox, productTypes), readsAll };
-  const clock = { ...time.clock, now: () => epochMs(time.clock.now() + aheadMs()) };
+  const { clock } = time;
   let beganAt = epochMs(simulationStart);
 
   const run = (signal: AbortSignal) =>
     syncAccount(
       {
-        exchangeOf: () =>
-          exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
-            transport: sandboxTransport(sandbox, clock.sleep, options.latencyMs ?? (() => 40)),
-            clock,
-            random: () => 0.5,
-          }),
+        exchangeOf: () => exchangeIn(sandbox, time, account),
         takeLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
         settleLagMs,
         recoverFrom: options.recoverFrom,
@@ -110,6 +101,18 @@ const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
   credentials: secretsOf(account),
 });
 
+/** As one account sees it, 40 ms away. */
+const exchangeIn = (
+  sandbox: Sandbox,
+  { clock }: VirtualClock,
+  account: ReturnType<typeof accountOf>,
+) =>
+  exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
+    transport: sandboxTransport(sandbox, clock.sleep, () => 40),
+    clock,
+    random: () => 0.5,
+  });
+
 /** The account's real lease and tables; time stands still while they work. */
 async function hold(
   db: Database,
@@ -148,8 +151,6 @@ export type VerificationOptions = {
   readonly span: Interval;
   readonly repair?: boolean;
   readonly productTypes?: readonly ProductType[];
-  /** The one-way delay, ms. */
-  readonly latencyMs?: () => number;
   /** Watches, or changes the tables during the verification. */
   readonly wrapStore?: (store: VerifyStore) => VerifyStore;
 };
@@ -168,11 +169,7 @@ export async function verifyIn(
   const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
   const verify = async () => {
     const lease = await time.hold(() => new Leases(db, { timing }).take(account.name, { signal }));
-    const { client, exchangeNow } = exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
-      transport: sandboxTransport(sandbox, time.clock.sleep, options.latencyMs ?? (() => 40)),
-      clock: time.clock,
-      random: () => 0.5,
-    });
+    const { client, exchangeNow } = exchangeIn(sandbox, time, account);
     const store = holding(time, wrapStore(openVerifyStore(db, lease)));
     const deps: VerifyDeps = {
       client,
