@@ -7,16 +7,29 @@ import { unifiedProductTypes } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
 import { balancesOperations } from "../src/contract/wallet-balances.ts";
 import type { Answer } from "../src/exchange-server/api.ts";
+import type { Source } from "../src/exchange-server/source.ts";
 import { readFindings } from "../src/health/findings.ts";
 import type { LedgerBill } from "../src/sandbox/entry.ts";
 import type { AccountBills } from "../src/sandbox/ledger.ts";
 import { integer, seededRandom } from "../src/sandbox/random.ts";
 import { isComplete } from "../src/sync/run.ts";
-import { hidingNewest } from "./faults/hidden.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 import { query } from "./support/query.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
+
+/** An exchange whose pages have no bill of this time or later, while its balances have all: times in ms since the epoch. */
+const hidingNewest = (source: Source, hiddenFrom: () => number): Source => ({
+  ...source,
+  bills: (request) => {
+    const endTime = Math.min(request.endTime ?? Number.POSITIVE_INFINITY, hiddenFrom() - 1);
+    const isCut = Number.isFinite(endTime);
+    return source.bills({
+      ...request,
+      endTime: isCut ? (endTime as typeof request.now) : undefined,
+    });
+  },
+});
 
 const { database, tables } = await fileDatabase();
 

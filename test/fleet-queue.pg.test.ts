@@ -11,7 +11,7 @@ import { readQueue } from "../src/fleet/queue-status.ts";
 import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/fleet/tasks.ts";
 import { Secret } from "../src/secret.ts";
 import { testDatabase } from "./support/database.ts";
-import { coverUpTo } from "./support/fleet.ts";
+import { coverUpTo, ledgerOf } from "./support/stored-ledger.ts";
 
 const raise = (error: Error) => {
   throw error;
@@ -160,11 +160,11 @@ test("accounts of one user are at work one after the other, however many fetch a
 test("what the exchange forgets first goes first: lists, accounts never read, then by their oldest unread time", async () => {
   await using at = await openQueues();
   const now = Date.now();
-  await coverUpTo(at.db, ["an-hour"], "USDT-FUTURES", now - 60 * minuteMs);
-  await coverUpTo(at.db, ["days"], "USDT-FUTURES", now - 20 * minuteMs);
-  await coverUpTo(at.db, ["days"], "COIN-FUTURES", now - 3 * dayMs);
-  await coverUpTo(at.db, ["retired-part"], "USDT-FUTURES", now - 20 * minuteMs);
-  await coverUpTo(at.db, ["retired-part"], "COIN-FUTURES", now - 50 * dayMs);
+  await coverUpTo(at.db, ledgerOf("an-hour"), now - 60 * minuteMs);
+  await coverUpTo(at.db, ledgerOf("days"), now - 20 * minuteMs);
+  await coverUpTo(at.db, ledgerOf("days", "COIN-FUTURES"), now - 3 * dayMs);
+  await coverUpTo(at.db, ledgerOf("retired-part"), now - 20 * minuteMs);
+  await coverUpTo(at.db, ledgerOf("retired-part", "COIN-FUTURES"), now - 50 * dayMs);
   await at.db.execute(sql`
     insert into ledgers (account, product_type, retired_at)
     values ('retired-part', 'COIN-FUTURES', clock_timestamp())

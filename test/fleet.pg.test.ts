@@ -15,7 +15,8 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { accountsEnvironment, entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
-import { coverUpTo, queueAccounts } from "./support/fleet.ts";
+import { queueAccounts } from "./support/fleet.ts";
+import { coverUpTo } from "./support/stored-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
 const productType = "USDT-FUTURES";
@@ -81,7 +82,9 @@ test(
     expect(await runCli(["db", "migrate"], { env })).toMatchObject({ code: 0 });
     await using open = openDatabase(server.url);
     const { db } = open;
-    await coverUpTo(db, accountNames, productType, Date.now() - historyDays * dayMs - minuteMs);
+    for (const account of accountNames) {
+      await coverUpTo(db, { account, productType }, Date.now() - historyDays * dayMs - minuteMs);
+    }
     const shown = jobs.toLocaleString("en");
     expect(await queueAccounts(env)).toBe(`queued ${shown} of ${shown} jobs`);
     expect(await queueAccounts(env)).toBe(

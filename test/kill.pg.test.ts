@@ -10,7 +10,7 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { killAtPoints } from "./support/kill-points.ts";
-import { storeTime } from "./support/stored-ledger.ts";
+import { coverUpTo } from "./support/stored-ledger.ts";
 
 const account = "main";
 const productType = "USDT-FUTURES";
@@ -64,7 +64,7 @@ async function smallSync() {
     await openSandbox({ seed: 7, density: 1, days: historyDays, productTypes: [productType] }),
   );
   // On a busy machine, a minute passes since the sandbox's ledger was made.
-  await coverUpTo(database, Date.now() - historyDays * dayMs - hourMs);
+  await coverUpTo(database.db, { account, productType }, Date.now() - historyDays * dayMs - hourMs);
   const env = environmentFor(sandbox, given, { PRODUCT_TYPES: productType });
   const opened = stack.move();
   return { database, sandbox, env, [Symbol.asyncDispose]: () => opened.disposeAsync() };
@@ -87,11 +87,6 @@ async function completeAfterKill(
 }
 
 /** As if an earlier run had read everything older. */
-async function coverUpTo({ db }: OpenDatabase, to: number): Promise<void> {
-  const span = { from: epochMs(to - 90 * dayMs), to: epochMs(to) };
-  await storeTime(db, { account, productType }, { covered: [span] });
-}
-
 /** A killed run's lease expires after 15 s. */
 async function expireLease({ db }: OpenDatabase): Promise<void> {
   await db.execute(sql`update leases set expires_at = clock_timestamp() - interval '1 s'`);

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Bill } from "../../src/contract/bill.ts";
 import { billsApiOf } from "../../src/contract/bills-api.ts";
 import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, isoTime } from "../../src/contract/time.ts";
+import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
 import { type Database, inTransaction, type Queryable } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
@@ -73,6 +73,10 @@ export async function storeTime(
 /** A span of a ledger's time was read, in milliseconds since the Unix epoch. */
 export const coverLedger = (db: Queryable, ledger: Ledger, from: number, to: number) =>
   storeTime(db, ledger, { covered: [{ from: epochMs(from), to: epochMs(to) }] });
+
+/** Ninety days of a ledger were read. */
+export const coverUpTo = (db: Queryable, ledger: Ledger, to: number) =>
+  coverLedger(db, ledger, to - 90 * dayMs, to);
 
 /** A run has seen that the exchange no longer serves a ledger. */
 export const storeClosing = (db: Queryable, { account, productType }: Ledger, at: number) =>
