@@ -12,20 +12,22 @@ export type Version = "original" | "restated";
 export type Proof = { readonly proven: Interval; readonly startedAt: EpochMs };
 
 /** All that the server has committed of a ledger, as the sync passed it on. */
-export type CommittedLedger = {
-  readonly versions: Map<string, Version>;
+export type CommittedLedger = ReturnType<typeof nothingCommitted>;
+
+const nothingCommitted = () => ({
+  versions: new Map<string, Version>(),
   /** The contents that were replaced, oldest first. */
-  readonly replaced: Map<string, Version[]>;
+  replaced: new Map<string, Version[]>(),
   /** Rejected rows, as JSON. */
-  readonly rejected: Set<string>;
-  readonly proofs: Proof[];
+  rejected: new Set<string>(),
+  proofs: [] as Proof[],
   /** The oldest time that any plan wanted. */
-  wantedFrom: number;
+  wantedFrom: Number.POSITIVE_INFINITY,
   /** Bills that a commit of the run added or changed. */
-  readonly touched: Set<string>;
+  touched: new Set<string>(),
   /** Bills that are in no ledger. */
-  readonly invented: string[];
-};
+  invented: [] as string[],
+});
 
 /** Distinguishes two contents of a bill. */
 export type WrittenBill = {
@@ -45,15 +47,7 @@ export function committedLedgers(ledger: SimulatedLedger) {
   const ledgerOf = (productType: ProductType): CommittedLedger => {
     const known = ledgers.get(productType);
     if (known !== undefined) return known;
-    const made: CommittedLedger = {
-      versions: new Map(),
-      replaced: new Map(),
-      rejected: new Set(),
-      proofs: [],
-      wantedFrom: Number.POSITIVE_INFINITY,
-      touched: new Set(),
-      invented: [],
-    };
+    const made = nothingCommitted();
     ledgers.set(productType, made);
     return made;
   };

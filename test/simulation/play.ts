@@ -8,25 +8,10 @@ import type { OnFault } from "./outside.ts";
 import { hasFewRows, isOldestFirst } from "./row-checks.ts";
 import { type Run, startRun } from "./sync.ts";
 import { emptyTables, linesOf, readTables, type Tables } from "./tables.ts";
-import type { Broken, PromiseName } from "./verdicts.ts";
 import { checkFindings, checkVerified, startVerification, type Verification } from "./verify.ts";
 import { accountName, historyStart, openWorld, requestsForBills, type World } from "./world.ts";
 
-export type HistoryResult = {
-  readonly seed: number;
-  readonly broken: readonly Broken[];
-  readonly checked: Readonly<Record<PromiseName, number>>;
-  /**
-   * The digest of all requests, statements, answers and rows: two equal plays have the same digest.
-   */
-  readonly digest: string;
-  readonly runs: number;
-  readonly requests: number;
-  readonly bills: number;
-  readonly simulatedMs: number;
-  /** The faults that struck, by kind. */
-  readonly faults: Readonly<Record<string, number>>;
-};
+export type HistoryResult = ReturnType<typeof resultOf>;
 
 // Long enough that the longest maintenance is over before the first of them.
 const lastSteps: readonly Step[] = [hourMs, 3 * secondMs].map((passMs) => ({
@@ -194,7 +179,7 @@ async function verifyAlone(
   return after;
 }
 
-function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
+function resultOf(world: World, tables: Tables, runs: number) {
   const { sandbox, verdicts, faults, history, time } = world;
   const rows = Object.values(tables).flatMap(({ bills }) => bills);
   for (const line of linesOf(tables)) world.trace(line);
@@ -202,17 +187,22 @@ function resultOf(world: World, tables: Tables, runs: number): HistoryResult {
     seed: history.seed,
     broken: verdicts.broken,
     checked: verdicts.checked,
+    /** Of all requests, answers, faults, commits and rows: two equal plays have the same. */
     digest: world.digest(),
     runs,
     requests: requestsForBills(sandbox),
     bills: rows.length,
     simulatedMs: epochMs(time.now() - historyStart),
+    /** The faults that struck, by kind. */
     faults: { ...Object.fromEntries(faults), ...ledgerFaults(world, tables) },
   };
 }
 
 /** The parts of the ledger that are hard to copy, as far as the exchange ever served them. */
-function ledgerFaults({ account, ledger, time }: World, tables: Tables): HistoryResult["faults"] {
+function ledgerFaults(
+  { account, ledger, time }: World,
+  tables: Tables,
+): Readonly<Record<string, number>> {
   const { productTypes } = account;
   const bills = productTypes
     .flatMap((productType) => ledger.bills(productType))
