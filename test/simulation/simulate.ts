@@ -6,7 +6,7 @@ import { type Hunt, wantedBy } from "./command-line.ts";
 import { openDatabases } from "./databases.ts";
 import type { HistoryResult } from "./play.ts";
 import { saveShrunk } from "./shrink.ts";
-import { type Broken, type PromiseName, promises } from "./verdicts.ts";
+import { type Broken, promises } from "./verdicts.ts";
 import type { Task } from "./worker.ts";
 import { startWorker, type Worker, workOff } from "./workers.ts";
 
@@ -47,35 +47,29 @@ async function playAll(
   stopped: Promise<never>,
 ): Promise<readonly Task[]> {
   const startedAt = performance.now();
-  const totals = new Totals();
+  const results: HistoryResult[] = [];
   const failed: Task[] = [];
-  let digest = "";
   const played = workOff(pool, tasks, ({ result, trace }, task) => {
-    totals.add(result);
-    digest = result.digest;
+    results.push(result);
     for (const line of trace) console.log(line);
     if (result.broken.length > 0) {
       failed.push(task);
       const how = "seed" in task ? `; npm run simulate -- --seed ${task.seed} plays it again` : "";
       tellBroken(`the history of seed ${result.seed} breaks a promise${how}`, result.broken);
     }
-    tellProgress(totals, tasks.length);
+    const line = `${results.length} of ${tasks.length} histories, ${failed.length} broke a promise`;
+    if (process.stdout.isTTY) process.stdout.write(`\r${line}`);
+    else if (results.length % 100 === 0) console.log(line);
     return "go on";
   });
   try {
     await Promise.race([stopped, played]);
   } finally {
-    if (totals.histories > 0) console.log(`\n${totals.table(performance.now() - startedAt)}`);
+    if (results.length > 0) console.log(`\n${tableOf(results, performance.now() - startedAt)}`);
     else console.log("no history was played to its end");
   }
-  if (tasks.length === 1 && digest !== "") console.log(`digest ${digest}`);
+  if (tasks.length === 1) console.log(`digest ${results[0]?.digest}`);
   return failed;
-}
-
-function tellProgress({ histories, failures }: Totals, of: number): void {
-  const line = `${histories} of ${of} histories, ${failures.length} broke a promise`;
-  if (process.stdout.isTTY) process.stdout.write(`\r${line}`);
-  else if (histories % 100 === 0) console.log(line);
 }
 
 function tellBroken(title: string, broken: readonly Broken[]): void {
@@ -166,54 +160,38 @@ function fail(error: unknown): number {
 }
 
 /** The totals of many histories. */
-class Totals {
-  histories = 0;
-  runs = 0;
-  requests = 0;
-  bills = 0;
-  simulatedMs = 0;
-  readonly faults = new Map<string, number>();
-  readonly checked = new Map<PromiseName, number>();
-  readonly broken = new Map<PromiseName, number>();
-  readonly failures: HistoryResult[] = [];
-
-  add(result: HistoryResult): void {
-    this.histories += 1;
-    this.runs += result.runs;
-    this.requests += result.requests;
-    this.bills += result.bills;
-    this.simulatedMs += result.simulatedMs;
-    for (const [kind, count] of Object.entries(result.faults)) sum(this.faults, kind, count);
-    for (const promise of promises) sum(this.checked, promise, result.checked[promise] ?? 0);
-    for (const promise of new Set(result.broken.map((broken) => broken.promise))) {
-      sum(this.broken, promise, 1);
-    }
-    if (result.broken.length > 0) this.failures.push(result);
-  }
-
-  table(elapsedMs: number): string {
-    const months = this.simulatedMs / (30 * dayMs);
-    const faults = [...this.faults].toSorted(([a], [b]) => (a < b ? -1 : 1));
-    const injected = faults.reduce((all, [, count]) => all + count, 0);
-    return [
-      row("histories", this.histories),
-      row("runs", this.runs),
-      row("requests", this.requests),
-      row("bills at the end", this.bills),
-      row("months of exchange time", Math.round(months)),
-      row("faults", injected),
-      "",
-      ...faults.map(([kind, count]) => row(`  ${kind}`, count)),
-      "",
-      `${"promise".padEnd(nameWidth)}${"looked at".padStart(numberWidth)}${"broken in histories".padStart(22)}`,
-      ...promises.map((promise) => {
-        const broken = String(this.broken.get(promise) ?? 0).padStart(22);
-        return `${row(promise, this.checked.get(promise) ?? 0)}${broken}`;
-      }),
-      "",
-      `${Math.round(elapsedMs / secondMs)} s, ${Math.round(elapsedMs / this.histories)} ms a history`,
-    ].join("\n");
-  }
+function tableOf(results: readonly HistoryResult[], elapsedMs: number): string {
+  const sum = (countOf: (result: HistoryResult) => number): number =>
+    results.reduce((all, result) => all + countOf(result), 0);
+  const kinds = [...new Set(results.flatMap(({ faults }) => Object.keys(faults)))].toSorted();
+  const faults = kinds.map((kind) => [kind, sum((result) => result.faults[kind] ?? 0)] as const);
+  return [
+    row("histories", results.length),
+    ...(["runs", "requests", "bills"] as const).map((name) =>
+      row(
+        name,
+        sum((result) => result[name]),
+      ),
+    ),
+    row("months of exchange time", Math.round(sum((result) => result.simulatedMs) / (30 * dayMs))),
+    row(
+      "faults",
+      faults.reduce((all, [, count]) => all + count, 0),
+    ),
+    "",
+    ...faults.map(([kind, count]) => row(`  ${kind}`, count)),
+    "",
+    `${"promise".padEnd(nameWidth)}${"looked at".padStart(numberWidth)}${"broken in histories".padStart(22)}`,
+    ...promises.map((promise) => {
+      const broken = results.filter((result) =>
+        result.broken.some((one) => one.promise === promise),
+      );
+      const checked = sum((result) => result.checked[promise]);
+      return `${row(promise, checked)}${String(broken.length).padStart(22)}`;
+    }),
+    "",
+    `${Math.round(elapsedMs / secondMs)} s, ${Math.round(elapsedMs / results.length)} ms a history`,
+  ].join("\n");
 }
 
 const nameWidth = 36;
@@ -221,8 +199,5 @@ const numberWidth = 14;
 
 const row = (name: string, count: number): string =>
   `${name.padEnd(nameWidth)}${count.toLocaleString("en").padStart(numberWidth)}`;
-
-const sum = <Key>(counts: Map<Key, number>, key: Key, count: number): void =>
-  void counts.set(key, (counts.get(key) ?? 0) + count);
 
 process.exitCode = await main().catch(fail);

@@ -5,7 +5,7 @@ import type { Transaction } from "../../src/db/connect.ts";
 import { upsertBills } from "../../src/ledger/upsert-bills.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
 import { smallLedger, smallLedgerStart } from "./small-ledger.ts";
-import { coverLedger } from "./stored-ledger.ts";
+import { coverLedger, ledgerOf } from "./stored-ledger.ts";
 import { unifiedLedger, unifiedStart } from "./unified-ledger.ts";
 
 type LedgerBill = Bill & { readonly productType: ProductType };
@@ -102,12 +102,7 @@ export async function readUnread(tx: Transaction, ledger: ChangingLedger): Promi
   const [span, ...others] = ledger.unread;
   if (span === undefined) return;
   ledger.unread = others;
-  await coverLedger(
-    tx,
-    { account: ledger.account, productType: span.productType },
-    span.from,
-    span.to,
-  );
+  await coverLedger(tx, ledgerOf(ledger.account, span.productType), span.from, span.to);
 }
 
 /** Restates a bill, or takes back its restatements. */

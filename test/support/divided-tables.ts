@@ -78,17 +78,7 @@ const triggersText = (table: string): readonly string[] =>
   );
 
 /** A statement on one of these tables: its text, and the accounts whose rows it wrote or read. */
-export type SeenStatement = {
-  readonly text: string;
-  /** The texts of what was sent with it in one message, itself included. */
-  readonly texts: readonly string[];
-  /** The accounts whose rows it wrote. */
-  readonly written: ReadonlySet<string>;
-  /** The tables of these rows. */
-  readonly tables: ReadonlySet<string>;
-  /** The partitions that it read. */
-  readonly parts: ReadonlySet<string>;
-};
+export type SeenStatement = ReturnType<typeof seenStatement>;
 
 type Plan = {
   readonly "Relation Name"?: string;
@@ -97,7 +87,7 @@ type Plan = {
 };
 
 /** @param told the notices of one statement. */
-export function seenStatement(told: readonly string[]): SeenStatement {
+export function seenStatement(told: readonly string[]) {
   const writes = told.flatMap((message) => {
     const [, table, account] = /^writes (\w+) of (.*)/.exec(message) ?? [];
     return table === undefined || account === undefined ? [] : [{ table, account }];
@@ -108,9 +98,13 @@ export function seenStatement(told: readonly string[]): SeenStatement {
   });
   return {
     text: plans.map((plan) => plan["Query Text"]).join("; ") || "copy",
+    /** The texts of what was sent with it in one message, itself included. */
     texts: plans.map((plan) => plan["Query Text"]),
+    /** The accounts whose rows it wrote. */
     written: new Set(writes.map(({ account }) => account)),
+    /** The tables of these rows. */
     tables: new Set(writes.map(({ table }) => table)),
+    /** The partitions that it read. */
     parts: new Set(plans.flatMap(({ Plan }) => partsOf(Plan))),
   };
 }
@@ -158,17 +152,14 @@ export const brokenRules = (text: string): readonly string[] =>
     ? rules.filter(([, isBroken]) => isBroken(text)).map(([rule]) => rule)
     : [];
 
-/**
- * What the server reported of a statement by notices: its plan comes after its result, when the
- * statement is closed.
- */
-export type ToldStatement = readonly string[];
-
 const [notice, readyForQuery] = ["N", "Z"];
 const headerBytes = 5;
 
-/** Reads the server's side of the protocol, connection by connection, in chunks as they come. */
-export function statementNotices(onStatement: (told: ToldStatement) => void) {
+/**
+ * Reads the server's side of the protocol, connection by connection, in chunks as they come.
+ * @param onStatement called with the notices of each statement: its plan comes after its result, when it is closed.
+ */
+export function statementNotices(onStatement: (told: readonly string[]) => void) {
   const connections = new WeakMap<object, { rest: Buffer; told: string[] }>();
   return (connection: object, chunk: Buffer): void => {
     const state = connections.get(connection) ?? { rest: Buffer.alloc(0), told: [] };
