@@ -16,7 +16,7 @@ import type { LedgerPlan } from "../../src/sync/store.ts";
 import { modeOfType } from "./account.ts";
 import type { CommittedLedger, Write } from "./committed.ts";
 import { checkClosed, checkMode, checkTransit, checkUnread } from "./mode-checks.ts";
-import type { ServedPage } from "./network.ts";
+import type { ServedPage } from "./outside.ts";
 import { checkReached, recoveredFaults } from "./recovered-checks.ts";
 import {
   hasFewRows,

@@ -10,8 +10,7 @@ import { checkAsked, checkCommitted, lookAtPlan } from "./checks.ts";
 import type { Write } from "./committed.ts";
 import type { Statements } from "./database.ts";
 import type { KeyKind, Step } from "./history.ts";
-import type { ServedPage } from "./network.ts";
-import { credentialsOf, noted, type OnFault, openProcess } from "./outside.ts";
+import { credentialsOf, noted, type OnFault, openProcess, type ServedPage } from "./outside.ts";
 import { settleLagMs } from "./time-checks.ts";
 import { recoverFromOf, type World } from "./world.ts";
 

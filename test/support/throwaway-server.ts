@@ -10,20 +10,18 @@ import { scratch } from "./scratch.ts";
 const [portMin, portMax] = [20_000, 32_000];
 const stopLimitSeconds = 30;
 
-type ServerOptions = {
-  readonly settings?: Readonly<Record<string, string>>;
-  /** Default the bundled ones. */
-  readonly binaries?: Binaries | undefined;
-  /** Where its data lies until its scope ends. */
-  readonly folder?: string;
-};
-
 /** Creates and starts a Postgres of the test's own, which may be stopped and crashed, on a port of 127.0.0.1. */
 export async function throwawayServer({
   settings = {},
   binaries,
   folder = scratch,
-}: ServerOptions = {}) {
+}: {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Default the bundled ones. */
+  readonly binaries?: Binaries | undefined;
+  /** Where its data lies until its scope ends. */
+  readonly folder?: string;
+} = {}) {
   await using stack = new AsyncDisposableStack();
   const dir = await mkdtemp(join(folder, "bill-sync-server-"));
   stack.defer(() => rm(dir, { recursive: true, force: true }));
