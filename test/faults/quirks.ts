@@ -49,7 +49,7 @@ export type Paging =
   /** After so many requests, pages have at most this many bills. */
   | { readonly kind: "shrinking"; readonly after: number; readonly rows: number };
 
-export type PastHorizon = "trim" | "refuse" | "serve";
+type PastHorizon = "trim" | "refuse" | "serve";
 
 /** A sandbox's source whose pages have these quirks. */
 export const quirky =

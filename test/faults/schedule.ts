@@ -7,7 +7,7 @@ import { refused, spoiledAnswer } from "./answers.ts";
 import type { FaultKind, Meeting, ScheduledFault } from "./kinds.ts";
 import { spoilPages } from "./pages.ts";
 
-export type FaultOptions = {
+type FaultOptions = {
   readonly schedule: readonly ScheduledFault[];
   /** How a request is delayed. Default a real timer. */
   readonly sleep?: (delayMs: number) => Promise<unknown>;

@@ -6,10 +6,10 @@ import type { Ledger, LedgerPlan, PageCommit, ReadRows } from "../../src/sync/st
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
 
 /** With which of its two contents a bill was served. */
-export type Version = "original" | "restated";
+type Version = "original" | "restated";
 
 /** Time that a run calls complete, and when it began to read it, by the run's own clock. */
-export type Proof = { readonly proven: Interval; readonly startedAt: EpochMs };
+type Proof = { readonly proven: Interval; readonly startedAt: EpochMs };
 
 /** All that the server has committed of a ledger, as the sync passed it on. */
 export type CommittedLedger = ReturnType<typeof nothingCommitted>;

@@ -14,7 +14,7 @@ export type Statements = readonly (readonly unknown[])[];
  * Runs real I/O sequentially while the simulated time stands still, so that its order is always the
  * same.
  */
-export type SerialIo = <T>(io: () => Promise<T>) => Promise<T>;
+type SerialIo = <T>(io: () => Promise<T>) => Promise<T>;
 
 export function serialIo(time: VirtualClock): SerialIo {
   let last: Promise<unknown> = Promise.resolve();

@@ -4,7 +4,7 @@ import { type ProductType, productTypes } from "../../src/contract/product-types
 import { type EpochMs, epochMs } from "../../src/contract/time.ts";
 
 /** A stored row and its physical place in the table, which changes when the row is rewritten. */
-export type StoredRow = BillText & { readonly version: string };
+type StoredRow = BillText & { readonly version: string };
 
 export type Span = {
   readonly state: "open" | "covered" | "lost" | "recovered";

@@ -58,14 +58,6 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
   const isOfNode = Object.keys(env).some((name) => /^(NODE_|TZ$|LANG$|LC_)/.test(name));
   const isElsewhere = cwd !== undefined && here !== undefined && here.path !== cwd;
   if (full === undefined && !isOfNode && !isElsewhere) return await runHere(args, options);
-  return await runProcess(args, options);
-}
-
-/** Runs the real program in a process of its own, to its end. */
-export async function runProcess(
-  args: readonly string[],
-  options: CliOptions = {},
-): Promise<CliEnd> {
   await using running = await startCli(args, options);
   return await running.ended;
 }

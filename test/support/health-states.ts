@@ -7,7 +7,7 @@ import type { Account } from "../../src/roster/account.ts";
 type Statements = readonly string[];
 
 /** A database in a state, what is found in it, and what to type first. Every output is held to this table. */
-export type HealthState = {
+type HealthState = {
   readonly name: string;
   readonly statements: Statements;
   /** The kinds, worst first; "demo " before those of demo trading. */

@@ -6,7 +6,7 @@ import { type CliEnd, type CliEnvironment, temporaryFolder } from "./cli.ts";
 
 // The points at which a program can be killed: `kill-at.ts` counts them, and kills at one.
 
-export type KillPoints = {
+type KillPoints = {
   /** Runs the program to its end, so that its points are known. */
   readonly list: (preload: CliEnvironment) => Promise<CliEnd>;
   /** Runs it, killed at one point, and checks what follows. */

@@ -21,7 +21,7 @@ type Known = { readonly read: readonly Span[]; readonly lost?: readonly Span[] }
 
 const allRead: Known = { read: [[90, 0.01]] };
 
-export type LedgerShape = {
+type LedgerShape = {
   readonly account?: string;
   readonly known?: Partial<Record<ProductType, Known>>;
   readonly density?: number;
@@ -75,7 +75,7 @@ export async function storeAccount(
   await logRun(db, { agoMs: agoMs + 12 * minuteMs });
 }
 
-export type RunShape = {
+type RunShape = {
   readonly command?: string;
   readonly agoMs: number;
   readonly tookMs?: number;
@@ -101,7 +101,7 @@ export async function logRun(
 }
 
 /** Two weeks with a sync every hour; some of them failed. */
-export async function logRuns(db: Database, failures: ReadonlyMap<number, RunShape> = new Map()) {
+async function logRuns(db: Database, failures: ReadonlyMap<number, RunShape> = new Map()) {
   for (let hours = 14 * 24 - 8; hours > 0; hours--) {
     const agoMs = hours * hourMs + 12 * minuteMs;
     await logRun(db, { agoMs, ...failures.get(hours) });

@@ -25,7 +25,7 @@ export function promtool(
 /** A sample of the text format: its name and labels, and its value. */
 export type Sample = { readonly series: string; readonly value: string };
 
-export const samplesOf = (text: string): readonly Sample[] =>
+const samplesOf = (text: string): readonly Sample[] =>
   text.split("\n").flatMap((line) => {
     const [, series, value] = /^([a-z_]+(?:\{.*\})?) (\S+)$/.exec(line) ?? [];
     return series === undefined || value === undefined ? [] : [{ series, value }];
@@ -43,7 +43,7 @@ export const seriesOf = (text: string, name: string): Readonly<Record<string, nu
 /**
  * What is stored, as its metrics, and the alerts that should fire for it: each name and its labels.
  */
-export type RuleCase = {
+type RuleCase = {
   readonly name: string;
   readonly text: string;
   readonly firing: readonly (readonly [string, Readonly<Record<string, string>>])[];
