@@ -476,7 +476,12 @@ test.each(["broken", "unreconciled"])(
     const selection = { ...model, from, to, view: "days", isExact: false } as const;
     const text = await inTransaction(db, async (tx) => {
       const file = await exportFile(tx, selection, "csv", epochMs(smallLedgerEnd));
-      expect(file.name).toMatch(`${account}-USDT-FUTURES-USDT-${from}-to-${to}`);
+      const through = isoTime(epochMs(model.settledTo)).slice(0, 16).replace(":", "");
+      const lack = model.settledTo === smallLedgerEnd ? "" : `-complete-through-${through}Z`;
+      const selected = [...daysOf(model)].filter(([day]) => day >= from && day <= to);
+      const isOff = selected.some(([, { parts }]) => parts.has("Discrepancy"));
+      const name = `${account}-USDT-FUTURES-USDT-${from}-to-${to}${lack}`;
+      expect(file.name).toBe(`${name}${isOff ? "-does-not-add-up" : ""}.csv`);
       return (await Array.fromAsync(file.chunks)).join("");
     });
     const rows: Record<string, string>[] = parse(text, { columns: true });
