@@ -17,9 +17,9 @@ export const health: RouteGroup = (app, { readFirst, readReachable, now, limits,
   app.get("/healthz", async () => ({ status: "up" }));
   app.get("/readyz", async (_request, reply) => {
     try {
-      const { result: completeThrough, unreachable } = await readNewest();
-      const isFresh = completeThrough !== undefined && now() - completeThrough <= limits.maxAgeMs;
-      const freshness = completeThrough === undefined ? "empty" : isFresh ? "fresh" : "stale";
+      const { result: newest, unreachable } = await readNewest();
+      const isFresh = newest !== undefined && now() - newest <= limits.maxAgeMs;
+      const freshness = newest === undefined ? "empty" : isFresh ? "fresh" : "stale";
       return reply.code(isFresh ? 200 : 503).send({
         ...{ status: statusOf(isFresh), database: "up", freshness },
         unreachable: unreachable.length,
