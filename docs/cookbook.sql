@@ -2,7 +2,7 @@
 -- a hash; docs/analytics.md shows them with what they answer on a sandbox's ledger.
 
 -- # What was the balance at the end of each month?
-select month, coin, reported_closing as balance, is_complete
+select month, coin, closing as balance, is_complete
 from analytics.monthly_rollforward
 where account = 'main'
   and product_type = 'USDT-FUTURES'
@@ -19,7 +19,7 @@ select
   bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + fee_bills + closed_out as other,
   rounding,
   computed_closing,
-  reported_closing,
+  closing,
   discrepancy
 from analytics.monthly_rollforward
 where account = 'main'
@@ -42,9 +42,9 @@ where account = 'main'
 select
   symbol,
   sum(realised_pnl) as realised_pnl,
-  sum(fees_paid + fee_rebates) as fees,
+  sum(fees_charged + fees_credited) as fees,
   sum(funding_received + funding_paid) as funding,
-  sum(realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid) as net
+  sum(realised_pnl + fees_charged + fees_credited + funding_received + funding_paid) as net
 from analytics.by_symbol_day
 where account = 'main'
   and product_type = 'USDT-FUTURES'
@@ -56,8 +56,8 @@ order by net desc;
 -- # What are the fees of each month, and what part of them came back as rebates or was paid by coupons?
 select
   date_trunc('month', day)::date as month,
-  sum(fees_paid) as fees_paid,
-  sum(fee_rebates) as fee_rebates,
+  sum(fees_charged) as fees_charged,
+  sum(fees_credited) as fees_credited,
   sum(fee_by_coupon) as fee_by_coupon
 from analytics.by_symbol_day
 where account = 'main'
@@ -71,13 +71,13 @@ with results as (
     month,
     opening,
     realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
-      + copy + delivery + interest + fee_bills as profit
+      + copy + delivery + interest + fee_bills as result
   from analytics.monthly_rollforward
   where account = 'main'
     and product_type = 'USDT-FUTURES'
     and coin = 'USDT'
 )
-select month, opening, profit, round(100 * profit / nullif(opening, 0), 2) as percent
+select month, opening, result, round(100 * result / nullif(opening, 0), 2) as percent
 from results
 order by month;
 

@@ -242,7 +242,7 @@ describe("rows that are dated before they are booked", () => {
     expect(await offs(account)).toEqual(none);
     expect(await findDifferingDays(db, account)).toEqual([]);
     const { rows } = await db.execute(sql`
-      select day::text, opening::int, transfers_in::int as moved, reported_closing::int as closing
+      select day::text, opening::int, transfers_in::int as moved, closing::int as closing
       from analytics.daily_rollforward
       where account = ${account} and bills > 0
       order by day`);

@@ -126,14 +126,14 @@ test.each(["day", "month"])(
     from (
       select
         *,
-        lag(reported_closing) over (
+        lag(closing) over (
           partition by account, product_type, coin
           order by ${period}
         ) as before
       from analytics.${view}_rollforward
     ) as rows
     where opening <> before
-      or (computed_closing + discrepancy + unreconciled = reported_closing) is not true
+      or (computed_closing + discrepancy + unreconciled = closing) is not true
       or (
         opening + realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid
         + liquidation + transfers_in + transfers_out + bonus + copy + delivery + margin + interest

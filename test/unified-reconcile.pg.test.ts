@@ -252,7 +252,7 @@ test.each([false, true])(
     const { rows } = await db.execute(sql`
     select
       sum(realised_pnl)::float8 as profit,
-      sum(fees_paid + fee_rebates)::float8 as fee,
+      sum(fees_charged + fees_credited)::float8 as fee,
       sum(funding_received + funding_paid)::float8 as funding
     from analytics.by_symbol_day
     where account = ${account}`);

@@ -93,7 +93,7 @@ const rollforward = async (view: "daily" | "monthly"): Promise<readonly Row[]> =
       select
         product_type as wallet, coin, ${period}::text as period, opening::text,
         (realised_pnl + transfers_in + transfers_out)::text as moved, closed_out::text,
-        computed_closing::text as computed, reported_closing::text as closing,
+        computed_closing::text as computed, closing::text,
         (discrepancy + unreconciled)::text as off
       from analytics.${view}_rollforward
       where account = '${account}'
@@ -205,7 +205,7 @@ test("a closed wallet of which no bill shows a balance has an unknown closing, a
   await coverLedger(db, blind, start, closedAt);
   await storeClosing(db, blind, closedAt);
   const { rows } = await db.execute(sql`
-    select day::text, reported_closing as closing, closed_out::text as out
+    select day::text, closing, closed_out::text as out
     from analytics.daily_rollforward
     where account = ${blind.account}
     order by daily_rollforward.day desc

@@ -53,7 +53,7 @@ export function syncResult(syncRun: SyncRun): SyncResult {
 }
 
 /** All that failed of a run, by name. An account's ledgers with the same error have one name. */
-export const partsOf = ({ accounts, rejected, reconciled, lists }: SyncRun) =>
+export const failuresOf = ({ accounts, rejected, reconciled, lists }: SyncRun) =>
   [
     ...lists,
     ...accounts.flatMap(({ account, error, loanToValue, ledgers, recovery = [] }) => [
@@ -72,7 +72,7 @@ function factsOf(run: SyncRun): RunFacts {
   const { accounts, rejected, lists, reconciled = { opened: [] } } = run;
   const wholeReports = accounts.filter(({ error }) => error === undefined);
   return {
-    errors: partsOf(run).map(({ error }) => error),
+    errors: failuresOf(run).map(({ error }) => error),
     isIncomplete:
       // A rejected row is not among the bills, so the ledger is not complete.
       (!("error" in rejected) && rejected.length > 0) ||

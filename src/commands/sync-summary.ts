@@ -35,7 +35,7 @@ import { breaksTable } from "./breaks.ts";
 import {
   type AccountsChecked,
   type NamedList,
-  partsOf,
+  failuresOf,
   type SyncResult,
   type SyncRun,
 } from "./sync-result.ts";
@@ -72,7 +72,7 @@ export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tabl
 export function resultOfSync(result: SyncResult): Result {
   const { runId, notices, accounts, rejected, reconciled, outcome, elapsedMs } = result;
   const failures = Map.groupBy(
-    partsOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
+    failuresOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
     ({ error }) => messageOf(error),
   );
   const checked = reconciled === undefined || "error" in reconciled ? undefined : reconciled;

@@ -58,7 +58,7 @@ type KindOf = {
 /** More numbers are not typed at a look: after these, the next ones are named. */
 export const breaksNamedMax = 10;
 
-const sync = ({ isPaused, account, ledger, unconfigured }: Finding): string => {
+const readingRemedy = ({ isPaused, account, ledger, unconfigured }: Finding): string => {
   const decide = (decision: string) => `bill-sync accounts ${decision} ${shellWord(account)}`;
   if (isPaused) return decide("resume");
   if (unconfigured === undefined) return "bill-sync sync";
@@ -108,7 +108,7 @@ export const findingKinds = {
           : `{loses|lose} unread bills in ${formatDuration(leftMs)}`;
       return `${loses}${outside(group)}`;
     },
-    remedy: sync,
+    remedy: readingRemedy,
     isOfAccount: true,
   },
   "ltv-high": {
@@ -123,7 +123,7 @@ export const findingKinds = {
     meaning: "no sync has run",
     title: "Nothing was ever read",
     what: () => "no sync has run",
-    remedy: sync,
+    remedy: readingRemedy,
     isOfAccount: true,
   },
   refused: {
@@ -147,7 +147,7 @@ export const findingKinds = {
     meaning: "time older than `HEALTH_MAX_AGE` that a run had planned to read, and did not",
     title: "Not complete",
     what: (finding) => `{was|were} not read ${ofTime(finding)}${outside(finding)}`,
-    remedy: sync,
+    remedy: readingRemedy,
     isHole: true,
   },
   "never-read": {
@@ -156,7 +156,7 @@ export const findingKinds = {
     title: "Not complete",
     what: () => "{was|were} never read",
     // It says whether the key's account is stored under another name, where a sync would be refused.
-    remedy: (finding) => (finding.unconfigured === undefined ? sync(finding) : doctor()),
+    remedy: (finding) => (finding.unconfigured === undefined ? readingRemedy(finding) : doctor()),
     isHole: true,
   },
   "left-unread": {
@@ -173,7 +173,7 @@ export const findingKinds = {
     meaning: "nothing was read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
     what: (group, now) => `{is|are} ${age(group, now)} behind${outside(group)}`,
-    remedy: sync,
+    remedy: readingRemedy,
     isHole: true,
   },
   rejected: {
@@ -206,7 +206,7 @@ export const findingKinds = {
     meaning: "a loan to value was not read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
     what: (finding, now) => `loan to value is ${age(finding, now)} behind`,
-    remedy: sync,
+    remedy: readingRemedy,
     isOfAccount: true,
   },
   "cut-short": {
@@ -216,7 +216,7 @@ export const findingKinds = {
     title: "The last sync did not finish",
     what: ({ detail, since }) =>
       `the last sync, of ${formatMinute(since)}, did not finish: ${printableLine(detail)}`,
-    remedy: sync,
+    remedy: readingRemedy,
     isOfAccount: true,
   },
   recovered: {

@@ -40,7 +40,7 @@ export async function readDays(
     select
       to_char(day, 'YYYY-MM-DD') as from,
       opening::text,
-      reported_closing::text as closing,
+      closing::text,
       bills::float8,
       is_complete as "isComplete",
       ${sql.join(

@@ -7,7 +7,7 @@ import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
 import { LedgerReader } from "./ledger-reader.ts";
-import { horizonAt, isUnread, planLedger, readTime } from "./plan.ts";
+import { horizonAt, isNeverRead, planLedger, readTime } from "./plan.ts";
 import type {
   KnownTime,
   LeasedAccount,
@@ -115,8 +115,8 @@ export class LedgerRun extends LedgerReader {
   }
 
   /** Whether the ledger was never read. */
-  get isUnread(): boolean {
-    return isUnread(this.#known);
+  get isNeverRead(): boolean {
+    return isNeverRead(this.#known);
   }
 
   /** Probes again after a refusal: one may be a fault, and the ledger would count as not available for a day. */

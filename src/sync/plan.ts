@@ -122,7 +122,7 @@ export function ledgerStart({ coverage, lost, open }: KnownTime, horizon: EpochM
 }
 
 /** Whether a ledger was never read. */
-export const isUnread = ({ coverage, lost, open }: KnownTime): boolean =>
+export const isNeverRead = ({ coverage, lost, open }: KnownTime): boolean =>
   coverage.length === 0 &&
   lost.length === 0 &&
   open.every(({ startedAt }) => startedAt === undefined);

@@ -209,7 +209,7 @@ const notAvailableOf = (ledgers: readonly LedgerRun[]): readonly LedgerRun[] =>
     ({ refusal, ledger }) => refusal !== undefined || isSpotOrFunding(ledger.productType),
   )
     ? []
-    : ledgers.filter(({ refusal, isUnread }) => isRefused(refusal) && isUnread);
+    : ledgers.filter(({ refusal, isNeverRead }) => isRefused(refusal) && isNeverRead);
 
 /** Fails the refused ledgers. Each refusal is reported once, with all product types that it concerns. */
 function failRefused(

@@ -201,7 +201,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     },
     "unified: ledgers closed only by the run after the first in the new mode": {
       "if (isKnown || !isTold) return [];":
-        "if (isKnown || !isTold || ledgers.every((ledger) => ledger.isUnread)) return [];",
+        "if (isKnown || !isTold || ledgers.every((ledger) => ledger.isNeverRead)) return [];",
     },
     "unified: what was not read of a ledger that is closed not told": {
       "knownTime(ledger), closedAt) };": "knownTime(ledger), closedAt), unread: [] };",

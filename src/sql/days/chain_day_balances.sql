@@ -15,7 +15,7 @@ select
   bills_before,
   shown_before,
   carried,
-  coalesce(closing, carried + net) as reported_closing,
+  coalesce(shown_closing, carried + net) as closing,
   rounding,
   case when is_reconciled then off - rounding else judged end as discrepancy,
   case when is_reconciled then 0 else off - rounding - judged end as unreconciled
@@ -25,14 +25,14 @@ from (
     -- The last earlier day that shows a balance: the place of the bill that shows it, and the balance
     -- before the chain's first bill as computed from it. max() compares arrays by their first element,
     -- so the last such day wins.
-    max(array[shown_place, closing - net - net_before])
-      filter (where closing is not null) over earlier as last_base,
+    max(array[shown_place, shown_closing - net - net_before])
+      filter (where shown_closing is not null) over earlier as last_base,
     min(opening - net_before) over chain as first_base,
     min(opening_place) over chain as first_place
   from (
     select
       days.*,
-      days.balance + coalesce(tail_moved, 0) as closing,
+      days.balance + coalesce(tail_moved, 0) as shown_closing,
       bills_before + bills - coalesce(tail_bills, 0) as shown_place,
       first.balance - first.moved - coalesce(lead_moved, 0) as opening,
       case when first.day is not null then bills_before + coalesce(lead_bills, 0) + 1 end as opening_place
@@ -152,7 +152,7 @@ cross join lateral (
 cross join lateral (
   select
     -- How far the day's last balance is off its bills.
-    coalesce(closing - carried - net, 0) as off,
+    coalesce(shown_closing - carried - net, 0) as off,
     -- Each bill since the balance before may have been rounded by one unit in the last place.
     0.00000001 * coalesce(shown_place - shown_before, 0) as rounding_max
 ) as shown

@@ -34,14 +34,14 @@ cross join lateral (
   select
     based.*,
     lag(base) over chain as last_base,
-    lag(shown_at) over chain as last_shown_at
+    lag(shown_place) over chain as last_shown_place
   from (
     select
       chained.*,
       -- A bill that shows a balance begins a period. The bills after it that show none belong to
       -- it.
       max(balance - moved) over (partition by period) as base,
-      min(position) over (partition by period) as shown_at
+      min(position) over (partition by period) as shown_place
     from (
       select
         product_type,
@@ -78,8 +78,8 @@ cross join lateral (
     base - coalesce(last_base, carried) as step,
     -- Each bill since the last balance may have been rounded by one unit in the last place.
     0.00000001 * case
-      when last_base is null then bills_before + shown_at - shown_before
-      else shown_at - last_shown_at
+      when last_base is null then bills_before + shown_place - shown_before
+      else shown_place - last_shown_place
     end as rounding_max
 ) as compared
 cross join lateral (

@@ -6,11 +6,11 @@ select
   $is_demo as is_demo,
   day,
   symbol,
-  coalesce(sum(amount_in) filter (where category = 'trade'), 0) as profit,
-  coalesce(sum(amount_out) filter (where category = 'trade'), 0) as loss,
+  coalesce(sum(amount_in) filter (where category = 'trade'), 0) as gains,
+  coalesce(sum(amount_out) filter (where category = 'trade'), 0) as losses,
   coalesce(sum(amount_in + amount_out) filter (where category = 'trade'), 0) as realised_pnl,
-  sum(fee_out) as fees_paid,
-  sum(fee_in) as fee_rebates,
+  sum(fee_out) as fees_charged,
+  sum(fee_in) as fees_credited,
   sum(coupon) as fee_by_coupon,
   coalesce(sum(amount_in) filter (where category = 'funding'), 0) as funding_received,
   coalesce(sum(amount_out) filter (where category = 'funding'), 0) as funding_paid,
@@ -38,10 +38,12 @@ $join_account
 group by account, product_type, account_flags.is_demo, coin, day, symbol;
 
 comment on view analytics.by_symbol_day is
-  'Profit, loss and funding of trades by contract and day, without liquidations and deliveries. Fees, coupons and the number of bills are of all bills.';
+  'Gains, losses and funding of trades by contract and day, without liquidations and deliveries. Fees, coupons and the number of bills are of all bills.';
 
-comment on column analytics.by_symbol_day.profit is 'The sum of the bills with a profit, positive, without fees.';
-comment on column analytics.by_symbol_day.loss is 'The sum of the bills with a loss, negative, without fees.';
-comment on column analytics.by_symbol_day.realised_pnl is 'Profit plus loss.';
+comment on column analytics.by_symbol_day.gains is 'The sum of the bills with a gain, positive, without fees.';
+comment on column analytics.by_symbol_day.losses is 'The sum of the bills with a loss, negative, without fees.';
+comment on column analytics.by_symbol_day.realised_pnl is 'Gains plus losses.';
+comment on column analytics.by_symbol_day.fees_charged is 'Negative fees as they were served, also those that coupons paid. What moved the balance is in the rollforwards'' fees_paid.';
+comment on column analytics.by_symbol_day.fees_credited is 'Positive fees as they were served. What moved the balance is in the rollforwards'' fee_rebates.';
 comment on column analytics.by_symbol_day.fee_by_coupon is 'The fees that coupons paid.';
 comment on column analytics.by_symbol_day.bills is 'How many bills name the contract on that day.';

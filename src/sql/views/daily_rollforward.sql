@@ -62,15 +62,15 @@ days as (
     dated.coin,
     dated.time,
     dated.day + day_offset as day,
-    case when day_offset = 0 then carried else reported_closing end as opening,
-    reported_closing,
+    case when day_offset = 0 then carried else closing end as opening,
+    closing,
     $movements_of_first_day,
     case when day_offset = 0 then dated.rounding else 0 end as rounding,
     case when day_offset = 0 then dated.discrepancy else 0 end as discrepancy,
     case when day_offset = 0 then dated.unreconciled else 0 end as unreconciled,
     case when day_offset = 0 then (day_sums).bills else 0 end as bills,
     -- A balance that no bill shows stays unknown.
-    is_last_of_closed and day_offset = dated.until - dated.day and reported_closing is not null as is_closing
+    is_last_of_closed and day_offset = dated.until - dated.day and closing is not null as closes_wallet
   from dated
   -- Wrapped in an array so that the planner expects 10 rows, not 1,000: at 1,000 it JIT-compiles
   -- the statement, which takes longer than running it.
@@ -84,10 +84,10 @@ select
   day,
   opening,
   $movements,
-  case when is_closing then -reported_closing else 0 end as closed_out,
+  case when closes_wallet then -closing else 0 end as closed_out,
   rounding,
-  case when is_closing then 0 else reported_closing end - discrepancy - unreconciled as computed_closing,
-  case when is_closing then 0 else reported_closing end as reported_closing,
+  case when closes_wallet then 0 else closing end - discrepancy - unreconciled as computed_closing,
+  case when closes_wallet then 0 else closing end as closing,
   discrepancy,
   unreconciled,
   bills,

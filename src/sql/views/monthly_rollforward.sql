@@ -10,7 +10,7 @@ select
   sum(closed_out) as closed_out,
   sum(rounding) as rounding,
   (array_agg(opening order by day))[1] + sum($movement_total + closed_out + rounding) as computed_closing,
-  (array_agg(reported_closing order by day desc))[1] as reported_closing,
+  (array_agg(closing order by day desc))[1] as closing,
   sum(discrepancy) as discrepancy,
   sum(unreconciled) as unreconciled,
   sum(bills)::bigint as bills,
