@@ -8,7 +8,7 @@ export class ReportableError extends Error {
   override name = "ReportableError";
 }
 
-/** Wrong usage or configuration: nothing was started. Exit code 2. */
+/** Wrong usage or configuration: nothing of the account or the run was started. Exit code 2. */
 export class UsageError extends ReportableError {
   override name = "UsageError";
   /** One line each. */

@@ -101,8 +101,8 @@ export type Ledgers = AsyncDisposable & {
   /** Checks that the bills add up; `breaks` are where they do not. */
   reconcile(options?: LedgerSelection & { readonly full?: boolean }): Promise<Reconciliation>;
   /**
-   * The stored bills of one moment, by account, product type, time and id. Amounts are text, as the
-   * database has them, to the last digit; times are milliseconds since the Unix epoch.
+   * The stored bills of one moment, by account and wallet, in the order in which they moved its balance, then by
+   * id. Amounts are text, as the database has them, to the last digit; times are milliseconds since the Unix epoch.
    */
   bills(options?: BillsOptions): AsyncIterable<ExportedBill>;
 };

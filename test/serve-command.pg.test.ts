@@ -146,7 +146,7 @@ test("a key is of one account that is known, and its name is used once", async (
   const options = { env: { DATABASE_URL: database.url }, cwd: folder.path };
   const add = (...args: readonly string[]) => runCli(["mirror-keys", "add", ...args], options);
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
-    [["a", "--account", "main", "other"], /^a key reads one account/],
+    [["a", "--account", "main", "other"], /too many arguments for 'add'/],
     [["a", "--account", "mian"], /^there is no account mian, did you mean main\?/],
     [["a b"], /^"a b" is not a key's name: 1 to 64 letters/],
     [["a", "--trim", "--allow-incomplete"], /cannot be used with option/],

@@ -96,8 +96,8 @@ test("a person reads one line a kind, account and period, which names few ledger
   ).toEqual([
     "main/USDT-FUTURES, COIN-FUTURES are up to 1 h behind",
     "desk/USDT-FUTURES is 18 m behind",
-    "main/USDT-FUTURES lost bills from 2026-08-13 12:00Z to 2026-08-14 12:00Z",
-    "main/COIN-FUTURES, SPOT, UTA-SPOT lost bills from 2026-08-15 12:00Z to 2026-08-16 12:00Z",
+    "main/USDT-FUTURES was not read from 2026-08-13 12:00Z to 2026-08-14 12:00Z before the exchange deleted the bills",
+    "main/COIN-FUTURES, SPOT, UTA-SPOT were not read from 2026-08-15 12:00Z to 2026-08-16 12:00Z before the exchange deleted the bills",
     "main/COIN-FUTURES, USDT-FUTURES were never read",
     "main/USDT-FUTURES was never read",
   ]);

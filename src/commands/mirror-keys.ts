@@ -10,15 +10,24 @@ import { type Io, note } from "./io.ts";
 import { type Define, jsonOption, type LedgerFlags, productOption } from "./options.ts";
 import { openStored } from "./stored.ts";
 
-type NewKeyFlags = LedgerFlags & { readonly allowIncomplete: boolean; readonly trim: boolean };
+type NewKeyFlags = Pick<LedgerFlags, "product"> & {
+  readonly account?: string;
+  readonly allowIncomplete: boolean;
+  readonly trim: boolean;
+};
 
 /** `mirror-keys add`: creates a key for the server, and shows it only now. */
-async function addKey(config: Config, io: Io, name: string, words: NewKeyFlags): Promise<Result> {
+async function addKey(
+  config: Config,
+  io: Io,
+  name: string,
+  { account: named, allowIncomplete, trim, ...which }: NewKeyFlags,
+): Promise<Result> {
   if (!accountName.pattern.test(name))
     throw new UsageError(`"${name}" is not a key's name: ${accountName.form}`);
-  const { productTypes } = selectionOf(words);
-  const incomplete = words.allowIncomplete ? "allow" : words.trim ? "trim" : "refuse";
-  const account = await accountOf(config, io, words.account ?? []);
+  const { productTypes } = selectionOf(which);
+  const incomplete = allowIncomplete ? "allow" : trim ? "trim" : "refuse";
+  const account = await accountOf(config, io, named);
   const key = newKey({ name, account, productTypes, incomplete }, new Date());
   await changeKeys(config.keysFile, (keys) => {
     if (keys.some((one) => one.name === name))
@@ -51,12 +60,7 @@ export async function renameInKeys(
  * The account of a new key. A key reads one account, as a key of the exchange does: the API has no
  * parameter for another.
  */
-async function accountOf(config: Config, io: Io, named: readonly string[]): Promise<string> {
-  const [account, ...others] = named;
-  if (others.length > 0)
-    throw new UsageError(
-      "a key reads one account, as a key of the exchange does; add a key for each account",
-    );
+async function accountOf(config: Config, io: Io, account: string | undefined): Promise<string> {
   const configured = config.accounts.map(({ name }) => name);
   if (account === undefined) {
     const [only, ...more] = configured;
@@ -108,7 +112,7 @@ export const define: Define = (keys, { io, config, runs }) => {
   keys
     .command("add <name>")
     .description("make a key that reads one account; it is shown only once")
-    .option("--account <name...>", "the account that it reads; optional if there is only one")
+    .option("--account <name>", "the account that it reads; optional if there is only one")
     .addOption(productOption())
     .addOption(
       new Option("--trim", trimAbout).default(false, "refuse them").conflicts("allowIncomplete"),

@@ -49,14 +49,21 @@ export const accountOption = () => new Option("--account <name...>", "these acco
 export const productOption = () => new Option("--product <type...>", "these product types only");
 
 /** The options of a file that leaves the house: of which ledgers and time, in which zone and at which prices. */
-export const exporting = (command: Command, { path }: Pick<Program, "path">): Command =>
+export const exporting = (
+  command: Command,
+  { path }: Pick<Program, "path">,
+  unit: "time" | "day" = "time",
+): Command =>
   command
     .addOption(accountOption())
     .addOption(productOption())
     .option("--month <month>", "a whole month: 2026-10")
     .option("--year <year>", "a whole year: 2026")
-    .option("--from <time>", "from this time on, inclusive: 2026-01-31 or 2026-01-31T09:30Z")
-    .option("--to <time>", "before this time, exclusive")
+    .option(
+      `--from <${unit}>`,
+      `from this ${unit} on, inclusive: 2026-01-31${unit === "day" ? "" : " or 2026-01-31T09:30Z"}`,
+    )
+    .option(`--to <${unit}>`, `before this ${unit}, exclusive`)
     .option("--time-zone <zone>", "the zone of dates and days: Europe/Berlin; default: UTC")
     .option("--prices <file>", "prices of coins: CSV with date,coin,price,currency", path)
     .option("--currency <name>", "the currency, where the file of prices has several");

@@ -102,7 +102,7 @@ after the close was signed; the close says the time to keep.`;
 
 export const define: Define = (report, program) => {
   const { io, config, runs } = program;
-  exporting(report, program)
+  exporting(report, program, "day")
     .option("--signed-at <time>", "list what changed since the close was signed then")
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")

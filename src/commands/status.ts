@@ -154,11 +154,11 @@ async function metricsCommand(config: Config, io: Io): Promise<Result> {
 
 const help = `
 Findings come first, worst first, most with a command that helps. Then, for each
-ledger: complete through (up to then no bill is missing that the exchange
-showed), read (the share of the time from 90 days before the first sync on),
-behind (how long ago that was), unread (the next sync reads it), lost (the
-exchange deleted it before it was read), and expires in: how long until the
-exchange deletes unread bills. A first sync may begin two hours late: its
+ledger: complete through (the first time that is neither read, lost nor
+recovered), read (the share of the time from 90 days before the first sync on,
+without recovered time), behind (how long ago it was complete), unread (the next
+sync reads it), lost (the exchange deleted it before it was read), and expires
+in: how long until the exchange deletes unread bills. A first sync may begin two hours late: its
 history then begins later. Of more than a hundred ledgers the worst are shown.
 
 serve has the metrics at /metrics, too.`;

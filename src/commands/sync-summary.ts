@@ -34,8 +34,8 @@ import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
 import { breaksTable } from "./breaks.ts";
 import {
   type AccountsChecked,
-  type NamedList,
   failuresOf,
+  type NamedList,
   type SyncResult,
   type SyncRun,
 } from "./sync-result.ts";

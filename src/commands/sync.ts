@@ -220,7 +220,7 @@ export const define: Define = (command, program) => {
     .option("--only <target...>", "only these targets: bills, ltv, spot-pairs, contracts")
     .option(
       "--trust-key",
-      "take a key without proof that it belongs to the account, forget earlier keys, and read the last 90 days again",
+      "store a key's bills under this account without proof that they belong there, forget the account's earlier keys, and read the last 90 days again",
       false,
     )
     .option("--no-reconcile", "skip the final check of what changed")

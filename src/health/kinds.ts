@@ -92,7 +92,8 @@ export const findingKinds = {
     severity: "critical",
     meaning: "the exchange deleted bills before they were read, and nobody accepted it",
     title: "Some history is lost",
-    what: (finding) => `lost bills ${ofTime(finding)}`,
+    what: (finding) =>
+      `{was|were} not read ${ofTime(finding)} before the exchange deleted the bills`,
     remedy: accept,
     isHole: true,
   },
@@ -128,7 +129,8 @@ export const findingKinds = {
   },
   refused: {
     severity: "critical",
-    meaning: "the exchange refused the account's last sync, or its configuration was wrong",
+    meaning:
+      "the account's last sync failed as another one would: the exchange refused the key, or a setting is wrong",
     title: "Some accounts could not be synced",
     what: ({ detail }) => `could not be synced: ${printableLine(detail)}`,
     remedy: doctor,
@@ -221,9 +223,9 @@ export const findingKinds = {
   },
   recovered: {
     severity: "notice",
-    meaning: "bills were recovered from tax records, which have no balances",
+    meaning: "bills were recovered from tax records, which have no balances in a classic account",
     title: "Recovered from tax records",
-    what: (finding) => `{was|were} recovered from tax records ${ofTime(finding)}, without balances`,
+    what: (finding) => `{was|were} recovered from tax records ${ofTime(finding)}`,
   },
   restated: {
     severity: "notice",

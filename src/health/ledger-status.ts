@@ -28,7 +28,7 @@ import { timeOf } from "./select.ts";
 
 /** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
 export type LedgerTimes = {
-  /** Up to when all time but lost time is complete; undefined before the first complete window. */
+  /** The first time that is neither read, lost nor recovered; undefined before the first complete window. */
   readonly completeThrough: EpochMs | undefined;
   /** Proven complete. */
   readonly coverage: readonly Interval[];
@@ -222,7 +222,7 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
   };
 }
 
-/** The share, from 0 to 1, of a ledger's wanted time that was read and stored. */
+/** The share, from 0 to 1, of a ledger's time that was read and stored. Recovered time, and time that no run has planned, are left out. */
 export function coverageShare({
   coverage,
   unfinished,

@@ -22,7 +22,7 @@ export type Totals = {
   readonly paused: number;
   readonly retired: number;
   readonly closed: number;
-  /** The time up to which every active ledger is complete; undefined where none is. */
+  /** The first time that is neither read, lost nor recovered, of any active ledger; undefined where none is begun. */
   readonly completeThrough: EpochMs | undefined;
   /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
   readonly pausedThrough: EpochMs | undefined;

@@ -113,7 +113,7 @@ export const gauges: Readonly<Record<string, StoredGauge>> = {
       ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
   },
   bill_sync_complete_through_timestamp_seconds: {
-    help: "Up to when every ledger that syncs read is complete, by the exchange's clock.",
+    help: "The first time that is neither read, lost nor recovered, of any ledger that syncs read, by the exchange's clock.",
     labels: [],
     samples: ({ totals: { completeThrough } }) =>
       completeThrough === undefined ? [] : [[{}, completeThrough / secondMs]],

@@ -55,7 +55,7 @@ export type LedgerReport = PageCounts & {
   readonly windows: { readonly planned: number; readonly walked: number };
   readonly pages: number;
   readonly requests: number;
-  /** The time up to which nothing is missing; undefined before the first complete window. */
+  /** The first time that is neither read, lost nor recovered; undefined before the first complete window. */
   readonly completeThrough: EpochMs | undefined;
   /** The time that this run found lost: it was too old before it was read. */
   readonly lost: readonly Interval[];

@@ -100,7 +100,7 @@ export function planLedger(
 
 /** How far a ledger was read. */
 export type ReadTime = {
-  /** The time up to which nothing but lost time is missing; undefined before anything is complete. */
+  /** The first time that is neither read, lost nor recovered; undefined before anything is complete. */
   readonly through: EpochMs | undefined;
   /** The time that was not read, or not proven complete. */
   readonly unread: readonly Interval[];

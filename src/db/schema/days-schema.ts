@@ -62,8 +62,8 @@ export const symbolDays = pgTable(
 );
 
 /**
- * The first or the last bill of a chain's day that shows a balance. In the order in which bills moved it. A
- * day without any has no row.
+ * The first or the last bill of a chain's day that shows a balance, in the order in which bills moved it.
+ * A day without any has no row.
  */
 export const dayEnds = pgTable(
   "day_ends",
