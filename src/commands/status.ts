@@ -153,13 +153,14 @@ async function metricsCommand(config: Config, io: Io): Promise<Result> {
 }
 
 const help = `
-Findings come first, worst first, most with a command that helps. Then, for each
-ledger: complete through (the first time that is neither read, lost nor
+Findings come first, worst first, most with a command that helps. Then, for
+each ledger: complete through (the first time that is neither read, lost nor
 recovered), read (the share of the time from 90 days before the first sync on,
-without recovered time), behind (how long ago it was complete), unread (the next
-sync reads it), lost (the exchange deleted it before it was read), and expires
-in: how long until the exchange deletes unread bills. A first sync may begin two hours late: its
-history then begins later. Of more than a hundred ledgers the worst are shown.
+without recovered time), behind (how long ago complete through is), unread (the
+next sync reads it), lost (the exchange deleted it before it was read), and
+expires in: how long until the exchange deletes unread bills. A first sync may
+begin two hours late: its history then begins later. Of more than a hundred
+ledgers the worst are shown.
 
 serve has the metrics at /metrics, too.`;
 
