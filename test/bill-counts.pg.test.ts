@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
 import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
+import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { recount } from "../src/ledger/bill-counts.ts";
 import { findDifferingDays } from "../src/ledger/differing-days.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
@@ -115,12 +116,13 @@ test("a row that was changed by hand is a break also where the count is right, a
   expect((await check(true)).breaks).toEqual([]);
   const own = sql`account = ${account} and business_type = 'open_long'`;
   await db.execute(sql`
-    update bills set business_type = 'bonus_issue', bill_id = '17'
+    update bills set business_type = 'by_hand', bill_id = '17'
     where account = ${account} and bill_id = (select min(bill_id) from bills where ${own})`);
   expect(await check(true)).toMatchObject({
     ...{ recounted: [], wrongDays: [{ account }], breaks: [{ kind: "deleted", difference: "-1" }] },
   });
   expect(await check(true)).toMatchObject({ wrongDays: [], breaks: [{ kind: "deleted" }] });
+  expect(await mapType(db, "by_hand", "bonus")).toMatchObject({ listedCategory: "unclassified" });
   for (const [change, breaks] of [
     ["+", [{ kind: "deleted" }, {}]],
     ["-", [{ kind: "deleted" }]],

@@ -3,6 +3,7 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import type { StatementLimit } from "../db/connections.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { pauseHolder } from "../db/lease/lease.ts";
+import { insertMissingTypes } from "../db/reference/stored-business-types.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
 import { addSums, allBillsOf, type SumTable, sumsOf, sumTables } from "./day-sums.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
@@ -94,6 +95,17 @@ export function rebuildDays(
 /** The same in a transaction that has written nothing yet that a page's transaction writes. */
 export async function makeDays(tx: Transaction, account: string): Promise<void> {
   await pauseHolder(tx, account);
+  const { rows: unmet } = await tx.execute<{ code: string }>(sql`
+    select distinct business_type as code
+    from bills
+    left join business_types on code = business_type
+    where account = ${account}
+      and code is null`);
+  // A type that somebody wrote by hand.
+  await insertMissingTypes(
+    tx,
+    unmet.map(({ code }) => code),
+  );
   for (const name of [...sumTables.map((table) => table.name), "day_ends"])
     await tx.execute(sql`delete from ${sql.identifier(name)} where account = ${account}`);
   for (const table of sumTables) await addSums(tx, table, allBillsOf(account));

@@ -1,9 +1,9 @@
 import { getTableColumns, sql } from "drizzle-orm";
-import { categoryOfGroup } from "../contract/business-types.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import type { Transaction } from "../db/connect.ts";
+import { insertMissingTypes } from "../db/reference/stored-business-types.ts";
 import { bills } from "../db/schema/schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../db/values.ts";
 import { DatabaseError } from "../errors.ts";
@@ -258,17 +258,4 @@ async function readUnmetTypes(
     where code = any(${textArray(codes)}::text[])`);
   const known = new Set(rows.map(({ code }) => code));
   return codes.filter((code) => !known.has(code));
-}
-
-/** Adds rows for these types. In a distributed database, writing to this table takes every node. */
-async function insertMissingTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
-  if (codes.length === 0) return;
-  await tx.execute(sql`
-    insert into business_types (code, category, listed_category, meaning, documented)
-    select code, category, category, case
-      when category = 'unclassified' then 'met in the ledger, not known to this program'
-      else replace(code, '/', ': ')
-    end, false
-    from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)
-    on conflict (code) do nothing`);
 }

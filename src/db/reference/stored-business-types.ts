@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import type { Category } from "../../contract/business-types.ts";
+import { type Category, categoryOfGroup } from "../../contract/business-types.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
-import { type Database, inTransaction } from "../connect.ts";
+import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
 import { textArray } from "../values.ts";
 
@@ -95,4 +95,17 @@ export async function seedBusinessTypes(db: Database): Promise<void> {
       listed_category = excluded.listed_category,
       meaning = excluded.meaning,
       documented = excluded.documented`);
+}
+
+/** Adds rows for these types. In a distributed database, writing to this table takes every node. */
+export async function insertMissingTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
+  if (codes.length === 0) return;
+  await tx.execute(sql`
+    insert into business_types (code, category, listed_category, meaning, documented)
+    select code, category, category, case
+      when category = 'unclassified' then 'met in the ledger, not known to this program'
+      else replace(code, '/', ': ')
+    end, false
+    from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)
+    on conflict (code) do nothing`);
 }
