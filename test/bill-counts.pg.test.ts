@@ -88,7 +88,7 @@ test.concurrent("rows that disappeared are a break with its days, which stays un
   expect(found).toMatchObject({ code: 1, breaks: [deleted] });
   // It speaks of the moment of the count, and is as true once the bills are read again.
   expect(found.breaks[0].explanation).toMatch(
-    /^when counted, \d+ of \d+ bills were there: .* these days reads again what the exchange still has, and this stays until it is accepted$/,
+    /^when counted, \d+ of \d+ bills were there: .* bill-sync reconcile --repair reads again what the exchange still has; this break stays until it is accepted$/,
   );
   // Its count is right from now on, and nobody has said why the bills are gone.
   expect(await breaksOf("--full")).toMatchObject({ code: 1, breaks: [deleted] });

@@ -55,7 +55,9 @@ describe.concurrent("a run that is asked to stop", () => {
     expect(end.stdout).toMatch(
       /\nmain\/USDT-FUTURES: \d+ of (1[3-9]|[2-9]\d) windows not finished\n/,
     );
-    expect(end.stdout).toMatch(/\nstopped before the end; bill-sync sync goes on, after [^\n]+\n$/);
+    expect(end.stdout).toMatch(
+      /\nstopped before the end \(bill-sync sync continues it\), after [^\n]+\n$/,
+    );
     const { rows } = await at.db.execute<{ bills: string }>(
       sql`select count(*) as bills from bills`,
     );

@@ -45,7 +45,7 @@ import {
 const outcomeWords: Readonly<Record<Outcome, string>> = {
   complete: "complete",
   incomplete: "NOT complete",
-  stopped: "stopped before the end; bill-sync sync goes on",
+  stopped: "stopped before the end (bill-sync sync continues it)",
   failed: "FAILED",
   held: "no account was synced",
 };

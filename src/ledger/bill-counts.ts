@@ -85,8 +85,8 @@ async function recordDeleted(
   const where =
     days.length === 0
       ? "no stored day lacked bills, so they may have been read again"
-      : `by the stored days, of ${[...named, ...more].join(", ")}; verify --repair of these days reads again ` +
-        "what the exchange still has, and this stays until it is accepted";
+      : `by the stored days, of ${[...named, ...more].join(", ")}; bill-sync reconcile --repair reads again ` +
+        "what the exchange still has; this break stays until it is accepted";
   const explanation =
     stored < counted
       ? `when counted, ${stored} of ${counted} bills were there: somebody had deleted rows; ${where}`
