@@ -123,7 +123,7 @@ type Closed = {
   readonly account: string;
   readonly productType: string;
   readonly rollforward: readonly Line[];
-  readonly confirmed: readonly object[];
+  readonly balanceChecks: readonly object[];
   readonly digest: Row;
   readonly digestThen: object;
 } & Readonly<
@@ -371,18 +371,18 @@ test("the exchange's own balances stand beside opening and closing", async () =>
       ('fund', 'USDT-FUTURES', 'USDT', '2026-02-20Z', '2026-02-20Z', 7, false, null),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-01T05:00Z', '2026-03-01T06:00Z', 1200, false, 1201),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-20Z', '2026-03-20Z', 1300, false, 1300)`);
-  const confirmed = async () =>
-    closedOf(await reportOf("--month", "2026-02"), "USDT-FUTURES").confirmed;
-  expect(await confirmed()).toMatchObject([
-    { balance: "opening", readAt: "2026-02-01T00:00:00Z", exchange: "1000.5", differs: false },
-    { balance: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },
+  const checks = async () =>
+    closedOf(await reportOf("--month", "2026-02"), "USDT-FUTURES").balanceChecks;
+  expect(await checks()).toMatchObject([
+    { at: "opening", readAt: "2026-02-01T00:00:00Z", exchange: "1000.5", differs: false },
+    { at: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },
   ]);
   expect(await run("report", "--month", "2026-02")).toContain("NO: 1200, not 1201");
   // Where time between the period and a reading was not read, bills do not lead from one to the other.
   const hours = sql`'{[2026-03-01T02:00Z,2026-03-01T03:00Z)}'::tstzmultirange`;
   const ofFund = sql`where account = 'fund' and product_type = 'USDT-FUTURES'`;
   await db.execute(sql`update ledgers set covered = covered - ${hours} ${ofFund}`);
-  expect(await confirmed()).toMatchObject([{ balance: "opening" }]);
+  expect(await checks()).toMatchObject([{ at: "opening" }]);
   await db.execute(sql`update ledgers set covered = covered + ${hours} ${ofFund}`);
 });
 
@@ -524,7 +524,7 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
   const priceOf = (day: number): bigint => 50_000n + BigInt((day * 7919) % 20_000);
   const newWallet = () => ({
     ...{ lots: [] as Lot[], bills: [] as Bill[] },
-    sums: { opening: 0n, acquired: 0n, cost: 0n, proceeds: 0n, movedOut: 0n },
+    sums: { openingCost: 0n, acquiredCost: 0n, spentCost: 0n, spentValue: 0n, movedOutCost: 0n },
   });
   const wallets = { "COIN-FUTURES": newWallet(), SPOT: newWallet() };
   const inBitcoin = (satoshis: bigint) => satoshis * (scale / 100_000_000n);
@@ -533,7 +533,7 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
   let day = 0;
   const receive = (wallet: Wallet, lots: readonly Lot[]) => {
     wallets[wallet].lots = [...wallets[wallet].lots, ...lots].toSorted((a, b) => a.day - b.day);
-    wallets[wallet].sums.acquired += costOf(lots);
+    wallets[wallet].sums.acquiredCost += costOf(lots);
   };
   const send = (wallet: Wallet, units: bigint, isSpent: boolean): readonly Lot[] => {
     const { lots, sums } = wallets[wallet];
@@ -544,8 +544,8 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
       sent.push({ ...first, units: taken });
       if (taken < first.units) lots.unshift({ ...first, units: first.units - taken });
     }
-    sums[isSpent ? "cost" : "movedOut"] += costOf(sent);
-    if (isSpent) sums.proceeds += units * priceOf(day);
+    sums[isSpent ? "spentCost" : "movedOutCost"] += costOf(sent);
+    if (isSpent) sums.spentValue += units * priceOf(day);
     return sent;
   };
   let place = 0;
@@ -560,8 +560,8 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
   for (; day < 59; day++) {
     if (day === 31)
       for (const { lots, sums } of Object.values(wallets)) {
-        Object.assign(sums, { opening: costOf(lots), acquired: 0n, cost: 0n });
-        Object.assign(sums, { proceeds: 0n, movedOut: 0n });
+        Object.assign(sums, { openingCost: costOf(lots), acquiredCost: 0n, spentCost: 0n });
+        Object.assign(sums, { spentValue: 0n, movedOutCost: 0n });
       }
     const [wallet, other]: readonly [Wallet, Wallet] =
       random() < 0.5 ? ["COIN-FUTURES", "SPOT"] : ["SPOT", "COIN-FUTURES"];
@@ -601,9 +601,14 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
   for (const [wallet, { lots, sums }] of Object.entries(wallets)) {
     const closed = closedOf(report, wallet as Wallet);
     expect(sumOf(closed.lots, ({ amount }) => exact(amount))).toBe(inBitcoin(unitsOf(lots)));
-    const gain = sums.proceeds - sums.cost;
-    const worth = unitsOf(lots) * priceOf(58);
-    for (const [name, sum] of Object.entries({ ...sums, closing: costOf(lots), gain, worth })) {
+    const gain = sums.spentValue - sums.spentCost;
+    const closingValue = unitsOf(lots) * priceOf(58);
+    for (const [name, sum] of Object.entries({
+      ...sums,
+      closingCost: costOf(lots),
+      gain,
+      closingValue,
+    })) {
       const shown = inUnits(closed.costBasis[0]?.[name]);
       expect([wallet, name, shown]).toEqual([wallet, name, inBitcoin(sum)]);
     }
@@ -625,8 +630,16 @@ test("a coin whose first bill comes later has the same balance before, if all ti
     ...["2026-01-31,BTC,100", "2026-03-18,BTC,110", "2026-03-25,BTC,130"],
   ]);
   for (const [month, closing, figures] of [
-    ["2026-02", "2.0", { opening: "220.0", cost: "0", closing: "220.0", worth: "200.0" }],
-    ["2026-03", "1.5", { opening: "220.0", cost: "55.0", closing: "165.0", worth: "195.0" }],
+    [
+      "2026-02",
+      "2.0",
+      { openingCost: "220.0", spentCost: "0", closingCost: "220.0", closingValue: "200.0" },
+    ],
+    [
+      "2026-03",
+      "1.5",
+      { openingCost: "220.0", spentCost: "55.0", closingCost: "165.0", closingValue: "195.0" },
+    ],
   ] as const) {
     const args = ["--month", month, "--account", "resting", "--prices", path, "--lots"];
     const report = await reportOf(...args);

@@ -34,7 +34,7 @@ const elsewhere: readonly ExportedBill["category"][] = [
   ...["transfer", "deposit", "withdrawal", "margin", "loan"],
 ] as const;
 
-type Book = Omit<CostBasis, "worth"> & { balance: Decimal };
+type Book = Omit<CostBasis, "closingValue"> & { balance: Decimal };
 
 /** A transfer between two wallets of the report. Its lots leave with its first leg, and arrive with the one that receives. */
 type Transit = {
@@ -102,7 +102,7 @@ export async function readCostBasis(
     // With one price missing, no lots of the coin can be trusted.
     return price === undefined || valuation.missing.has(book.coin)
       ? []
-      : [{ ...book, worth: multiply(book.balance, price) }];
+      : [{ ...book, closingValue: multiply(book.balance, price) }];
   });
 }
 
@@ -180,14 +180,14 @@ export function costParts(
       ...{ kind: "text", title: `cost, first in, first out, ${prices?.currency}` },
       of: ({ coin }) => coin,
     },
-    opening: inCurrency(openingTitle(ledger), ({ lots }) => lots.opening),
-    acquired: inCurrency("acquired", ({ lots }) => lots.acquired),
-    cost: inCurrency("spent, at cost", ({ lots }) => lots.cost),
-    movedOut: inCurrency("moved out, at cost", ({ lots }) => lots.movedOut),
-    closing: inCurrency("closing", ({ lots }) => lots.closing),
-    proceeds: inCurrency("spent, worth", ({ lots }) => lots.proceeds),
-    gain: inCurrency("gain", ({ lots }) => subtract(lots.proceeds, lots.cost)),
-    worth: inCurrency("closing, worth", ({ worth }) => worth),
+    openingCost: inCurrency(openingTitle(ledger), ({ lots }) => lots.openingCost),
+    acquiredCost: inCurrency("acquired", ({ lots }) => lots.acquiredCost),
+    spentCost: inCurrency("spent, at cost", ({ lots }) => lots.spentCost),
+    movedOutCost: inCurrency("moved out, at cost", ({ lots }) => lots.movedOutCost),
+    closingCost: inCurrency("closing", ({ lots }) => lots.closingCost),
+    spentValue: inCurrency("spent, worth", ({ lots }) => lots.spentValue),
+    gain: inCurrency("gain", ({ lots }) => subtract(lots.spentValue, lots.spentCost)),
+    closingValue: inCurrency("closing, worth", ({ closingValue }) => closingValue),
     firstBillOn: { kind: "text", title: "", of: ({ before }) => before.day },
     pricedOn: { kind: "text", title: "", of: ({ before }) => before.pricedOn },
   };

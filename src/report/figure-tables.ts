@@ -6,7 +6,7 @@ import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
 import { type CoinFigures, plus, type Sum, sumOf, type Tally } from "./figures.ts";
-import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
+import type { BalanceCheck, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 
 // The tables of the report that have figures. Each column is declared once, for people and for programs.
 
@@ -165,17 +165,17 @@ export function rollforwardTables(ledger: LedgerMonth, options: ReportOptions): 
 }
 
 /** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
-export function confirmedParts(
-  { confirmations, figures }: LedgerMonth,
+export function balanceCheckParts(
+  { balanceChecks, figures }: LedgerMonth,
   { allDigits, zone }: ReportOptions,
 ): readonly (string | Table)[] {
-  type Row = Confirmation & { readonly byBills: Decimal | undefined };
-  const rows = confirmations.flatMap((confirmation): readonly Row[] => {
-    const coin = figures.find((one) => one.coin === confirmation.coin);
-    return coin ? [{ ...confirmation, byBills: coin[confirmation.of]?.amount }] : [];
+  type Row = BalanceCheck & { readonly byBills: Decimal | undefined };
+  const rows = balanceChecks.flatMap((check): readonly Row[] => {
+    const coin = figures.find((one) => one.coin === check.coin);
+    return coin ? [{ ...check, byBills: coin[check.of]?.amount }] : [];
   });
   const columns: Columns<Row> = {
-    balance: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
+    at: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
     ...fields<Row>("text", ["coin"]),
     byBills: {
       ...{ kind: "money", title: "by the bills" },
@@ -194,7 +194,7 @@ export function confirmedParts(
         `the exchange confirms the ${what}: ${group.map(({ coin }) => coin).join(", ")}`,
     ),
     table(
-      "confirmed",
+      "balanceChecks",
       columns,
       rows,
       rows.filter(({ differs }) => differs),
@@ -230,10 +230,10 @@ export function contractsTable({ figures }: LedgerMonth, options: ReportOptions)
     contract: { kind: "text", of: ({ symbol }) => symbol || "no contract" },
     ...fields<Contract>("text", ["coin"]),
     ...fields<Contract>("count", ["bills"]),
-    profit: part("profit", "profit"),
+    realisedPnl: part("profit", "profit"),
     fees: part("fees", "fees"),
     funding: part("funding", "funding"),
-    other: part("other", "liquidations", "gains", "unclassified"),
+    otherResult: part("other", "liquidations", "gains", "unclassified"),
     result: part("net result", "result"),
     ...valueColumn(options, (row) => resultOf(row).value),
   };

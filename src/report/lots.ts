@@ -16,14 +16,14 @@ export type Lot = { readonly day: string; readonly amount: Decimal; readonly pri
 export class Lots {
   #lots: readonly Lot[] = [];
   /** What the lots cost when the period began. */
-  opening = zero;
+  openingCost = zero;
   /** What came in: at the price of its day, or from another wallet with its cost. */
-  acquired = zero;
+  acquiredCost = zero;
   /** What went out and was spent: what it had cost, and what it was worth. */
-  cost = zero;
-  proceeds = zero;
+  spentCost = zero;
+  spentValue = zero;
   /** What went elsewhere, with its cost. */
-  movedOut = zero;
+  movedOutCost = zero;
 
   /** The oldest first. */
   get all(): readonly Lot[] {
@@ -31,29 +31,29 @@ export class Lots {
   }
 
   /** What all lots cost now. */
-  get closing(): Decimal {
+  get closingCost(): Decimal {
     return costOf(this.#lots);
   }
 
   /** The period begins: what was acquired and spent before is forgotten. */
   begin(): void {
-    this.opening = this.closing;
-    this.acquired = this.cost = this.proceeds = this.movedOut = zero;
+    this.openingCost = this.closingCost;
+    this.acquiredCost = this.spentCost = this.spentValue = this.movedOutCost = zero;
   }
 
   /** Coins come in, or go elsewhere. @returns the lots that go; what was not there costs the price of this lot. */
   move(lot: Lot): readonly Lot[] {
     const { closed, left } = this.#close(lot);
-    this.movedOut = add(this.movedOut, costOf(closed));
+    this.movedOutCost = add(this.movedOutCost, costOf(closed));
     return isZero(left) ? closed : [...closed, { ...lot, amount: negate(left) }];
   }
 
   /** Coins are spent at the lot's price. */
   spend(lot: Lot): void {
     const { closed } = this.#close(lot);
-    this.cost = add(this.cost, costOf(closed));
+    this.spentCost = add(this.spentCost, costOf(closed));
     const sold = closed.map((one) => ({ ...one, price: lot.price }));
-    this.proceeds = add(this.proceeds, costOf(sold));
+    this.spentValue = add(this.spentValue, costOf(sold));
   }
 
   /** Closes the oldest lots of the other sign. What is left of the lot is acquired, or owed from its day on. */
@@ -76,7 +76,7 @@ export class Lots {
 
   /** A coin has one price a day: what was acquired on one day is one lot. */
   #acquire(lot: Lot): void {
-    this.acquired = add(this.acquired, multiply(lot.amount, lot.price));
+    this.acquiredCost = add(this.acquiredCost, multiply(lot.amount, lot.price));
     const place = this.#lots.findLastIndex(({ day }) => day <= lot.day);
     const before = this.#lots[place];
     const isSameDay = before?.day === lot.day;

@@ -97,13 +97,13 @@ export type CostBasis = {
   readonly wallet: ReportedWallet;
   readonly coin: string;
   readonly lots: Lots;
-  readonly worth: Decimal;
+  readonly closingValue: Decimal;
   /** What was there before the coin's first bill: the bill's day, and the day of the price that it costs. */
   readonly before: { readonly day: string; readonly amount: Decimal; readonly pricedOn: string };
 };
 
 /** The exchange's balance, beside that of the bills at the period's start or end. */
-export type Confirmation = ComparedBalance & { readonly of: "opening" | "closing" };
+export type BalanceCheck = ComparedBalance & { readonly of: "opening" | "closing" };
 
 export type LedgerMonth = {
   readonly wallet: ReportedWallet;
@@ -111,7 +111,7 @@ export type LedgerMonth = {
   /** The oldest of the chains' last checks; null if no chain was checked. */
   readonly reconciledAt: string | null;
   readonly figures: readonly CoinFigures[];
-  readonly confirmations: readonly Confirmation[];
+  readonly balanceChecks: readonly BalanceCheck[];
   readonly transfers: readonly Leg[];
   readonly liquidations: readonly Liquidation[];
   readonly costBasis: readonly CostBasis[];

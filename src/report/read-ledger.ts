@@ -40,7 +40,7 @@ export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
   { span, zone, valuation, signedAt }: Reading,
-): Promise<Omit<LedgerMonth, "confirmations" | "transfers" | "costBasis">> {
+): Promise<Omit<LedgerMonth, "balanceChecks" | "transfers" | "costBasis">> {
   const { account, productTypes, closedAt } = stored;
   // A closing after the month is not part of the report.
   const isClosed = closedAt !== undefined && closedAt < span.to;

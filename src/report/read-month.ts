@@ -17,7 +17,7 @@ import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
 import { readCostBasis } from "./cost-basis.ts";
 import { Valuation } from "./figures.ts";
-import type { Confirmation, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
+import type { BalanceCheck, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 import { readTransfers } from "./transfers.ts";
 
@@ -48,7 +48,7 @@ export async function readMonthReport(
   const limits = { ...usual, ...(isOver && { maxAgeMs: 0 }) };
   const findings = await readFindings(tx, { ...scope, span, now, limits });
   const valuation = prices && new Valuation(prices, dayIn(zone));
-  const confirmations = await readConfirmations(tx, scope.accounts, span);
+  const balanceChecks = await readBalanceChecks(tx, scope.accounts, span);
   const accounts = [...new Set(wallets.map(({ account }) => account))];
   // What a lot had cost depends on all transfers since the first bill.
   const isCosted = lots && valuation !== undefined;
@@ -61,11 +61,11 @@ export async function readMonthReport(
     ledgers.push({
       ...ledger,
       costBasis: costBasis.filter((one) => one.wallet === wallet),
-      confirmations: confirmations.filter(
-        (confirmation) =>
-          confirmation.account === wallet.account &&
-          confirmation.ledger === wallet.productType &&
-          isReadUpTo(confirmation, span, ledger.coverage.read),
+      balanceChecks: balanceChecks.filter(
+        (check) =>
+          check.account === wallet.account &&
+          check.ledger === wallet.productType &&
+          isReadUpTo(check, span, ledger.coverage.read),
       ),
       transfers: legs.filter(
         ({ account, productType, time }) =>
@@ -123,23 +123,23 @@ const worthOf = ({ figures }: LedgerMonth): number =>
   figures.reduce((sum, { closing }) => sum + Number(decimalText(closing?.value ?? zero)), 0);
 
 /** The balances that the exchange told first at the period's start or later, and at its end or later. */
-async function readConfirmations(
+async function readBalanceChecks(
   tx: Transaction,
   accounts: readonly string[] | undefined,
   span: Interval,
-): Promise<readonly Confirmation[]> {
+): Promise<readonly BalanceCheck[]> {
   const opening = await readComparedBalances(tx, accounts, span.from);
   const closing = await readComparedBalances(tx, accounts, span.to);
   const inTime = opening.filter(({ asOf }) => asOf < span.to);
   return [
-    ...inTime.map((balance): Confirmation => ({ ...balance, of: "opening" })),
-    ...closing.map((balance): Confirmation => ({ ...balance, of: "closing" })),
+    ...inTime.map((balance): BalanceCheck => ({ ...balance, of: "opening" })),
+    ...closing.map((balance): BalanceCheck => ({ ...balance, of: "closing" })),
   ];
 }
 
 /** Whether bills lead from the period's start or end to the balance: else it confirms neither. */
 const isReadUpTo = (
-  { of, asOf }: Confirmation,
+  { of, asOf }: BalanceCheck,
   span: Interval,
   read: readonly Interval[],
 ): boolean => subtract(interval(of === "opening" ? span.from : span.to, asOf), read).length === 0;

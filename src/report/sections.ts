@@ -9,7 +9,7 @@ import { shellWord } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
 import { costParts } from "./cost-basis.ts";
 import { digestCommand } from "./digest.ts";
-import { confirmedParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
+import { balanceCheckParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
 import { liquidationTable } from "./liquidations.ts";
 import {
   type LedgerMonth,
@@ -61,7 +61,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       ...transferTables(ledger, report),
       liquidationTable(ledger, report),
       ...costParts(ledger, report),
-      ...confirmedParts(ledger, report),
+      ...balanceCheckParts(ledger, report),
       table("restatements", restatementColumns, restatements.shown),
       table("rejected", rejectedColumns, rejected.shown),
       table("breaks", breakColumns, breaks.slice(0, shownMax), openShown),

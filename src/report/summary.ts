@@ -19,7 +19,7 @@ import {
   valueColumn,
 } from "./figure-tables.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
-import type { Change, Confirmation, LedgerMonth, MonthReport } from "./month-report.ts";
+import type { BalanceCheck, Change, LedgerMonth, MonthReport } from "./month-report.ts";
 
 // The head of the report: the problems, all coins in a line each, what changed and what was accepted.
 
@@ -57,7 +57,7 @@ export function headOf(report: MonthReport): Section {
     isSpotOrFunding(wallet.productType) ? [] : figures,
   );
   const confirmed = closings.filter(
-    ({ coin, ledger }) => closingConfirmation(ledger, coin)?.differs === false,
+    ({ coin, ledger }) => closingCheck(ledger, coin)?.differs === false,
   );
   return {
     title: `Close of ${period}`,
@@ -149,7 +149,7 @@ function summaryTables(report: MonthReport): readonly Table[] {
     ...fields<Row>("value", ["isOpeningRead"]),
     result: amountOf("result"),
     transfers: amountOf("transfers"),
-    other: amountOf("other"),
+    otherMoves: { ...amountOf("other"), title: "other" },
     closing: amountOf("closing"),
   };
   const values: Columns<Row> =
@@ -160,9 +160,9 @@ function summaryTables(report: MonthReport): readonly Table[] {
   const columns: Columns<Row> = {
     ledger: { kind: "text", of: ({ name }) => name },
     ...amounts,
-    confirmed: {
+    closingCheck: {
       ...{ kind: "text", title: "confirmed by the exchange" },
-      of: ({ ledger, coin }) => ledger && coin && confirmedText(ledger, coin, dayOf),
+      of: ({ ledger, coin }) => ledger && coin && closingCheckText(ledger, coin, dayOf),
     },
     ...values,
   };
@@ -186,23 +186,20 @@ function summaryTables(report: MonthReport): readonly Table[] {
   ];
 }
 
-const closingConfirmation = (
-  { confirmations }: LedgerMonth,
-  coin: string,
-): Confirmation | undefined =>
-  confirmations.find((confirmation) => confirmation.of === "closing" && confirmation.coin === coin);
+const closingCheck = ({ balanceChecks }: LedgerMonth, coin: string): BalanceCheck | undefined =>
+  balanceChecks.find((check) => check.of === "closing" && check.coin === coin);
 
-function confirmedText(
+function closingCheckText(
   ledger: LedgerMonth,
   coin: string,
   dayOf: (time: EpochMs) => string,
 ): string {
   if (isSpotOrFunding(ledger.wallet.productType)) return "not asked";
-  const confirmation = closingConfirmation(ledger, coin);
+  const check = closingCheck(ledger, coin);
   // One answer has all coins of a wallet that the exchange names.
-  const isAnswered = ledger.confirmations.some((one) => one.of === "closing");
-  if (confirmation === undefined) return isAnswered ? "not named" : "no balance yet";
-  const { differs, balance, expected, asOf } = confirmation;
+  const isAnswered = ledger.balanceChecks.some((one) => one.of === "closing");
+  if (check === undefined) return isAnswered ? "not named" : "no balance yet";
+  const { differs, balance, expected, asOf } = check;
   return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
 }
 

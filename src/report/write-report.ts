@@ -15,7 +15,7 @@ export function reportJson(report: MonthReport): object {
 /** The tables of JSON, each of which is a file of CSV, by their keys there. */
 export const tableNames = [
   ...["rollforward", "summary", "coins", "contracts", "transfers", "liquidations"],
-  ...["costBasis", "lots", "confirmed", "coverage", "changes", "accepted"],
+  ...["costBasis", "lots", "balanceChecks", "coverage", "changes", "accepted"],
   ...["breaks", "restatements", "rejected"],
 ] as const;
 
