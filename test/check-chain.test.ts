@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { FinerAmount, readNumbers } from "../src/audit/bill-numbers.ts";
 import { Chain } from "../src/audit/check-chain.ts";
-import { FinerAmount, readNumbers } from "../src/audit/decimals.ts";
 import type { ChainBill } from "../src/audit/order.ts";
 import { newTally } from "../src/audit/rules.ts";
 import { amountAndFee } from "../src/sql/wallet-moves.ts";

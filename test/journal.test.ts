@@ -4,8 +4,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { epochMs, hourMs } from "../src/contract/time.ts";
+import { add, decimalOf, decimalText } from "../src/decimal.ts";
 import { toBeancount } from "../src/export/beancount.ts";
-import { add, decimalOf, decimalText } from "../src/export/decimal.ts";
 import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
 import { balanceChange } from "../src/export/exported-bill.ts";
 import { toHledger } from "../src/export/hledger.ts";

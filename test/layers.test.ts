@@ -51,6 +51,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const shared = [
   "as-typed",
   "clock",
+  "decimal",
   "errors",
   "open-files",
   "printable",

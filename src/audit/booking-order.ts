@@ -1,4 +1,4 @@
-import { isFar as areFar } from "./decimals.ts";
+import { isFar as areFar } from "./bill-numbers.ts";
 import type { ChainBill } from "./order.ts";
 
 /** Bills of one millisecond, or of a few seconds where a bill may be booked after its time. */

@@ -4,12 +4,12 @@ import { dayMs, minuteMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { reconciledChains } from "../db/schema/reconciliation-schema.ts";
 import { type IntervalsJson, intervalsFrom, intervalsOf, msOf, multirange } from "../db/values.ts";
+import { shortText } from "../decimal.ts";
 import { walletOf as walletColumn } from "../sql/wallet-moves.ts";
 import { type Interval, subtract } from "../sync/intervals.ts";
 import type { Break } from "./breaks.ts";
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, isDayRead, timeOf } from "./coverage.ts";
-import { decimalText } from "./decimals.ts";
 
 /** Names a chain of an account. */
 export type ChainName = {
@@ -245,7 +245,7 @@ export function summariesOf(
     const incomplete = whole.length - reconciled;
     return {
       ...{ account, wallet, coin, bills, tested, rounded },
-      rounding: decimalText(chain.rounding, places),
+      rounding: shortText({ units: chain.rounding, scale: places }),
       days: { reconciled, incomplete, broken: chain.days.size - whole.length },
     };
   });

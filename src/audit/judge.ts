@@ -1,9 +1,10 @@
 import { bookedMaxMsOf } from "../contract/product-types.ts";
 import { epochMs, isoTime } from "../contract/time.ts";
+import { shortText, withoutZeros } from "../decimal.ts";
+import { isFar } from "./bill-numbers.ts";
 import type { BreakKind, FoundBreak, Row } from "./breaks.ts";
 import type { Chain, Residual } from "./check-chain.ts";
 import { type Coverage, unreadPart } from "./coverage.ts";
-import { decimalText, isFar, withoutZeros } from "./decimals.ts";
 
 // A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
 const roundingShareMin = 0.01;
@@ -35,12 +36,12 @@ export function isAnythingNew(
   const nameOf = (...parts: readonly (string | null)[]) => JSON.stringify(parts);
   const names = new Set(
     stored.map(({ ledger, coin, anchor, difference }) =>
-      nameOf(ledger, coin, anchor, withoutZeros(difference)),
+      nameOf(ledger, coin, anchor, withoutZeros(difference ?? "")),
     ),
   );
   return chains.some(({ chain, judged }) =>
     chain.residuals.some((residual) => {
-      const difference = decimalText(residual.off, judged.places);
+      const difference = shortText({ units: residual.off, scale: judged.places });
       const anchor = anchorOf(chain.wallet, residual);
       return (
         isCertain(residual, judged) &&
@@ -78,7 +79,7 @@ function breakOf(
   { coverage, places }: Judged,
 ): FoundBreak {
   const { bill, base } = residual;
-  const text = (units: bigint) => decimalText(units, places);
+  const text = (units: bigint) => shortText({ units, scale: places });
   const lateMs = bookedMaxMsOf(wallet);
   const between = {
     from: Math.min(base.time, bill.time) - lateMs,

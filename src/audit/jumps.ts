@@ -1,5 +1,5 @@
 import { dayMs } from "../contract/time.ts";
-import { isFar } from "./decimals.ts";
+import { isFar } from "./bill-numbers.ts";
 import { byTime, type ChainBill } from "./order.ts";
 
 export type JumpOptions = {

@@ -8,10 +8,10 @@ import {
 import type { Transaction } from "../db/connect.ts";
 import { msOf, textArray } from "../db/values.ts";
 import { joinOrder } from "../sql/chain-order.ts";
+import { FinerAmount, readNumbers } from "./bill-numbers.ts";
 import type { ChainStart } from "./chains.ts";
 import { Chain } from "./check-chain.ts";
 import { timeOf } from "./coverage.ts";
-import { FinerAmount, readNumbers } from "./decimals.ts";
 import type { ChainBill, MovedBill } from "./order.ts";
 import { movedBy, type Rules, Tallies } from "./rules.ts";
 

@@ -4,8 +4,8 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
 import { isOneOf, onlyRow } from "../db/values.ts";
+import { withoutZeros } from "../decimal.ts";
 import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
-import { withoutZeros } from "./decimals.ts";
 
 const identityOf = ({ ledger, coin, kind, anchor }: FoundBreak | Row): string =>
   JSON.stringify([ledger, coin, kind, anchor]);
@@ -66,7 +66,8 @@ export async function recordBreaks(
   const values = breaks.map(({ happenedAt, ...entry }) => {
     const before = stored.get(identityOf({ happenedAt, ...entry }));
     const isAccepted = before?.state === "accepted";
-    const isSame = isAccepted && withoutZeros(before.difference) === withoutZeros(entry.difference);
+    const isSame =
+      isAccepted && withoutZeros(before.difference ?? "") === withoutZeros(entry.difference ?? "");
     if (isAccepted && !isSame) {
       const was = before.difference ?? "unknown";
       const note = `its difference was ${was} when it was accepted`;

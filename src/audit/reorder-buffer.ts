@@ -1,6 +1,6 @@
 import { dayMs } from "../contract/time.ts";
+import { isFar } from "./bill-numbers.ts";
 import { chainedOrder, followingOrder, type Group } from "./booking-order.ts";
-import { isFar } from "./decimals.ts";
 import {
   type Facts,
   factsAbout,

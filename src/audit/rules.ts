@@ -8,7 +8,7 @@ import {
   nothing,
   type WalletRule,
 } from "../sql/wallet-moves.ts";
-import { isFar } from "./decimals.ts";
+import { isFar } from "./bill-numbers.ts";
 
 // By which rule a bill moves its wallet is learned from balances; src/sql/wallet-moves.ts says what it does then.
 

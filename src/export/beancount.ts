@@ -1,7 +1,7 @@
 import { dayMs, epochMs, isoTime } from "../contract/time.ts";
+import { add, type Decimal, decimalText, hasAtMostDigits, zero } from "../decimal.ts";
 import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
-import { add, type Decimal, decimalText, hasAtMostDigits, zero } from "./decimal.ts";
 import type { Format } from "./exported-bill.ts";
 import type { Posting } from "./journal.ts";
 import {

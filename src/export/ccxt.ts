@@ -17,7 +17,7 @@ import {
   magnitude,
   negate,
   subtract,
-} from "./decimal.ts";
+} from "../decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 import { balanceChange } from "./exported-bill.ts";
 

@@ -1,7 +1,7 @@
 import type { Bill } from "../contract/bill.ts";
 import { type Category, isCategory } from "../contract/business-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { add, type Decimal, decimalOf } from "./decimal.ts";
+import { add, type Decimal, decimalOf } from "../decimal.ts";
 import type { Prices } from "./prices.ts";
 import type { DayOf } from "./time-zone.ts";
 

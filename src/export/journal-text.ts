@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type EpochMs, isoTime } from "../contract/time.ts";
+import { decimalText } from "../decimal.ts";
 import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
-import { decimalText } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import { Journal, type JournalEntry, type Posting } from "./journal.ts";
 import { utcDay } from "./time-zone.ts";

@@ -1,15 +1,6 @@
 import { walletOf } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import {
-  type Booking,
-  bookings,
-  closingBooking,
-  discrepancyBooking,
-  feeBooking,
-  openingBooking,
-  roundingBooking,
-} from "./bookings.ts";
-import {
   add,
   type Decimal,
   decimalOf,
@@ -19,7 +10,16 @@ import {
   negate,
   subtract,
   zero,
-} from "./decimal.ts";
+} from "../decimal.ts";
+import {
+  type Booking,
+  bookings,
+  closingBooking,
+  discrepancyBooking,
+  feeBooking,
+  openingBooking,
+  roundingBooking,
+} from "./bookings.ts";
 import type { Closing, ExportedBill, Opening } from "./exported-bill.ts";
 import { balanceChange } from "./exported-bill.ts";
 import type { Price } from "./prices.ts";

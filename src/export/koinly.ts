@@ -1,9 +1,9 @@
 import { compareIds } from "../contract/compare-ids.ts";
 import { mayContainFee } from "../contract/product-types.ts";
 import { bookedMaxMs, isoTime } from "../contract/time.ts";
+import { decimalOf, decimalText, magnitude } from "../decimal.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines, harmless } from "./csv.ts";
-import { decimalOf, decimalText, magnitude } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 /** An exchange of one coin for another: the bill of each coin. */

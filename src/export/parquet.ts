@@ -1,8 +1,8 @@
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { decimalOf, unitsOf } from "../decimal.ts";
 import { ReportableError } from "../errors.ts";
 import { type Column, columns, isRequired } from "./columns.ts";
-import { decimalOf, unitsOf } from "./decimal.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 // The widest decimal that every reader supports: 20 digits before the point and 18 after it, as many as

@@ -1,5 +1,5 @@
 import { dayMs, type EpochMs, isoTime } from "../contract/time.ts";
-import { type Decimal, decimalOf, decimalText } from "../export/decimal.ts";
+import { type Decimal, decimalOf, decimalText } from "../decimal.ts";
 import { formatMinute } from "../output/format.ts";
 import { type Html, html } from "./html.ts";
 

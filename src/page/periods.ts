@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { textArray } from "../db/values.ts";
-import { add, decimalOf, decimalText, zero } from "../export/decimal.ts";
+import { add, decimalOf, decimalText, zero } from "../decimal.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { isZero } from "./format.ts";
 import {

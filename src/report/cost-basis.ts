@@ -3,7 +3,6 @@ import { type ProductType, walletOf } from "../contract/product-types.ts";
 import { epochMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, timeFrom } from "../db/values.ts";
-import { readChains } from "../export/chains.ts";
 import {
   add,
   type Decimal,
@@ -14,7 +13,8 @@ import {
   multiply,
   negate,
   subtract,
-} from "../export/decimal.ts";
+} from "../decimal.ts";
+import { readChains } from "../export/chains.ts";
 import { balanceChange, type ExportedBill } from "../export/exported-bill.ts";
 import { readBillsByTime } from "../export/read-bills.ts";
 import { isBillOf, type ReportedWallet } from "../export/reported-wallets.ts";

@@ -1,4 +1,4 @@
-import { add, type Decimal, decimalText, isZero, subtract, zero } from "../export/decimal.ts";
+import { add, type Decimal, decimalText, isZero, subtract, zero } from "../decimal.ts";
 import { minuteIn } from "../export/time-zone.ts";
 import { formatCount, ledgerName } from "../output/format.ts";
 import { type Columns, fields, type Table, table } from "../output/result.ts";

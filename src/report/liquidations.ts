@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, timeFrom } from "../db/values.ts";
-import { decimalOf } from "../export/decimal.ts";
+import { decimalOf } from "../decimal.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { minuteIn } from "../export/time-zone.ts";
 import { type Columns, type Table, table } from "../output/result.ts";

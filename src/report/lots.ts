@@ -7,7 +7,7 @@ import {
   negate,
   subtract,
   zero,
-} from "../export/decimal.ts";
+} from "../decimal.ts";
 
 /** Coins that were acquired on a day; below zero where a wallet owes them. */
 export type Lot = { readonly day: string; readonly amount: Decimal; readonly price: Decimal };

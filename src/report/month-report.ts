@@ -1,7 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
-import type { Decimal } from "../export/decimal.ts";
+import type { Decimal } from "../decimal.ts";
 import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { ComparedBalance } from "../health/balances.ts";

@@ -3,7 +3,7 @@ import { type Break, readBreaks } from "../audit/breaks.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, timeFrom, timeText } from "../db/values.ts";
-import { decimalOf } from "../export/decimal.ts";
+import { decimalOf } from "../decimal.ts";
 import { readBills } from "../export/read-bills.ts";
 import {
   inAll,

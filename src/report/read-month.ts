@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { onlyRow, timeText } from "../db/values.ts";
-import { decimalText, zero } from "../export/decimal.ts";
+import { decimalText, zero } from "../decimal.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { readComparedBalances } from "../health/balances.ts";

@@ -1,7 +1,7 @@
 import type { Break } from "../audit/breaks.ts";
 import { isSpotOrFunding } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
-import { decimalText, isZero } from "../export/decimal.ts";
+import { decimalText, isZero } from "../decimal.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { discrepancyText } from "../health/discrepancy.ts";
 import { jsonInterval } from "../output/format.ts";

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { Transaction } from "../db/connect.ts";
 import { msOf, textArray, timeFrom } from "../db/values.ts";
-import { add, decimalOf, zero } from "../export/decimal.ts";
+import { add, decimalOf, zero } from "../decimal.ts";
 import { isWithin } from "../export/reported-wallets.ts";
 import { ledgerName } from "../output/format.ts";
 import { type Columns, fields, type Table, table } from "../output/result.ts";

@@ -1,3 +1,4 @@
+import { decimalOf, decimalText as exactText, shortText, unitsAt } from "../decimal.ts";
 import type { Random } from "./random.ts";
 
 const classicPlaces = 8;
@@ -13,9 +14,7 @@ export type Units = bigint;
 
 /** @param coins a decimal with at most `scale` places, such as "0.5". */
 export function units(coins: string, scale = classicPlaces): Units {
-  const [whole = "0", fraction = ""] = coins.split(".");
-  const magnitude = BigInt(whole.replace("-", "") + fraction.padEnd(scale, "0"));
-  return coins.startsWith("-") ? -magnitude : magnitude;
+  return unitsAt(decimalOf(coins), scale);
 }
 
 /** The amount as text, with all places or without trailing zeros. */
@@ -24,12 +23,7 @@ export function decimalText(
   places: "all" | "needed" = "needed",
   scale = classicPlaces,
 ): string {
-  const unitsPerCoin = 10n ** BigInt(scale);
-  const magnitude = amount < 0n ? -amount : amount;
-  const whole = magnitude / unitsPerCoin;
-  const fraction = String(magnitude % unitsPerCoin).padStart(scale, "0");
-  const shown = places === "all" ? fraction : fraction.replace(/0+$/, "");
-  return `${amount < 0n ? "-" : ""}${whole}${shown === "" ? "" : `.${shown}`}`;
+  return (places === "all" ? exactText : shortText)({ units: amount, scale });
 }
 
 /** The product, rounded down as in the exchange's conversions. */
@@ -39,8 +33,7 @@ export const product = (left: Units, right: Units, scale = classicPlaces): Units
 /** The ratio as a decimal with this many places, rounded half up. Both arguments are positive. */
 export function ratioText(part: Units, whole: Units, places: number): string {
   const twice = (2n * part * 10n ** BigInt(places)) / whole;
-  const digits = String((twice + 1n) / 2n).padStart(places + 1, "0");
-  return `${digits.slice(0, -places)}.${digits.slice(-places)}`;
+  return exactText({ units: (twice + 1n) / 2n, scale: places });
 }
 
 const randomSteps = 2 ** 32;

@@ -3,6 +3,7 @@ import type { ProductType } from "../contract/product-types.ts";
 import { asPrinted } from "../contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../contract/tax-records.ts";
 import { dayMs, type EpochMs } from "../contract/time.ts";
+import { withoutZeros } from "../decimal.ts";
 import { type ExchangeError, isRefused, messageOf } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { type Interval, interval, lengthMs, split, subtract, union } from "./intervals.ts";
@@ -293,7 +294,4 @@ function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): re
 /** Whether two decimals are equal, however they are written: 0 and 0E-8, 1.50 and 1.5. */
 const sameDecimal = (one: string, other: string): boolean => plain(one) === plain(other);
 
-const plain = (text: string): string => {
-  const printed = asPrinted(text);
-  return printed.includes(".") ? printed.replace(/\.?0+$/, "") : printed;
-};
+const plain = (text: string): string => withoutZeros(asPrinted(text));

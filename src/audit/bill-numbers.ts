@@ -72,17 +72,5 @@ function unitsOf(
   return BigInt(text.charCodeAt(begin) === minus ? -magnitude : magnitude);
 }
 
-/** The amount as a decimal, without zeros at its end. @param places of the units. */
-export function decimalText(units: bigint, places: number): string {
-  const digits = String(units < 0n ? -units : units).padStart(places + 1, "0");
-  const whole = digits.slice(0, digits.length - places);
-  const fraction = digits.slice(whole.length).replace(/0+$/, "");
-  return `${units < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
-}
-
 export const isFar = (a: bigint, b: bigint, tolerance: bigint): boolean =>
   a - b > tolerance || b - a > tolerance;
-
-/** Postgres keeps the zeros at the end of a decimal, which change nothing. */
-export const withoutZeros = (decimal: string | null): string | null =>
-  decimal?.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal;

@@ -21,6 +21,12 @@ export function decimalText({ units, scale }: Decimal): string {
   return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
+/** A decimal's text without zeros at its end, which change nothing. */
+export const withoutZeros = (text: string): string =>
+  text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+
+export const shortText = (decimal: Decimal): string => withoutZeros(decimalText(decimal));
+
 /** The units of the same number at a larger scale. */
 export const unitsAt = ({ units, scale }: Decimal, larger: number): bigint =>
   scale === larger ? units : units * 10n ** BigInt(larger - scale);
