@@ -3,6 +3,7 @@ import { walletOf } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { textArray, timeFrom } from "../db/values.ts";
+import { chainOrder, endPlace, joinOrder } from "../sql/chain-order.ts";
 import { productTypesArray, walletOf as walletColumn } from "../sql/wallet-moves.ts";
 import { type BillKey, type BillRow, keyArrays } from "./bill-rows.ts";
 import {
@@ -88,39 +89,31 @@ export const endColumns = [
   ...["account", "wallet", "coin", "day", "is_last", "booked_at", "place", "product_type"],
   ...["bill_id", "balance"],
 ];
-const endPlace = (alias: string) =>
-  ["booked_at", "place", "length($bill_id)", "bill_id", "product_type"]
-    .map((column) => (column.includes("$") ? column.replace("$", alias) : `${alias}${column}`))
-    .join(", ");
 
 /** The first and the last balance of each chain's day, of these bills: see chain-order.ts. */
 export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
       select ${sql.raw(endColumns.join(", "))}
       from (
         select
-          placed.*,
-          lag(bill_id) over chain is null as is_day_first,
-          lead(bill_id) over chain is null as is_day_last
-        from (
-          select
-            bills.account,
-            ${walletColumn("bills.product_type")} as wallet,
-            bills.coin,
-            ${sql.raw(dayText)} as day,
-            greatest(bills.c_time, bill_order.booked_at) as booked_at,
-            coalesce(bill_order.place, 0) as place,
-            bills.product_type,
-            bills.bill_id,
-            bills.balance
-          from ${from}
-          left join bill_order
-            on bill_order.account = ${account}
-            and bill_order.product_type = bills.product_type
-            and bill_order.bill_id = bills.bill_id
-          where ${where}
-            and bills.balance is not null
-        ) as placed
-        window chain as (partition by account, wallet, coin, day order by ${sql.raw(endPlace(""))})
+          bills.account,
+          ${walletColumn("bills.product_type")} as wallet,
+          bills.coin,
+          ${sql.raw(dayText)} as day,
+          greatest(bills.c_time, bill_order.booked_at) as booked_at,
+          coalesce(bill_order.place, 0) as place,
+          bills.product_type,
+          bills.bill_id,
+          bills.balance,
+          lag(bills.bill_id) over chain is null as is_day_first,
+          lead(bills.bill_id) over chain is null as is_day_last
+        from ${from}
+        ${joinOrder("bills", account)}
+        where ${where}
+          and bills.balance is not null
+        window chain as (
+          partition by bills.account, ${walletColumn("bills.product_type")}, bills.coin, ${sql.raw(dayText)}
+          order by ${chainOrder("bills")}
+        )
       ) as ordered
       cross join (values (false), (true)) as ends (is_last)
       where case when is_last then is_day_last else is_day_first end`;
@@ -133,13 +126,13 @@ const addedEnds = (account: string, bills: Bills): SQL => sql`
 /** Moves the ends of days to those bills that come before or after them. */
 async function moveEnds(tx: Transaction, account: string, bills: Bills): Promise<void> {
   const changed = endColumns.slice(5).map((column) => `${column} = excluded.${column}`);
-  const isAfter = `(${endPlace("excluded.")}) > (${endPlace("day_ends.")})`;
-  const isBefore = `(${endPlace("excluded.")}) < (${endPlace("day_ends.")})`;
   await tx.execute(sql`
       ${addedEnds(account, bills)}
       on conflict (account, wallet, coin, day, is_last) do update
       set ${sql.raw(changed.join(", "))}
-      where case when day_ends.is_last then ${sql.raw(isAfter)} else ${sql.raw(isBefore)} end`);
+      where case when day_ends.is_last
+        then (${endPlace("excluded")}) > (${endPlace("day_ends")})
+        else (${endPlace("excluded")}) < (${endPlace("day_ends")}) end`);
 }
 
 /** Forgets the ends of the days that begin or end with one of these bills. */

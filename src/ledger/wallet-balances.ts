@@ -3,7 +3,7 @@ import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/p
 import { type EpochMs, isoTime, secondMs } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { isOneOf, textArray, timeText } from "../db/values.ts";
-import { chainPlace, joinOrder } from "../sql/chain-order.ts";
+import { chainOrder, joinOrder } from "../sql/chain-order.ts";
 import type { BalancesCommit } from "../sync/store.ts";
 
 /**
@@ -170,7 +170,7 @@ async function balanceAt(
     order by
       not ${differs(sql`(select balance from told)`, sql`recent.balance`)} desc nulls first,
       recent.c_time <= ${at}::timestamptz desc,
-      row(${chainPlace("recent")}) desc
+      row(${chainOrder("recent")}) desc
     limit 1`);
   return rows[0]?.expected ?? null;
 }

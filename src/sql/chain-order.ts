@@ -16,35 +16,28 @@ export function joinOrder(alias: string, account?: string): SQL {
 }
 
 /**
- * The `order by` list that sorts a chain's bills as they moved its balance. This is its only
+ * The list that sorts a chain's bills as they moved its balance, or compares their places as rows. This is its only
  * definition, for views, exports and reconcile. It needs `bill_order`, see {@link joinOrder}. A bill is
  * sorted by its time, or by the later one that its balance shows. Ids are compared as numbers, by
  * length first, since they may have more digits than a bigint.
  *
- * @param alias of the bills; none where their columns are joined by name.
+ * @param alias of the bills; none where the columns of `bill_order` are theirs.
  */
 export function chainOrder(alias?: string): SQL {
-  const bills = alias === undefined ? "" : `${alias}.`;
-  return sql.raw(
-    [`greatest(${bills}c_time, booked_at)`, "coalesce(place, 0)", ...lastOrderOf(bills)].join(", "),
+  const [bills, order] = alias === undefined ? ["", ""] : [`${alias}.`, "bill_order."];
+  return placeOf(
+    bills,
+    `greatest(${bills}c_time, ${order}booked_at)`,
+    `coalesce(${order}place, 0)`,
   );
 }
 
-/** The same as a row to compare with others, of `bills` joined to `bill_order`. */
-export const chainPlace = (bills: string): SQL =>
-  sql.raw(
-    [
-      `greatest(${bills}.c_time, bill_order.booked_at)`,
-      "coalesce(bill_order.place, 0)",
-      ...lastOrderOf(`${bills}.`),
-    ].join(", "),
-  );
+/** The place of a day's first or last balance. @param end the row of `day_ends`. */
+export const endPlace = (end: string): SQL =>
+  placeOf(`${end}.`, `${end}.booked_at`, `${end}.place`);
 
-const lastOrderOf = (bills: string) => [
-  `length(${bills}bill_id)`,
-  `${bills}bill_id`,
-  `${bills}product_type`,
-];
+const placeOf = (bill: string, bookedAt: string, place: string): SQL =>
+  sql.raw(`${bookedAt}, ${place}, length(${bill}bill_id), ${bill}bill_id, ${bill}product_type`);
 
 /**
  * How long after its time a bill may be booked, as an interval.

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { type SQL, sql } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
 import { frequentTypes } from "../contract/business-types.ts";
-import { bookedMaxOf, chainOrder, chainPlace, isIdOddText } from "./chain-order.ts";
+import { bookedMaxOf, chainOrder, endPlace, isIdOddText } from "./chain-order.ts";
 import { isDemo } from "./ledgers.ts";
 import { movementPlaceholders } from "./movements.ts";
 import {
@@ -80,9 +80,11 @@ const words: Words = {
   chain_order: chainOrder(),
   days_booked_max: bookedMaxOf("days.wallet"),
   days_product_types: productTypesArray("days.wallet"),
+  days_place: endPlace("days"),
   days_wallet: walletOf("days.product_type"),
-  entries_place: chainPlace("entries"),
+  entries_place: chainOrder("entries"),
   fee_apart: apart("fee", "entries.product_type"),
+  first_place: endPlace("first"),
   frequent_types: sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`),
   may_contain_fee: sql.raw(mayContainFeeText("days.product_type")),
   is_id_odd: sql.raw(isIdOddText("bills")),

@@ -46,7 +46,7 @@ from (
         without_balance,
         net,
         days as day_sums,
-        last.booked_at as shown_at,
+        last.booked_at,
         last.place,
         last.product_type,
         last.bill_id,
@@ -80,10 +80,10 @@ from (
         and entries.account = days.account
         and entries.product_type = any($days_product_types)
         and entries.coin = days.coin
-        and entries.c_time >= days.shown_at - $days_booked_max
+        and entries.c_time >= days.booked_at - $days_booked_max
         and entries.c_time < (days.day + 1)::timestamp at time zone 'UTC'
         and ($entries_place)
-          > (days.shown_at, days.place, length(days.bill_id), days.bill_id, days.product_type)
+          > ($days_place)
     ) as tail on true
     -- The first balance of the chain, and what the bill moved that shows it.
     left join lateral (
@@ -111,7 +111,7 @@ from (
         and entries.c_time >= days.day::timestamp at time zone 'UTC'
         and entries.c_time <= first.booked_at
         and ($entries_place)
-          < (first.booked_at, first.place, length(first.bill_id), first.bill_id, first.product_type)
+          < ($first_place)
     ) as before on true
   ) as running
   window
@@ -168,5 +168,5 @@ cross join lateral (
   -- What remains is unreconciled until reconcile has judged the bill that shows it.
   select
     rounding = off
-      or reconciled_at is not null and coalesce(shown_at < reconciled_through, true) as is_reconciled
+      or reconciled_at is not null and coalesce(booked_at < reconciled_through, true) as is_reconciled
 ) as states;
