@@ -21,7 +21,7 @@ const stored: StoredMetrics = {
   findings: [],
   totals: {
     ...{ accounts: 1, ledgers: 2, bills: 9, active: 2, paused: 0, retired: 0, closed: 0 },
-    ...{ completeThrough: now, pausedThrough: undefined },
+    ...{ readThrough: now, pausedThrough: undefined },
   },
   runs: [run],
   lists: [
@@ -76,9 +76,9 @@ test("a severity has one rule, which fires for each of its kinds, and for none o
 
 test("the metrics have no sample of what is not known, 0 of what is known to be none, and a command's last run that came to an end", async () => {
   const running = { ...run, outcome: "running", duration: null } as const;
-  const totals = { ...stored.totals, completeThrough: undefined, bills: 0 };
+  const totals = { ...stored.totals, readThrough: undefined, bills: 0 };
   const none = await textOf({ totals, lists: [], loans: [], runs: [running] });
-  expect(none).not.toMatch(/complete_through|last_run_duration|list_read|ltv_ratio/);
+  expect(none).not.toMatch(/read_through|last_run_duration|list_read|ltv_ratio/);
   expect(seriesOf(none, "bill_sync_stored_bills")).toEqual({ "": 0 });
   expect(Object.values(seriesOf(none, "bill_sync_findings"))).toEqual(
     Object.keys(findingKinds).map(() => 0),

@@ -169,7 +169,7 @@ test("what a real sync stored is exported as far as it was read completely, and 
   expect(end.stdout).not.toMatch(/discrepancy/);
   const { stdout } = await runCli(["status", "--json"], { env: synced });
   const { ledgers } = JSON.parse(stdout);
-  const through = ledgers[0].completeThrough;
+  const through = ledgers[0].readThrough;
   const rows = async (...args: string[]) => {
     const end = await runCli(["export", "--format", "csv", ...args], { env: synced });
     return { rows: end.stdout.trimEnd().split("\r\n").slice(1), stderr: end.stderr };

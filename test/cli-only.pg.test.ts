@@ -102,6 +102,6 @@ test.concurrent("symbols and loan-to-value that fail are told once, leave the bi
   expect(end.stdout.match(/^main\/loan-to-value: .*40014.*leaves SYNC_LTV out$/gm)).toHaveLength(1);
   expect(end.stdout).toMatch(/\nNOT complete, after /);
   expect(await at.rows()).toEqual({ bills: someBills, ltv: 0, symbols: 0, contracts: 5 });
-  const { completeThrough } = JSON.parse((await at.run("status", "--json")).stdout).ledgers[0];
-  expect(completeThrough).toMatch(/Z$/);
+  const { readThrough } = JSON.parse((await at.run("status", "--json")).stdout).ledgers[0];
+  expect(readThrough).toMatch(/Z$/);
 });

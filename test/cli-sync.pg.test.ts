@@ -65,7 +65,7 @@ test.concurrent("the first sync makes the tables, stores the ledger to the last 
   }
   const stored = await versions(db);
   const [title, ...lines] = first.stdout.trimEnd().split("\n");
-  expect(title).toMatch(/^main +new {2}restated {2}rejected {2}requests {3}complete through$/);
+  expect(title).toMatch(/^main +new {2}restated {2}rejected {2}requests {7}read through$/);
   expect(lines.at(-1)).toMatch(/^complete, after \d/);
   const rows = tableOf(first.stdout);
   expect([...rows.keys()]).toEqual([...wanted, "all"]);

@@ -178,7 +178,7 @@ describe.concurrent("every output says of a database", () => {
         expect((await outputs.report(days.from)).join("\n")).toContain(sentenceOf(finding, now));
       if (kind !== "never-read" && ledger !== "") {
         const name = await outputs.exportName(ledger, days);
-        if (isHole(finding)) expect(name).toMatch(/not-all-read|complete-through/);
+        if (isHole(finding)) expect(name).toMatch(/not-all-read|read-through/);
         if (kind === "broken") expect(name).toContain("does-not-add-up");
       }
       if (!isHole(finding)) continue;

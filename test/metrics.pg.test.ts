@@ -48,7 +48,7 @@ test("metrics shows after a sync what the exchange served, and when", async () =
   expect(values("ltv_ratio")).toEqual({ 'account="main",risk_unit_id=""': rows[0]?.ltv });
   // Complete up to ten minutes before the sync: the newest time is settling.
   const through = near(startedS - 600, endedS - startedS + 5);
-  expect(values("complete_through_timestamp_seconds")).toEqual({ "": through });
+  expect(values("read_through_timestamp_seconds")).toEqual({ "": through });
   expect(values("accounts")).toEqual({ "": 1 });
   expect(values("ledgers")).toEqual({
     ...{ 'state="active"': 2, 'state="paused"': 0, 'state="retired"': 0, 'state="closed"': 0 },

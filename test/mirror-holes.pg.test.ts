@@ -120,8 +120,8 @@ test("time that is lost is refused for good, also to a key that trims, and named
   expect(await ask("refuse", spanOf(50, 60))).toMatchObject({
     status: 200,
     headers: {
-      "x-complete-from": isoTime(at(10)),
-      "x-complete-through": isoTime(at(99)),
+      "x-read-from": isoTime(at(10)),
+      "x-read-through": isoTime(at(99)),
       "x-incomplete": `${isoTime(at(40))}/${isoTime(at(50))}`,
     },
   });

@@ -477,7 +477,7 @@ test.each(["broken", "unreconciled"])(
     const text = await inTransaction(db, async (tx) => {
       const file = await exportFile(tx, selection, "csv", epochMs(smallLedgerEnd));
       const through = isoTime(epochMs(model.settledTo)).slice(0, 16).replace(":", "");
-      const lack = model.settledTo === smallLedgerEnd ? "" : `-complete-through-${through}Z`;
+      const lack = model.settledTo === smallLedgerEnd ? "" : `-read-through-${through}Z`;
       const selected = [...daysOf(model)].filter(([day]) => day >= from && day <= to);
       const isOff = selected.some(([, { parts }]) => parts.has("Discrepancy"));
       const name = `${account}-USDT-FUTURES-USDT-${from}-to-${to}${lack}`;

@@ -183,7 +183,7 @@ test.each<[string, KnownTime["coverage"], KnownTime["lost"], number | undefined]
     lostDay,
     now,
   ],
-])("complete through is %s", (_, coverage, lost, through) => {
+])("read through is %s", (_, coverage, lost, through) => {
   expect(readTime({ coverage, lost, open: [] }, now).through).toBe(through);
 });
 

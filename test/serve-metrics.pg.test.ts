@@ -32,7 +32,7 @@ test("/metrics has what is stored, and what the server answered and refused, by 
   expect(first.headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
   expect(first.body).not.toMatch(/hunter2|forged/);
   const valuesIn = (text: string, name: string) => seriesOf(text, `bill_sync_${name}`);
-  expect(valuesIn(first.body, "complete_through_timestamp_seconds")).toEqual({
+  expect(valuesIn(first.body, "read_through_timestamp_seconds")).toEqual({
     "": (now - hourMs) / 1_000,
   });
   const answered = {

@@ -18,7 +18,7 @@ const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   ledger: { account: "main", productType: "USDT-FUTURES" },
   bills: 1_234,
   rejected: 0,
-  completeThrough: ago(11 * minuteMs),
+  readThrough: ago(11 * minuteMs),
   coverage: [between(retentionMs, 11 * minuteMs)],
   unfinished: [],
   unread: [],
@@ -50,7 +50,7 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     ledger: { account: "main", productType: "COIN-FUTURES" },
     bills: 9,
     rejected: 2,
-    completeThrough: ago(60 * dayMs),
+    readThrough: ago(60 * dayMs),
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
     unread: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
     lost: [between(95 * dayMs, 89 * dayMs - hourMs)],
@@ -58,14 +58,14 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     expiresAt: ago(60 * dayMs - retentionMs),
   });
   const fresh = ledger({
-    ...{ bills: 0, completeThrough: undefined, coverage: [], behindMs: undefined },
+    ...{ bills: 0, readThrough: undefined, coverage: [], behindMs: undefined },
     ...{ unread: [between(retentionMs - secondMs, 0)], expiresAt: undefined },
   });
   expect(linesOf(ledger(), interrupted, fresh)).toEqual([
-    "main         bills  complete through   read behind    unread    lost expires in",
-    "USDT-FUTURES 1,234 2026-11-21 11:49Z 100.0%   11 m         -       -  89 d 23 h",
-    "COIN-FUTURES     9 2026-09-22 12:00Z  47.0%   60 d      39 d 6 d 1 h       30 d",
-    "USDT-FUTURES     0                 -   0.0%      - 89 d 23 h       -          -",
+    "main          bills       read through  share read  behind     unread     lost  expires in",
+    "USDT-FUTURES  1,234  2026-11-21 11:49Z      100.0%    11 m          -        -   89 d 23 h",
+    "COIN-FUTURES      9  2026-09-22 12:00Z       47.0%    60 d       39 d  6 d 1 h        30 d",
+    "USDT-FUTURES      0                  -        0.0%       -  89 d 23 h        -           -",
   ]);
 });
 

@@ -32,7 +32,7 @@ const ledger = (changes: Partial<LedgerReport> = {}): LedgerReport => ({
   ledger: { account: "main", productType: "USDT-FUTURES" },
   ...{ new: 1_003, unchanged: 20, restated: 1, rejected: 0, pages: 24, requests: 25 },
   windows: { planned: 13, walked: 13 },
-  completeThrough: at,
+  readThrough: at,
   lost: [],
   error: undefined,
   ...changes,
@@ -88,17 +88,17 @@ const well = account([ledger()]);
 const open = account([ledger({ rejected: 1 })]);
 const rejected = [{ account: "main", productType: "USDT-FUTURES", rows: 3 }] as const;
 
-test("the summary counts each product type and all of them, complete through the earliest", () => {
-  const earlier = coin({ new: 5, completeThrough: epochMs(at - dayMs) });
+test("the summary counts each product type and all of them, read through the earliest", () => {
+  const earlier = coin({ new: 5, readThrough: epochMs(at - dayMs) });
   expect(linesOf([account([ledger(), earlier])])).toEqual([
-    "main            new  restated  rejected  requests   complete through",
+    "main            new  restated  rejected  requests       read through",
     "USDT-FUTURES  1,003         1         0        25  2026-11-21 03:24Z",
     "COIN-FUTURES      5         1         0        25  2026-11-20 03:24Z",
     "all           1,008         2         0        50  2026-11-20 03:24Z",
     "",
     "complete, after 5.2 s",
   ]);
-  const never = linesOf([account([ledger(), coin({ completeThrough: undefined })])]);
+  const never = linesOf([account([ledger(), coin({ readThrough: undefined })])]);
   expect(never[3]).toMatch(/^all .* -$/);
 });
 

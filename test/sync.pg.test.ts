@@ -168,11 +168,11 @@ test("time that an exchange's clock was ahead of is covered by no later run befo
     const report = await simulation.sync();
     expect(report).toSatisfy(isComplete);
     const settledTo = simulation.time.now() - settleLagMs;
-    expect(only(report).completeThrough).toBeLessThanOrEqual(settledTo);
-    expect(only(report).completeThrough).toBeGreaterThan(settledTo - minuteMs);
+    expect(only(report).readThrough).toBeLessThanOrEqual(settledTo);
+    expect(only(report).readThrough).toBeGreaterThan(settledTo - minuteMs);
     await expectExact(simulation);
     const { headers } = await mirror.ask(key, accountBills.path, { productType, limit: "1" });
-    expect(Date.parse(String(headers["x-complete-through"]))).toBeLessThanOrEqual(settledTo);
+    expect(Date.parse(String(headers["x-read-through"]))).toBeLessThanOrEqual(settledTo);
   }
 });
 

@@ -84,9 +84,9 @@ export function ledgersTable(
     ...fields<LedgerStatus>("time", ["retiredAt", "pausedAt", "closedAt", "expiresAt"], ""),
     ...fields<LedgerStatus>("count", ["bills"]),
     ...fields<LedgerStatus>("value", ["rejected"]),
-    ...fields<LedgerStatus>("time", ["completeThrough"]),
-    completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
-    coverageShare: { kind: "share", title: "read", of: coverageShare },
+    ...fields<LedgerStatus>("time", ["readThrough"]),
+    readThroughMs: { kind: "value", of: ({ readThrough }) => readThrough },
+    coverageShare: { kind: "share", title: "share read", of: coverageShare },
     ...fields<LedgerStatus>("spans", ["coverage"], ""),
     unfinished: { kind: "spans", title: "", of: ({ unfinished }) => unfinished },
     behindMs: { kind: "length", title: "behind", of: ({ behindMs }) => behindMs },
@@ -126,7 +126,7 @@ const accountColumns: Columns<AccountStatus> = {
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
   ...fields<Totals>("count", ["active", "paused", "closed", "retired"]),
-  ...fields<Totals>("time", ["completeThrough"]),
+  ...fields<Totals>("time", ["readThrough"]),
   pausedThrough: {
     kind: "time",
     title: "paused ones",

@@ -46,7 +46,7 @@ type StatusOptions = Pick<StatusFlags, "check"> & {
   readonly ledgersMax?: number;
 };
 
-/** `status`: what is found, through when each ledger is complete, and what is unread or lost. */
+/** `status`: what is found, through when each ledger is read, and what is unread or lost. */
 export async function statusCommand(config: Config, io: Io, words: StatusFlags): Promise<Result> {
   const options = { ...words, isJson: io.isJson, selection: selectionOf(words) };
   await using stored = await openStored(config, io);
@@ -154,9 +154,9 @@ async function metricsCommand(config: Config, io: Io): Promise<Result> {
 
 const help = `
 Findings come first, worst first, most with a command that helps. Then, for
-each ledger: complete through (the first time that is neither read, lost nor
-recovered), read (the share of the time from 90 days before the first sync on,
-without recovered time), behind (how long ago complete through is), unread (the
+each ledger: read through (the first time that is neither read, lost nor
+recovered), share read (of the time from 90 days before the first sync on,
+without recovered time), behind (how long ago read through is), unread (the
 next sync reads it), lost (the exchange deleted it before it was read), and
 expires in: how long until the exchange deletes unread bills. A first sync may
 begin two hours late: its history then begins later. Of more than a hundred

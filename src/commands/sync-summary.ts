@@ -125,7 +125,7 @@ const accountColumns: Columns<AccountReport> = {
       closed.map(({ ledger: { productType }, closedAt, through, unread }) => ({
         productType,
         closedAt: jsonTime(closedAt),
-        completeThrough: jsonTimeOrNull(through),
+        readThrough: jsonTimeOrNull(through),
         unread: unread.map(jsonInterval),
       })),
   },
@@ -136,15 +136,15 @@ const accountColumns: Columns<AccountReport> = {
 const sumName = "all";
 const countKeys = ["new", "restated", "rejected", "requests"] as const;
 
-/** A row of all ledgers, which are complete through no time where one of them is not. */
+/** A row of all ledgers, which are read through no time where nothing of one of them is complete. */
 function sumOf(ledgers: readonly LedgerReport[]): LedgerReport {
   const sums = countKeys.map((key) => [key, ledgers.reduce((sum, ledger) => sum + ledger[key], 0)]);
-  const times = ledgers.flatMap(({ completeThrough }) => completeThrough ?? []);
+  const times = ledgers.flatMap(({ readThrough }) => readThrough ?? []);
   return {
     ...(ledgers[0] as LedgerReport),
     ledger: { account: sumName, productType: "UTA-OTHER" },
     ...Object.fromEntries(sums),
-    completeThrough: times.length < ledgers.length ? undefined : epochMs(Math.min(...times)),
+    readThrough: times.length < ledgers.length ? undefined : epochMs(Math.min(...times)),
   };
 }
 
@@ -153,8 +153,8 @@ function reportColumns(ledgers: readonly LedgerReport[]): Columns<LedgerReport> 
     ...ledgerColumns(ledgers, ({ ledger }) => ledger, sumName),
     ...fields<LedgerReport>("count", countKeys),
     ...fields<LedgerReport>("value", ["unchanged", "pages", "windows"]),
-    ...fields<LedgerReport>("time", ["completeThrough"]),
-    completeThroughMs: { kind: "value", of: ({ completeThrough }) => completeThrough },
+    ...fields<LedgerReport>("time", ["readThrough"]),
+    readThroughMs: { kind: "value", of: ({ readThrough }) => readThrough },
     ...fields<LedgerReport>("spans", ["lost"], ""),
     error: errorColumn,
   };

@@ -29,7 +29,7 @@ import { timeOf } from "./select.ts";
 /** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
 export type LedgerTimes = {
   /** The first time that is neither read, lost nor recovered; undefined before the first complete window. */
-  readonly completeThrough: EpochMs | undefined;
+  readonly readThrough: EpochMs | undefined;
   /** Proven complete. */
   readonly coverage: readonly Interval[];
   /** Read and stored, in windows that were not read to their end: not complete yet; of a closed ledger, unread. */
@@ -53,7 +53,7 @@ export type LedgerStatus = LedgerTimes & {
   readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly closedAt: EpochMs | undefined;
-  /** How long ago its complete history ends; undefined where nothing is complete, or it is no longer read. */
+  /** How long ago `readThrough` is; undefined where nothing is complete, or it is no longer read. */
   readonly behindMs: number | undefined;
   /** When the exchange begins to delete its unread bills; undefined if nothing was read, or will be. */
   readonly expiresAt: EpochMs | undefined;
@@ -98,8 +98,8 @@ export async function readStatus(
         ...stored,
         unread: retiredAt === undefined ? stored.unread : [],
         behindMs:
-          isRead && stored.completeThrough !== undefined
-            ? Math.max(0, now - stored.completeThrough)
+          isRead && stored.readThrough !== undefined
+            ? Math.max(0, now - stored.readThrough)
             : undefined,
         expiresAt: isRead ? expiresAt : undefined,
       };
@@ -122,7 +122,7 @@ export type StoredTimes = LedgerTimes &
   };
 
 type Row = Record<"coverage" | "unfinished" | "unread" | "lost" | "recovered", IntervalsJson> &
-  Record<"beginsAt" | "plannedTo" | "completeThrough" | "expiresAt", string | null> &
+  Record<"beginsAt" | "plannedTo" | "readThrough" | "expiresAt", string | null> &
   Record<"bills" | "rejected", string | null> & {
     account: string;
     product_type: string;
@@ -150,7 +150,7 @@ export async function readLedgerTimes(
       ${msOf(sql`planned_to`)} as "plannedTo",
       ${msOf(sql`begins_at`)} as "beginsAt",
       case when lower(covered) < first_unread_at and begins_at <= ${timeOf(horizonAt(now) + startSlackMs)}
-        then ${msOf(sql`first_unread_at`)} end as "completeThrough",
+        then ${msOf(sql`first_unread_at`)} end as "readThrough",
       ${msOf(sql`unread_from + ${retentionMs} * interval '1 ms'`)} as "expiresAt",
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as lost,
@@ -212,7 +212,7 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     state: row?.state ?? undefined,
     plannedTo: timeFrom(row?.plannedTo ?? null),
     beginsAt: timeFrom(row?.beginsAt ?? null),
-    completeThrough: timeFrom(row?.completeThrough ?? null),
+    readThrough: timeFrom(row?.readThrough ?? null),
     expiresAt: timeFrom(row?.expiresAt ?? null),
     coverage: intervalsFrom(row?.coverage),
     lost: intervalsFrom(row?.lost),

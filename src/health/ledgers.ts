@@ -23,7 +23,7 @@ export type Totals = {
   readonly retired: number;
   readonly closed: number;
   /** The first time that is neither read, lost nor recovered, of any active ledger; undefined where none is begun. */
-  readonly completeThrough: EpochMs | undefined;
+  readonly readThrough: EpochMs | undefined;
   /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
   readonly pausedThrough: EpochMs | undefined;
 };
@@ -47,19 +47,19 @@ export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<n
 export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   const count = (state: string) =>
     sql`count(*) filter (where state = ${state})::float8 as ${sql.identifier(state)}`;
-  const completeThrough = (state: string) =>
+  const readThrough = (state: string) =>
     msOf(sql`min(first_unread_at) filter (where state = ${state})`);
   const { rows } = await db.execute<
-    Omit<Totals, "completeThrough" | "pausedThrough"> &
-      Record<"completeThrough" | "pausedThrough", string | null>
+    Omit<Totals, "readThrough" | "pausedThrough"> &
+      Record<"readThrough" | "pausedThrough", string | null>
   >(sql`
     select *
     from (
       select
         count(*)::float8 as ledgers,
         ${sql.join(states.map(count), sql`, `)},
-        ${completeThrough("active")} as "completeThrough",
-        ${completeThrough("paused")} as "pausedThrough"
+        ${readThrough("active")} as "readThrough",
+        ${readThrough("paused")} as "pausedThrough"
       from ${ledgers(scope)}
     ) as counted
     -- Beside the other counts, and not among them: distributed Postgres refuses that.
@@ -81,7 +81,7 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
   const totals = onlyRow(rows, "the totals");
   return {
     ...totals,
-    completeThrough: timeFrom(totals.completeThrough),
+    readThrough: timeFrom(totals.readThrough),
     pausedThrough: timeFrom(totals.pausedThrough),
   };
 }

@@ -112,11 +112,11 @@ export const gauges: Readonly<Record<string, StoredGauge>> = {
         { kind: "unreachable" as const, isDemo: false, findings: unreachable },
       ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
   },
-  bill_sync_complete_through_timestamp_seconds: {
+  bill_sync_read_through_timestamp_seconds: {
     help: "The first time that is neither read, lost nor recovered, of any ledger that syncs read, by the exchange's clock.",
     labels: [],
-    samples: ({ totals: { completeThrough } }) =>
-      completeThrough === undefined ? [] : [[{}, completeThrough / secondMs]],
+    samples: ({ totals: { readThrough } }) =>
+      readThrough === undefined ? [] : [[{}, readThrough / secondMs]],
   },
   bill_sync_accounts: {
     help: "Accounts with a ledger that a sync has planned to read.",

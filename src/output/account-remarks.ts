@@ -16,12 +16,12 @@ export const closedLines = (closed: readonly ClosedLedger[]): readonly string[] 
   );
 
 function closedText({ ledger, closedAt, through, unread }: ClosedLedger): string {
-  const complete = through === undefined ? "" : `, complete through ${formatMinute(through)}`;
+  const read = through === undefined ? "" : `, read through ${formatMinute(through)}`;
   const rest =
     unread.length === 0
       ? ""
       : `; ${formatLength(unread)} are unread, and can be read only if the account is switched back`;
-  return `closed ${formatMinute(closedAt)}: ${becameText(ledger)}${complete}${rest}`;
+  return `closed ${formatMinute(closedAt)}: ${becameText(ledger)}${read}${rest}`;
 }
 
 /** A line for each reason why an account's key may not read product types. */

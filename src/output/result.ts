@@ -151,7 +151,7 @@ export const record = <Row>(name: string, columns: Columns<Row>, row: Row | unde
 export const tableText = ({ titles, cells, isRight }: Table): string =>
   cells.length === 0 || titles.length === 0 ? "" : formatTable(titles, cells, isRight);
 
-/** "completeThrough": "complete through" */
+/** "readThrough": "read through" */
 const titleOf = (key: string): string =>
   key.replaceAll(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);
 

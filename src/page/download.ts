@@ -83,7 +83,7 @@ async function lackOf(
   const productTypes = walletProductTypes(selection) as readonly ProductType[];
   const times = timesOf(selection);
   const span = { from: times.from, to: epochMs(Math.min(now, times.to)) };
-  // A file reports all unread time; where only the newest is unread, its name has the time that it is complete through.
+  // A file reports all unread time; where only the newest is unread, its name has the time that it is read through.
   const limits = { ...usualLimits, maxAgeMs: 0 };
   const findings = await readFindings(tx, { now, accounts: [account], productTypes, span, limits });
   const isNewest = ({ kind, since = epochMs(0) }: Finding) =>
@@ -98,10 +98,7 @@ async function lackOf(
       ? ["not-all-read"]
       : through === span.to
         ? []
-        : [
-            "complete-through",
-            isoTime(epochMs(through)).slice(0, 16).replace(":", "").concat("Z"),
-          ]),
+        : ["read-through", isoTime(epochMs(through)).slice(0, 16).replace(":", "").concat("Z")]),
     ...(isBroken ? ["does-not-add-up"] : []),
   ];
 }

@@ -179,7 +179,7 @@ async function readLedgers(
   }));
 }
 
-/** The end of a ledger's newest complete time; undefined where time before it is missing, or lost and not accepted. */
+/** The end of a ledger's newest read time; undefined where time before it is missing, or lost and not accepted. */
 export function throughOf({ periods, findings }: Ledger): EpochMs | undefined {
   const isLost = findings.some(({ kind }) => kind === "lost");
   const isWhole = periods.every(({ state }) => (state === "lost" ? !isLost : state !== "unread"));

@@ -27,12 +27,12 @@ function sentence({ bills, checked, isSyncAtWork: isAtWork, ...rest }: Overview)
     return html`Nothing is stored yet. <code>bill-sync doctor</code> checks the key, and <code>bill-sync sync</code> reads the bills.`;
   }
   const listed = rest.ledgers.filter(({ isDemo }) => !isDemo);
-  const through = listed.length < rest.storedOfMoney ? undefined : completeThrough(listed);
-  return html`${formatCounted(bills, "bill")} of ${formatCounted(rest.storedOfMoney, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, complete through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures are not final before it ends." : ""}`;
+  const through = listed.length < rest.storedOfMoney ? undefined : readThrough(listed);
+  return html`${formatCounted(bills, "bill")} of ${formatCounted(rest.storedOfMoney, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, read through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures are not final before it ends." : ""}`;
 }
 
-/** The time before which all of these ledgers are complete; undefined where one is not. */
-function completeThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
+/** The time through which all of these ledgers are read; undefined where one is not. */
+function readThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
   const ends = ledgers.flatMap((ledger) => throughOf(ledger) ?? []);
   return ends.length === 0 || ends.length < ledgers.length ? undefined : epochMs(Math.min(...ends));
 }

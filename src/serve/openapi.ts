@@ -94,9 +94,9 @@ const securitySchemes = Object.fromEntries(
 );
 
 const completeness = {
-  "X-Complete-From": { description: "When the coverage begins.", schema: { type: "string" } },
-  "X-Complete-Through": {
-    description: "Up to when the ledger is complete, except for X-Incomplete.",
+  "X-Read-From": { description: "When the coverage begins.", schema: { type: "string" } },
+  "X-Read-Through": {
+    description: "Up to when the ledger was read, except for X-Incomplete.",
     schema: { type: "string" },
   },
   "X-Incomplete": {

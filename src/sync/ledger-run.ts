@@ -56,7 +56,7 @@ export type LedgerReport = PageCounts & {
   readonly pages: number;
   readonly requests: number;
   /** The first time that is neither read, lost nor recovered; undefined before the first complete window. */
-  readonly completeThrough: EpochMs | undefined;
+  readonly readThrough: EpochMs | undefined;
   /** The time that this run found lost: it was too old before it was read. */
   readonly lost: readonly Interval[];
   /** The first error that kept the ledger from completion; undefined where there was none. */
@@ -199,7 +199,7 @@ export class LedgerRun extends LedgerReader {
       ...this.#counts,
       requests: this.requests,
       windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
-      completeThrough: undefined,
+      readThrough: undefined,
       lost: [],
       error: this.error,
     };
@@ -210,7 +210,7 @@ export class LedgerRun extends LedgerReader {
     this.#refuseLoss(known);
     return {
       ...this.done,
-      completeThrough: readTime(known, this.#deps.exchangeNow()).through,
+      readThrough: readTime(known, this.#deps.exchangeNow()).through,
       lost: subtract(known.lost, this.#known.lost),
     };
   }

@@ -219,7 +219,7 @@ function nameOf({ from, to }: Interval): string {
 
 /** Headers that describe how complete a ledger's time is, whatever part of it is served. */
 export function completenessHeaders(
-  { coverage, completeThrough }: ServedTimes,
+  { coverage, readThrough }: ServedTimes,
   holes: readonly Hole[],
 ): Readonly<Record<string, string>> {
   const listable = holes.filter(({ kind }) => kind !== "before" && kind !== "behind");
@@ -229,9 +229,9 @@ export function completenessHeaders(
     .slice(0, listedMax)
     .map(({ span }) => `${edge(span.from)}/${edge(span.to)}`);
   return {
-    ...(first !== undefined && { "x-complete-from": isoTime(first.from) }),
+    ...(first !== undefined && { "x-read-from": isoTime(first.from) }),
     // Up to this time, all incomplete time is listed.
-    ...(completeThrough !== undefined && { "x-complete-through": isoTime(completeThrough) }),
+    ...(readThrough !== undefined && { "x-read-through": isoTime(readThrough) }),
     "x-incomplete": [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join(", "),
   };
 }
