@@ -25,16 +25,6 @@ export class AccountHeldError extends ReportableError {
   override name = "AccountHeldError";
 }
 
-/** The account's API key, or its user, is known to the database under another name. */
-export class KeyTakenError extends UsageError {
-  override name = "KeyTakenError";
-}
-
-/** The account's API key reads another account's ledger than the one that is stored. */
-export class ForeignKeyError extends UsageError {
-  override name = "ForeignKeyError";
-}
-
 /**
  * The account is neither classic nor unified, but on its way from one to the other: what the exchange
  * serves of it meanwhile is not to be trusted.
@@ -69,17 +59,12 @@ export class DatabaseSilentError extends DatabaseError {
  * The database is not where it had confirmed to be: it crashed with synchronous_commit off, or
  * a replica that was behind took over. Going on would leave a hole.
  */
-export class CommitsLostError extends DatabaseError {
-  override name = "CommitsLostError";
-
-  constructor(place: string) {
-    super(
-      `the database lost confirmed commits of ${place}: it crashed with synchronous_commit ` +
-        "off, was restored, or a lagging replica took over; run sync again, which reads the " +
-        "lost time again",
-    );
-  }
-}
+export const commitsLost = (place: string): DatabaseError =>
+  new DatabaseError(
+    `the database lost confirmed commits of ${place}: it crashed with synchronous_commit ` +
+      "off, was restored, or a lagging replica took over; run sync again, which reads the " +
+      "lost time again",
+  );
 
 /** No question leads on through a window's pages: going on would never end, or skip bills. */
 export class CursorError extends ReportableError {
@@ -89,11 +74,6 @@ export class CursorError extends ReportableError {
 /** The exchange's answers contradict each other, however often it was asked. */
 export class ContradictionError extends ReportableError {
   override name = "ContradictionError";
-}
-
-/** An answer that keeps the contract and cannot be true: it is not taken in. */
-export class UnbelievableListError extends ReportableError {
-  override name = "UnbelievableListError";
 }
 
 /** The user asked the run to stop. */

@@ -265,7 +265,7 @@ describe("restore", () => {
       return copy;
     };
     const damaged = new RegExp(
-      `^BackupDamagedError: ${bad} is damaged \\(.+\\); take another backup$`,
+      `^ReportableError: ${bad} is damaged \\(.+\\); take another backup$`,
     );
     for (const bytes of [11, 2_000, Math.floor(whole.length / 2), whole.length - 1])
       expect(await refusal(whole.subarray(0, bytes))).toMatch(damaged);

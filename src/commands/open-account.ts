@@ -29,7 +29,7 @@ export type OpenAccount = Lease & {
 
 /**
  * Takes an account's lease and, where its user is known, the user's, before the exchange is asked anything with its key.
- * @throws KeyTakenError where the key is stored under another name; AccountHeldError where another process holds one of
+ * @throws UsageError where the key is stored under another name; AccountHeldError where another process holds one of
  * the leases.
  */
 export async function openAccount(

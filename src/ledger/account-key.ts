@@ -5,7 +5,7 @@ import type { EpochMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { onlyRow, textArray } from "../db/values.ts";
-import { ExchangeError, ForeignKeyError, KeyTakenError } from "../errors.ts";
+import { ExchangeError, UsageError } from "../errors.ts";
 import { shellWord } from "../printable.ts";
 import type { Secret } from "../secret.ts";
 import type { KeyAnswer } from "../sync/store.ts";
@@ -48,7 +48,7 @@ export class AccountKey {
 
   /**
    * Before the exchange is asked. Writes nothing.
-   * @throws KeyTakenError where rows were stored under another name with this key.
+   * @throws UsageError where rows were stored under another name with this key.
    */
   async refuseTaken(): Promise<void> {
     const { fingerprint } = await this.#known(this.#db);
@@ -58,8 +58,8 @@ export class AccountKey {
   /**
    * Decides whether the key is this account's: it read the account before, or is its user's. Writes nothing.
    * @returns whether no run has read the account with it.
-   * @throws KeyTakenError if one of its user's ledgers has another name here.
-   * @throws ForeignKeyError if it is another user's and bills are stored, or if nobody trusts it.
+   * @throws UsageError if one of its user's ledgers has another name here.
+   * @throws UsageError if it is another user's and bills are stored, or if nobody trusts it.
    * @throws ExchangeError if the next run may be told.
    */
   async check(answer: KeyAnswer): Promise<{ readonly isNew: boolean }> {
@@ -100,7 +100,7 @@ export class AccountKey {
    * another, empty account would else hide all that it was not served.
    * @param check fails the transaction where another run may hold the account.
    * @param horizon the oldest time that can be read again. Needed for a trusted key.
-   * @throws KeyTakenError where the key, or one of its user's ledgers, is stored under another name.
+   * @throws UsageError where the key, or one of its user's ledgers, is stored under another name.
    */
   async take(check: (tx: Transaction) => Promise<unknown>, horizon?: EpochMs): Promise<void> {
     const { account } = this.#named;
@@ -208,7 +208,7 @@ async function accountsOfUser(
   return rows.map(({ account }) => account);
 }
 
-/** @throws KeyTakenError where one of the user's ledgers is stored under another name. */
+/** @throws UsageError where one of the user's ledgers is stored under another name. */
 async function refuseTakenUser(
   db: Queryable,
   account: string,
@@ -247,8 +247,8 @@ const putBack = (account: string): string =>
   `nothing was written. Put the key of account ${account} back, or give this one a name of its own ` +
   '(ACCOUNT_NAME, or "name" in ACCOUNTS_FILE)';
 
-const foreignKey = (account: string, told: string, { userId, hasBills }: Known): ForeignKeyError =>
-  new ForeignKeyError(
+const foreignKey = (account: string, told: string, { userId, hasBills }: Known): UsageError =>
+  new UsageError(
     `this API key is user ${told}'s, and account ${account} is user ${userId}'s: it belongs to another account, ` +
       `and ${putBack(account)}` +
       (hasBills
@@ -256,15 +256,15 @@ const foreignKey = (account: string, told: string, { userId, hasBills }: Known):
         : `; if ${account} was read with a wrong key until now, sync --trust-key takes this one and reads its time again`),
   );
 
-const unknownKey = (account: string): ForeignKeyError =>
-  new ForeignKeyError(
+const unknownKey = (account: string): UsageError =>
+  new UsageError(
     `this API key was not used for account ${account} before, and the exchange does not tell that both keys are ` +
       `of one user: ${putBack(account)}; if it certainly is the same account, sync --trust-key takes it and reads ` +
       "the last 90 days again",
   );
 
-const taken = (account: string, other: string, what: string): KeyTakenError =>
-  new KeyTakenError(
+const taken = (account: string, other: string, what: string): UsageError =>
+  new UsageError(
     `${what} is stored as account ${other}, and as ${account} it would be ` +
       `stored twice; name the account ${other} again, or rename what is stored: ` +
       `bill-sync accounts rename ${shellWord(other)} ${shellWord(account)}`,

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { multirange, textArray } from "../db/values.ts";
-import { CommitsLostError } from "../errors.ts";
+import { commitsLost } from "../errors.ts";
 import type { Interval } from "../sync/intervals.ts";
 import { startSlackMs } from "../sync/plan.ts";
 import type { Ledger, LedgerPlan, PageCommit, Walk } from "../sync/store.ts";
@@ -106,7 +106,7 @@ async function insertOpenWindows(
 }
 
 const lostCommits = ({ account, productType }: Ledger, { from, to }: Interval) =>
-  new CommitsLostError(`${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`);
+  commitsLost(`${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`);
 
 /** What the pages say of their windows, as rows `walked`; `place` counts from 1. */
 const walkedWindows = (pages: readonly PageCommit[]) => {
@@ -138,7 +138,7 @@ const isWalked = (pages: readonly PageCommit[]) => sql`
 
 /**
  * Checks that the pages' windows are open. @param pages of one account.
- * @throws CommitsLostError where a window is not as the page before left it.
+ * @throws DatabaseError where a window is not as the page before left it.
  */
 export async function checkWalked(tx: Transaction, pages: readonly PageCommit[]): Promise<void> {
   const { rows } = await tx.execute<{ place: string }>(sql`

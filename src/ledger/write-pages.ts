@@ -18,7 +18,7 @@ export type BeforePages = {
   readonly hasCurrentRows: boolean;
 };
 
-/** Reads it in one round trip. @throws CommitsLostError where what the page before left is gone. */
+/** Reads it in one round trip. @throws DatabaseError where what the page before left is gone. */
 export async function lookUpPages(
   tx: Transaction,
   pages: readonly PageCommit[],

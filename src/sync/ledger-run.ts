@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../contract/time.ts";
-import { CommitsLostError, ContradictionError, type ExchangeError } from "../errors.ts";
+import { ContradictionError, commitsLost, type ExchangeError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import { printableLine } from "../printable.ts";
 import { type Interval, lengthMs, subtract } from "./intervals.ts";
@@ -252,9 +252,7 @@ export class LedgerRun extends LedgerReader {
     if (lost === undefined) return;
     const { account, productType } = this.ledger;
     this.fail(
-      new CommitsLostError(
-        `${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`,
-      ),
+      commitsLost(`${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`),
     );
   }
 

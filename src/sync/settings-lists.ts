@@ -6,7 +6,7 @@ import type { Operation, Query } from "../contract/operation.ts";
 import type { ContractProductType } from "../contract/product-types.ts";
 import { readSymbol, symbolOf, symbols } from "../contract/symbols.ts";
 import type { EpochMs } from "../contract/time.ts";
-import { type ExchangeError, UnbelievableListError } from "../errors.ts";
+import { type ExchangeError, ReportableError } from "../errors.ts";
 import type { Client } from "../exchange/client.ts";
 import type { CommitContracts, CommitSymbols, SettingsList, SymbolCounts } from "./store.ts";
 
@@ -110,7 +110,7 @@ const servedTwice: RowFault = {
  * Refuses a list that is too short to be complete. Storing it would mark the symbols that it lacks as gone.
  * @param known how many symbols are stored and not gone.
  * @param what the plural name of the list's items, such as "pairs".
- * @throws UnbelievableListError where the list has no symbol, or less than half as many as are known.
+ * @throws ReportableError where the list has no symbol, or less than half as many as are known.
  */
 export function refuseShortList(
   { settings, unread }: Pick<SettingsList<SymbolRow>, "settings" | "unread">,
@@ -119,7 +119,7 @@ export function refuseShortList(
 ): void {
   const listed = settings.length + unread.length;
   if (listed > 0 && listed >= known / 2) return;
-  throw new UnbelievableListError(
+  throw new ReportableError(
     `the exchange listed ${listed} ${what}, where ${known} are known: nothing was changed; sync ` +
       "again, and if the list stays so short, see the exchange's announcements",
   );

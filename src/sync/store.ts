@@ -177,10 +177,10 @@ export type SymbolCounts = {
   readonly isOutdated: boolean;
 };
 
-/** @throws UnbelievableListError where the list is too short to be complete. */
+/** @throws ReportableError where the list is too short to be complete. */
 export type CommitSymbols = (list: SymbolList) => Promise<SymbolCounts>;
 
-/** @throws UnbelievableListError where the list is too short to be complete. */
+/** @throws ReportableError where the list is too short to be complete. */
 export type CommitContracts = (list: ContractList) => Promise<SymbolCounts>;
 
 /** The product types that were refused to a key, and those that were answered. */
@@ -206,7 +206,7 @@ export type Store = {
   unstored(ledger: Ledger, rows: ReadRows): Promise<ReadRows>;
   /** Replaces the ledger's open windows by the plan's, and records what is lost. */
   recordPlan(plan: LedgerPlan): Promise<void>;
-  /** @throws CommitsLostError where the window's stored place is not the page's `after`. */
+  /** @throws DatabaseError where the window's stored place is not the page's `after`. */
   commitPage(page: PageCommit): Promise<PageCounts>;
   recoveryState(ledger: Ledger): Promise<RecoveryState>;
   /** The newest bills of covered time; undefined where no bill is stored. */

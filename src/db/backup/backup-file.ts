@@ -70,11 +70,6 @@ export const quoted = (identifier: string): string => `"${identifier.replaceAll(
 /** `"account", "bill_id"` */
 export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(", ");
 
-/** The file was cut off, or changed after it was written. */
-export class BackupDamagedError extends ReportableError {
-  override name = "BackupDamagedError";
-}
-
 export type BackupReading = {
   readonly header: BackupHeader;
   readonly sha256: string;
@@ -94,7 +89,7 @@ const lineBytesMax = 64 * 1024 * 1024;
  * table in turn, all of which it must read. The digest is checked at the end: where this
  * throws, whatever `begin` and `take` did must be undone.
  *
- * @throws UsageError for a file that is not a backup; BackupDamagedError for a damaged one.
+ * @throws UsageError for a file that is not a backup; ReportableError for a damaged one.
  */
 export async function readBackup(path: string, taker: Take): Promise<BackupReading> {
   const reading = Promise.withResolvers<BackupReading>();
@@ -163,8 +158,9 @@ const foreign = (path: string): UsageError =>
     `${path} is not a backup of bill-sync; name a file that bill-sync db backup wrote`,
   );
 
-export const damaged = (path: string, how: string, cause?: unknown): BackupDamagedError =>
-  new BackupDamagedError(`${path} is damaged (${how}); take another backup`, { cause });
+/** The file was cut off, or changed after it was written. */
+export const damaged = (path: string, how: string, cause?: unknown): ReportableError =>
+  new ReportableError(`${path} is damaged (${how}); take another backup`, { cause });
 
 function fileError(path: string, error: unknown): unknown {
   const code = errorCode(error) ?? "";

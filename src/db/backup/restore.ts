@@ -42,7 +42,7 @@ export type Restored = BackupReading & {
  * program's schema.
  *
  * @throws UsageError where the file is not a backup, or the database is not empty;
- *   BackupDamagedError; AccountHeldError where a run holds an account there; DatabaseError.
+ *   ReportableError where it is damaged; AccountHeldError where a run holds an account there; DatabaseError.
  */
 export async function restore(
   databaseUrl: string,

@@ -114,7 +114,7 @@ type List = SettingsList<Settings>;
  * belongs to no account, so that no lease guards it. Runs that store one at the same time take turns,
  * and an older list changes nothing.
  *
- * @throws UnbelievableListError where the list is too short to be one.
+ * @throws ReportableError where the list is too short to be one.
  */
 function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolCounts> {
   return withDatabaseErrors(() =>
