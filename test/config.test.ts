@@ -112,9 +112,9 @@ test.each<[Environment, object]>([
     { PRODUCT_TYPE: "", EXCHANGE_RATES_URL: "x", SYNC_TOKEN: "x", LOG_FORMAT: "x" },
     { warnings: [] },
   ],
-  // What may be another program's is a warning, where it differs by a letter, or by two in turn.
+  // What may be another program's is a warning, where it differs by a letter.
   [
-    { DATABSE_URL: "x", LOG_LEVLE: "x" },
+    { DATABSE_URL: "x", LOG_LEVL: "x" },
     { warnings: [/DATABASE_URL\?$/, /LOG_LEVEL\?$/].map((one) => expect.stringMatching(one)) },
   ],
 ])("%j is read", (environment, expected) => {

@@ -207,7 +207,7 @@ const broken: readonly [
     "a retired account, a retired product type, and a slip",
     {
       entries: ltv,
-      env: { LOG_LEVLE: "debug" },
+      env: { LOG_LEVL: "debug" },
       before: async (db) => {
         await retire(db, "b", undefined);
         await retire(db, "a", "COIN-FUTURES");
@@ -217,7 +217,7 @@ const broken: readonly [
     [
       "ok accounts .*b: every product type configured but retired, so not synced",
       "ok accounts .*a: COIN-FUTURES configured but retired, so not synced",
-      "warn config +LOG_LEVLE is not a variable of this program, did you mean LOG_LEVEL\\?$",
+      "warn config +LOG_LEVL is not a variable of this program, did you mean LOG_LEVEL\\?$",
     ],
     { bills: 5, ltv: 1 },
   ],

@@ -121,17 +121,13 @@ const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|PRODUCT|RECOVER|SYNC|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 
-const lettersOf = (name: string): string => [...name].sort().join("");
-
 /** A misspelled variable would leave a default in force that nobody wanted. */
 function misspelled(values: Environment) {
   const unset = variableNames.filter((name) => values[name] === undefined);
   return Object.keys(values).flatMap((name) => {
     if (variableNames.some((variable) => variable === name)) return [];
     const isOurs = prefix.test(name);
-    const meant =
-      nearest(name, unset, isOurs ? slipMax : 1) ??
-      unset.find((variable) => lettersOf(variable) === lettersOf(name));
+    const meant = nearest(name, unset, isOurs ? slipMax : 1);
     const text = `${name} is not a variable of this program, did you mean ${meant}?`;
     return meant === undefined ? [] : [{ isOurs, text }];
   });
