@@ -123,7 +123,6 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   expect(counted(/\bset account =/g)).toEqual({ "src/db/accounts/rename-account.ts": 1 });
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
   expect(counted(/\bwith recursive\b/g)).toEqual({
-    "src/db/run-log.ts": 1,
     "src/metrics/registry.ts": 1,
   });
   expect(
