@@ -94,7 +94,7 @@ export type BillsOptions = LedgerSelection &
 export type Ledgers = AsyncDisposable & {
   /** Brings everything up to now. Failures are in the result, whose `outcome` is not "complete" then. */
   sync(options?: SyncOptions): Promise<SyncResult>;
-  /** Each ledger's bills and its complete, unread and lost time. Asks the exchange nothing. */
+  /** Each ledger's bills and its read, unread and lost time. Asks the exchange nothing. */
   status(which?: LedgerSelection): Promise<Status>;
   /** Reads a span again and compares it with what is stored. */
   verify(options: VerifyOptions): Promise<Verification & Pick<SyncResult, "outcome">>;

@@ -298,7 +298,7 @@ describe("the command", () => {
     await at.db.execute(sql`update rejected_bills set superseded_at = now()`);
     const after = await at.run("sync", "--no-reconcile");
     expect(after).toMatchObject({ code: 0, stdout: expect.not.stringContaining("not stored") });
-    expect(JSON.parse((await at.run("status", "--json")).stdout).ledgers[0].rejected).toBe(0);
+    expect(JSON.parse((await at.run("status", "--json")).stdout).ledgers[0].openRejected).toBe(0);
     expect(await at.run("breaks", "list")).toMatchObject({ code: 0 });
     const { rows } = await at.db.execute(sql`
       select 1 from analytics.data_quality where check_name = 'rejected-rows'`);

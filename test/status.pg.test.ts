@@ -22,7 +22,7 @@ test("an exchange's clock 40 days ahead of the machine's makes nothing lost, mis
   expect(synced).toMatchObject({ code: 0 });
   const told = await statusOf(at);
   const [ledger] = told.ledgers;
-  expect(ledger).toMatchObject({ unread: [], lost: [], unfinished: [], coverageShare: 1 });
+  expect(ledger).toMatchObject({ unread: [], openLost: [], unfinished: [], coverageShare: 1 });
   // As the finding counts it: since the newest time that is complete. Times are printed to the second.
   const incompleteMs = Date.parse(told.asOf) - ledger.readThroughMs;
   expect(Math.abs(ledger.behindMs - incompleteMs)).toBeLessThan(secondMs);

@@ -17,12 +17,12 @@ const between = (fromAgoMs: number, toAgoMs: number) => ({
 const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   ledger: { account: "main", productType: "USDT-FUTURES" },
   bills: 1_234,
-  rejected: 0,
+  openRejected: 0,
   readThrough: ago(11 * minuteMs),
   coverage: [between(retentionMs, 11 * minuteMs)],
   unfinished: [],
   unread: [],
-  lost: [],
+  openLost: [],
   recovered: [],
   behindMs: 11 * minuteMs,
   retiredAt: undefined,
@@ -49,11 +49,11 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
   const interrupted = ledger({
     ledger: { account: "main", productType: "COIN-FUTURES" },
     bills: 9,
-    rejected: 2,
+    openRejected: 2,
     readThrough: ago(60 * dayMs),
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
     unread: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
-    lost: [between(95 * dayMs, 89 * dayMs - hourMs)],
+    openLost: [between(95 * dayMs, 89 * dayMs - hourMs)],
     behindMs: 60 * dayMs,
     expiresAt: ago(60 * dayMs - retentionMs),
   });
@@ -127,9 +127,9 @@ test("the state of ledgers is shown where one of them is not read, and coverage 
   expect(linesOf(ledger(), old).map((line) => line.split(" ").at(-1))).toEqual([
     ...["state", "active", "paused"],
   ]);
-  expect(coverageShare({ coverage: [], unfinished: [], unread: [], lost: [] })).toBe(0);
+  expect(coverageShare({ coverage: [], unfinished: [], unread: [], openLost: [] })).toBe(0);
   const [coverage, unfinished] = [[between(9, 8)], [between(8, 5)]];
-  const rest = { unread: [between(5, 2)], lost: [between(2, 1)] };
+  const rest = { unread: [between(5, 2)], openLost: [between(2, 1)] };
   expect(coverageShare({ coverage, unfinished, ...rest })).toBe(0.5);
 });
 

@@ -157,10 +157,10 @@ Findings come first, worst first, most with a command that helps. Then, for
 each ledger: read through (the first time that is neither read, lost nor
 recovered), share read (of the time from 90 days before the first sync on,
 without recovered time), behind (how long ago read through is), unread (the
-next sync reads it), lost (the exchange deleted it before it was read), and
-expires in: how long until the exchange deletes unread bills. A first sync may
-begin two hours late: its history then begins later. Of more than a hundred
-ledgers the worst are shown.
+next sync reads it), lost (the exchange deleted it before it was read, and
+nobody accepted it), and expires in: how long until the exchange deletes unread
+bills. A first sync may begin two hours late: its history then begins later. Of
+more than a hundred ledgers the worst are shown.
 
 serve has the metrics at /metrics, too.`;
 

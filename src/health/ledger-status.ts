@@ -39,14 +39,14 @@ export type LedgerTimes = {
   /** Recovered from tax records. */
   readonly recovered: readonly Interval[];
   /** Time that a run found lost, and nobody accepted. */
-  readonly lost: readonly Interval[];
+  readonly openLost: readonly Interval[];
 };
 
 export type LedgerStatus = LedgerTimes & {
   readonly ledger: Ledger;
   readonly bills: number;
-  /** Open rejected rows. */
-  readonly rejected: number;
+  /** Rejected rows that were neither served well since nor accepted. */
+  readonly openRejected: number;
   /** Since when it is no longer synced. */
   readonly retiredAt: EpochMs | undefined;
   /** Since when its account is paused: it is not synced, and its unread time is lost after 90 days. */
@@ -112,7 +112,7 @@ export async function readStatus(
 }
 
 export type StoredTimes = LedgerTimes &
-  Pick<LedgerStatus, "bills" | "rejected" | "expiresAt"> & {
+  Pick<LedgerStatus, "bills" | "openRejected" | "expiresAt"> & {
     /** The start of its read, lost or accepted time; undefined where nothing of it was read. */
     readonly beginsAt: EpochMs | undefined;
     /** The newest time that a run planned to read; undefined before the first plan. */
@@ -121,9 +121,9 @@ export type StoredTimes = LedgerTimes &
     readonly state: "active" | "paused" | "retired" | "closed" | undefined;
   };
 
-type Row = Record<"coverage" | "unfinished" | "unread" | "lost" | "recovered", IntervalsJson> &
+type Row = Record<"coverage" | "unfinished" | "unread" | "openLost" | "recovered", IntervalsJson> &
   Record<"beginsAt" | "plannedTo" | "readThrough" | "expiresAt", string | null> &
-  Record<"bills" | "rejected", string | null> & {
+  Record<"bills" | "openRejected", string | null> & {
     account: string;
     product_type: string;
     state: StoredTimes["state"] | null;
@@ -145,7 +145,7 @@ export async function readLedgerTimes(
       account,
       product_type,
       bills,
-      rejected,
+      rejected as "openRejected",
       state,
       ${msOf(sql`planned_to`)} as "plannedTo",
       ${msOf(sql`begins_at`)} as "beginsAt",
@@ -153,7 +153,7 @@ export async function readLedgerTimes(
         then ${msOf(sql`first_unread_at`)} end as "readThrough",
       ${msOf(sql`unread_from + ${retentionMs} * interval '1 ms'`)} as "expiresAt",
       ${intervalsOf(sql`covered`)} as coverage,
-      ${intervalsOf(sql`lost`)} as lost,
+      ${intervalsOf(sql`lost`)} as "openLost",
       ${intervalsOf(sql`recovered`)} as recovered,
       ${intervalsOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unfinished, '{}') end`)} as unread,
       ${intervalsOf(sql`case when state <> 'closed' then unfinished - covered end`)} as unfinished
@@ -208,14 +208,14 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
   const isPlanned = row?.plannedTo != null;
   return {
     bills: Number(row?.bills ?? 0),
-    rejected: Number(row?.rejected ?? 0),
+    openRejected: Number(row?.openRejected ?? 0),
     state: row?.state ?? undefined,
     plannedTo: timeFrom(row?.plannedTo ?? null),
     beginsAt: timeFrom(row?.beginsAt ?? null),
     readThrough: timeFrom(row?.readThrough ?? null),
     expiresAt: timeFrom(row?.expiresAt ?? null),
     coverage: intervalsFrom(row?.coverage),
-    lost: intervalsFrom(row?.lost),
+    openLost: intervalsFrom(row?.openLost),
     recovered: intervalsFrom(row?.recovered),
     unfinished: intervalsFrom(row?.unfinished),
     unread: isPlanned ? intervalsFrom(row.unread) : interval(horizonAt(now), now),
@@ -227,9 +227,9 @@ export function coverageShare({
   coverage,
   unfinished,
   unread,
-  lost,
-}: Pick<LedgerTimes, "coverage" | "unfinished" | "unread" | "lost">): number {
+  openLost,
+}: Pick<LedgerTimes, "coverage" | "unfinished" | "unread" | "openLost">): number {
   const readMs = lengthMs([...coverage, ...unfinished]);
-  const wholeMs = readMs + lengthMs([...unread, ...lost]);
+  const wholeMs = readMs + lengthMs([...unread, ...openLost]);
   return wholeMs === 0 ? 0 : readMs / wholeMs;
 }

@@ -160,19 +160,19 @@ const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 /** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
-  { coverage, lost, recovered, unfinished, unread, beginsAt, state, rejectedTimes }: ServedTimes,
+  { coverage, openLost, recovered, unfinished, unread, beginsAt, state, rejectedTimes }: ServedTimes,
   { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
 ): readonly Hole[] {
   const holes = (kind: Hole["kind"], spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
   if (beginsAt === undefined) return holes("unread", interval(never, ever));
   // A walk goes from the newest bill down. Of what lies above its first page nothing is claimed, until it is old.
-  const readTo = union([...coverage, ...lost, ...recovered, ...unfinished]).at(-1)?.to ?? beginsAt;
+  const readTo = union([...coverage, ...openLost, ...recovered, ...unfinished]).at(-1)?.to ?? beginsAt;
   const isEnded = state === "retired" || state === "closed";
   const newest = interval(readTo, ever);
   return [
     ...holes("before", interval(never, Math.min(beginsAt, unread[0]?.from ?? beginsAt))),
-    ...holes("lost", lost),
+    ...holes("lost", openLost),
     ...holes("recovered", intersect(recovered, interval(beginsAt, ever))),
     ...holes(isEnded ? "left-unread" : "unread", isEnded ? unread : subtract(unread, newest)),
     ...(state === "retired" ? holes("left-unread", newest) : []),
