@@ -132,8 +132,8 @@ const accountColumns: Columns<AccountVerification> = {
   error: errorColumn,
 };
 
-export const recountText = ({ counted, stored, ...ledger }: BillCount): string =>
-  `${ledgerName(ledger)}: status showed ${formatCount(counted)} bills; ${formatCount(stored)} ` +
+export const recountText = ({ keptCount, rowCount, ...ledger }: BillCount): string =>
+  `${ledgerName(ledger)}: status showed ${formatCount(keptCount)} bills; ${formatCount(rowCount)} ` +
   "are stored, and status shows these from now on";
 
 const differenceColumns: Columns<Difference> = {

@@ -6,8 +6,8 @@ import { onlyRow, textArray, timeText } from "../db/values.ts";
 import type { Ledger, PageCounts } from "../sync/store.ts";
 import { makeDays } from "./differing-days.ts";
 
-/** How many bills of a ledger are stored by the kept count, and by counting them. */
-export type BillCount = Ledger & { readonly counted: number; readonly stored: number };
+/** How many bills a ledger has by the count that is kept, and by counting its rows, which are right. */
+export type BillCount = Ledger & { readonly keptCount: number; readonly rowCount: number };
 
 // Generous: counting a million bills takes about a tenth of a second, and no writer waits for it.
 const statementMaxMs = hourMs;
@@ -27,14 +27,14 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
     await tx.execute(
       sql`select pg_advisory_xact_lock(hashtextextended(${`counts ${account}`}, 0))`,
     );
-    const { rows } = await tx.execute<Ledger & Record<"counted" | "stored", string>>(sql`
+    const { rows } = await tx.execute<Ledger & Record<"keptCount" | "rowCount", string>>(sql`
       select
         account,
         product_type as "productType",
-        sum(counted) as counted,
-        sum(stored) as stored
+        sum(kept) as "keptCount",
+        sum(stored) as "rowCount"
       from (
-        select account, product_type, bills as counted, 0 as stored
+        select account, product_type, bills as kept, 0 as stored
         from ledgers
         where account = ${account}
         union all
@@ -45,24 +45,24 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
       ) as counts
       group by account, product_type
       order by product_type`);
-    const counts = rows.map(({ counted, stored, ...ledger }) => ({
+    const counts = rows.map(({ keptCount, rowCount, ...ledger }) => ({
       ...ledger,
-      counted: Number(counted),
-      stored: Number(stored),
+      keptCount: Number(keptCount),
+      rowCount: Number(rowCount),
     }));
     const days = Map.groupBy(await deletedDays(tx, account), ({ productType }) => productType);
     if (days.size > 0) await makeDays(tx, account);
-    const wrong = counts.filter(({ counted, stored }) => counted !== stored);
-    for (const { productType, counted, stored } of wrong) {
+    const wrong = counts.filter(({ keptCount, rowCount }) => keptCount !== rowCount);
+    for (const { productType, keptCount, rowCount } of wrong) {
       await tx.execute(sql`
         insert into ledgers (account, product_type, bills)
-        values (${account}, ${productType}, ${stored - counted})
+        values (${account}, ${productType}, ${rowCount - keptCount})
         on conflict (account, product_type) do update
         set bills = ledgers.bills + excluded.bills`);
     }
     for (const count of counts) {
       const gone = days.get(count.productType) ?? [];
-      if (count.stored < count.counted || gone.length > 0) await recordDeleted(tx, count, gone);
+      if (count.rowCount < count.keptCount || gone.length > 0) await recordDeleted(tx, count, gone);
     }
     return wrong;
   };
@@ -75,11 +75,11 @@ const daysNamedMax = 10;
 /** Stores the break of bills that disappeared, with the days whose stored sums show more bills than there are. */
 async function recordDeleted(
   tx: Transaction,
-  { account, productType, counted, stored }: BillCount,
+  { account, productType, keptCount, rowCount }: BillCount,
   days: readonly DeletedDay[],
 ): Promise<void> {
   const gone = days.reduce((sum, { bills }) => sum + Number(bills), 0);
-  const expected = stored < counted ? counted : stored + gone;
+  const expected = rowCount < keptCount ? keptCount : rowCount + gone;
   const named = days.slice(0, daysNamedMax).map(({ day, bills }) => `${day} (${bills})`);
   const more = days.length > daysNamedMax ? [`${days.length - daysNamedMax} more days`] : [];
   const where =
@@ -88,9 +88,9 @@ async function recordDeleted(
       : `by the stored days, of ${[...named, ...more].join(", ")}; bill-sync reconcile --repair reads again ` +
         "what the exchange still has; this break stays until it is accepted";
   const explanation =
-    stored < counted
-      ? `when counted, ${stored} of ${counted} bills were there: somebody had deleted rows; ${where}`
-      : `when counted, ${stored} bills were there: somebody had deleted or changed ${gone}; ${where}`;
+    rowCount < keptCount
+      ? `when counted, ${rowCount} of ${keptCount} bills were there: somebody had deleted rows; ${where}`
+      : `when counted, ${rowCount} bills were there: somebody had deleted or changed ${gone}; ${where}`;
   const { rows } = await tx.execute<{ id: string }>(
     sql`select nextval('public.ledger_break_ids') as id`,
   );
@@ -102,7 +102,7 @@ async function recordDeleted(
     values (
       ${onlyRow(rows, "a new break's number").id}, 'deleted', ${account}, ${productType}, '',
       'found ' || ${timeText(sql`transaction_timestamp()`)}, ${days[0]?.day ?? null}::timestamp at time zone 'UTC',
-      ${expected}, ${stored}, ${stored - expected}, ${explanation}, transaction_timestamp(),
+      ${expected}, ${rowCount}, ${rowCount - expected}, ${explanation}, transaction_timestamp(),
       transaction_timestamp(), 'open'
     )`);
 }
