@@ -109,7 +109,9 @@ test("names of accounts, product types, bills, symbols, coins, types and cursors
         new Set(rejected.map(({ received }) => JSON.stringify(received))),
       );
       const status = await readStatus(db, [ledger]);
-      expect(status.ledgers).toMatchObject([{ ledger, bills: byId.size, openRejected: kept.length }]);
+      expect(status.ledgers).toMatchObject([
+        { ledger, bills: byId.size, openRejected: kept.length },
+      ]);
       const rejectedRows = (await countRejected(db)).filter((one) => one.account === account);
       expect(rejectedRows).toEqual(kept.length === 0 ? [] : [{ ...ledger, rows: kept.length }]);
     }),

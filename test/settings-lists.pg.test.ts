@@ -31,7 +31,7 @@ const [eth, sol, xrp] = ["ETH", "SOL", "XRP"].map((coin) => ({
 })) as [typeof btc, typeof btc, typeof btc];
 const withFee = (takerFeeRate: string, row = btc) => ({ ...row, takerFeeRate });
 const [usdt, coin] = ["USDT-FUTURES", "COIN-FUTURES"] as const;
-const none = { new: 0, changed: 0, returned: 0, gone: 0, isOutdated: false };
+const none = { new: 0, changed: 0, returned: 0, gone: 0, isStored: true };
 
 /** A database of its own, and functions that store lists as they were at an hour. */
 async function house() {
@@ -145,7 +145,7 @@ test("a pair has a version for each change, and none while it is gone; what is a
   await bring(11, [btc, eth]);
   const newest = await rowVersions();
   for (const hour of [10, 11]) {
-    expect(await bring(hour, [withFee("0.1"), sol])).toEqual({ ...none, isOutdated: true });
+    expect(await bring(hour, [withFee("0.1"), sol])).toEqual({ ...none, isStored: false });
   }
   expect(await rowVersions()).toEqual(newest);
 });

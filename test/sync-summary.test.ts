@@ -45,11 +45,11 @@ const account = (ledgers: readonly LedgerReport[], error?: unknown): AccountRepo
 });
 const desk = (report: AccountReport): AccountReport => ({ ...report, account: "desk" });
 
-const stored = {
-  ...{ new: 2, changed: 1, returned: 0, gone: 3, isOutdated: false, entries: 3_204, readAt: at },
+const counts = {
+  ...{ new: 2, changed: 1, returned: 0, gone: 3, isStored: true, entries: 3_204, readAt: at },
 };
 const list = (changes: Partial<NamedList> = {}): NamedList => ({
-  ...{ name: "spot pairs", requests: 1, stored, broken: [], error: undefined, ...changes },
+  ...{ name: "spot pairs", requests: 1, counts, broken: [], error: undefined, ...changes },
 });
 const record = {
   ...{ ltv: "0.4321", subAccountUids: ["1"], usdtBalance: "1000.50", unpaidUsdtAmount: "432.32" },
@@ -82,7 +82,7 @@ const misnamed = new UsageError("this API key is not the account's");
 const stopped = new StoppedError("stopped on request");
 const suppressed = new SuppressedError(new Error("and closing failed"), stopped);
 const fault = { path: "takerFeeRate", reason: "is not a decimal number" };
-const failed = { stored: undefined, error: unpermitted };
+const failed = { counts: undefined, stored: undefined, error: unpermitted };
 
 const well = account([ledger()]);
 const open = account([ledger({ rejected: 1 })]);
@@ -133,7 +133,7 @@ describe("below its table, the summary says", () => {
   });
 
   test("how many rows are rejected, and nothing of lists and loans that are as they were", () => {
-    const lists = [list({ stored: { ...stored, new: 0, changed: 0, gone: 0 } })];
+    const lists = [list({ counts: { ...counts, new: 0, changed: 0, gone: 0 } })];
     expect(linesOf([loans(unit())], { lists })).toEqual(["complete, after 5.2 s"]);
     expect(linesOf([well], { rejected }).at(-2)).toMatch(
       /^main\/USDT-FUTURES: 3 rows broke the API's contract, so that their/,
@@ -147,7 +147,7 @@ describe("below its table, the summary says", () => {
       list(),
       list({ name: "contracts of USDT-FUTURES", ...failed }),
       list({ name: "contracts of COIN-FUTURES", broken }),
-      list({ name: "contracts of USDC-FUTURES", stored: { ...stored, isOutdated: true } }),
+      list({ name: "contracts of USDC-FUTURES", counts: { ...counts, isStored: false } }),
     ];
     const first = { record, readAt: at, change: "first" } as const;
     const changed = { record: empty, readAt: at, change: "changed" } as const;

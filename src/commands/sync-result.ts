@@ -82,7 +82,7 @@ function factsOf(run: SyncRun): RunFacts {
       !wholeReports.every(isComplete),
     didWork:
       accounts.length === 0
-        ? lists.some(({ stored }) => stored !== undefined)
+        ? lists.some(({ counts }) => counts !== undefined)
         : wholeReports.length > 0,
   };
 }

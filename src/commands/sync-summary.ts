@@ -161,25 +161,26 @@ function reportColumns(ledgers: readonly LedgerReport[]): Columns<LedgerReport> 
 }
 
 /** Whether a list is not as it was before. */
-const isNews = ({ stored }: NamedList): boolean =>
-  stored !== undefined &&
-  (stored.isOutdated || stored.new + stored.changed + stored.returned + stored.gone > 0);
+const isNews = ({ counts }: NamedList): boolean =>
+  counts !== undefined &&
+  (!counts.isStored || counts.new + counts.changed + counts.returned + counts.gone > 0);
 
 const listColumns: Columns<NamedList> = {
   name: { kind: "text", title: "list", of: ({ name }) => name },
-  entries: { kind: "count", of: ({ stored }) => stored?.entries },
+  entries: { kind: "count", of: ({ counts }) => counts?.entries },
   ...Object.fromEntries(
     (["new", "changed", "returned", "gone"] as const).map((key) => [
       key,
-      { kind: "count", of: ({ stored }: NamedList) => stored?.[key] },
+      { kind: "count", of: ({ counts }: NamedList) => counts?.[key] },
     ]),
   ),
+  isStored: { kind: "value", of: ({ counts }) => counts?.isStored ?? false },
   stored: {
     kind: "text",
-    of: ({ stored }) =>
-      stored && (stored.isOutdated ? "no: another run has stored a newer list" : "yes"),
+    isForPeople: true,
+    of: ({ counts }) => (counts?.isStored ? "yes" : "no: another run has stored a newer list"),
   },
-  readAt: { kind: "time", title: "", of: ({ stored }) => stored?.readAt },
+  readAt: { kind: "time", title: "", of: ({ counts }) => counts?.readAt },
   requests: { kind: "value", of: ({ requests }) => requests },
   broken: {
     kind: "value",

@@ -25,8 +25,8 @@ export type BrokenRow = { readonly name: string; readonly fault: RowFault };
 /** The result of syncing a list. */
 export type ListReport = {
   readonly requests: number;
-  /** What was stored; undefined where nothing was. */
-  readonly stored:
+  /** Of the list that was read; undefined where none was. */
+  readonly counts:
     | (SymbolCounts & { readonly readAt: EpochMs; readonly entries: number })
     | undefined;
   /** Rows that were left out. */
@@ -58,11 +58,11 @@ export async function syncList<Settings extends SymbolRow>(
     const { data, requestTime } = await client.ask(operation, query, { signal, onAttempt });
     const reading = readList(data, readRow);
     broken = reading.broken;
-    const counts = await commit({ readAt: requestTime, ...reading.list });
-    const stored = { ...counts, readAt: requestTime, entries: reading.list.settings.length };
-    return { requests, stored, broken, error: undefined };
+    const written = await commit({ readAt: requestTime, ...reading.list });
+    const counts = { ...written, readAt: requestTime, entries: reading.list.settings.length };
+    return { requests, counts, broken, error: undefined };
   } catch (error) {
-    return { requests, stored: undefined, broken, error };
+    return { requests, counts: undefined, broken, error };
   }
 }
 

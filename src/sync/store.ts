@@ -173,8 +173,8 @@ export type SymbolCounts = {
   /** Symbols that are listed again after they were gone. */
   readonly returned: number;
   readonly gone: number;
-  /** Whether nothing was stored, since a newer list is stored already. */
-  readonly isOutdated: boolean;
+  /** False where nothing was stored, since another run has stored a newer list. */
+  readonly isStored: boolean;
 };
 
 /** @throws ReportableError where the list is too short to be complete. */

@@ -119,7 +119,7 @@ type List = SettingsList<Settings>;
 function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolCounts> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      if (!(await isNewest(tx, place, list))) return { ...nothing, isOutdated: true };
+      if (!(await isNewest(tx, place, list))) return { ...nothing, isStored: false };
       const { today, isOwn, what } = place;
       const { rows } = await tx.execute<{ known: number }>(sql`
         select count(*)::int as known
@@ -130,7 +130,7 @@ function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolC
       const written = await writeSettings(tx, place, list);
       const gone = list.isWhole ? await markGone(tx, place, list) : 0;
       await writeVersions(tx, place, list);
-      return { ...written, gone, isOutdated: false };
+      return { ...written, gone, isStored: true };
     }),
   );
 }
@@ -161,7 +161,7 @@ async function writeSettings(
   list: List,
 ) {
   const names = textArray(list.settings.map(({ symbol }) => symbol));
-  const { rows } = await tx.execute<Omit<SymbolCounts, "gone" | "isOutdated">>(sql`
+  const { rows } = await tx.execute<Omit<SymbolCounts, "gone" | "isStored">>(sql`
     with listed as (
       select symbol, ${settings.list}
       from unnest(${names}::text[], ${settings.arraysOf(list.settings)})

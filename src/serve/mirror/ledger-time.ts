@@ -160,14 +160,24 @@ const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 /** All spans of a ledger's time, up to now, about which an answer would be incomplete. */
 export function holesOf(
-  { coverage, openLost, recovered, unfinished, unread, beginsAt, state, rejectedTimes }: ServedTimes,
+  {
+    coverage,
+    openLost,
+    recovered,
+    unfinished,
+    unread,
+    beginsAt,
+    state,
+    rejectedTimes,
+  }: ServedTimes,
   { now, maxAgeMs }: { readonly now: number; readonly maxAgeMs: number },
 ): readonly Hole[] {
   const holes = (kind: Hole["kind"], spans: readonly Interval[]) =>
     spans.map((span): Hole => ({ kind, span }));
   if (beginsAt === undefined) return holes("unread", interval(never, ever));
   // A walk goes from the newest bill down. Of what lies above its first page nothing is claimed, until it is old.
-  const readTo = union([...coverage, ...openLost, ...recovered, ...unfinished]).at(-1)?.to ?? beginsAt;
+  const readTo =
+    union([...coverage, ...openLost, ...recovered, ...unfinished]).at(-1)?.to ?? beginsAt;
   const isEnded = state === "retired" || state === "closed";
   const newest = interval(readTo, ever);
   return [
