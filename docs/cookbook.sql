@@ -41,13 +41,15 @@ where account = 'main'
 -- # What did each contract earn in March, after fees and funding?
 select
   symbol,
-  sum(realised_pnl) as realised_pnl,
-  sum(fees_charged + fees_credited) as fees,
-  sum(funding_received + funding_paid) as funding,
-  sum(realised_pnl + fees_charged + fees_credited + funding_received + funding_paid) as net
-from analytics.by_symbol_day
+  sum(wallet_amount) filter (where category = 'trade') as realised_pnl,
+  sum(wallet_fee) as fees,
+  sum(wallet_amount) filter (where category = 'funding') as funding,
+  sum(wallet_amount) filter (where category not in ('trade', 'funding')) as other,
+  sum(wallet_amount + wallet_fee) as net
+from analytics.entries
 where account = 'main'
   and product_type = 'USDT-FUTURES'
+  and symbol <> ''
   and day >= '2026-03-01'
   and day < '2026-04-01'
 group by symbol

@@ -187,7 +187,13 @@ export function recordsTable(
 }
 
 const balanceColumns: Columns<ComparedBalance> = {
-  wallet: { kind: "text", of: ({ account, ledger, coin }) => `${account}/${ledger} ${coin}` },
+  account: { kind: "value", of: ({ account }) => account },
+  wallet: { kind: "value", of: ({ ledger }) => ledger },
+  coin: { kind: "value", of: ({ coin }) => coin },
+  name: {
+    ...{ kind: "text", title: "wallet", isForPeople: true },
+    of: ({ account, ledger, coin }) => `${account}/${ledger} ${coin}`,
+  },
   balance: { kind: "amount", title: "the exchange says", of: ({ balance }) => balance },
   expected: {
     kind: "amount",

@@ -134,7 +134,8 @@ const reasons: Readonly<
   },
   recovered: {
     isPermanent: true,
-    text: (name) => `${name} was recovered from tax records, which show no balances; ${elsewhere}`,
+    text: (name) =>
+      `${name} was recovered from tax records, which lack coupons and classic balances; ${elsewhere}`,
   },
   unread: { text: (name) => `${name} is not read yet; a sync reads it, try again after the next` },
   /** Of a retired ledger, too, which is no finding. */

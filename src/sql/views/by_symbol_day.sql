@@ -43,7 +43,7 @@ comment on view analytics.by_symbol_day is
 comment on column analytics.by_symbol_day.gains is 'The sum of the bills with a gain, positive, without fees.';
 comment on column analytics.by_symbol_day.losses is 'The sum of the bills with a loss, negative, without fees.';
 comment on column analytics.by_symbol_day.realised_pnl is 'Gains plus losses.';
-comment on column analytics.by_symbol_day.fees_charged is 'Negative fees as they were served, also those that coupons paid. What moved the balance is in the rollforwards'' fees_paid.';
+comment on column analytics.by_symbol_day.fees_charged is 'Negative fees as they were served. What moved the balance is in the rollforwards'' fees_paid.';
 comment on column analytics.by_symbol_day.fees_credited is 'Positive fees as they were served. What moved the balance is in the rollforwards'' fee_rebates.';
 comment on column analytics.by_symbol_day.fee_by_coupon is 'The fees that coupons paid.';
 comment on column analytics.by_symbol_day.bills is 'How many bills name the contract on that day.';
