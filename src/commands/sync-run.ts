@@ -284,7 +284,7 @@ async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: A
       const { isNew } = await opened.takeKey(answer);
       if (isNew) reporter.notice(`${name}: ${rightsLine(answer.info)}`);
       if (!targets.has("bills")) return;
-      const { stored } = await replayRejected(db, opened, name, () => signal.throwIfAborted());
+      const stored = await replayRejected(db, opened, name, () => signal.throwIfAborted());
       if (stored > 0)
         reporter.notice(`${name}: ${formatCounted(stored, "rejected row")} can be read now`);
     },

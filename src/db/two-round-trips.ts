@@ -1,5 +1,4 @@
 import { setImmediate } from "node:timers/promises";
-import type pg from "pg";
 import {
   begin,
   commitText,
@@ -34,17 +33,14 @@ export function inTwoRoundTrips<T, Read>(
     const found = await begin(client, read, options);
     const { stream } = connectionOf(client);
     stream.cork();
-    let isSent = false;
-    const open = refusingLater(client, () => isSent);
-    const writing = Promise.try(write, transactionOn(open), found);
+    const writing = Promise.try(write, transactionOn(client), found);
     let isFailed = isChecked?.(found) ?? false;
     writing.catch(() => {
       isFailed = true;
     });
     // Until Drizzle has handed over all statements, or the work has failed before it sent them.
     await setImmediate();
-    isSent = !isFailed;
-    const committing = isSent ? client.query(commitText) : undefined;
+    const committing = isFailed ? undefined : client.query(commitText);
     stream.uncork();
     if (committing === undefined) {
       const result = await writing;
@@ -61,13 +57,3 @@ export function inTwoRoundTrips<T, Read>(
     throw [written, committed].find((settled) => settled.status === "rejected")?.reason;
   });
 }
-
-/** The connection, for as long as statements may be sent: a later one would run outside of its transaction. */
-const refusingLater = (client: pg.PoolClient, isOver: () => boolean): pg.PoolClient =>
-  new Proxy(client, {
-    get: (target, name) => {
-      if (name === "query" && isOver()) throw new Error("defect: a statement came after COMMIT");
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });

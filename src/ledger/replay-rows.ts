@@ -12,41 +12,20 @@ import { readBillsByKey } from "./bill-rows.ts";
 import { addMissing } from "./recovery.ts";
 import { upsertBills } from "./upsert-bills.ts";
 
-/** A row that still breaks the contract. */
-export type StillRejected = RowFault & { readonly digest: string };
-
-/** How a ledger's rejected rows were replayed, counted. */
-export type Replayed = {
-  /** Bills that were not stored before. */
-  readonly new: number;
-  /** Rows with the same content as the stored bill. */
-  readonly unchanged: number;
-  /** Bills whose stored content was older than the row, and was replaced. */
-  readonly restated: number;
-  /** Rows that are older than the bill stored under their id, which stays as it is. */
-  readonly outdated: number;
-  readonly left: readonly StillRejected[];
-};
-
-/** The last of a ledger's rejected rows that was tried, in the order of trying them. */
-export type ReplayCursor = { readonly rejectedAt: string; readonly digest: string };
-
 // Rows are small, and a failure loses the work on one batch.
 const batchRows = 500;
-
-/** How many of an account's rejected rows could be read this time, and how many could not. */
-export type Replay = { readonly stored: number; readonly left: number };
 
 /**
  * Tries all open rejected rows of an account again, as this version reads rows.
  * @param stopIfAsked called between batches; may throw.
+ * @returns how many could be read this time.
  */
 export async function replayRejected(
   db: Database,
   lease: LeaseInUse,
   account: string,
   stopIfAsked: () => void,
-): Promise<Replay> {
+): Promise<number> {
   const { rows: ledgers } = await withDatabaseErrors(() =>
     db.execute<Pick<Ledger, "productType">>(sql`
       select distinct product_type as "productType"
@@ -55,44 +34,45 @@ export async function replayRejected(
         and closed_at is null`),
   );
   let stored = 0;
-  let left = 0;
   for (const { productType } of ledgers) {
-    let cursor: ReplayCursor | undefined;
+    let last: OpenRow | undefined;
     do {
       stopIfAsked();
-      const batch = await replayBatch(db, lease, { account, productType }, cursor);
-      stored += batch.new + batch.unchanged + batch.restated + batch.outdated;
-      left += batch.left.length;
-      cursor = batch.next;
-    } while (cursor !== undefined);
+      const batch = await replayBatch(db, lease, { account, productType }, last);
+      stored += batch.stored;
+      last = batch.last;
+    } while (last !== undefined);
   }
-  return { stored, left };
+  return stored;
 }
 
 /**
  * Tries a ledger's next open rejected rows, oldest first, in one transaction that commits only
  * while this run holds the account.
- * @returns where to go on; undefined at the end.
+ * @returns the last of them; undefined at the end.
  */
-export function replayBatch(
+function replayBatch(
   db: Database,
   lease: LeaseInUse,
   ledger: Ledger,
-  after: ReplayCursor | undefined,
-): Promise<Replayed & { readonly next: ReplayCursor | undefined }> {
+  after: OpenRow | undefined,
+): Promise<{ readonly stored: number; readonly last: OpenRow | undefined }> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
       await checkLease(tx, lease);
       const rows = await openRows(tx, ledger, after);
       const readings = rows.map((row) => ({ ...row, ...readAgain(ledger, row) }));
       const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
-      const left = readings.flatMap((row) =>
-        "fault" in row ? [{ digest: row.digest, ...row.fault }] : [],
+      if (readable.length > 0) await storeReadable(tx, ledger, readable);
+      await updateFaults(
+        tx,
+        ledger,
+        readings.flatMap((row) => ("fault" in row ? [{ digest: row.digest, ...row.fault }] : [])),
       );
-      const counts = await storeReadable(tx, ledger, readable);
-      await updateFaults(tx, ledger, left);
-      const next = rows.length < batchRows ? undefined : rows.at(-1);
-      return { ...counts, left, next };
+      return {
+        stored: readable.length,
+        last: rows.length < batchRows ? undefined : rows.at(-1),
+      };
     }),
   );
 }
@@ -111,7 +91,9 @@ function readAgain(
   }
 }
 
-type OpenRow = ReplayCursor & {
+type OpenRow = {
+  readonly digest: string;
+  readonly rejectedAt: string;
   readonly received: string;
   readonly billId: string | null;
   readonly isSuperseded: boolean;
@@ -121,7 +103,7 @@ type OpenRow = ReplayCursor & {
 async function openRows(
   tx: Transaction,
   { account, productType }: Ledger,
-  after: ReplayCursor | undefined,
+  after: OpenRow | undefined,
 ): Promise<readonly OpenRow[]> {
   const { rejectedAt, digest } = after ?? { rejectedAt: "-infinity", digest: "" };
   const { rows } = await tx.execute<OpenRow>(sql`
@@ -148,8 +130,7 @@ async function storeReadable(
   tx: Transaction,
   ledger: Ledger,
   rows: readonly ReadableRow[],
-): Promise<Omit<Replayed, "left">> {
-  if (rows.length === 0) return { new: 0, unchanged: 0, restated: 0, outdated: 0 };
+): Promise<void> {
   const isKnown = ({ billId, bill }: ReadableRow) => billId === bill.billId;
   // A row whose id could not be read when it arrived was never marked; its time decides.
   const outdated = new Set([
@@ -164,17 +145,9 @@ async function storeReadable(
   // Oldest first: of two rows of one bill the later one wins.
   const billsOf = (isTax: boolean) =>
     current.filter((row) => row.isTax === isTax).map(({ bill }) => bill);
-  const [counts = { new: 0, unchanged: 0, restated: 0 }] = await upsertBills(tx, [
-    { ledger, bills: billsOf(false) },
-  ]);
-  const taxed = await addMissing(tx, ledger, billsOf(true));
+  await upsertBills(tx, [{ ledger, bills: billsOf(false) }]);
+  await addMissing(tx, ledger, billsOf(true));
   await resolve(tx, ledger, rows);
-  return {
-    new: counts.new + taxed.new,
-    unchanged: counts.unchanged + taxed.unchanged,
-    restated: counts.restated,
-    outdated: outdated.size,
-  };
 }
 
 /** Those of these rows that were served before the bill that is stored under their id. */
@@ -215,7 +188,7 @@ async function resolve(
 async function updateFaults(
   tx: Transaction,
   { account, productType }: Ledger,
-  rows: readonly StillRejected[],
+  rows: readonly (RowFault & { readonly digest: string })[],
 ): Promise<void> {
   await tx.execute(sql`
     update rejected_bills
