@@ -2,7 +2,6 @@ import { availableParallelism, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { billsApiOf } from "../src/contract/bills-api.ts";
 import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
-import { secondMs } from "../src/contract/time.ts";
 import { type Databases, openDatabases, query } from "./backfill/databases.ts";
 import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
 import type { Kind } from "./backfill/ledger.ts";
@@ -34,7 +33,7 @@ const operationOf = (kind: Kind) =>
 /** The shortest time in which this many requests can be sent. */
 const leastSeconds = (kind: Kind, requests: number): number => {
   const { limit } = operationOf(kind);
-  return (requests / limit.requests) * (limit.perMs / secondMs);
+  return requests / limit.requests;
 };
 
 /** What one backfill took, and what the exchange counted. */

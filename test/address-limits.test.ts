@@ -151,7 +151,9 @@ test("an account that holds off, being refused, leaves the others at work", asyn
   const time = virtualClock(0);
   const limits = createAddressLimits(time.clock);
   const [refused, other] = times(2, () =>
-    limits.under(accountBills, () => createRateLimiter(accountBills.limit, time.clock)),
+    limits.under(accountBills, () =>
+      createRateLimiter({ ...accountBills.limit, perMs: 1_000 }, time.clock),
+    ),
   );
   refused?.holdOff(minuteMs);
   const sentAt = (limiter: RateLimiter | undefined) => limiter?.run(async () => time.now());

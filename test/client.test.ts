@@ -51,7 +51,7 @@ describe("a request", () => {
       "access-key": testAccount.apiKey,
       "access-passphrase": testAccount.apiPassphrase,
       "access-timestamp": String(asking.time.now()),
-      "access-sign": signature(testAccount.apiSecret, { timestamp, method: "GET", path, query }),
+      "access-sign": signature(testAccount.apiSecret, { timestamp, path, query }),
       locale: "en-US",
       "content-type": "application/json",
       "accept-encoding": "identity",

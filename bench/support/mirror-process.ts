@@ -80,7 +80,7 @@ async function askPage(
     dispatcher: agent,
     headers: {
       "access-key": key.apiKey,
-      "access-sign": signature(key.apiSecret, { timestamp, method: "GET", path, query }),
+      "access-sign": signature(key.apiSecret, { timestamp, path, query }),
       "access-passphrase": key.apiPassphrase,
       "access-timestamp": timestamp,
     },

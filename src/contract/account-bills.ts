@@ -3,7 +3,7 @@ import { coinFilterTypes } from "./business-types.ts";
 import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { classicProductTypes } from "./product-types.ts";
 import { text } from "./scalars.ts";
-import { intervalMaxMs, secondMs } from "./time.ts";
+import { intervalMaxMs } from "./time.ts";
 
 export const pageSizeMax = 100;
 export const pageSizeDefault = 20;
@@ -45,10 +45,9 @@ export type BillPage = z.output<typeof data>;
 /** Get Account Bills: the last 90 days of one product type's ledger, newest first. */
 export const accountBills = {
   name: "account bills",
-  method: "GET",
   path: "/api/v2/mix/account/bill",
   access: "signed",
   query,
   data,
-  limit: { requests: 10, perMs: secondMs, scope: "uid" },
+  limit: { requests: 10, scope: "uid" },
 } as const satisfies Operation;

@@ -46,21 +46,17 @@ export const billsOperations = [accountBills, spotBills, financialRecords, fundi
 
 export type BillsOperation = (typeof billsOperations)[number];
 
-const spanQuery = ({ startTime, endTime, limit }: Omit<BillsQuestion, "idLessThan">): Query => ({
-  ...(startTime === undefined ? {} : { startTime: String(startTime) }),
-  ...(endTime === undefined ? {} : { endTime: String(endTime) }),
-  limit: String(limit),
-});
-
-const classicQuery = ({ idLessThan, ...question }: BillsQuestion): Query => ({
-  ...spanQuery(question),
-  ...(idLessThan === undefined ? {} : { idLessThan }),
-});
-
-const unifiedQuery = ({ idLessThan, ...question }: BillsQuestion): Query => ({
-  ...spanQuery(question),
-  ...(idLessThan === undefined ? {} : { cursor: idLessThan }),
-});
+/** @param cursor the API's name of the id below which it is asked. */
+const queryBy =
+  (cursor: "idLessThan" | "cursor") =>
+  ({ startTime, endTime, limit, idLessThan }: BillsQuestion): Query => ({
+    ...(startTime === undefined ? {} : { startTime: String(startTime) }),
+    ...(endTime === undefined ? {} : { endTime: String(endTime) }),
+    limit: String(limit),
+    ...(idLessThan === undefined ? {} : { [cursor]: idLessThan }),
+  });
+const classicQuery = queryBy("idLessThan");
+const unifiedQuery = queryBy("cursor");
 
 const classicApi = (productType: ClassicProductType): BillsApi => ({
   operation: accountBills,

@@ -3,7 +3,6 @@ import type { Operation } from "./operation.ts";
 import { classicProductTypes } from "./product-types.ts";
 import { type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalEpochMsOrNever, optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
 
 /**
  * The settings of one futures contract. Source: the exchange's own page on the operation, and the fields
@@ -64,7 +63,6 @@ export const readContract = readerOf(contractFields);
 /** The contracts of a product type, or one of them. Source: the exchange's own page on the operation. */
 export const contracts = {
   name: "contracts",
-  method: "GET",
   path: "/api/v2/mix/market/contracts",
   access: "public",
   query: z.strictObject({
@@ -74,5 +72,5 @@ export const contracts = {
   }),
   /** The rows are checked one by one, so that a broken row does not invalidate the others. */
   data: z.array(z.unknown()),
-  limit: { requests: 20, perMs: secondMs, scope: "ip" },
+  limit: { requests: 20, scope: "ip" },
 } as const satisfies Operation;

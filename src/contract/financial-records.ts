@@ -3,7 +3,7 @@ import { pageSizeMax } from "./account-bills.ts";
 import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { unifiedCategories } from "./product-types.ts";
 import { text } from "./scalars.ts";
-import { secondMs, unifiedIntervalMaxMs } from "./time.ts";
+import { unifiedIntervalMaxMs } from "./time.ts";
 
 /** The query of a v3 ledger. @param extra its parameters beside the common ones. */
 export const recordsQuery = <Extra extends z.ZodRawShape>(extra: Extra) =>
@@ -37,10 +37,9 @@ export const recordsData = z
 /** Get Financial Records: the last 90 days of one category's ledger of a unified account. */
 export const financialRecords = {
   name: "financial records",
-  method: "GET",
   path: "/api/v3/account/financial-records",
   access: "signed",
   query: recordsQuery({ category: z.string().toUpperCase().pipe(z.enum(unifiedCategories)) }),
   data: recordsData,
-  limit: { requests: 20, perMs: secondMs, scope: "uid" },
+  limit: { requests: 20, scope: "uid" },
 } as const satisfies Operation;

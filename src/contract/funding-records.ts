@@ -3,17 +3,15 @@ import { groupedType } from "./business-types.ts";
 import { recordsData, recordsQuery } from "./financial-records.ts";
 import type { Operation } from "./operation.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
 
 /** Get Funding Financial Records: the last 90 days of a unified account's funding wallet. */
 export const fundingRecords = {
   name: "funding records",
-  method: "GET",
   path: "/api/v3/account/funding-financial-records",
   access: "signed",
   query: recordsQuery({}),
   data: recordsData,
-  limit: { requests: 10, perMs: secondMs, scope: "uid" },
+  limit: { requests: 10, scope: "uid" },
 } as const satisfies Operation;
 
 /** The fields of a record. It has no fee: that of a withdrawal is in no row, only in the balance. */

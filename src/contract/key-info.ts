@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Operation } from "./operation.ts";
 import { optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
 
 /** Whose key it is, and what the exchange lets it do. Both APIs tell it, in words of their own. */
 export type KeyInfo = {
@@ -29,7 +28,6 @@ const readAuthorities: ReadonlySet<string> = new Set([
 /** Get Account Information of a classic account. The key needs the right to read spot. */
 const classicKeyInfo = {
   name: "account information",
-  method: "GET",
   path: "/api/v2/spot/account/info",
   access: "signed",
   query: z.strictObject({}),
@@ -40,7 +38,7 @@ const classicKeyInfo = {
       const readsTax = authorities.some((word) => /^tax[rw]$/.test(word));
       return { userId, mayOnlyRead: rights.length === 0, rights, readsTax, ips };
     }),
-  limit: { requests: 1, perMs: secondMs, scope: "uid" },
+  limit: { requests: 1, scope: "uid" },
 } as const satisfies Operation;
 
 /**
@@ -49,7 +47,6 @@ const classicKeyInfo = {
  */
 const unifiedKeyInfo = {
   name: "account info",
-  method: "GET",
   path: "/api/v3/account/info",
   access: "signed",
   query: z.strictObject({}),
@@ -63,7 +60,7 @@ const unifiedKeyInfo = {
       const readsTax = rights.some((word) => /tax|uta_mgt/i.test(word));
       return { userId, mayOnlyRead, rights, readsTax, ips };
     }),
-  limit: { requests: 5, perMs: secondMs, scope: "uid" },
+  limit: { requests: 5, scope: "uid" },
 } as const satisfies Operation;
 
 /** By the mode of the account. */

@@ -3,7 +3,6 @@ import { type RowFault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import { type Extra, type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
 
 /** A coin's name. It is a key and so never null: it is empty where the exchange names no coin. */
 const coin = optionalText.transform((name) => name ?? "");
@@ -115,7 +114,6 @@ function readCoins<Coin extends { readonly coin: string }>(
 /** Get LTV: the risk rate of an institutional lending risk unit. */
 export const loanToValue = {
   name: "loan-to-value",
-  method: "GET",
   path: "/api/v2/spot/ins-loan/ltv-convert",
   access: "signed",
   /** A parent account must name the risk unit; a risk unit's own account leaves it out. */
@@ -125,7 +123,7 @@ export const loanToValue = {
    * client ask again, which does not fix a broken record.
    */
   data: z.looseObject({}),
-  limit: { requests: 5, perMs: secondMs, scope: "uid" },
+  limit: { requests: 5, scope: "uid" },
 } as const satisfies Operation;
 
 /** Get LTV of a unified account, with the same answer. Source: the API's v3 documentation. */
@@ -133,7 +131,7 @@ export const unifiedLoanToValue = {
   ...loanToValue,
   name: "loan-to-value of a unified account",
   path: "/api/v3/ins-loan/ltv-convert",
-  limit: { requests: 3, perMs: secondMs, scope: "uid" },
+  limit: { requests: 3, scope: "uid" },
 } as const satisfies Operation;
 
 export type LoanToValueOperation = typeof loanToValue | typeof unifiedLoanToValue;

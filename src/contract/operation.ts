@@ -3,12 +3,11 @@ import { epochMsText } from "./scalars.ts";
 import { dayMs } from "./time.ts";
 
 /**
- * One operation of the exchange's API. Client, server and sandbox all read the same definition,
+ * One operation of the exchange's API, asked by GET. Client, server and sandbox all read the same definition,
  * so each path, parameter and limit is written down once.
  */
 export type Operation = {
   readonly name: string;
-  readonly method: "GET";
   readonly path: string;
   /** `signed` operations carry the ACCESS-* headers, `public` ones carry none of them. */
   readonly access: "signed" | "public";
@@ -16,12 +15,8 @@ export type Operation = {
   readonly query: z.ZodType;
   /** The schema of a successful answer's `data`. */
   readonly data: z.ZodType;
-  /** At most `requests` in any rolling `perMs`, counted per user ID or per client address. */
-  readonly limit: {
-    readonly requests: number;
-    readonly perMs: number;
-    readonly scope: "uid" | "ip";
-  };
+  /** At most `requests` in any rolling second, counted per user ID or per client address. */
+  readonly limit: { readonly requests: number; readonly scope: "uid" | "ip" };
 };
 
 /** Query parameters as they are signed and sent: text only, absent ones left out. */

@@ -17,7 +17,6 @@ const query = z
 /** Get Account Bills of the spot wallet: the last 90 days, newest first. The data is the list itself. */
 export const spotBills = {
   name: "spot bills",
-  method: "GET",
   path: "/api/v2/spot/account/bills",
   access: "signed",
   query,
@@ -26,7 +25,7 @@ export const spotBills = {
     .array(z.unknown())
     .nullable()
     .transform((rows) => ({ rows: rows ?? [], endId: spotRows.idOf(rows?.at(-1)) })),
-  limit: { requests: 10, perMs: secondMs, scope: "uid" },
+  limit: { requests: 10, scope: "uid" },
 } as const satisfies Operation;
 
 /** The fields of a bill. `size` is signed; whether it contains `fees` is learned from balances. */

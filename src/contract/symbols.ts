@@ -3,10 +3,6 @@ import { unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import { type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalEpochMs, optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
-
-/** The known values of a symbol's status: normal, offline, grey scale, trading suspended. */
-export const symbolStatuses = ["online", "offline", "gray", "halt"] as const;
 
 /**
  * The settings of one spot pair. All values are text. `maxTradeAmount` was seen at 9e20, which is more
@@ -27,7 +23,7 @@ export const symbolFields = {
   quantityPrecision: optionalDecimal,
   quotePrecision: optionalDecimal,
   minTradeUSDT: optionalDecimal,
-  /** One of {@link symbolStatuses}; other values are kept. */
+  /** "online", "offline", "gray" or "halt"; other values are kept. */
   status: optionalText,
   /** Allowed distance from the price, as a fraction: 0.05 is 5 %. */
   buyLimitPriceRatio: optionalDecimal,
@@ -58,11 +54,10 @@ export function symbolOf(row: unknown): string | undefined {
 /** Get Symbol Info: the settings of one spot pair, or of all pairs where no symbol is named. */
 export const symbols = {
   name: "symbols",
-  method: "GET",
   path: "/api/v2/spot/public/symbols",
   access: "public",
   query: z.strictObject({ symbol: z.string().optional() }),
   /** The rows are checked one by one, so that a broken row does not invalidate the others. */
   data: z.array(z.unknown()),
-  limit: { requests: 20, perMs: secondMs, scope: "ip" },
+  limit: { requests: 20, scope: "ip" },
 } as const satisfies Operation;

@@ -11,7 +11,7 @@ import {
   unifiedCategories,
 } from "./product-types.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
-import { dayMs, type EpochMs, secondMs } from "./time.ts";
+import { dayMs, type EpochMs } from "./time.ts";
 
 // Tax records reach back years, where bills go back 90 days. They have a bill's id, time, amount and fee, and no coupon;
 // those of a classic account have no balance either. Their pages are ascending and lose rows to a cursor, so a span is
@@ -38,7 +38,6 @@ const unifiedSpanMaxMs = 7 * dayMs;
 /** Get Future Transaction Records, for taxes: one product type's bills of up to 30 days, oldest first. */
 export const classicTaxRecords = {
   name: "tax records",
-  method: "GET",
   path: "/api/v2/tax/future-record",
   access: "signed",
   query: z
@@ -48,13 +47,12 @@ export const classicTaxRecords = {
     })
     .refine(...spanAtMost(classicSpanMaxMs)),
   data: rows,
-  limit: { requests: 1, perMs: secondMs, scope: "uid" },
+  limit: { requests: 1, scope: "uid" },
 } as const satisfies Operation;
 
 /** Get Tax Records of a unified account: one category's bills of up to 7 days of the last 366. */
 export const unifiedTaxRecords = {
   name: "unified tax records",
-  method: "GET",
   path: "/api/v3/tax/records",
   access: "signed",
   query: z
@@ -64,7 +62,7 @@ export const unifiedTaxRecords = {
     })
     .refine(...spanAtMost(unifiedSpanMaxMs)),
   data: rows,
-  limit: { requests: 1, perMs: secondMs, scope: "uid" },
+  limit: { requests: 1, scope: "uid" },
 } as const satisfies Operation;
 
 export const taxOperations = [classicTaxRecords, unifiedTaxRecords] as const;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Operation } from "./operation.ts";
 import { optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
 
 /**
  * Get Account Settings: the mode of a unified account, and whose it is. Known modes are `unified` and
@@ -10,10 +9,9 @@ import { secondMs } from "./time.ts";
  */
 export const accountSettings = {
   name: "account settings",
-  method: "GET",
   path: "/api/v3/account/settings",
   access: "signed",
   query: z.strictObject({}),
   data: z.looseObject({ accountMode: text, uid: optionalText }),
-  limit: { requests: 20, perMs: secondMs, scope: "uid" },
+  limit: { requests: 20, scope: "uid" },
 } as const satisfies Operation;

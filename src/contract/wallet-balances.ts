@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { Operation } from "./operation.ts";
 import { type ClassicProductType, classicProductTypes } from "./product-types.ts";
 import { decimal, optionalDecimal, optionalText, text } from "./scalars.ts";
-import { secondMs } from "./time.ts";
 
 /** A wallet's coin, as it is now: its balance is `equity` less `unrealized`. */
 export type WalletBalance = {
@@ -17,7 +16,6 @@ export type WalletBalance = {
 /** Get Account List: the wallet of one product type of a classic account, one row a margin coin. */
 const classicBalances = {
   name: "account balances",
-  method: "GET",
   path: "/api/v2/mix/account/accounts",
   access: "signed",
   query: z.strictObject({
@@ -40,13 +38,12 @@ const classicBalances = {
         }),
       ),
   ),
-  limit: { requests: 10, perMs: secondMs, scope: "uid" },
+  limit: { requests: 10, scope: "uid" },
 } as const satisfies Operation;
 
 /** Get Account Assets of a unified account, one row a coin. */
 const unifiedBalances = {
   name: "account assets",
-  method: "GET",
   path: "/api/v3/account/assets",
   access: "signed",
   query: z.strictObject({}),
@@ -62,7 +59,7 @@ const unifiedBalances = {
         }),
       ),
     ),
-  limit: { requests: 20, perMs: secondMs, scope: "uid" },
+  limit: { requests: 20, scope: "uid" },
 } as const satisfies Operation;
 
 export const balancesOperations = { classic: classicBalances, unified: unifiedBalances };

@@ -81,8 +81,7 @@ async function serve(
   if (!arrivals.admitsAddress(request.clientAddress, at.now)) return tooMany;
   const route = routes.get(request.path);
   if (route === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
-  if (request.method !== route.operation.method)
-    return new Refusal(405, "405", `Request method ${route.operation.method} expected`);
+  if (request.method !== "GET") return new Refusal(405, "405", "Request method GET expected");
   count(counts.arrivals, route.operation.name);
   if (route.access === "signed") return serveSigned(options, arrivals, route, request, at);
   if (carriesCredentials(request)) counts.strayCredentials++;

@@ -1,5 +1,5 @@
 import type { Operation } from "../contract/operation.ts";
-import { minuteMs } from "../contract/time.ts";
+import { minuteMs, secondMs } from "../contract/time.ts";
 
 /** The limit over all operations, and its lock-out. Source: reports of the exchange's users. */
 const addressLimit = { requests: 6_000, perMs: minuteMs, lockoutMs: 5 * minuteMs };
@@ -86,7 +86,7 @@ export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
       const { window } = remembered(windows, `${name} ${scope}`, () => ({
         operation: name,
         scope,
-        window: rollingWindow(limit.perMs),
+        window: rollingWindow(secondMs),
       }));
       return window.arrive(at) <= limit.requests;
     },

@@ -12,12 +12,11 @@ export function acceptedSignatures(
   secret: string,
   request: {
     readonly timestamp: string;
-    readonly method: string;
     readonly path: string;
     readonly sentQuery: string;
   },
 ): readonly string[] {
-  const { path, sentQuery } = request;
+  const { timestamp, path, sentQuery } = request;
   const asSent = [...new URLSearchParams(sentQuery)];
   const sorted = asSent.toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
   const plain = (pairs: readonly (readonly string[])[]): string =>
@@ -32,7 +31,7 @@ export function acceptedSignatures(
     plain(sorted),
   ]);
   return [...spellings].map((query) =>
-    signatureOf(secret, request, query === "" ? path : `${path}?${query}`),
+    signatureOf(secret, timestamp, query === "" ? path : `${path}?${query}`),
   );
 }
 

@@ -71,7 +71,10 @@ export function createAddressLimits(clock: Clock): AddressLimits {
       if (operation.limit.scope === "uid") return both(createUserLimiter(), allRequests);
       const limiter = byOperation.get(operation.name);
       if (limiter !== undefined) return limiter;
-      const shared = both(createRateLimiter(operation.limit, clock), allRequests);
+      const shared = both(
+        createRateLimiter({ ...operation.limit, perMs: secondMs }, clock),
+        allRequests,
+      );
       byOperation.set(operation.name, shared);
       return shared;
     },

@@ -217,10 +217,13 @@ function headersOf(
     throw new Error(`defect: ${operation.name} is signed, and the client has no credentials`);
   }
   const timestamp = String(exchangeClock.now());
-  const { method, path } = operation;
   return {
     "ACCESS-KEY": credentials.key.reveal(),
-    [signHeader]: signature(credentials.secret.reveal(), { timestamp, method, path, query }),
+    [signHeader]: signature(credentials.secret.reveal(), {
+      timestamp,
+      path: operation.path,
+      query,
+    }),
     "ACCESS-PASSPHRASE": credentials.passphrase.reveal(),
     "ACCESS-TIMESTAMP": timestamp,
     locale: "en-US",

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from "../clock.ts";
-import { billsOperations } from "../contract/bills-api.ts";
 import type { Operation } from "../contract/operation.ts";
-import type { EpochMs } from "../contract/time.ts";
+import { type EpochMs, secondMs } from "../contract/time.ts";
 import { type AddressLimits, createAddressLimits } from "./address-limits.ts";
 import { type Client, type ClientDeps, createClient } from "./client.ts";
 import { createExchangeClock, type ExchangeClock } from "./exchange-clock.ts";
@@ -64,7 +63,7 @@ export function exchangeOf(
     const limiter = limiters.get(operation.name);
     if (limiter !== undefined) return limiter;
     const newLimiter = addressLimits.under(operation, () =>
-      createRateLimiter(operation.limit, clock),
+      createRateLimiter({ ...operation.limit, perMs: secondMs }, clock),
     );
     limiters.set(operation.name, newLimiter);
     return newLimiter;
@@ -87,9 +86,7 @@ export function exchangeOf(
     limiters = userLimits.get(uid) ?? before;
     userLimits.set(uid, limiters);
     // This account's last requests count for the user, too, and the user's limiters do not know of them.
-    if (limiters !== before && before.size > 0) await clock.sleep(limitMs);
+    if (limiters !== before && before.size > 0) await clock.sleep(secondMs);
   };
   return { client, exchangeNow: exchangeClock.now, clock: exchangeClock, useLimitsOf };
 }
-
-const limitMs = Math.max(...billsOperations.map(({ limit }) => limit.perMs));

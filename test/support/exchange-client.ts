@@ -99,7 +99,8 @@ export function openClient(url: string, options: TestClientOptions = {}) {
   const limiterOf = (operation: Operation): RateLimiter => {
     const { name, limit } = operation;
     const limiter =
-      limiters.get(name) ?? address.under(operation, () => createRateLimiter(limit, time.clock));
+      limiters.get(name) ??
+      address.under(operation, () => createRateLimiter({ ...limit, perMs: 1_000 }, time.clock));
     limiters.set(name, limiter);
     return limiter;
   };

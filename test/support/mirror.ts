@@ -29,10 +29,9 @@ export const signedHeaders = (
   timestamp: string,
   path: string,
   query: Query,
-  method = "GET",
 ) => ({
   "access-key": apiKey,
-  "access-sign": signature(apiSecret, { timestamp, method, path, query }),
+  "access-sign": signature(apiSecret, { timestamp, path, query }),
   "access-passphrase": apiPassphrase,
   "access-timestamp": timestamp,
 });

@@ -125,7 +125,7 @@ export const routes: readonly Route[] = [
 export const mirror: RouteGroup = (app, deps) => {
   const { keys, now, http } = deps;
   // Public lists are limited by address, as at the exchange.
-  const usesOf = createRollingLimit(symbols.limit.requests, symbols.limit.perMs);
+  const usesOf = createRollingLimit(symbols.limit.requests);
   const door: Door = {
     access: accessBy(keys, now, http.authFailed),
     refusalOf: (address) => usesOf(address, now()),
