@@ -109,7 +109,7 @@ test("the first sync recovers every older bill from tax records, each once, to t
   const report = await run.sync();
   expect(report.error).toBeUndefined();
   expect(report.recovery).toMatchObject([
-    { withheld: undefined, error: undefined, unrecovered: [], rejected: 0 },
+    { withheld: undefined, error: undefined, partlyRecovered: [], rejected: 0 },
   ]);
   const { horizon, count } = await expectOlder(run, recoverFrom);
   expect(simulationStart - horizon).toBeLessThan(retentionMs);
@@ -202,12 +202,12 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   expect(isComplete(whole)).toBe(false);
   // A question names the millisecond before and after, too, since nobody knows whether its bounds are included.
   const unprovable = [full + 1, full, full - 1];
-  expect(report).toMatchObject({ unrecovered: unprovable, error: undefined });
-  const unrecovered = async () =>
+  expect(report).toMatchObject({ partlyRecovered: unprovable, error: undefined });
+  const partlyRecovered = async () =>
     (await readFindings(db, { accounts: [run.name], now: epochMs(simulationStart) })).flatMap(
-      ({ kind, since }) => (kind === "unrecovered" ? [since] : []),
+      ({ kind, since }) => (kind === "partly-recovered" ? [since] : []),
     );
-  expect(await unrecovered()).toEqual(unprovable.toReversed());
+  expect(await partlyRecovered()).toEqual(unprovable.toReversed());
   const stored = await storedOf(run.name);
   const times = await timesOf(run.name);
   await expectOlder(run, before - dayMs, full);
@@ -220,7 +220,7 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   const none = recoverFromOf({ recoverFrom: "none" }, epochMs(simulationStart));
   Object.assign(run.options, { recoverFrom: none });
   expect(isComplete(await run.sync())).toBe(true);
-  expect(await unrecovered()).toEqual([]);
+  expect(await partlyRecovered()).toEqual([]);
 });
 
 test("a key without the right gets one notice a day, and no failure", async () => {
@@ -258,7 +258,7 @@ describe("answers that lack records", () => {
     });
     const report = await run.sync();
     expect(report.recovery).toMatchObject([
-      { withheld: undefined, error: undefined, unrecovered: [] },
+      { withheld: undefined, error: undefined, partlyRecovered: [] },
     ]);
     expect(report.recovery?.[0]?.requests).toBeLessThan(70);
     await expectOlder(run, older.recoverFrom);

@@ -222,21 +222,21 @@ const recoveryColumns: Columns<RecoverReport> = {
   rejected: { kind: "count", of: ({ rejected }) => rejected },
   requests: { kind: "count", of: ({ requests }) => requests },
   recovered: { kind: "spans", of: ({ recovered }) => recovered },
-  unrecovered: {
+  partlyRecovered: {
     kind: "spans",
     title: "",
-    of: ({ unrecovered }) => unrecovered.map((at) => ({ from: at, to: epochMs(at + 1) })),
+    of: ({ partlyRecovered }) => partlyRecovered.map((at) => ({ from: at, to: epochMs(at + 1) })),
   },
   withheld: { kind: "text", title: "", of: ({ withheld }) => withheld },
   error: errorColumn,
 };
 
 /** Why nothing was recovered, and where more bills may be. */
-const recoveryLines = ({ ledger, withheld, unrecovered }: RecoverReport): readonly string[] => [
+const recoveryLines = ({ ledger, withheld, partlyRecovered }: RecoverReport): readonly string[] => [
   ...(withheld === undefined
     ? []
     : [`${ledgerName(ledger)}: older bills were not recovered: ${withheld}`]),
-  ...unrecovered.map(
+  ...partlyRecovered.map(
     (at) =>
       `${ledgerName(ledger)}: bills of ${isoTime(at)} may be missing: the exchange shows at most ${taxRowsMax} tax records of a millisecond; ` +
       "to leave that time out, set RECOVER_FROM to a later day",

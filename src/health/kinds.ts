@@ -186,7 +186,7 @@ export const findingKinds = {
     remedy: () => "bill-sync breaks list",
     isHole: true,
   },
-  unrecovered: {
+  "partly-recovered": {
     severity: "warning",
     meaning:
       "a millisecond has more tax records than an answer holds; a later day in `RECOVER_FROM` leaves it out",

@@ -207,7 +207,7 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
   ];
 }
 
-/** Findings of single rows: rejected, unrecovered, or of a type without a category. */
+/** Findings of single rows or milliseconds: rejected, recovered in part, or of a type without a category. */
 export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
   const isOne = isOneOf(accounts);
   const flagged = flaggedOf(accounts);
@@ -231,17 +231,17 @@ export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
       )`,
     ),
     flagged(
-      "unrecovered",
+      "partly-recovered",
       "product_type",
       { since: sql`at`, until: sql`at + interval '1 ms'` },
       sql`(
         select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
         from (
-          select account, product_type, json_array_elements_text(tax_comparison -> 'unrecovered')::bigint as ms
+          select account, product_type, json_array_elements_text(tax_comparison -> 'partlyRecovered')::bigint as ms
           from ledgers
           where retired_at is null
             and ${isOne}
-        ) as unrecovered
+        ) as parts
       )`,
     ),
     flagged(

@@ -57,7 +57,7 @@ export type RecoverReport = PageCounts & {
   readonly requests: number;
   readonly recovered: readonly Interval[];
   /** Milliseconds with as many rows as an answer holds: others may be missing. */
-  readonly unrecovered: readonly EpochMs[];
+  readonly partlyRecovered: readonly EpochMs[];
   /** Why nothing was recovered that is wanted; undefined where it was. */
   readonly withheld: string | undefined;
   readonly error: unknown;
@@ -114,7 +114,7 @@ class LedgerRecovery {
   readonly #ledger: Ledger;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #recovered: Interval[] = [];
-  readonly #unrecovered: EpochMs[] = [];
+  readonly #partlyRecovered: EpochMs[] = [];
   readonly #limits = new Set<number>();
   #requests = 0;
   #oldestBill: EpochMs | undefined;
@@ -139,9 +139,9 @@ class LedgerRecovery {
     const { asked } = state;
     const isWithheld =
       asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
-    // Unrecovered time that is no longer wanted is forgotten.
-    if (this.#wanted.length === 0 && asked?.unrecovered !== undefined)
-      await store.recordTaxComparison(this.#ledger, { ...asked, unrecovered: [] });
+    // Time that was recovered in part and is no longer wanted is forgotten.
+    if (this.#wanted.length === 0 && asked?.partlyRecovered !== undefined)
+      await store.recordTaxComparison(this.#ledger, { ...asked, partlyRecovered: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#ledger, overlapMs);
     this.#leftMs = lengthMs(this.#wanted);
@@ -174,10 +174,10 @@ class LedgerRecovery {
       const evidence = { at: exchangeNow(), compared, withheld };
       await held.store.recordTaxComparison(this.#ledger, evidence);
       if (withheld === undefined) await this.#descend();
-      if (this.#unrecovered.length > 0)
+      if (this.#partlyRecovered.length > 0)
         await held.store.recordTaxComparison(this.#ledger, {
           ...evidence,
-          unrecovered: this.#unrecovered,
+          partlyRecovered: this.#partlyRecovered,
         });
       return this.#report({ withheld });
     } catch (error) {
@@ -201,7 +201,7 @@ class LedgerRecovery {
       ...this.#counts,
       requests: this.#requests,
       recovered: union(this.#recovered),
-      unrecovered: this.#unrecovered,
+      partlyRecovered: this.#partlyRecovered,
       withheld: end.withheld,
       error: end.error,
     };
@@ -253,7 +253,7 @@ class LedgerRecovery {
         this.#counts[name] += counts[name];
       this.#pass(lengthMs([window]));
       if (isWhole) this.#recovered.push(window);
-      else this.#unrecovered.push(window.from);
+      else this.#partlyRecovered.push(window.from);
       oldest = Math.min(oldest, ...rows.bills.map(({ cTime }) => cTime));
       if (oldest - window.from > quietMs) return;
     }

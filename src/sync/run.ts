@@ -131,7 +131,7 @@ export function isComplete(report: AccountReport): boolean {
   return (
     error === undefined &&
     recovery.every(
-      (one) => one.error === undefined && one.rejected === 0 && one.unrecovered.length === 0,
+      (one) => one.error === undefined && one.rejected === 0 && one.partlyRecovered.length === 0,
     ) &&
     closed.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&

@@ -62,7 +62,7 @@ export type TaxComparison = {
   /** Why the records are not believed; absent where they are. */
   readonly withheld?: string | undefined;
   /** Milliseconds of which the records have more rows than an answer shows, as the last recovery met them. */
-  readonly unrecovered?: readonly EpochMs[];
+  readonly partlyRecovered?: readonly EpochMs[];
 };
 
 /** The rows of a window of tax records. They are committed with it as a whole or not at all. */

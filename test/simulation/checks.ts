@@ -289,7 +289,9 @@ const saysWhy = ({
 }: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
   closed.some(({ unread }) => unread.length > 0) ||
-  recovery.some((one) => one.error !== undefined || one.rejected + one.unrecovered.length > 0) ||
+  recovery.some(
+    (one) => one.error !== undefined || one.rejected + one.partlyRecovered.length > 0,
+  ) ||
   ledgers.some(
     (ledger) => ledger.error !== undefined || ledger.rejected > 0 || ledger.lost.length > 0,
   );

@@ -77,11 +77,11 @@ export function checkReached(
 ): void {
   const wanted = recoverFromOf(history);
   if (!isFaultless || wanted === undefined) return;
-  for (const { ledger, unrecovered, withheld, error } of report.recovery ?? []) {
+  for (const { ledger, partlyRecovered, withheld, error } of report.recovery ?? []) {
     if (withheld !== undefined || error !== undefined) continue;
     const { productType } = ledger;
     if (!account.productTypes.includes(productType)) continue;
-    const named = unrecovered.map((at) => ({ from: at, to: epochMs(at + 1) }));
+    const named = partlyRecovered.map((at) => ({ from: at, to: epochMs(at + 1) }));
     const { spans } = after[productType];
     const from = isUnified(productType) ? Math.max(wanted, endedAt - unifiedReachMs) : wanted;
     const first = Math.min(...[...spans, ...named].map((span) => span.from));

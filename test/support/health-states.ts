@@ -329,9 +329,9 @@ export const healthStates: readonly HealthState[] = [
     name: "a millisecond with more tax records than an answer shows",
     statements: [
       ...well,
-      "update ledgers set tax_comparison = json_build_object('unrecovered', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
+      "update ledgers set tax_comparison = json_build_object('partlyRecovered', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
     ],
-    found: ["unrecovered"],
+    found: ["partly-recovered"],
     title: "Not complete",
   },
   {

@@ -106,10 +106,10 @@ export const refusedMode = (mode: AccountMode): Refusal =>
       );
 
 /**
- * A hole of the judge, by its finding's kind, or time that is no finding of stored bills. Unrecovered time lies before
- * everything that is served, or in lost time.
+ * A hole of the judge, by its finding's kind, or time that is no finding of stored bills. Time that was recovered in
+ * part lies before everything that is served, or in lost time.
  */
-type Reason = Exclude<HoleKind, "never-read" | "unrecovered"> | "before" | "recovered";
+type Reason = Exclude<HoleKind, "never-read" | "partly-recovered"> | "before" | "recovered";
 
 const elsewhere = "ask for another time, or use a key that was made with --allow-incomplete";
 

@@ -1,0 +1,3 @@
+update ledgers
+set tax_comparison = replace(tax_comparison::text, '"unrecovered"', '"partlyRecovered"')::json
+where tax_comparison -> 'unrecovered' is not null;
