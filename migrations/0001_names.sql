@@ -1,3 +1,7 @@
 update ledgers
 set tax_comparison = replace(tax_comparison::text, '"unrecovered"', '"partlyRecovered"')::json
 where tax_comparison -> 'unrecovered' is not null;
+--> statement-breakpoint
+update ledger_breaks
+set kind = 'rows-gone'
+where kind = 'deleted';

@@ -77,7 +77,7 @@ test.concurrent("rows that disappeared are a break with its days, which stays un
 
   const days = await deleteOldest(40);
   const deleted = {
-    kind: "deleted",
+    kind: "rows-gone",
     account: "main",
     ledger: "USDT-FUTURES",
     difference: "-40",
@@ -104,7 +104,7 @@ test.concurrent("rows that disappeared are a break with its days, which stays un
   await run("verify", "--from", yesterday, "--repair");
   expect(await breaksOf("--full")).toMatchObject({
     code: 1,
-    breaks: [{ kind: "deleted", difference: "-3" }],
+    breaks: [{ kind: "rows-gone", difference: "-3" }],
   });
 }, 120_000);
 
@@ -119,13 +119,17 @@ test("a row that was changed by hand is a break also where the count is right, a
     update bills set business_type = 'by_hand', bill_id = '17'
     where account = ${account} and bill_id = (select min(bill_id) from bills where ${own})`);
   expect(await check(true)).toMatchObject({
-    ...{ recounted: [], wrongDays: [{ account }], breaks: [{ kind: "deleted", difference: "-1" }] },
+    ...{
+      recounted: [],
+      wrongDays: [{ account }],
+      breaks: [{ kind: "rows-gone", difference: "-1" }],
+    },
   });
-  expect(await check(true)).toMatchObject({ wrongDays: [], breaks: [{ kind: "deleted" }] });
+  expect(await check(true)).toMatchObject({ wrongDays: [], breaks: [{ kind: "rows-gone" }] });
   expect(await mapType(db, "by_hand", "bonus")).toMatchObject({ listedCategory: "unclassified" });
   for (const [change, breaks] of [
-    ["+", [{ kind: "deleted" }, {}]],
-    ["-", [{ kind: "deleted" }]],
+    ["+", [{ kind: "rows-gone" }, {}]],
+    ["-", [{ kind: "rows-gone" }]],
   ] as const) {
     // A bill of the middle, whose balance others follow.
     await db.execute(sql`

@@ -52,7 +52,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   const damaged = await reconcile("--full", "--json");
   expect(damaged.code).toBe(1);
   const { breaks } = JSON.parse(damaged.stdout) as { breaks: readonly { kind: string }[] };
-  expect(breaks.map(({ kind }) => kind)).toEqual(["duplicate", "chain", "chain", "deleted"]);
+  expect(breaks.map(({ kind }) => kind)).toEqual(["duplicate", "chain", "chain", "rows-gone"]);
 
   // Of a bill that is missing and of one that is there twice, the sentence says which way the balance lies.
   const listed = await run("breaks", "list");
@@ -87,7 +87,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   const accept = (kind: string) =>
     run("breaks", "accept", numberOf(kind), "--note", "looked into it");
   // The bill is back, and still somebody deleted it.
-  expect(await accept("deleted")).toMatchObject({ code: 0 });
+  expect(await accept("rows-gone")).toMatchObject({ code: 0 });
   expect(await accept("duplicate")).toMatchObject({ code: 0 });
   // The repair restated a bill, which is listed, and is no fault; accepted, it does not keep the ledger from adding up.
   const restatement = { code: 0, stdout: expect.stringMatching(/^#\d+ +restatement /m) };

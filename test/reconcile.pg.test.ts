@@ -25,7 +25,7 @@ const of = (account: string) => ({ accounts: [account], productTypes: undefined 
 /** Without the breaks of rows that a test deleted, which stay: `bill-counts.pg.test.ts` is of those. */
 async function check(account: string, isFull = false) {
   const { breaks, ...checked } = await reconcile(db, of(account), { isFull });
-  return { ...checked, breaks: breaks.filter(({ kind }) => kind !== "deleted") };
+  return { ...checked, breaks: breaks.filter(({ kind }) => kind !== "rows-gone") };
 }
 const accept = (breakId: number, note: string) =>
   decideOnBreaks(db, { breakIds: [breakId], isAccept: true, note, by: null });
@@ -58,7 +58,7 @@ const states = async (account: string) => {
     select kind, state, difference::text, note
     from ledger_breaks
     where account = ${account}
-      and kind <> 'deleted'
+      and kind <> 'rows-gone'
     order by break_id`);
   return rows.map(({ kind, state, difference, note }) => [kind, state, difference, note]);
 };

@@ -39,7 +39,7 @@ export const breakKinds = {
   "ltv-assets": "the collateral does not add up to the assets",
   "ltv-ratio": "the ratio is not the debt divided by the assets",
   "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
-  deleted: "stored bills were missing when a check counted them",
+  "rows-gone": "stored bills were missing when a check counted them",
   restatement: "stored bills were served again with other content since they were last accepted",
 } as const;
 

@@ -35,7 +35,7 @@ const ofAcceptance = Object.fromEntries(
   ]),
 );
 
-const foundOnce: readonly string[] = ["deleted" satisfies BreakKind];
+const foundOnce: readonly string[] = ["rows-gone" satisfies BreakKind];
 // An accepted loss is found no more, and accepted unread time becomes a break of another kind once it is read.
 const staysAccepted: readonly string[] = [
   ...foundOnce,

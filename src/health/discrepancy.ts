@@ -14,7 +14,7 @@ export function discrepancyText({ kind, coin, difference }: Discrepancy): string
   if (difference === null) return null;
   const size = difference.replace("-", "");
   if (kind === "lost") return formatDuration(Number(size));
-  if (kind === "deleted" || kind === "restatement") return formatCounted(Number(size), "bill");
+  if (kind === "rows-gone" || kind === "restatement") return formatCounted(Number(size), "bill");
   const amount = `${[size, coin].join(" ").trim()} ${size === difference ? "higher" : "lower"}`;
   if (kind === "transfer") return `what arrived is ${amount} than what was sent`;
   if (kind.startsWith("ltv-")) return `the record is ${amount} than its parts explain`;

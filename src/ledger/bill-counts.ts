@@ -15,7 +15,7 @@ const statementMaxMs = hourMs;
 /**
  * Counts an account's bills and corrects the kept counts, which are wrong where rows were deleted by hand or stored
  * by a version that did not count. Where rows disappeared, by the count or by the stored days, it also stores a break of
- * the kind `deleted`, which no check resolves, only somebody who accepts it, and adds the account's days up anew.
+ * the kind `rows-gone`, which no check resolves, only somebody who accepts it, and adds the account's days up anew.
  *
  * Writers go on meanwhile. Rows and count are read at one moment, and their difference is added to the count, which
  * stays right whatever a writer adds to it meanwhile. Writes nothing where a count is right.
@@ -50,7 +50,7 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
       keptCount: Number(keptCount),
       rowCount: Number(rowCount),
     }));
-    const days = Map.groupBy(await deletedDays(tx, account), ({ productType }) => productType);
+    const days = Map.groupBy(await daysWithRowsGone(tx, account), ({ productType }) => productType);
     if (days.size > 0) await makeDays(tx, account);
     const wrong = counts.filter(({ keptCount, rowCount }) => keptCount !== rowCount);
     for (const { productType, keptCount, rowCount } of wrong) {
@@ -62,7 +62,8 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
     }
     for (const count of counts) {
       const gone = days.get(count.productType) ?? [];
-      if (count.rowCount < count.keptCount || gone.length > 0) await recordDeleted(tx, count, gone);
+      if (count.rowCount < count.keptCount || gone.length > 0)
+        await recordRowsGone(tx, count, gone);
     }
     return wrong;
   };
@@ -73,10 +74,10 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
 const daysNamedMax = 10;
 
 /** Stores the break of bills that disappeared, with the days whose stored sums show more bills than there are. */
-async function recordDeleted(
+async function recordRowsGone(
   tx: Transaction,
   { account, productType, keptCount, rowCount }: BillCount,
-  days: readonly DeletedDay[],
+  days: readonly RowsGone[],
 ): Promise<void> {
   const gone = days.reduce((sum, { bills }) => sum + Number(bills), 0);
   const expected = rowCount < keptCount ? keptCount : rowCount + gone;
@@ -100,18 +101,18 @@ async function recordDeleted(
       explanation, first_seen_at, last_seen_at, state
     )
     values (
-      ${onlyRow(rows, "a new break's number").id}, 'deleted', ${account}, ${productType}, '',
+      ${onlyRow(rows, "a new break's number").id}, 'rows-gone', ${account}, ${productType}, '',
       'found ' || ${timeText(sql`transaction_timestamp()`)}, ${days[0]?.day ?? null}::timestamp at time zone 'UTC',
       ${expected}, ${rowCount}, ${rowCount - expected}, ${explanation}, transaction_timestamp(),
       transaction_timestamp(), 'open'
     )`);
 }
 
-type DeletedDay = Record<"productType" | "day" | "bills", string>;
+type RowsGone = Record<"productType" | "day" | "bills", string>;
 
 /** The days that have more bills of some type by their sums than by counting them, and how many more. */
-async function deletedDays(tx: Transaction, account: string): Promise<readonly DeletedDay[]> {
-  const { rows } = await tx.execute<DeletedDay>(sql`
+async function daysWithRowsGone(tx: Transaction, account: string): Promise<readonly RowsGone[]> {
+  const { rows } = await tx.execute<RowsGone>(sql`
     select product_type as "productType", to_char(day, 'YYYY-MM-DD') as day, sum(bills)::text as bills
     from (
       select account, product_type, day, sum(bills) as bills
