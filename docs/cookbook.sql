@@ -16,7 +16,7 @@ select
   funding_received + funding_paid as funding,
   liquidation,
   transfers_in + transfers_out as transfers,
-  bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + fee_bills + closed_out as other,
+  bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + fee_bills + left_behind as other,
   rounding,
   computed_closing,
   closing,

@@ -1,3 +1,5 @@
+alter table ledgers rename column closed_at to ended_at;
+--> statement-breakpoint
 update ledgers
 set tax_comparison = replace(tax_comparison::text, '"unrecovered"', '"partlyRecovered"')::json
 where tax_comparison -> 'unrecovered' is not null;

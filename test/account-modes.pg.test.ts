@@ -123,7 +123,7 @@ test("an account of which only product types of the other mode are named is a fa
   await at.pass(2 * hourMs);
   const report = await at.sync();
   expect(String(report.error)).toMatch(/main is unified and has no USDT-FUTURES.*begin with UTA-/);
-  expect(report.closed).toHaveLength(1);
+  expect(report.ended).toHaveLength(1);
   await using other = await house({ ...named, productTypes: ["UTA-SPOT"] });
   expect(String((await other.sync()).error)).toMatch(/main is classic and has no UTA-SPOT/);
   expect(other.refusals()).toEqual({ "40084": 1 });

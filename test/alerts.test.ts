@@ -20,7 +20,7 @@ const run = {
 const stored: StoredMetrics = {
   findings: [],
   totals: {
-    ...{ accounts: 1, ledgers: 2, bills: 9, active: 2, paused: 0, retired: 0, closed: 0 },
+    ...{ accounts: 1, ledgers: 2, bills: 9, active: 2, paused: 0, retired: 0, ended: 0 },
     ...{ readThrough: now, pausedThrough: undefined },
   },
   runs: [run],

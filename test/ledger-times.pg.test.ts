@@ -168,14 +168,14 @@ test("what is forgotten is unread again, and no other time; of a ledger without 
   }
 });
 
-test("what a closed ledger lacks stays the same time, however long ago it was closed", async () => {
-  const ledger = { account: "closed inside the 90 days", productType: "USDT-FUTURES" } as const;
-  const closedAt = epochMs(origin + 30 * dayMs);
+test("what an ended ledger lacks stays the same time, however long ago it ended", async () => {
+  const ledger = { account: "ended inside the 90 days", productType: "USDT-FUTURES" } as const;
+  const endedAt = epochMs(origin + 30 * dayMs);
   const covered = { from: epochMs(origin + 10 * dayMs), to: epochMs(origin + 25 * dayMs) };
   await storeTime(db, ledger, { covered: [covered] });
-  await storeClosing(db, ledger, closedAt);
+  await storeClosing(db, ledger, endedAt);
   const unreadAfter = async (days: number) => {
-    const scope = { accounts: [ledger.account], now: epochMs(closedAt + days * dayMs) };
+    const scope = { accounts: [ledger.account], now: epochMs(endedAt + days * dayMs) };
     const { rows } = await db.execute(sql`select unread::text from ${ledgerTimes(scope)}`);
     return rows;
   };

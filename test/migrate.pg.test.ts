@@ -9,8 +9,8 @@ import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { migrate, type ServerSettings, unfitness } from "../src/db/migrate.ts";
+import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { migrate, migrateTo, type ServerSettings, unfitness } from "../src/db/migrate.ts";
 import { tables } from "../src/db/schema/tables.ts";
 import { DatabaseError } from "../src/errors.ts";
 import { testDatabase } from "./support/database.ts";
@@ -134,6 +134,33 @@ test("a database that had all the migrations which the first one replaced has th
     "insert into drizzle.__drizzle_migrations (hash, created_at) select 'x', min(created_at) - 1 from drizzle.__drizzle_migrations",
   );
   expect(await migrate(database.url)).toEqual(nothingToDo);
+});
+
+test("a database of the first migration alone keeps what the second one renames", async () => {
+  await using database = await emptyDatabase();
+  {
+    await using earlier = openDatabase(database.url);
+    const [first] = journal.entries;
+    await inTransaction(earlier.db, (tx) => migrateTo(tx, [first?.when ?? 0]));
+  }
+  await query(
+    database.url,
+    `insert into ledgers (account, product_type, closed_at, tax_comparison)
+       values ('a', 'USDT-FUTURES', '2026-01-01Z', '{"at":1,"compared":2,"unrecovered":[3]}');
+     insert into ledger_breaks (
+       break_id, kind, account, ledger, coin, anchor, difference, explanation, first_seen_at, last_seen_at, state
+     )
+       values (1, 'deleted', 'a', 'USDT-FUTURES', '', 'found', -1, 'gone', now(), now(), 'open')`,
+  );
+  expect(await migrate(database.url)).toEqual({ migrations: 1, areViewsNew: true });
+  const rows = await query(
+    database.url,
+    `select ended_at = '2026-01-01Z' as ended, tax_comparison, kind
+     from ledgers
+     join ledger_breaks using (account)`,
+  );
+  const tax_comparison = { at: 1, compared: 2, partlyRecovered: [3] };
+  expect(rows).toEqual([{ ended: true, tax_comparison, kind: "rows-gone" }]);
 });
 
 /** The program's migrations, and one more with these statements. */

@@ -187,7 +187,7 @@ test.each<[string, KnownTime["coverage"], KnownTime["lost"], number | undefined]
   expect(readTime({ coverage, lost, open: [] }, now).through).toBe(through);
 });
 
-test("of a ledger that is closed, time that was lost and then recovered is not unread", () => {
+test("of a ledger that has ended, time that was lost and then recovered is not unread", () => {
   const at = (day: number) => epochMs(now - day * dayMs);
   const known = {
     coverage: [

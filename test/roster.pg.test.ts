@@ -9,18 +9,18 @@ import { testDatabase } from "./support/database.ts";
 const rows = `
   insert into ledgers (account, product_type, first_unread_at) values
     ('read', 'USDT-FUTURES', now()), ('paused', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
-    ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('closed', 'USDT-FUTURES', now()),
+    ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('ended', 'USDT-FUTURES', now()),
     ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),
     ('demo', 'USDT-FUTURES', now()), ('read', 'SUSDT-FUTURES', now());
   insert into ledgers (account, product_type, paused_at) values ('paused', '', now());
   insert into ledgers (account, product_type, retired_at) values ('retired', '', now());
   insert into ledgers (account, product_type, is_demo) values ('demo', '', true);
   insert into ledgers (account, product_type, mode, mode_since) values
-    ('unified', '', 'unified', now()), ('closed', '', 'unified', now());
+    ('unified', '', 'unified', now()), ('ended', '', 'unified', now());
   insert into ledgers (account, product_type, not_available_since, not_available_asked_at) values
     ('unified', 'UTA-MARGIN', now(), now());
   update ledgers set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
-  update ledgers set closed_at = now() where account = 'closed' and product_type = 'USDT-FUTURES';
+  update ledgers set ended_at = now() where account = 'ended' and product_type = 'USDT-FUTURES';
   update ledgers set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
   insert into added_accounts (account, product_types, demo, ltv) values
     ('added', '{USDC-FUTURES}', true, false)`;
@@ -32,9 +32,7 @@ const account = (name: string, ...productTypes: Account["productTypes"]): Accoun
 });
 const accounts = [
   account("read", "USDT-FUTURES", "COIN-FUTURES", "SUSDT-FUTURES"),
-  ...["paused", "retired", "closed", "refused", "demo"].map((name) =>
-    account(name, "USDT-FUTURES"),
-  ),
+  ...["paused", "retired", "ended", "refused", "demo"].map((name) => account(name, "USDT-FUTURES")),
   account("part", "USDT-FUTURES", "COIN-FUTURES"),
   account("unified", "UTA-SPOT"),
 ];
@@ -51,7 +49,7 @@ const states: readonly [ledger: string, state: string][] = [
   ["read/SUSDT-FUTURES", "active, demo"],
   ["paused/USDT-FUTURES", "paused"],
   ["retired/USDT-FUTURES", "retired"],
-  ["closed/USDT-FUTURES", "closed"],
+  ["ended/USDT-FUTURES", "ended"],
   ["refused/USDT-FUTURES", "not-available"],
   ["demo/USDT-FUTURES", "active, demo"],
   ["part/USDT-FUTURES", "active"],

@@ -26,7 +26,7 @@ const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   recovered: [],
   behindMs: 11 * minuteMs,
   retiredAt: undefined,
-  closedAt: undefined,
+  endedAt: undefined,
   expiresAt: epochMs(now - 11 * minuteMs + retentionMs),
   ...changes,
 });

@@ -197,8 +197,8 @@ describe("a break of a unified account's balance", () => {
   });
 });
 
-test("what does not follow behind the end of a closed ledger is told, beside time that was not read", async () => {
-  const account = "closed";
+test("what does not follow behind the end of an ended ledger is told, beside time that was not read", async () => {
+  const account = "ended";
   const ledger = { account, productType: "USDT-FUTURES" } as const;
   const bills = [10, 20, 35].map((balance, hour) =>
     billAt(unifiedStart + hour * hourMs, 0, { amount: "10", fee: "0", balance: `${balance}` }),

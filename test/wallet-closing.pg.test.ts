@@ -24,7 +24,7 @@ const { db } = tables;
 const env = { DATABASE_URL: database.url };
 const account = "seam";
 const start = Date.UTC(2026, 9, 20);
-const closedAt = Date.UTC(2026, 10, 2, 15);
+const endedAt = Date.UTC(2026, 10, 2, 15);
 const end = Date.UTC(2026, 10, 6);
 const random = seededRandom("the seam");
 
@@ -41,10 +41,10 @@ const draw = (productType: ProductType, coin: string, from: number, to: number) 
 
 // One classic wallet has its last bill on the day of the closing, the other in the month before.
 const classic = [
-  draw("USDT-FUTURES", "USDT", start, closedAt),
+  draw("USDT-FUTURES", "USDT", start, endedAt),
   draw("COIN-FUTURES", "BTC", start, Date.UTC(2026, 9, 28)),
 ] as const;
-const unified = draw("UTA-OTHER", "USDT", closedAt, end);
+const unified = draw("UTA-OTHER", "USDT", endedAt, end);
 const all = [...classic, unified];
 
 /** The balance after the bills before a time. */
@@ -67,22 +67,22 @@ beforeAll(async () => {
   await inTransaction(db, async (tx) => {
     for (const { productType } of classic) {
       // The newest bills were stored while they were still settling, so it is not proven that they are all.
-      await coverLedger(tx, { account, productType }, start, closedAt - 12 * hourMs);
-      await storeClosing(tx, { account, productType }, closedAt);
+      await coverLedger(tx, { account, productType }, start, endedAt - 12 * hourMs);
+      await storeClosing(tx, { account, productType }, endedAt);
     }
-    await coverLedger(tx, { account, productType: "UTA-OTHER" }, closedAt, end);
+    await coverLedger(tx, { account, productType: "UTA-OTHER" }, endedAt, end);
     for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"]) {
-      await coverLedger(tx, { account, productType: `UTA-${type}` as ProductType }, closedAt, end);
+      await coverLedger(tx, { account, productType: `UTA-${type}` as ProductType }, endedAt, end);
     }
   });
   const everything = { accounts: undefined, productTypes: undefined };
   const { breaks } = await reconcile(db, everything, { isFull: true });
-  // The closed ledgers' time before their first bill was never read.
+  // The ended ledgers' time before their first bill was never read.
   expect(breaks.filter(({ kind }) => kind !== "lost")).toEqual([]);
 });
 
 type Row = Readonly<
-  Record<"wallet" | "coin" | "period" | "opening" | "moved" | "closed_out", string> &
+  Record<"wallet" | "coin" | "period" | "opening" | "moved" | "left_behind", string> &
     Record<"computed" | "closing" | "off", string>
 >;
 
@@ -92,7 +92,7 @@ const rollforward = async (view: "daily" | "monthly"): Promise<readonly Row[]> =
     sql.raw(`
       select
         product_type as wallet, coin, ${period}::text as period, opening::text,
-        (realised_pnl + transfers_in + transfers_out)::text as moved, closed_out::text,
+        (realised_pnl + transfers_in + transfers_out)::text as moved, left_behind::text,
         computed_closing::text as computed, closing::text,
         (discrepancy + unreconciled)::text as off
       from analytics.${view}_rollforward
@@ -117,7 +117,7 @@ test("the rollforward takes what was left out of each classic wallet on the day 
       const own = rowsOf(rows, drawn);
       for (const [place, row] of own.entries()) {
         const out = drawn === unified || place < own.length - 1 ? 0n : -leftAt(drawn);
-        expect([row.opening, row.closed_out].map(drawnUnits)).toEqual([balance, out]);
+        expect([row.opening, row.left_behind].map(drawnUnits)).toEqual([balance, out]);
         balance += drawnUnits(row.moved) + out;
         expect([row.computed, row.closing, row.off].map(drawnUnits)).toEqual([
           balance,
@@ -142,11 +142,11 @@ test("the rollforward takes what was left out of each classic wallet on the day 
   ]);
   // The month's close tells it, with the closing by name.
   const { stdout } = await runCli(["report", "--month", "2026-11", "--all-digits"], { env });
-  const closed = [...stdout.matchAll(/^ *closed, left behind +.*?(\S+)$/gm)];
-  expect(closed.map(([, amount = ""]) => drawnUnits(amount.replaceAll(",", "")))).toEqual(
+  const left = [...stdout.matchAll(/^ *left behind +.*?(\S+)$/gm)];
+  expect(left.map(([, amount = ""]) => drawnUnits(amount.replaceAll(",", "")))).toEqual(
     classic.map((drawn) => -leftAt(drawn)),
   );
-  expect(stdout).toMatch(/closed 2026-11-02T15:00:00.*: the account changed its mode then/);
+  expect(stdout).toMatch(/ended 2026-11-02T15:00:00.*: the account changed its mode then/);
 });
 
 test.each(["hledger", "beancount"] as const)(
@@ -198,14 +198,14 @@ test("the closing is once in files of months that continue each other, and a jou
   });
 });
 
-test("a closed wallet of which no bill shows a balance has an unknown closing, and nothing known is left in it", async () => {
+test("an ended wallet of which no bill shows a balance has an unknown closing, and nothing known is left in it", async () => {
   const blind = { account: "blind", productType: "USDT-FUTURES" } as const;
   const bill = billAt(start, 0, { balance: null });
   await storeBills(db, blind, [bill]);
-  await coverLedger(db, blind, start, closedAt);
-  await storeClosing(db, blind, closedAt);
+  await coverLedger(db, blind, start, endedAt);
+  await storeClosing(db, blind, endedAt);
   const { rows } = await db.execute(sql`
-    select day::text, closing, closed_out::text as out
+    select day::text, closing, left_behind::text as out
     from analytics.daily_rollforward
     where account = ${blind.account}
     order by daily_rollforward.day desc

@@ -24,7 +24,7 @@ export type Coverage = {
  * All categories of a unified account share its balance. While one of them was never read, no balance is
  * judged; later, none before `sharedFrom`, where the coverage of all of them begins. A category that the
  * key may not read does not count. `reconciledThrough` is some seconds before the end of coverage, because bills
- * booked in those seconds may follow bills with later times. Where all ledgers are closed, no late bill can
+ * booked in those seconds may follow bills with later times. Where all ledgers have ended, no late bill can
  * come: a balance that does not follow beside unread time is reported as such.
  */
 export async function readCoverage(
@@ -43,7 +43,7 @@ export async function readCoverage(
         product_type,
         -- Between covered times, recovered bills lead from one balance to the next.
         covered + recovered * tstzmultirange(tstzrange(lower(covered), null)) as time,
-        upper(covered) as reconciled_through, not_available_since, closed_at
+        upper(covered) as reconciled_through, not_available_since, ended_at
       from ledgers
       where account = ${account}
     ),
@@ -58,7 +58,7 @@ export async function readCoverage(
       select
         ${walletOf("product_type")} as wallet,
         range_intersect_agg(time) as time,
-        bool_and(closed_at is not null) as is_closed,
+        bool_and(ended_at is not null) as is_ended,
         min(reconciled_through) - ${bookedMaxOf("min(product_type)")} as reconciled_through,
         case when count(*) > 1 then lower(range_intersect_agg(time)) end as shared_from
       from read
@@ -69,7 +69,7 @@ export async function readCoverage(
       wallet,
       ${intervalsOf(sql`time`)} as periods,
       wallet in (select wallet from unread) as is_unread,
-      case when not is_closed then ${msOf(sql`reconciled_through`)} end as reconciled_through,
+      case when not is_ended then ${msOf(sql`reconciled_through`)} end as reconciled_through,
       ${msOf(sql`shared_from`)} as shared_from
     from wallets`);
   return new Map(

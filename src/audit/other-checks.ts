@@ -230,7 +230,7 @@ export async function findBalanceBreaks(
   );
 }
 
-/** Time that is lost, or unread in a ledger that was closed, and that nobody has accepted. */
+/** Time that is lost, or unread in a ledger that ended, and that nobody has accepted. */
 export async function findLostTime(
   tx: Transaction,
   account: string,
@@ -245,14 +245,14 @@ export async function findLostTime(
       ${timeText(sql`lower(span)`)} as anchor,
       ${timeText(sql`lower(span)`)} as "happenedAt",
       (extract(epoch from upper(span) - lower(span)) * 1000)::bigint::text as difference,
-      case when state = 'closed' then 'the account serves no bills of this kind any more: '
+      case when state = 'ended' then 'the account serves no bills of this kind any more: '
         else 'the exchange keeps bills for 90 days: ' end
         || ${timeText(sql`lower(span)`)} || ' to ' || ${timeText(sql`upper(span)`)} || ' was not read' as explanation
     from (
       select
         ledger,
         state,
-        unnest(lost + case when state = 'closed' then unread else '{}'::tstzmultirange end) as span
+        unnest(lost + case when state = 'ended' then unread else '{}'::tstzmultirange end) as span
       from ${ledgerTimes({ accounts: [account], now })}
     ) as spans
     order by ledger, span`,

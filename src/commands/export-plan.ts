@@ -16,7 +16,7 @@ import { headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
 import { formatMinute, ledgerName } from "../output/format.ts";
 import type { Config } from "../roster/config.ts";
-import { closedSince, isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
+import { endedSince, isSelected, type RosterLedger, readRoster } from "../roster/roster.ts";
 import type { Ledger } from "../sync/store.ts";
 import type { ExportOptions } from "./export-options.ts";
 
@@ -25,11 +25,11 @@ export type ExportPlan = Awaited<ReturnType<typeof planExport>>;
 type ExportedTime = {
   readonly ledger: Ledger;
   /**
-   * Up to when the ledger is covered; undefined before its first complete window. For a closed one, when it was
-   * closed, since it gets no more bills.
+   * Up to when the ledger is covered; undefined before its first complete window. For an ended one, when it
+   * ended, since it gets no more bills.
    */
   readonly through: EpochMs | undefined;
-  readonly isClosed: boolean;
+  readonly isEnded: boolean;
 };
 
 /** The selection of an export, and the lines that are said beside it. */
@@ -44,9 +44,9 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
   const now = await readExchangeTime(tx, options.accounts);
   const stored = await readLedgerTimes(tx, synced, now);
   const times = synced.map((ledger): ExportedTime => {
-    const closedAt = closedSince(states.of(ledger.account), ledger.productType);
-    const through = closedAt ?? stored.of(ledger).coverage.at(-1)?.to;
-    return { ledger, through, isClosed: closedAt !== undefined };
+    const endedAt = endedSince(states.of(ledger.account), ledger.productType);
+    const through = endedAt ?? stored.of(ledger).coverage.at(-1)?.to;
+    return { ledger, through, isEnded: endedAt !== undefined };
   });
   const isCut = options.to === undefined && options.changedSince === undefined;
   const through = isCut ? endsOf(times) : [];
@@ -72,7 +72,7 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
             `left out because it is demo trading: ${leftOut.map(ledgerName).join(", ")}; ` +
               "--account or --product with its name includes it",
           ]),
-      ...endNote(through.flatMap(({ to, isClosed }) => (isClosed ? [] : [to]))),
+      ...endNote(through.flatMap(({ to, isEnded }) => (isEnded ? [] : [to]))),
       ...(changedSince === undefined
         ? []
         : [`to export what changes after this: --changed-since ${await nextChangedSince(tx)}`]),
@@ -177,7 +177,7 @@ function endsOf(times: readonly ExportedTime[]) {
     const throughs = wallet.flatMap(({ through }) => through ?? []);
     if (throughs.length === 0) return [];
     const to = epochMs(Math.min(...throughs));
-    return wallet.map(({ ledger, isClosed }) => ({ ...ledger, isClosed, to }));
+    return wallet.map(({ ledger, isEnded }) => ({ ...ledger, isEnded, to }));
   });
 }
 

@@ -81,7 +81,7 @@ export function ledgersTable(
   const columns: Columns<LedgerStatus> = {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger),
     configured: { kind: "value", of: (ledger) => inRoster(ledger)?.isConfigured ?? false },
-    ...fields<LedgerStatus>("time", ["retiredAt", "pausedAt", "closedAt", "expiresAt"], ""),
+    ...fields<LedgerStatus>("time", ["retiredAt", "pausedAt", "endedAt", "expiresAt"], ""),
     ...fields<LedgerStatus>("count", ["bills"]),
     ...fields<LedgerStatus>("value", ["openRejected"]),
     ...fields<LedgerStatus>("time", ["readThrough"]),
@@ -126,7 +126,7 @@ const accountColumns: Columns<AccountStatus> = {
 
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
-  ...fields<Totals>("count", ["active", "paused", "closed", "retired"]),
+  ...fields<Totals>("count", ["active", "paused", "ended", "retired"]),
   ...fields<Totals>("time", ["readThrough"]),
   pausedThrough: {
     kind: "time",

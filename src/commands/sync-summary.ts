@@ -3,7 +3,7 @@ import { epochMs, isoTime } from "../contract/time.ts";
 import type { Outcome } from "../db/run-log.ts";
 import { firstThrown, isPermanent, messageOf, StoppedError } from "../errors.ts";
 import type { RejectedCount } from "../health/ledgers.ts";
-import { closedLines, notAvailableLines } from "../output/account-remarks.ts";
+import { endedLines, notAvailableLines } from "../output/account-remarks.ts";
 import {
   formatCount,
   formatCounted,
@@ -91,8 +91,8 @@ export function resultOfSync(result: SyncResult): Result {
         ([message, parts]) => `${parts.map(({ name }) => name).join(", ")}: ${message}`,
       ),
       ...accounts.flatMap(({ ledgers }) => ledgers.flatMap(ledgerRemarks)),
-      ...accounts.flatMap(({ account, closed = [], notAvailable = [] }) => [
-        ...closedLines(closed),
+      ...accounts.flatMap(({ account, ended = [], notAvailable = [] }) => [
+        ...endedLines(ended),
         ...notAvailableLines(account, notAvailable),
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
@@ -119,12 +119,12 @@ export function endText({ outcome, notices, accounts, reconciled }: SyncResult):
 const accountColumns: Columns<AccountReport> = {
   ...fields<AccountReport>("text", ["account", "mode"]),
   notAvailable: { kind: "value", of: ({ notAvailable = [] }) => notAvailable },
-  closed: {
+  ended: {
     kind: "value",
-    of: ({ closed = [] }) =>
-      closed.map(({ ledger: { productType }, closedAt, through, unread }) => ({
+    of: ({ ended = [] }) =>
+      ended.map(({ ledger: { productType }, endedAt, through, unread }) => ({
         productType,
-        closedAt: jsonTime(closedAt),
+        endedAt: jsonTime(endedAt),
         readThrough: jsonTimeOrNull(through),
         unread: unread.map(jsonInterval),
       })),

@@ -7,7 +7,7 @@ import type { Opening } from "./exported-bill.ts";
 import { inAll, isBillOf, type ReportedWallet, readTimes } from "./reported-wallets.ts";
 
 /** The discrepancies of balances from their bills. */
-export const chainParts = ["rounding", "discrepancy", "unreconciled", "closed_out"] as const;
+export const chainParts = ["rounding", "discrepancy", "unreconciled", "left_behind"] as const;
 
 /** One coin of a wallet over a span of time; decimals as text. */
 export type Chain = Readonly<Record<(typeof chainParts)[number], string>> & {
@@ -41,10 +41,10 @@ type Wallet = Omit<ReportedWallet, "isDemo" | "unread">;
  */
 export async function readChains(
   tx: Transaction,
-  { account, productType, productTypes, closedAt }: Wallet,
+  { account, productType, productTypes, endedAt }: Wallet,
   { from, to }: Interval,
 ): Promise<readonly Chain[]> {
-  if (closedAt !== undefined && closedAt < from) return [];
+  if (endedAt !== undefined && endedAt < from) return [];
   const dayOf = (time: number) => isoTime(epochMs(time)).slice(0, 10);
   const [first, last] = [dayOf(from), dayOf(to - 1)];
   const isBefore = sql`c_time < ${isoTime(from)}::timestamptz`;
@@ -55,7 +55,7 @@ export async function readChains(
       sum(rounding)::text as rounding,
       sum(discrepancy)::text as discrepancy,
       sum(unreconciled)::text as unreconciled,
-      ${closedAt === undefined ? sql`'0'` : sql`sum(closed_out)::text`} as closed_out
+      ${endedAt === undefined ? sql`'0'` : sql`sum(left_behind)::text`} as left_behind
     from (
       select
         coin,
@@ -65,7 +65,7 @@ export async function readChains(
         rounding,
         discrepancy,
         unreconciled,
-        closed_out
+        left_behind
       from analytics.daily_rollforward
       where account = ${account}
         and product_type = ${productType}
@@ -120,6 +120,6 @@ async function readLaterOpenings(
     .filter(({ opening }) => opening !== null)
     .filter(({ day }) => subtract(interval(to, Date.parse(day)), read).length === 0)
     .map(({ coin, opening }) => ({
-      ...{ coin, opening, rounding: "0", discrepancy: "0", unreconciled: "0", closed_out: "0" },
+      ...{ coin, opening, rounding: "0", discrepancy: "0", unreconciled: "0", left_behind: "0" },
     }));
 }

@@ -62,7 +62,7 @@ export type FormatOptions = {
    * again. The other bills start at the beginning of a day.
    */
   readonly before?: BillPages;
-  /** The wallets that were closed in the time of these bills. A journal books what is left in one out of it. */
+  /** The wallets that ended in the time of these bills. A journal books what is left in one out of it. */
   readonly closings?: readonly Closing[];
   /** With them, a journal opens at its start, not at each coin's first bill. */
   readonly openings?: readonly Opening[];

@@ -149,12 +149,12 @@ export class Journal {
 
   /** The assertions of the day that is being booked. On the day of a closing, {@link close} makes them. */
   end(): readonly JournalEntry[] {
-    const closedAt = this.#closings.get(this.#currentWalletKey);
-    if (closedAt !== undefined && this.#dayOf(closedAt) === this.#day) return [];
+    const endedAt = this.#closings.get(this.#currentWalletKey);
+    if (endedAt !== undefined && this.#dayOf(endedAt) === this.#day) return [];
     return [...assertions(this.#coinsByWallet.get(this.#currentWalletKey) ?? new Map(), this.#day)];
   }
 
-  /** Empties each wallet that was closed, and asserts that it is empty. */
+  /** Empties each wallet that ended, and asserts that it is empty. */
   close(): readonly JournalEntry[] {
     return [...this.#closings].flatMap(([key, at]) =>
       [...(this.#coinsByWallet.get(key)?.values() ?? [])].flatMap((coinBalance) =>

@@ -12,16 +12,16 @@ import { joinRules, walletMoves, walletOf } from "../sql/wallet-moves.ts";
 import type { Ledger } from "../sync/store.ts";
 import { type BillPages, type Closing, type ExportedBill, knownCategory } from "./exported-bill.ts";
 
-/** The wallets that were closed in the selected time. */
+/** The wallets that ended in the selected time. */
 export async function readClosings(
   tx: Transaction,
   { accounts, from = epochMs(0), to }: Pick<BillSelection, "accounts" | "from" | "to">,
 ): Promise<readonly Closing[]> {
   const states = await readAccountStates(tx, accounts);
   return states.accounts.flatMap((account) => {
-    const wallets = Map.groupBy(states.of(account).closed, (one) => nameOf(one.productType));
-    return [...wallets].flatMap(([wallet, closed]) => {
-      const at = epochMs(Math.max(...closed.map(({ closedAt }) => closedAt)));
+    const wallets = Map.groupBy(states.of(account).ended, (one) => nameOf(one.productType));
+    return [...wallets].flatMap(([wallet, ended]) => {
+      const at = epochMs(Math.max(...ended.map(({ endedAt }) => endedAt)));
       return at >= from && (to === undefined || at < to) ? [{ account, wallet, at }] : [];
     });
   });

@@ -24,7 +24,7 @@ export type ReportedWallet = {
   /** In a unified account, the product types that the key may read but that were never synced. */
   readonly unread: readonly ProductType[];
   /** The exchange's time when a sync noticed that the account had changed its mode. */
-  readonly closedAt: EpochMs | undefined;
+  readonly endedAt: EpochMs | undefined;
 };
 
 /** Selects rows of the wallet by the bills' own product types. */
@@ -80,18 +80,18 @@ export async function readReportedWallets(
 function walletFrom(
   { account, productType: first, isDemo }: StoredLedger,
   ledgers: readonly Ledger[],
-  { notAvailable, closed }: StoredState,
+  { notAvailable, ended }: StoredState,
 ): ReportedWallet {
   const productType = walletOf(first);
   const productTypes = ledgers.map((ledger) => ledger.productType);
   const typesWithState = [...productTypes, ...notAvailable.map((refused) => refused.productType)];
   const all = productType === unifiedWallet ? unifiedProductTypes : productTypes;
-  const closings = closed.flatMap((one) =>
-    walletOf(one.productType) === productType ? one.closedAt : [],
+  const closings = ended.flatMap((one) =>
+    walletOf(one.productType) === productType ? one.endedAt : [],
   );
   return {
     ...{ account, productType, isDemo, productTypes },
     unread: all.filter((name) => !typesWithState.includes(name)),
-    closedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),
+    endedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),
   };
 }

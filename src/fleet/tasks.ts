@@ -95,11 +95,11 @@ async function readUnreadAges(
       where ${isOneOf(accounts)}
         and not exists (
           select 1
-          from ledgers as ended
-          where ended.account = ledgers.account
+          from ledgers as unsynced
+          where unsynced.account = ledgers.account
             and ${isOneOf(accounts)}
-            and ended.product_type in ('', ledgers.product_type)
-            and (ended.retired_at is not null or ended.closed_at is not null)
+            and unsynced.product_type in ('', ledgers.product_type)
+            and (unsynced.retired_at is not null or unsynced.ended_at is not null)
         )
       group by account`),
   );

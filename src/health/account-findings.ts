@@ -53,10 +53,10 @@ const ltvKeptMs = 7 * dayMs;
 /** Findings of whole accounts. */
 export function accountFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, roster = [], limits = usualLimits } = scope;
-  // A sync would read nothing more where all is retired, closed or paused.
+  // A sync would read nothing more where all is retired or paused, or has ended.
   const isAnyRead =
     roster.length === 0 ||
-    roster.some(({ state }) => !["retired", "closed", "paused"].includes(state));
+    roster.some(({ state }) => !["retired", "ended", "paused"].includes(state));
   const columns = { ledger: sql`risk_unit_id`, since: sql`last_seen_at` };
   const records = sql`(
         select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, last_seen_at

@@ -18,7 +18,7 @@ import {
   wantedLedgers,
 } from "../ledger/known-time.ts";
 import { isOpenRejection } from "../ledger/rejected-bills.ts";
-import { closedSince } from "../roster/roster.ts";
+import { endedSince } from "../roster/roster.ts";
 import type { AccountState } from "../sync/account-state.ts";
 import { type Interval, interval, lengthMs } from "../sync/intervals.ts";
 import { horizonAt, startSlackMs } from "../sync/plan.ts";
@@ -32,7 +32,7 @@ export type LedgerTimes = {
   readonly readThrough: EpochMs | undefined;
   /** Proven complete. */
   readonly coverage: readonly Interval[];
-  /** Read and stored, in windows that were not read to their end: not complete yet; of a closed ledger, unread. */
+  /** Read and stored, in windows that were not read to their end: not complete yet; of an ended ledger, unread. */
   readonly unfinished: readonly Interval[];
   /** Time that was planned, or came before the ledger's closing, and was not read. Of a retired ledger, too. */
   readonly unread: readonly Interval[];
@@ -52,7 +52,7 @@ export type LedgerStatus = LedgerTimes & {
   /** Since when its account is paused: it is not synced, and its unread time is lost after 90 days. */
   readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
-  readonly closedAt: EpochMs | undefined;
+  readonly endedAt: EpochMs | undefined;
   /** How long ago `readThrough` is; undefined where nothing is complete, or it is no longer read. */
   readonly behindMs: number | undefined;
   /** When the exchange begins to delete its unread bills; undefined if nothing was read, or will be. */
@@ -91,10 +91,10 @@ export async function readStatus(
       const { plannedTo, expiresAt, ...stored } = times.of(ledger);
       const state = states.of(ledger.account);
       const retiredAt = retiredSince(state, ledger.productType);
-      const closedAt = closedSince(state, ledger.productType);
-      const isRead = retiredAt === undefined && closedAt === undefined;
+      const endedAt = endedSince(state, ledger.productType);
+      const isRead = retiredAt === undefined && endedAt === undefined;
       return {
-        ...{ ledger, retiredAt, closedAt, pausedAt: state.pausedAt },
+        ...{ ledger, retiredAt, endedAt, pausedAt: state.pausedAt },
         ...stored,
         unread: retiredAt === undefined ? stored.unread : [],
         behindMs:
@@ -105,8 +105,8 @@ export async function readStatus(
       };
     }),
     accounts: names.map((account) => {
-      const { mode, notAvailable, closed } = states.of(account);
-      return { account, mode, notAvailable, closed };
+      const { mode, notAvailable, ended } = states.of(account);
+      return { account, mode, notAvailable, ended };
     }),
   };
 }
@@ -118,7 +118,7 @@ export type StoredTimes = LedgerTimes &
     /** The newest time that a run planned to read; undefined before the first plan. */
     readonly plannedTo: EpochMs | undefined;
     /** Undefined before the first plan. */
-    readonly state: "active" | "paused" | "retired" | "closed" | undefined;
+    readonly state: "active" | "paused" | "retired" | "ended" | undefined;
   };
 
 type Row = Record<"coverage" | "unfinished" | "unread" | "openLost" | "recovered", IntervalsJson> &
@@ -155,8 +155,8 @@ export async function readLedgerTimes(
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as "openLost",
       ${intervalsOf(sql`recovered`)} as recovered,
-      ${intervalsOf(sql`unread - case when state = 'closed' then '{}' else coalesce(unfinished, '{}') end`)} as unread,
-      ${intervalsOf(sql`case when state <> 'closed' then unfinished - covered end`)} as unfinished
+      ${intervalsOf(sql`unread - case when state = 'ended' then '{}' else coalesce(unfinished, '{}') end`)} as unread,
+      ${intervalsOf(sql`case when state <> 'ended' then unfinished - covered end`)} as unfinished
     from ${wantedLedgers(ledgers)}
     left join (
       select account, product_type, bills

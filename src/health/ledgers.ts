@@ -21,14 +21,14 @@ export type Totals = {
   readonly active: number;
   readonly paused: number;
   readonly retired: number;
-  readonly closed: number;
+  readonly ended: number;
   /** The first time that is neither read, lost nor recovered, of any active ledger; undefined where none is begun. */
   readonly readThrough: EpochMs | undefined;
   /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
   readonly pausedThrough: EpochMs | undefined;
 };
 
-const states = ["active", "paused", "retired", "closed"] as const;
+const states = ["active", "paused", "retired", "ended"] as const;
 
 type LedgerScope = {
   readonly accounts?: readonly string[] | undefined;
@@ -109,7 +109,7 @@ const ledgers = (scope: LedgerScope): SQL => sql`
       (
         select account, product_type, first_unread_at, ${ledgerState} as state
         from (
-          select account, product_type, first_unread_at, retired_at, closed_at
+          select account, product_type, first_unread_at, retired_at, ended_at
           from ledgers
           where ${isInScope(scope)}
         ) as stored

@@ -68,7 +68,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
     select(
       "left-unread",
       { ...ofSpan, breakIds: sql`break_ids` },
-      spans(sql`unread`, sql`state = 'closed'`),
+      spans(sql`unread`, sql`state = 'ended'`),
     ),
     select(
       "expiring",

@@ -108,7 +108,7 @@ export function groupByLedger<Row extends { account: string; product_type: strin
  */
 export const ledgerState = sql`case
           when retired_at is not null or coalesce(is_retired, false) then 'retired'
-          when closed_at is not null then 'closed'
+          when ended_at is not null then 'ended'
           when coalesce(is_paused, false) then 'paused'
           else 'active'
         end`;
@@ -128,7 +128,7 @@ export function ledgerTimes({
   const timeOf = (time: EpochMs) => sql`${isoTime(time)}::timestamptz`;
   const isOne = isOneOf(accounts);
   // The exchange's history began there when it served the ledger last.
-  const horizon = sql`least(${timeOf(horizonAt(now))}, closed_at - ${now - horizonAt(now)} * interval '1 ms')`;
+  const horizon = sql`least(${timeOf(horizonAt(now))}, ended_at - ${now - horizonAt(now)} * interval '1 ms')`;
   const isLater = sql`starts_at > ${horizon} + ${startSlackMs} * interval '1 ms'`;
   return sql`(
       select
@@ -154,7 +154,7 @@ export function ledgerTimes({
         tstzmultirange(tstzrange(
           -- History that begins later than the exchange's was read by a key that counts no more.
           case when ${isLater} then ${horizon} else starts_at end,
-          greatest(starts_at, coalesce(closed_at, planned_to))
+          greatest(starts_at, coalesce(ended_at, planned_to))
         )) - covered - lost - recovered - accepted as unread
       from (
         select
@@ -167,14 +167,14 @@ export function ledgerTimes({
           first_unread_at,
           lower(covered + lost + open) as starts_at,
           upper(covered + lost + open) as planned_to,
-          closed_at,
+          ended_at,
           ${ledgerState} as state,
           coalesce(is_paused, false) as is_paused,
           ${isDemo("product_type")} as is_demo,
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids
         from (
-          select account, product_type, bills, covered, lost, recovered, open, first_unread_at, retired_at, closed_at
+          select account, product_type, bills, covered, lost, recovered, open, first_unread_at, retired_at, ended_at
           from ledgers
           where first_unread_at is not null
             and ${isOne}

@@ -3,7 +3,7 @@ import PQueue from "p-queue";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { isoTime } from "../contract/time.ts";
 import {
-  closeLedgersOfOtherMode,
+  endLedgersOfOtherMode,
   readAccountStates,
   recordAvailability,
   recordBalancesRefused,
@@ -87,8 +87,8 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
   const { account } = lease;
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
-    closeLedgersOfOtherMode: (mode, at) =>
-      write((tx) => closeLedgersOfOtherMode(tx, account, mode, at)),
+    endLedgersOfOtherMode: (mode, at) =>
+      write((tx) => endLedgersOfOtherMode(tx, account, mode, at)),
     recordAvailability: (told) => write((tx) => recordAvailability(tx, account, told)),
     knownTime: (ledger) => read((from) => readKnownTime(from, ledger)),
     unstored: (ledger, { bills, rejected }) =>

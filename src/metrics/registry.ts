@@ -147,7 +147,7 @@ export const gauges: Readonly<Record<string, StoredGauge>> = {
     help: "Ledgers that a sync has planned to read, by state.",
     labels: ["state"],
     samples: ({ totals }) =>
-      (["active", "paused", "retired", "closed"] as const).map((state) => [
+      (["active", "paused", "retired", "ended"] as const).map((state) => [
         { state },
         totals[state],
       ]),

@@ -1,27 +1,27 @@
 import { printableLine } from "../printable.ts";
-import type { ClosedLedger } from "../sync/account-mode.ts";
-import { type Closed, modeOf, type NotAvailable } from "../sync/account-state.ts";
+import type { EndedLedger } from "../sync/account-mode.ts";
+import { type Ended, modeOf, type NotAvailable } from "../sync/account-state.ts";
 import { formatCount, formatLength, formatMinute, ledgerNames } from "./format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
 
-/** Why a ledger was closed: the exchange serves it to accounts of one mode alone. */
-const becameText = ({ productType }: Pick<Closed, "productType">): string =>
+/** Why a ledger ended: the exchange serves it to accounts of one mode alone. */
+const becameText = ({ productType }: Pick<Ended, "productType">): string =>
   modeOf(productType) === "classic" ? "became unified" : "became classic";
 
-/** Lines that say which of an account's ledgers are closed, and how far they were read. */
-export const closedLines = (closed: readonly ClosedLedger[]): readonly string[] =>
-  [...Map.groupBy(closed, closedText)].map(
+/** Lines that say which of an account's ledgers have ended, and how far they were read. */
+export const endedLines = (ended: readonly EndedLedger[]): readonly string[] =>
+  [...Map.groupBy(ended, endedText)].map(
     ([text, alike]) => `${ledgerNames(alike.map(({ ledger }) => ledger))}: ${text}`,
   );
 
-function closedText({ ledger, closedAt, through, unread }: ClosedLedger): string {
+function endedText({ ledger, endedAt, through, unread }: EndedLedger): string {
   const read = through === undefined ? "" : `, read through ${formatMinute(through)}`;
   const rest =
     unread.length === 0
       ? ""
       : `; ${formatLength(unread)} are unread, and can be read only if the account is switched back`;
-  return `closed ${formatMinute(closedAt)}: ${becameText(ledger)}${read}${rest}`;
+  return `ended ${formatMinute(endedAt)}: ${becameText(ledger)}${read}${rest}`;
 }
 
 /** A line for each reason why an account's key may not read product types. */

@@ -56,7 +56,7 @@ export async function exportFile(
   const closings = formatOf(format).isJournal ? await readClosings(tx, bills) : [];
   const wallet = { account, productType: product, productTypes: bills.productTypes };
   const openings = formatOf(format).isJournal
-    ? await readOpenings(tx, [{ ...wallet, closedAt: undefined }], timesOf(selection))
+    ? await readOpenings(tx, [{ ...wallet, endedAt: undefined }], timesOf(selection))
     : [];
   const { ending, type } = downloadFormats[format];
   const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];

@@ -69,7 +69,7 @@ const ofChain = {
     columns: ["unreconciled"],
     ofBill: "unreconciled",
   },
-  closed: { title: "Closed", columns: ["closed_out"], ofBill: undefined },
+  leftBehind: { title: "Left behind", columns: ["left_behind"], ofBill: undefined },
 } as const satisfies Readonly<Record<string, PieceOfChain>>;
 
 const union = (names: readonly (keyof typeof ofBills)[]) => ({
@@ -98,7 +98,7 @@ export const movementPieces: readonly PieceName[] = [
   "rounding",
   "discrepancy",
   "unreconciled",
-  "closed",
+  "leftBehind",
 ];
 /** What no bill explains. */
 export const isOfChain = (name: PieceName): boolean => name in ofChain;

@@ -191,7 +191,7 @@ ${moved("result")}${shown.map(moved)}
 
 const toneOf = (name: PieceName, decimal: string): string => {
   if (name === "unreconciled") return "warn";
-  if (isOfChain(name) && name !== "closed") return "bad";
+  if (isOfChain(name) && name !== "leftBehind") return "bad";
   return name !== "result" || isZero(decimal) ? "" : decimal.startsWith("-") ? "bad" : "good";
 };
 
@@ -203,7 +203,7 @@ function linked(
   narrowed: Narrowed = {},
 ): Html {
   const figure = movement(sums[name], selection);
-  return isZero(sums[name]) || name === "closed"
+  return isZero(sums[name]) || name === "leftBehind"
     ? figure
     : html`<a href="${billsAddress(selection, { from, to, piece: name, ...narrowed })}">${figure}</a>`;
 }

@@ -41,7 +41,7 @@ async function readWallets(tx: Transaction, asked: URLSearchParams): Promise<Wal
   const { rows } = await tx.execute<{ account: string; accounts: string }>(sql`
     select account, count(*) over () as accounts
     from (
-      select account, sum(bills) as bills, bool_and(${isDemo("product_type")}) as is_demo, bool_and(${isEnded}) as is_ended
+      select account, sum(bills) as bills, bool_and(${isDemo("product_type")}) as is_demo, bool_and(${isOver}) as is_ended
       from ledgers
       left join ${accountFlags(sql`true`)} using (account)
       where bills > 0
@@ -66,7 +66,7 @@ async function readWallets(tx: Transaction, asked: URLSearchParams): Promise<Wal
   };
 }
 
-const isEnded = sql`(coalesce(ledgers.retired_at, closed_at) is not null or coalesce(is_retired, false))`;
+const isOver = sql`(coalesce(ledgers.retired_at, ended_at) is not null or coalesce(is_retired, false))`;
 
 async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<readonly Wallet[]> {
   const { rows } = await tx.execute<Wallet>(sql`

@@ -41,10 +41,10 @@ export async function readLedgerMonth(
   stored: ReportedWallet,
   { span, zone, valuation, signedAt }: Reading,
 ): Promise<Omit<LedgerMonth, "balanceChecks" | "transfers" | "costBasis">> {
-  const { account, productTypes, closedAt } = stored;
+  const { account, productTypes, endedAt } = stored;
   // A closing after the month is not part of the report.
-  const isClosed = closedAt !== undefined && closedAt < span.to;
-  const wallet = { ...stored, closedAt: isClosed ? closedAt : undefined };
+  const isEnded = endedAt !== undefined && endedAt < span.to;
+  const wallet = { ...stored, endedAt: isEnded ? endedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
   const restatements = await readRestatements(tx, wallet, span);
   // Demo coins have the names of others, and no price.
@@ -72,7 +72,7 @@ async function readCoverage(
   wallet: ReportedWallet,
   span: Interval,
 ): Promise<Coverage> {
-  const { unread, closedAt } = wallet;
+  const { unread, endedAt } = wallet;
   const times = await readTimes(tx, wallet);
   const read = unread.length === 0 ? inAll(times.map(({ coverage }) => coverage)) : [];
   const recoverFrom = Math.max(span.from, ...times.map((one) => ledgerStart(one, span.to)));
@@ -82,7 +82,7 @@ async function readCoverage(
   const known = [...complete, ...lost];
   const recovered = subtract(inAny(times.flatMap((one) => one.recovered ?? [])), known);
   // After its closing, a ledger has nothing to read.
-  const wanted = interval(span.from, Math.min(span.to, closedAt ?? span.to));
+  const wanted = interval(span.from, Math.min(span.to, endedAt ?? span.to));
   return {
     ...{ read, complete, lost, recovered },
     older: subtract(interval(span.from, Math.min(recoverFrom, span.to)), recovered),

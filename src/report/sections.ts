@@ -39,17 +39,17 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
       counts: {
         ...{ rejected: rejected.total, restatements: restatements.total, openBreaks: open.length },
       },
-      closedAt: jsonTimeOrNull(wallet.closedAt),
+      endedAt: jsonTimeOrNull(wallet.endedAt),
       reconciledAt: reconciledAt && jsonInstant(reconciledAt),
       digest: { ...digest, export: exportOf(wallet, report), command },
       digestThen: digestThen ?? null,
       isOpeningRead: ledger.coverage.isStartRead,
     },
     parts: [
-      ...(wallet.closedAt === undefined
+      ...(wallet.endedAt === undefined
         ? []
         : [
-            `closed ${isoTime(wallet.closedAt)}: the account changed its mode then; what was left ` +
+            `ended ${isoTime(wallet.endedAt)}: the account changed its mode then; what was left ` +
               "in this wallet is not carried over to another wallet",
           ]),
       coverageTable(ledger, report.span),

@@ -48,7 +48,7 @@ export const ledgerStates = [
   "active",
   "paused",
   "retired",
-  "closed",
+  "ended",
   "not-available",
   "not-configured",
 ] as const;
@@ -56,7 +56,7 @@ export type LedgerState = (typeof ledgerStates)[number];
 
 export type RosterLedger = Ledger & {
   readonly state: LedgerState;
-  /** When it was retired, closed or paused. */
+  /** When it was retired or paused, or ended. */
   readonly since: EpochMs | undefined;
   /** Whether a run has planned to read it. */
   readonly isStored: boolean;
@@ -178,7 +178,7 @@ function stateOf(
 ): Pick<RosterLedger, "state" | "since"> {
   const stops = [
     { state: "retired", since: retiredSince(state, productType) },
-    { state: "closed", since: closedSince(state, productType) },
+    { state: "ended", since: endedSince(state, productType) },
     { state: "paused", since: state.pausedAt },
   ] as const;
   const unread = isWanted ? "not-available" : "not-configured";
@@ -190,10 +190,8 @@ function stateOf(
   );
 }
 
-export const closedSince = (
-  { closed }: StoredState,
-  productType: ProductType,
-): EpochMs | undefined => closed.find((one) => one.productType === productType)?.closedAt;
+export const endedSince = ({ ended }: StoredState, productType: ProductType): EpochMs | undefined =>
+  ended.find((one) => one.productType === productType)?.endedAt;
 
 const isRefused = ({ notAvailable }: StoredState, productType: ProductType): boolean =>
   notAvailable.some((one) => one.productType === productType);

@@ -35,10 +35,10 @@ const ofBills = [
   sign?: Sign,
 ])[];
 
-/** The causes of a balance's change. Last come those without a bill: the rest of a closed wallet, rounding, discrepancies. */
+/** The causes of a balance's change. Last come those without a bill: the rest of an ended wallet, rounding, discrepancies. */
 export const movements = [
   ...ofBills.map(([column, title]) => [column, title] as const),
-  ["closed_out", "closed, left behind"],
+  ["left_behind", "left behind"],
   ["rounding", "rounding"],
   ["discrepancy", "discrepancy"],
   ["unreconciled", "not reconciled yet"],

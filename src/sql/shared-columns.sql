@@ -16,7 +16,7 @@ begin
       ('business_type', 'The business type of the bill, as the exchange names it.'),
       ('c_time', 'When the exchange made the bill, to the millisecond.'),
       ('category', 'The category of the bill: trade, funding, transfer and so on. A type without a category is unclassified.'),
-      ('closed_out', 'What was left in the wallet when its account changed between classic and unified, with the opposite sign: the closing is 0, and the wallet''s rows end.'),
+      ('left_behind', 'What was left in the wallet when its account changed between classic and unified, with the opposite sign: the closing is 0, and the wallet''s rows end.'),
       ('closing', 'The balance at the end of the day or month: the last one that the exchange served, that day or before, plus what later bills moved. Column balance of entries has the served ones.'),
       ('coin', 'The coin of all amounts of the row. Amounts of different coins are never added up.'),
       ('computed_closing', 'The sum of opening, all categories and rounding.'),

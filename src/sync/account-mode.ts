@@ -170,24 +170,24 @@ export function nothingToRead(
   );
 }
 
-/** A ledger that was closed because its account changed its mode, and how far it was read. */
-export type ClosedLedger = ReadTime & { readonly ledger: Ledger; readonly closedAt: EpochMs };
+/** A ledger that ended because its account changed its mode, and how far it was read. */
+export type EndedLedger = ReadTime & { readonly ledger: Ledger; readonly endedAt: EpochMs };
 
 /**
- * Records an account's mode if it changed. Ledgers of the other mode are closed, and ledgers of this mode
+ * Records an account's mode if it changed. Ledgers of the other mode end, and ledgers of this mode
  * are opened again.
- * @returns the ledgers that this call closed.
+ * @returns the ledgers that this call ended.
  */
-export async function closeLedgersOfOtherMode(
+export async function endLedgersOfOtherMode(
   { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
   { mode, ledgers }: AccountIdentity<LedgerReader>,
-): Promise<readonly ClosedLedger[]> {
+): Promise<readonly EndedLedger[]> {
   const { name } = account;
   const isKnown =
     state.mode?.name === mode &&
-    state.closed.every(({ productType }) => modeOf(productType) !== mode);
+    state.ended.every(({ productType }) => modeOf(productType) !== mode);
   // The mode is not known if the classic API refused everything that it was asked for.
   const isTold = mode === "unified" || ledgers.some(({ hasAnswered }) => hasAnswered);
   if (isKnown || !isTold) return [];
@@ -198,23 +198,23 @@ export async function closeLedgersOfOtherMode(
       await held.store.recordPlan(planLedger(ledger, known, { now: exchangeNow(), settleLagMs }));
     }
   }
-  await held.store.closeLedgersOfOtherMode(mode, exchangeNow());
-  const { closed } = await held.store.accountState();
+  await held.store.endLedgersOfOtherMode(mode, exchangeNow());
+  const { ended } = await held.store.accountState();
   const isNew = (productType: ProductType) =>
-    state.closed.every((before) => before.productType !== productType);
+    state.ended.every((before) => before.productType !== productType);
   return Promise.all(
-    closed
+    ended
       .filter(({ productType }) => isNew(productType))
-      .map(async ({ productType, closedAt }) => {
+      .map(async ({ productType, endedAt }) => {
         const ledger = { account: name, productType };
-        return { ledger, closedAt, ...readTime(await held.store.knownTime(ledger), closedAt) };
+        return { ledger, endedAt, ...readTime(await held.store.knownTime(ledger), endedAt) };
       }),
   );
 }
 
 /**
  * The product types that were to be read in the previous mode. An interrupted first sync may have planned
- * only some of them. The others are planned before they are closed, so that their unread time is known.
+ * only some of them. The others are planned before they end, so that their unread time is known.
  */
 const leftUnplanned = (
   { productTypes }: Wanted,

@@ -23,13 +23,13 @@ export type NotAvailable = {
 };
 
 /** A product type that was read until its account changed its mode. */
-export type Closed = { readonly productType: ProductType; readonly closedAt: EpochMs };
+export type Ended = { readonly productType: ProductType; readonly endedAt: EpochMs };
 
 /** What earlier runs have learned about an account. */
 export type AccountState = {
   readonly mode: { readonly name: AccountMode; readonly since: EpochMs } | undefined;
   readonly notAvailable: readonly NotAvailable[];
-  readonly closed: readonly Closed[];
+  readonly ended: readonly Ended[];
   /** When the exchange last refused the account's balances to its key; undefined where it does not. */
   readonly balancesRefusedAt?: EpochMs | undefined;
 };

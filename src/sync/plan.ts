@@ -106,7 +106,7 @@ export type ReadTime = {
   readonly unread: readonly Interval[];
 };
 
-/** @param end the exchange's time now, or when the ledger was closed. */
+/** @param end the exchange's time now, or when the ledger ended. */
 export function readTime(known: KnownTime, end: EpochMs): ReadTime {
   const accountedFor = [...known.coverage, ...known.lost, ...(known.recovered ?? [])];
   const unread = subtract(interval(ledgerStart(known, horizonAt(end)), end), accountedFor);

@@ -9,8 +9,8 @@ import type { EpochMs } from "../contract/time.ts";
 import { ExchangeError, isRefused, messageOf } from "../errors.ts";
 import {
   assertSomethingToRead,
-  type ClosedLedger,
-  closeLedgersOfOtherMode,
+  type EndedLedger,
+  endLedgersOfOtherMode,
   identifyAccount,
 } from "./account-mode.ts";
 import type { AccountMode, NotAvailable, Wanted } from "./account-state.ts";
@@ -51,8 +51,8 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly mode?: AccountMode;
   /** What was recovered from tax records: only ledgers of which older time was wanted. Default none. */
   readonly recovery?: readonly RecoverReport[];
-  /** The ledgers that this run closed. */
-  readonly closed?: readonly ClosedLedger[];
+  /** The ledgers that this run ended. */
+  readonly ended?: readonly EndedLedger[];
   /** The error that ended the account's run. `ledgers` are then those of which something was stored. */
   readonly error: unknown;
 };
@@ -81,7 +81,7 @@ export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<
     report = {
       ...report,
       mode,
-      closed: await closeLedgersOfOtherMode(accountDeps, account, state, accountAnswer),
+      ended: await endLedgersOfOtherMode(accountDeps, account, state, accountAnswer),
     };
     if (ledgers.length === 0) assertSomethingToRead(account, mode);
     if (ltv) {
@@ -123,17 +123,17 @@ const isRefusal = (error: unknown): boolean =>
 
 /**
  * Whether nothing is missing: there was no error, every window was walked, no row was rejected, no time was
- * found lost, no ledger was closed with unread time, and no millisecond of tax records may hold more than was shown.
+ * found lost, no ledger ended with unread time, and no millisecond of tax records may hold more than was shown.
  * Tax records that are not believed, or that the key may not read, are a notice: the ledger is what it was without them.
  */
 export function isComplete(report: AccountReport): boolean {
-  const { error, closed = [], loanToValue, ledgers, recovery = [] } = report;
+  const { error, ended = [], loanToValue, ledgers, recovery = [] } = report;
   return (
     error === undefined &&
     recovery.every(
       (one) => one.error === undefined && one.rejected === 0 && one.partlyRecovered.length === 0,
     ) &&
-    closed.every(({ unread }) => unread.length === 0) &&
+    ended.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&
     ledgers.every(
       ({ error, windows, rejected, lost }) =>

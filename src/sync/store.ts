@@ -198,8 +198,8 @@ export type Availability = {
 export type Store = {
   /** What earlier runs have learned about the account. */
   accountState(): Promise<AccountState>;
-  /** Records the account's mode. Ledgers of the other mode are closed, and ledgers of this mode are opened again. */
-  closeLedgersOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
+  /** Records the account's mode. Ledgers of the other mode end, and ledgers of this mode begin again. */
+  endLedgersOfOtherMode(mode: AccountMode, at: EpochMs): Promise<void>;
   recordAvailability(availability: Availability): Promise<void>;
   knownTime(ledger: Ledger): Promise<KnownTime>;
   /** The rows among these that are not stored as they are. */

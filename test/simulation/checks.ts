@@ -15,7 +15,7 @@ import { type AccountReport, isComplete } from "../../src/sync/run.ts";
 import type { LedgerPlan } from "../../src/sync/store.ts";
 import { modeOfType } from "./account.ts";
 import type { CommittedLedger, Write } from "./committed.ts";
-import { checkClosed, checkMode, checkTransit, checkUnread } from "./mode-checks.ts";
+import { checkEnded, checkMode, checkTransit, checkUnread } from "./mode-checks.ts";
 import type { ServedPage } from "./outside.ts";
 import { checkReached, recoveredFaults } from "./recovered-checks.ts";
 import {
@@ -259,7 +259,7 @@ export function checkRun(world: World, run: Run, before: Tables, after: Tables):
     wrong.map((what) => `${name}: ${what}`),
   );
   checkMode(world, run, report);
-  checkClosed(world, run, report, after);
+  checkEnded(world, run, report, after);
   checkUnread(world, run, report, after);
   checkReached(world, run, report, after);
   if (run.isFaultless) {
@@ -283,12 +283,12 @@ function checkRefused({ verdicts }: World, { name, key, isFaultless }: Run, repo
 
 const saysWhy = ({
   error,
-  closed = [],
+  ended = [],
   ledgers,
   recovery = [],
 }: Exclude<Run["report"], "killed" | undefined>): boolean =>
   error !== undefined ||
-  closed.some(({ unread }) => unread.length > 0) ||
+  ended.some(({ unread }) => unread.length > 0) ||
   recovery.some(
     (one) => one.error !== undefined || one.rejected + one.partlyRecovered.length > 0,
   ) ||

@@ -36,21 +36,21 @@ export function checkMode(
 }
 
 /**
- * What a run reports of the ledgers that it closed: when, and which time was not read. Together
+ * What a run reports of the ledgers that it ended: when, and which time was not read. Together
  * with the time that was settled before, this is all the time since the oldest that was wanted.
  */
 export function checkUnread(
   { verdicts, tolerance }: World,
   { name, beganAt, endedAt, isOvertaken }: Run,
-  { closed = [] }: AccountReport,
+  { ended = [] }: AccountReport,
   after: Tables,
 ): void {
   const { aheadMs, behindMs } = tolerance;
-  const wrong = closed.flatMap(({ ledger: { productType }, closedAt, unread }) => {
-    const isNow = closedAt >= beganAt - behindMs && closedAt <= endedAt + aheadMs;
+  const wrong = ended.flatMap(({ ledger: { productType }, endedAt: at, unread }) => {
+    const isNow = at >= beganAt - behindMs && at <= endedAt + aheadMs;
     const { spans } = after[productType];
     // Where the exchange refused the oldest time, all that is settled may be newer than 90 days, or recovered.
-    const oldest = Math.min(horizonAt(closedAt), ...wantedOf(spans).map(({ from }) => from));
+    const oldest = Math.min(horizonAt(at), ...wantedOf(spans).map(({ from }) => from));
     const settled = intersect(
       spans.filter(({ state }) => state !== "open"),
       interval(oldest, Number.POSITIVE_INFINITY),
@@ -59,34 +59,34 @@ export function checkUnread(
     const from = Math.min(...times.map((time) => time.from));
     const to = Math.max(...times.map((time) => time.to));
     return [
-      ...(isNow ? [] : [`is closed at ${timeText(closedAt)}`]),
+      ...(isNow ? [] : [`ended at ${timeText(at)}`]),
       ...(isOvertaken ? [] : seams(times)),
-      ...(from === oldest && to === closedAt
+      ...(from === oldest && to === at
         ? []
         : [`tells its time from ${timeText(from)} to ${timeText(to)}`]),
     ].map((what) => `${name}: ${productType} ${what}`);
   });
-  verdicts.check("mode", closed.length, wrong);
+  verdicts.check("mode", ended.length, wrong);
 }
 
 /**
- * After a run that learned the mode, the ledgers of the other mode are closed, and those of this
+ * After a run that learned the mode, the ledgers of the other mode end, and those of this
  * mode are not.
  */
-export function checkClosed(
+export function checkEnded(
   { account, verdicts, time }: World,
   { name, beganAt, isOvertaken }: Run,
   report: AccountReport,
   after: Tables,
 ): void {
-  const isWhole = isComplete({ ...report, closed: [] });
+  const isWhole = isComplete({ ...report, ended: [] });
   if (!isWhole || isOvertaken || !account.isSteady(beganAt, time.now())) return;
   const wrong = account.productTypes.flatMap((productType) => {
-    const { isClosed, spans } = after[productType];
+    const { isEnded, spans } = after[productType];
     const isOther = modeOfType(productType) !== report.mode;
-    if (isClosed && !isOther) return [`${name}: ${productType} is read, and stays closed`];
-    const isForgotten = isOther && !isClosed && spans.length > 0;
-    return isForgotten ? [`${name}: ${productType} cannot be read, and is not closed`] : [];
+    if (isEnded && !isOther) return [`${name}: ${productType} is read, and stays ended`];
+    const isForgotten = isOther && !isEnded && spans.length > 0;
+    return isForgotten ? [`${name}: ${productType} cannot be read, and has not ended`] : [];
   });
   verdicts.check("mode", account.productTypes.length, wrong);
 }

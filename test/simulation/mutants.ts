@@ -195,19 +195,19 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     "unified: the mode asked for only once": {
       "  const order =\n": "  if (last !== undefined) return last;\n  const order =\n",
     },
-    "unified: ledgers closed a day late": {
-      "await held.store.closeLedgersOfOtherMode(mode, exchangeNow());":
-        "await held.store.closeLedgersOfOtherMode(mode, (exchangeNow() + 86_400_000) as never);",
+    "unified: ledgers ended a day late": {
+      "await held.store.endLedgersOfOtherMode(mode, exchangeNow());":
+        "await held.store.endLedgersOfOtherMode(mode, (exchangeNow() + 86_400_000) as never);",
     },
-    "unified: ledgers closed only by the run after the first in the new mode": {
+    "unified: ledgers ended only by the run after the first in the new mode": {
       "if (isKnown || !isTold) return [];":
         "if (isKnown || !isTold || ledgers.every((ledger) => ledger.isNeverRead)) return [];",
     },
-    "unified: what was not read of a ledger that is closed not told": {
-      "knownTime(ledger), closedAt) };": "knownTime(ledger), closedAt), unread: [] };",
+    "unified: what was not read of a ledger that has ended not told": {
+      "knownTime(ledger), endedAt) };": "knownTime(ledger), endedAt), unread: [] };",
     },
-    "unified: a closed ledger's time told up to the newest that was planned": {
-      "...readTime(await held.store.knownTime(ledger), closedAt) };":
+    "unified: an ended ledger's time told up to the newest that was planned": {
+      "...readTime(await held.store.knownTime(ledger), endedAt) };":
         "through: undefined, unread: (await held.store.knownTime(ledger)).open.map((walk) => walk.window) };",
     },
   },
@@ -215,8 +215,8 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     "unified: ledgers of the mode before left open": {
       "and product_type <> all(": "and false and product_type <> all(",
     },
-    "unified: ledgers that are closed never opened again": {
-      "and closed_at is not null`);": "and false`);",
+    "unified: ledgers that have ended never begun again": {
+      "and ended_at is not null`);": "and false`);",
     },
   },
   "src/contract/unified-bill.ts": {

@@ -171,8 +171,8 @@ function watched(
       return note({ kind: "plan", plan }, () => store.recordPlan(plan));
     },
     commitPage: (page) => note({ kind: "page", page }, () => store.commitPage(page)),
-    closeLedgersOfOtherMode: (mode, at) =>
-      note({ kind: "mode" }, () => store.closeLedgersOfOtherMode(mode, at)),
+    endLedgersOfOtherMode: (mode, at) =>
+      note({ kind: "mode" }, () => store.endLedgersOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       note({ kind: "availability" }, () => store.recordAvailability(given)),
     recordTaxComparison: (...given) =>

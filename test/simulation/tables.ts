@@ -23,7 +23,7 @@ export type LedgerTables = {
   readonly rejected: readonly string[];
   readonly spans: readonly Span[];
   /** Whether it is known that the account is of the other mode. */
-  readonly isClosed: boolean;
+  readonly isEnded: boolean;
 };
 
 export type Tables = Readonly<Record<ProductType, LedgerTables>>;
@@ -76,8 +76,8 @@ async function readAll(client: pg.PoolClient, account: string): Promise<Tables> 
     from rejected_bills
     where account = $1
     order by product_type, digest`);
-  const ledgers = await rowsOf<{ bills: string; isClosed: boolean }>(`
-    select product_type as "productType", bills, closed_at is not null as "isClosed"
+  const ledgers = await rowsOf<{ bills: string; isEnded: boolean }>(`
+    select product_type as "productType", bills, ended_at is not null as "isEnded"
     from ledgers
     where account = $1`);
   const spans = await readSpans(client, account);
@@ -93,7 +93,7 @@ async function readAll(client: pg.PoolClient, account: string): Promise<Tables> 
         revisions: own(revisions),
         rejected: own(rejected).map(({ received }) => received),
         spans: own(spans),
-        isClosed: ledger?.isClosed ?? false,
+        isEnded: ledger?.isEnded ?? false,
       },
     ];
   });

@@ -260,12 +260,12 @@ export const healthStates: readonly HealthState[] = [
     next: "bill-sync reconcile",
   },
   {
-    name: "closed before all was read",
+    name: "ended before all was read",
     statements: [
       synced,
       ledger({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
       checked(),
-      state("closed_at", "'{10 d}'", "USDT-FUTURES"),
+      state("ended_at", "'{10 d}'", "USDT-FUTURES"),
     ],
     found: ["left-unread"],
     title: "Not complete",

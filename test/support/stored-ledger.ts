@@ -81,9 +81,9 @@ export const coverUpTo = (db: Queryable, ledger: Ledger, to: number) =>
 /** A run has seen that the exchange no longer serves a ledger. */
 export const storeClosing = (db: Queryable, { account, productType }: Ledger, at: number) =>
   db.execute(sql`
-    insert into ledgers (account, product_type, closed_at)
+    insert into ledgers (account, product_type, ended_at)
     values (${account}, ${productType}, ${isoTime(epochMs(at))})
-    on conflict (account, product_type) do update set closed_at = excluded.closed_at`);
+    on conflict (account, product_type) do update set ended_at = excluded.ended_at`);
 
 /** A run has planned to read a window of a ledger. */
 export async function storeOpen(

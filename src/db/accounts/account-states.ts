@@ -30,7 +30,7 @@ type Row = {
   not_available_since: string | null;
   not_available_asked_at: string | null;
   not_available_reason: string | null;
-  closed_at: string | null;
+  ended_at: string | null;
   retired_at: string | null;
   paused_at: string | null;
   balances_refused_at: string | null;
@@ -39,7 +39,7 @@ type Row = {
 };
 
 const noState: StoredState = {
-  ...{ mode: undefined, notAvailable: [], closed: [] },
+  ...{ mode: undefined, notAvailable: [], ended: [] },
   ...{ stored: [], pausedAt: undefined, retired: new Map(), isDemo: false },
 };
 
@@ -67,7 +67,7 @@ export async function readAccountStates(
         ${msOf(sql`not_available_since`)} as not_available_since,
         ${msOf(sql`not_available_asked_at`)} as not_available_asked_at,
         not_available_reason,
-        ${msOf(sql`closed_at`)} as closed_at,
+        ${msOf(sql`ended_at`)} as ended_at,
         ${msOf(sql`retired_at`)} as retired_at,
         ${msOf(sql`paused_at`)} as paused_at,
         ${msOf(sql`balances_refused_at`)} as balances_refused_at,
@@ -110,10 +110,10 @@ function stateOf(rows: readonly Row[]): StoredState {
         { productType: product_type, since: timeFrom(since), askedAt: timeFrom(askedAt), reason },
       ];
     }),
-    closed: rows.flatMap(({ product_type, closed_at }) =>
-      product_type === "" || closed_at === null
+    ended: rows.flatMap(({ product_type, ended_at }) =>
+      product_type === "" || ended_at === null
         ? []
-        : [{ productType: product_type, closedAt: timeFrom(closed_at) }],
+        : [{ productType: product_type, endedAt: timeFrom(ended_at) }],
     ),
   };
 }
@@ -166,11 +166,11 @@ export async function recordBalancesRefused(
 }
 
 /**
- * Records an account's mode. Ledgers of the other mode that were synced are closed, and ledgers of this
+ * Records an account's mode. Ledgers of the other mode that were synced end, and ledgers of this
  * mode are opened again. Their bills and windows stay as they are.
  * @param at the exchange's time.
  */
-export async function closeLedgersOfOtherMode(
+export async function endLedgersOfOtherMode(
   tx: Transaction,
   account: string,
   mode: AccountMode,
@@ -187,15 +187,15 @@ export async function closeLedgersOfOtherMode(
     where known.mode is distinct from excluded.mode`);
   await tx.execute(sql`
     update ledgers
-    set closed_at = null
+    set ended_at = null
     where account = ${account}
       and product_type = any(${served}::text[])
-      and closed_at is not null`);
+      and ended_at is not null`);
   await tx.execute(sql`
     update ledgers
-    set closed_at = ${isoTime(at)}
+    set ended_at = ${isoTime(at)}
     where account = ${account}
       and first_unread_at is not null
       and product_type <> all(${served}::text[])
-      and closed_at is null`);
+      and ended_at is null`);
 }

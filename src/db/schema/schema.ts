@@ -145,7 +145,7 @@ export const ledgers = pgTable(
     /** Since when it is retired and no longer synced; null where it is not retired. */
     retiredAt: time("retired_at"),
     /** Since when the account is in the other mode, which does not serve this product type; else null. */
-    closedAt: time("closed_at"),
+    endedAt: time("ended_at"),
     /** Since when the exchange refuses this product type to the account's key; null where it does not. */
     notAvailableSince: time("not_available_since"),
     /** When a run last asked for it and was refused. */

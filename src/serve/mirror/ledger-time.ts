@@ -142,7 +142,7 @@ const reasons: Readonly<
   "left-unread": {
     isPermanent: true,
     text: (name) =>
-      `${name} was not read, and no sync will: the ledger is closed or retired; ${elsewhere}`,
+      `${name} was not read, and no sync will: the ledger has ended or is retired; ${elsewhere}`,
   },
   behind: {
     text: (name) =>
@@ -179,15 +179,15 @@ export function holesOf(
   // A walk goes from the newest bill down. Of what lies above its first page nothing is claimed, until it is old.
   const readTo =
     union([...coverage, ...openLost, ...recovered, ...unfinished]).at(-1)?.to ?? beginsAt;
-  const isEnded = state === "retired" || state === "closed";
+  const isOver = state === "retired" || state === "ended";
   const newest = interval(readTo, ever);
   return [
     ...holes("before", interval(never, Math.min(beginsAt, unread[0]?.from ?? beginsAt))),
     ...holes("lost", openLost),
     ...holes("recovered", intersect(recovered, interval(beginsAt, ever))),
-    ...holes(isEnded ? "left-unread" : "unread", isEnded ? unread : subtract(unread, newest)),
+    ...holes(isOver ? "left-unread" : "unread", isOver ? unread : subtract(unread, newest)),
     ...(state === "retired" ? holes("left-unread", newest) : []),
-    ...(!isEnded && now - readTo > maxAgeMs ? holes("behind", newest) : []),
+    ...(!isOver && now - readTo > maxAgeMs ? holes("behind", newest) : []),
     ...rejectedTimes.flatMap((time) =>
       holes(
         "rejected",

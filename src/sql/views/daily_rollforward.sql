@@ -34,20 +34,20 @@ closings as (
   select
     account,
     $wallet as wallet,
-    (max(closed_at) at time zone 'UTC')::date as closed_on
+    (max(ended_at) at time zone 'UTC')::date as ended_on
   from ledgers
-  where closed_at is not null
+  where ended_at is not null
   group by account, 2
 ),
 dated as (
   select
     days.*,
-    next_day is null and closed_on is not null as is_last_of_closed,
+    next_day is null and ended_on is not null as is_last_of_ended,
     covered.time,
     -- Each day with bills is followed by the days without bills, up to the next day that has bills.
     coalesce(
       next_day - 1,
-      greatest(day, coalesce(closed_on, (upper(covered.time) at time zone 'UTC')::date))
+      greatest(day, coalesce(ended_on, (upper(covered.time) at time zone 'UTC')::date))
     ) as until
   from chain_day_balances as days
   left join covered using (account, wallet)
@@ -70,7 +70,7 @@ days as (
     case when day_offset = 0 then dated.unreconciled else 0 end as unreconciled,
     case when day_offset = 0 then (day_sums).bills else 0 end as bills,
     -- A balance that no bill shows stays unknown.
-    is_last_of_closed and day_offset = dated.until - dated.day and closing is not null as closes_wallet
+    is_last_of_ended and day_offset = dated.until - dated.day and closing is not null as ends_wallet
   from dated
   -- Wrapped in an array so that the planner expects 10 rows, not 1,000: at 1,000 it JIT-compiles
   -- the statement, which takes longer than running it.
@@ -84,10 +84,10 @@ select
   day,
   opening,
   $movements,
-  case when closes_wallet then -closing else 0 end as closed_out,
+  case when ends_wallet then -closing else 0 end as left_behind,
   rounding,
-  case when closes_wallet then 0 else closing end - discrepancy - unreconciled as computed_closing,
-  case when closes_wallet then 0 else closing end as closing,
+  case when ends_wallet then 0 else closing end - discrepancy - unreconciled as computed_closing,
+  case when ends_wallet then 0 else closing end as closing,
   discrepancy,
   unreconciled,
   bills,
