@@ -68,7 +68,7 @@ const loans = (...loanToValue: readonly LoanToValueReport[]): AccountReport => (
 const result = (accounts: readonly AccountReport[], changes: Partial<SyncRun> = {}) =>
   syncResult({
     ...{ runId: "run", lists: [], accounts, rejected: [] },
-    notices: [],
+    notSynced: [],
     elapsedMs: 5_234,
     ...changes,
   });

@@ -229,11 +229,11 @@ async function accountsToTry(
   report: Report,
 ): Promise<readonly Account[]> {
   try {
-    const { accounts, notices, unreachable } = await accountsToRead(db, config, selection);
+    const { accounts, notSynced, unreachable } = await accountsToRead(db, config, selection);
     const remedy = "see to that node; until then nothing below speaks of these accounts";
     for (const result of unreachableLines(unreachable))
       report({ status: "FAIL", name: "rows", result, remedy });
-    for (const result of notices) report(ok("accounts", result));
+    for (const result of notSynced) report(ok("accounts", result));
     return accounts;
   } catch (error) {
     if (error instanceof UsageError) throw error;

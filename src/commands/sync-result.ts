@@ -23,7 +23,7 @@ export type SyncRun = {
   /** The lists of symbols, and of each product type's contracts, that were targets. */
   readonly lists: readonly NamedList[];
   /** What of the accounts was not synced, since it is paused or retired. */
-  readonly notices: readonly string[];
+  readonly notSynced: readonly string[];
   readonly accounts: readonly AccountReport[];
   /**
    * All open rejected rows, those of earlier runs included. Or the error that prevented

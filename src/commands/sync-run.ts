@@ -91,7 +91,7 @@ export async function openSyncSession(
       return await loggedRun({ db, notice: reporter.warn }, "sync", async (runId) => {
         const names = accounts.map(({ name }) => name);
         const users = await readUsers(db, names);
-        const leftOut = isOfAccounts(targets) ? read : { notices: [], unreachable: [] };
+        const leftOut = isOfAccounts(targets) ? read : { notSynced: [], unreachable: [] };
         return sync({ ...deps, ...shared, runId, users }, leftOut);
       });
     },
@@ -141,7 +141,7 @@ type SyncDeps = RunDeps & {
  */
 async function sync(
   deps: SyncDeps,
-  { notices, unreachable }: Pick<AccountsToRead, "notices" | "unreachable">,
+  { notSynced, unreachable }: Pick<AccountsToRead, "notSynced" | "unreachable">,
 ): Promise<SyncResult & { readonly counts: object }> {
   const { accounts, reporter, db, runId } = deps;
   const startedAt = performance.now();
@@ -167,7 +167,7 @@ async function sync(
   );
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
-    ...{ runId, lists, notices, accounts: reports, rejected, reconciled, elapsedMs },
+    ...{ runId, lists, notSynced, accounts: reports, rejected, reconciled, elapsedMs },
   });
   reporter.end(result);
   return { ...result, counts: countsOf(result) };

@@ -70,7 +70,7 @@ function tablesOf(run: SyncRun): readonly Table[] {
 export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tablesOf(run) });
 
 export function resultOfSync(result: SyncResult): Result {
-  const { runId, notices, accounts, rejected, reconciled, outcome, elapsedMs } = result;
+  const { runId, notSynced, accounts, rejected, reconciled, outcome, elapsedMs } = result;
   const failures = Map.groupBy(
     failuresOf(result).filter(({ error }) => !(firstThrown(error) instanceof StoppedError)),
     ({ error }) => messageOf(error),
@@ -78,7 +78,7 @@ export function resultOfSync(result: SyncResult): Result {
   const checked = reconciled === undefined || "error" in reconciled ? undefined : reconciled;
   return {
     data: {
-      ...{ runId, outcome, notSynced: notices },
+      ...{ runId, outcome, notSynced },
       rejected: "error" in rejected ? null : rejected,
       openBreaks: checked?.open ?? null,
       errors: [...failures.keys()],
@@ -96,7 +96,7 @@ export function resultOfSync(result: SyncResult): Result {
         ...notAvailableLines(account, notAvailable),
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
-      ...notices,
+      ...notSynced,
       ...breaksParts(checked),
       `${endText(result)}${shareText(accounts, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
@@ -106,11 +106,11 @@ export function resultOfSync(result: SyncResult): Result {
 }
 
 /** How a run ended, in words. */
-export function endText({ outcome, notices, accounts, reconciled }: SyncResult): string {
+export function endText({ outcome, notSynced, accounts, reconciled }: SyncResult): string {
   if (outcome !== "complete") return outcomeWords[outcome];
   const isBroken = reconciled !== undefined && "open" in reconciled && reconciled.open > 0;
   const end = isBroken ? "everything is read" : "complete";
-  if (notices.length === 0) return end;
+  if (notSynced.length === 0) return end;
   return accounts.length === 0
     ? "no account was synced, since each is paused or retired"
     : `${end}, apart from what is paused or retired`;

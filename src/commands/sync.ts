@@ -101,11 +101,11 @@ async function planCommand(
   await using stored = await openStored(config, io);
   const { db } = stored;
   const now = await exchangeTime(config, io.signal);
-  const { accounts: read, notices, unreachable } = await accountsToRead(db, config, selection);
+  const { accounts: read, notSynced, unreachable } = await accountsToRead(db, config, selection);
   const accounts = forTargets(read, targets);
   const names = accounts.map(({ name }) => name);
   const states = db ? await readAccountStates(db, names) : noStates;
-  for (const line of [...notices, ...remarks(accounts, states)]) note(io, line);
+  for (const line of [...notSynced, ...remarks(accounts, states)]) note(io, line);
   const ledgers = accounts.flatMap((account) =>
     readableTypes(account, states.of(account.name)).map((productType) => ({
       account: account.name,

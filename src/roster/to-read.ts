@@ -20,7 +20,7 @@ export type AccountsToRead = {
   /** Those that a sync reads: without what is retired or paused. The exchange says what it serves of them. */
   readonly accounts: readonly Account[];
   /** A line for each account of which a sync leaves something out. */
-  readonly notices: readonly string[];
+  readonly notSynced: readonly string[];
   readonly unreachable: readonly Unreachable[];
 };
 
@@ -51,13 +51,13 @@ export async function accountsToRead(
 function readBySync(
   selected: readonly Account[],
   { states }: Roster,
-): Pick<AccountsToRead, "accounts" | "notices"> {
-  const notices: string[] = [];
+): Pick<AccountsToRead, "accounts" | "notSynced"> {
+  const notSynced: string[] = [];
   const accounts = selected.flatMap((account): readonly Account[] => {
     const { name, productTypes, ltv = false, readsAll = false } = account;
     const state = states.of(name);
     if (state.pausedAt !== undefined) {
-      notices.push(
+      notSynced.push(
         `${name}: not synced, since it is paused; bills left unread for 90 days are lost; ` +
           `to sync it again: bill-sync accounts resume ${name}`,
       );
@@ -66,7 +66,7 @@ function readBySync(
     const retired = productTypes.filter((type) => retiredSince(state, type) !== undefined);
     if (retired.length === 0) return [account];
     const isWhole = retired.length === productTypes.length;
-    notices.push(
+    notSynced.push(
       `${name}: ${readsAll && isWhole ? "every product type" : retired.join(", ")} configured but ` +
         `retired, so not synced; to sync again: bill-sync accounts unretire ${name}`,
     );
@@ -75,7 +75,7 @@ function readBySync(
     const left = productTypes.filter((type) => !retired.includes(type));
     return [{ ...account, productTypes: left, ltv: isLoanRead }];
   });
-  return { accounts, notices };
+  return { accounts, notSynced };
 }
 
 type Names = Pick<Configured, "accountNames" | "addedAccount">;
