@@ -21,6 +21,8 @@ import * as library from "../src/index.ts";
 import { createHttpMetrics, gauges, registryOf } from "../src/metrics/registry.ts";
 import { jsonInterval } from "../src/output/format.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";
+import { downloadFormats } from "../src/page/download.ts";
+import { parameters, views } from "../src/page/selection.ts";
 import { readMonthReport } from "../src/report/read-month.ts";
 import { sectionsOf } from "../src/report/sections.ts";
 import { AccountsFile, NamedEntry } from "../src/roster/accounts-file.ts";
@@ -87,6 +89,20 @@ beforeAll(async () => {
     ["metrics", metricNames()],
     ["alerts", matches("ops/alerts.yaml", /alert: (\w+)/g)],
     ["addresses of serve", addresses()],
+    [
+      "parameters of the page",
+      [
+        ...parameters,
+        ...views.map((view) => `view=${view}`),
+        ...Object.keys(downloadFormats).map((format) => `format=${format}`),
+      ],
+    ],
+    [
+      "JSON of /readyz",
+      libraryTypes("src/serve/health.ts").flatMap(([name, members]) =>
+        name === "Readiness" ? members : [],
+      ),
+    ],
     [
       "headers of serve",
       globSync("src/serve/**/*.ts").flatMap((path) => matches(path, /"(x-(?!content)[a-z-]+)"/g)),

@@ -20,6 +20,7 @@ import { dateFields, frame, messagePage, missedNote, pageFoot, pageHead } from "
 import { type Period, readDays, sumOf, together } from "./periods.ts";
 import { pieces } from "./pieces.ts";
 import {
+  type Asked,
   type BillFilter,
   billsAddress,
   filterIn,
@@ -32,7 +33,7 @@ import { readPageQuery } from "./wallets.ts";
 /** Writes the page of the bills that make up a figure: newest first, each with its balances. */
 export async function writeBillsPage(
   tx: Transaction,
-  query: URLSearchParams,
+  query: Asked,
   write: (part: Html) => void,
 ): Promise<void> {
   const selected = await readPageQuery(tx, query, await readExchangeTime(tx));

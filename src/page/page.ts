@@ -6,7 +6,7 @@ import { type Html, html } from "./html.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";
 import { ledgersSection } from "./ledgers.ts";
 import { type Overview, type OverviewDeps, readOverview } from "./overview.ts";
-import { queryOf, walletProductTypes } from "./selection.ts";
+import { type Asked, queryOf, walletProductTypes } from "./selection.ts";
 import { statement } from "./statement.ts";
 import { titleOf, todoSection, verdictSection } from "./verdict.ts";
 import { readPageQuery } from "./wallets.ts";
@@ -17,7 +17,7 @@ import { readPageQuery } from "./wallets.ts";
  */
 export async function writePage(
   tx: Transaction,
-  { query, ...deps }: OverviewDeps & { readonly query: URLSearchParams },
+  { query, ...deps }: OverviewDeps & { readonly query: Asked },
   write: (part: Html) => void,
 ): Promise<void> {
   const overview = await readOverview(tx, deps, findIn(query));
@@ -48,7 +48,7 @@ export async function writePage(
   );
 }
 
-export const findIn = (query: URLSearchParams): string => query.get("find")?.trim() ?? "";
+export const findIn = (query: Asked): string => query.get("find")?.trim() ?? "";
 
 /** The parts of the page that change while a sync is at work. Each element has an id. */
 export const liveParts = (overview: Overview): readonly Html[] => [

@@ -7,7 +7,7 @@ import { formatCounted, formatDuration } from "../output/format.ts";
 import { daysText, none, shortened, timeTag } from "./format.ts";
 import { type Html, type HtmlPart, html } from "./html.ts";
 import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
-import { askedIn, daysIn, timesOf } from "./selection.ts";
+import { type Asked, askedIn, daysIn, timesOf } from "./selection.ts";
 
 export async function readIsSyncAtWork(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute<{ isAtWork: boolean }>(
@@ -23,7 +23,7 @@ const usualDays = 14;
 /** Writes the page of the runs of all commands, newest first. */
 export async function writeRunsPage(
   tx: Transaction,
-  query: URLSearchParams,
+  query: Asked,
   write: (part: Html) => void,
 ): Promise<void> {
   const asked = askedIn(query);

@@ -31,7 +31,7 @@ export function billsAddress(
 }
 
 /** The filter of such an address. An unknown piece is none. */
-export const filterIn = (asked: URLSearchParams): BillFilter => ({
+export const filterIn = (asked: Asked): BillFilter => ({
   piece: pieceNames.find((name) => name === asked.get("of")),
   symbol: asked.get("symbol") ?? undefined,
   type: asked.get("type") ?? undefined,
@@ -39,6 +39,16 @@ export const filterIn = (asked: URLSearchParams): BillFilter => ({
 });
 
 // What the page's address selects. Every state of the page has an address.
+
+export const parameters = [
+  ...(["account", "product", "coin", "wallet", "from", "to", "view", "exact"] as const),
+  ...(["of", "symbol", "type", "search", "before", "find", "format"] as const),
+] as const;
+
+/** The query of an address. */
+export type Asked = Iterable<[string, string]> & {
+  readonly get: (name: (typeof parameters)[number]) => string | null;
+};
 
 /** A coin that has bills, in an account's wallet. */
 export type Wallet = {
@@ -84,7 +94,7 @@ const usualDays = 90;
  * @returns undefined if no wallet is stored.
  */
 export function selectionOf(
-  asked: URLSearchParams,
+  asked: Asked,
   wallets: readonly Wallet[],
   now: EpochMs,
 ): PageQuery | undefined {
@@ -105,14 +115,14 @@ export function selectionOf(
 }
 
 /** The days of an address: by default the last ones, until today. */
-export function daysIn(asked: URLSearchParams, now: EpochMs, lastDays: number): Days {
+export function daysIn(asked: Asked, now: EpochMs, lastDays: number): Days {
   const to = dayOf(asked.get("to")) ?? isoTime(now).slice(0, 10);
   const from = dayOf(asked.get("from")) ?? daysAfter(to, 1 - lastDays);
   return from <= to ? { from, to } : { from: to, to: from };
 }
 
 /** What an address asks for and does not exist, so that something else is shown: `coin “XYZ”`. */
-export const missedIn = (asked: URLSearchParams, selection: PageQuery): readonly string[] =>
+export const missedIn = (asked: Asked, selection: PageQuery): readonly string[] =>
   (["account", "product", "coin", "from", "to", "view"] as const).flatMap((name) => {
     const text = asked.get(name) ?? "";
     // Days in the wrong order are shown in the right one.
@@ -122,7 +132,7 @@ export const missedIn = (asked: URLSearchParams, selection: PageQuery): readonly
   });
 
 /** The query of an address, where a form sends a wallet as one value: see {@link walletValue}. */
-export function askedIn(query: URLSearchParams): URLSearchParams {
+export function askedIn(query: Asked): Asked {
   const asked = new URLSearchParams(query);
   for (const [name, value] of new URLSearchParams(asked.get("wallet") ?? ""))
     asked.set(name, value);

@@ -4,7 +4,14 @@ import type { Transaction } from "../db/connect.ts";
 import { isOneOf } from "../db/values.ts";
 import { accountFlags, isDemo } from "../sql/ledgers.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
-import { askedIn, missedIn, type PageQuery, selectionOf, type Wallet } from "./selection.ts";
+import {
+  type Asked,
+  askedIn,
+  missedIn,
+  type PageQuery,
+  selectionOf,
+  type Wallet,
+} from "./selection.ts";
 
 // Nobody chooses from a longer list: a reader types part of a name.
 const listedAccounts = 20;
@@ -26,7 +33,7 @@ export type Selected = Wallets & {
 /** @returns undefined if no wallet is stored. */
 export async function readPageQuery(
   tx: Transaction,
-  query: URLSearchParams,
+  query: Asked,
   now: EpochMs,
 ): Promise<Selected | undefined> {
   const asked = askedIn(query);
@@ -36,7 +43,7 @@ export async function readPageQuery(
 }
 
 /** The wallets that can be selected, those of one account together. */
-async function readWallets(tx: Transaction, asked: URLSearchParams): Promise<Wallets> {
+async function readWallets(tx: Transaction, asked: Asked): Promise<Wallets> {
   const name = asked.get("account") ?? "";
   const { rows } = await tx.execute<{ account: string; accounts: string }>(sql`
     select account, count(*) over () as accounts

@@ -9,7 +9,7 @@ import { readExchangeTime } from "../ledger/known-time.ts";
 import { type DownloadFormat, exportFile, fileName, isDownloadFormat } from "../page/download.ts";
 import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
-import { type PageQuery, walletProductTypes } from "../page/selection.ts";
+import { type Asked, type PageQuery, walletProductTypes } from "../page/selection.ts";
 import { readPageQuery } from "../page/wallets.ts";
 import { readMonthReport } from "../report/read-month.ts";
 import { reportHtml } from "../report/write-report.ts";
@@ -54,7 +54,7 @@ export const downloads: RouteGroup = (app, deps) => {
 async function sendClose(
   reply: FastifyReply,
   { read, readRoster, limits }: ServeDeps,
-  asked: URLSearchParams,
+  asked: Asked,
 ): Promise<FastifyReply> {
   const close = await read(async (tx) => {
     const selection = await selectedIn(tx, asked, await readExchangeTime(tx));
@@ -79,7 +79,7 @@ async function sendClose(
 /** The wallet and days that an address selects; a sentence if they do not exist. */
 async function selectedIn(
   tx: Transaction,
-  asked: URLSearchParams,
+  asked: Asked,
   now: EpochMs,
 ): Promise<PageQuery | string> {
   const selected = await readPageQuery(tx, asked, now);
@@ -99,7 +99,7 @@ const refuse = (reply: FastifyReply, status: number, text: string): FastifyReply
 async function send(
   reply: FastifyReply,
   { read, log }: ServeDeps,
-  asked: URLSearchParams,
+  asked: Asked,
   format: DownloadFormat,
 ): Promise<FastifyReply> {
   try {

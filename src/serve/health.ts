@@ -6,6 +6,15 @@ import { messageOf } from "../errors.ts";
 import { readMetrics, registryOf } from "../metrics/registry.ts";
 import type { RouteGroup } from "./route-group.ts";
 
+/** The JSON of `/readyz`. */
+export type Readiness = {
+  readonly status: "ready" | "not ready";
+  readonly database: "up" | "away";
+  readonly freshness?: "empty" | "fresh" | "stale";
+  /** How many accounts' rows cannot be read. */
+  readonly unreachable?: number;
+};
+
 /**
  * `/healthz`: whether the process is up. `/readyz`: whether it can answer from the database.
  * Neither needs a key, and neither waits for other requests.
@@ -23,10 +32,12 @@ export const health: RouteGroup = (app, { readFirst, readReachable, now, limits,
       return reply.code(isFresh ? 200 : 503).send({
         ...{ status: statusOf(isFresh), database: "up", freshness },
         unreachable: unreachable.length,
-      });
+      } satisfies Readiness);
     } catch (error) {
       log.warn({ error: messageOf(error) }, "the database does not answer");
-      return reply.code(503).send({ status: statusOf(false), database: "away" });
+      return reply
+        .code(503)
+        .send({ status: statusOf(false), database: "away" } satisfies Readiness);
     }
   });
 };

@@ -5,6 +5,7 @@ import { secondMs } from "../../contract/time.ts";
 import { joined } from "../../page/html.ts";
 import { type Overview, readOverview } from "../../page/overview.ts";
 import { findIn, liveParts } from "../../page/page.ts";
+import type { Asked } from "../../page/selection.ts";
 import { faultOf, type ServeDeps } from "../route-group.ts";
 import { queryOf } from "./send-page.ts";
 
@@ -18,7 +19,7 @@ const silenceMaxMs = 15 * secondMs;
 const viewersMax = 100;
 
 type Viewer = {
-  readonly query: URLSearchParams;
+  readonly query: Asked;
   readonly stream: PassThrough;
   sent: string;
   sentAt: number;

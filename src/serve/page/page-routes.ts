@@ -12,6 +12,7 @@ import { Html, html } from "../../page/html.ts";
 import { messagePage } from "../../page/layout.ts";
 import { writePage } from "../../page/page.ts";
 import { writeRunsPage } from "../../page/runs.ts";
+import type { Asked } from "../../page/selection.ts";
 import { downloads } from "../downloads.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
@@ -92,11 +93,7 @@ export const page: RouteGroup = (app, deps) => {
   });
 };
 
-type WritePage = (
-  tx: Transaction,
-  query: URLSearchParams,
-  write: (part: Html) => void,
-) => Promise<void>;
+type WritePage = (tx: Transaction, query: Asked, write: (part: Html) => void) => Promise<void>;
 
 /** Looks at a row of each account. Undefined if all can be read. */
 async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | undefined> {

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Html } from "../../page/html.ts";
+import type { Asked } from "../../page/selection.ts";
 
 /** What a page's address asks for. */
-export const queryOf = ({ url }: Pick<FastifyRequest, "url">): URLSearchParams =>
+export const queryOf = ({ url }: Pick<FastifyRequest, "url">): Asked =>
   new URL(url, "http://localhost").searchParams;
 
 export const sendPage = (reply: FastifyReply, status: number, { text }: Html): FastifyReply =>
