@@ -8,7 +8,7 @@ import { type FindingScope, select, timeOf, usualLimits, withFlags } from "./sel
  * The accounts whose last sync failed so that another try would fail, too. Once that is long ago, they are behind or
  * were never read, which are findings; a run that has planned again shows that the account can be read.
  */
-const refusedAccounts = ({ accounts, now, limits = usualLimits }: FindingScope): SQL => sql`(
+const failedAccounts = ({ accounts, now, limits = usualLimits }: FindingScope): SQL => sql`(
         select distinct on (account) account, '' as product_type, started_at, error
         from (
           select account, started_at, reports.error
@@ -32,7 +32,7 @@ const refusedAccounts = ({ accounts, now, limits = usualLimits }: FindingScope):
         order by account, started_at desc
       )`;
 
-/** The last sync if it did not do all that it began, unless an account was refused: see {@link refusedAccounts}. */
+/** The last sync if it did not do all that it began, unless an account cannot be synced: see {@link failedAccounts}. */
 const lastSync = sql`(
         select *
         from (
@@ -82,9 +82,9 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
       sql`${lastSync} where ${isAnyRead}::boolean`,
     ),
     select(
-      "refused",
+      "cannot-sync",
       { since: sql`started_at`, detail: sql`error` },
-      sql`${withFlags(refusedAccounts(scope), "product_type", accounts)}
+      sql`${withFlags(failedAccounts(scope), "product_type", accounts)}
       where not is_paused and not is_retired`,
     ),
     select(

@@ -127,7 +127,7 @@ export const findingKinds = {
     remedy: readingRemedy,
     isOfAccount: true,
   },
-  refused: {
+  "cannot-sync": {
     severity: "critical",
     meaning:
       "the account's last sync failed as another one would: the exchange refused the key, or a setting is wrong",

@@ -111,7 +111,7 @@ export const healthStates: readonly HealthState[] = [
   {
     name: "a key that was refused, of an account that was never read",
     statements: [...well, refused("b")],
-    found: ["refused"],
+    found: ["cannot-sync"],
     title: "Some accounts could not be synced",
     next: "bill-sync doctor",
   },
