@@ -152,7 +152,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   expect(back).toMatchObject({ code: 0, stdout: expect.stringContaining("no longer retired") });
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ retiredAt: null });
   expect(await at.run(syncBills)).toMatchObject({ code: 1 });
-  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ rejected: 1 });
+  expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ openRejected: 1 });
 });
 
 test.concurrent("an account that is added is read with credentials that a command tells, and left out while it is paused", async () => {
