@@ -230,7 +230,8 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "windowMaxMs: unifiedIntervalMaxMs + 1,\n  // A funding",
     },
     "unified: the cursor four seconds too low": {
-      "{ cursor: idLessThan }": "{ cursor: String(BigInt(idLessThan) - (4_000n << 22n)) }",
+      "{ [cursor]: idLessThan }":
+        '{ [cursor]: cursor === "cursor" ? String(BigInt(idLessThan) - (4_000n << 22n)) : idLessThan }',
     },
   },
   "src/exchange/answer.ts": {
