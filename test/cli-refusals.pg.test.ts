@@ -28,7 +28,7 @@ test.each([
   const [line, last] = end.stdout.split("\n");
   expect(line).toMatch(/^main: the exchange refused \(/);
   expect(line).toMatch(message);
-  expect([end.code, last, at.requests()]).toEqual([1, expect.stringMatching(/^FAILED, after /), 1]);
+  expect([end.code, last, at.requests()]).toEqual([2, expect.stringMatching(/^FAILED, after /), 1]);
   const told = { outcome: "failed", error: expect.stringMatching(message) };
   expect(JSON.parse(end.stderr.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
     ...{ level: "error", ...told },
@@ -49,12 +49,12 @@ test.concurrent("a key that is refused after a good sync fails a check at once, 
   await checkIs(0, /^Complete/);
   for (const EXCHANGE_API_KEY of ["other", "second"]) {
     expect(await runCli(syncBills, { env: { ...at.env, EXCHANGE_API_KEY } })).toMatchObject({
-      code: 1,
+      code: 2,
     });
   }
   await checkIs(
     1,
-    /^Some accounts could not be synced\n[\s\S]*\ncritical +main could not be synced: the exchange refused .* bill-sync doctor\n/,
+    /^An account could not be synced\n\n.*\ncritical {2}bill-sync doctor {2}main could not be synced: the exchange refused /,
   );
   expect((await at.run(...syncBills)).code).toBe(0);
   await checkIs(0, /^Complete/);

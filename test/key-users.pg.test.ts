@@ -380,7 +380,7 @@ describe("a key and a name", () => {
     await using at = await house();
     // A key that the exchange refused is nobody's.
     const mixedUp = { ACCOUNT_NAME: "b", EXCHANGE_API_SECRET: "of another key" };
-    expect((await at.runAs(mixedUp)).code).toBe(1);
+    expect((await at.runAs(mixedUp)).code).toBe(2);
     expect(await rowsOf(at.db)).toEqual([]);
     // A verification remembers the key that it repairs with.
     const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));

@@ -40,6 +40,17 @@ test("serve prints its address, answers for its health, names commands as npm ru
   ).toMatchObject({
     ...{ code: 1, stderr: expect.stringMatching(/^nothing is stored yet in \S+; bill-sync sync /) },
   });
+  await using folder = await temporaryFolder();
+  for (const words of [
+    ["serve", "--port", "0"],
+    ["db", "backup", "file"],
+  ]) {
+    expect(await runCli(words, { cwd: folder.path })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^nothing is stored yet in data\/postgres; bill-sync sync /),
+    });
+  }
+  expect(await readdir(folder.path)).toEqual([]);
 });
 
 type Credentials = Readonly<Record<"apiKey" | "apiSecret" | "apiPassphrase", string>>;

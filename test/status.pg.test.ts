@@ -70,7 +70,7 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   );
   expect((await at.run("status")).stdout).toMatch(
     new RegExp(
-      `^warning +main/\\S+ was not read at times from \\S+ \\S+ to \\S+ \\S+, ${length} in all `,
+      `^Not complete\\n[^]*^warning +bill-sync sync +main/\\S+ was not read at times from \\S+ \\S+ to \\S+ \\S+, ${length} in all$`,
       "m",
     ),
   );

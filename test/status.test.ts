@@ -94,20 +94,20 @@ test("a person reads one line a kind, account and period, which names few ledger
       finding({ kind: "never-read", since: undefined, isDemo: true }),
     ),
   ).toEqual([
-    "main/USDT-FUTURES, COIN-FUTURES are up to 1 h behind",
-    "desk/USDT-FUTURES is 18 m behind",
+    "main/USDT-FUTURES, COIN-FUTURES were last read up to 1 h ago",
+    "desk/USDT-FUTURES was last read 18 m ago",
     "main/USDT-FUTURES was not read from 2026-08-13 12:00Z to 2026-08-14 12:00Z before the exchange deleted the bills",
     "main/COIN-FUTURES, SPOT, UTA-SPOT were not read from 2026-08-15 12:00Z to 2026-08-16 12:00Z before the exchange deleted the bills",
     "main/COIN-FUTURES, USDT-FUTURES were never read",
     "main/USDT-FUTURES was never read",
   ]);
   const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger, isDemo: true }));
-  expect(textsOf(...wallets)).toEqual(["main (4 demo ledgers) are 18 m behind"]);
+  expect(textsOf(...wallets)).toEqual(["main (4 demo ledgers) were last read 18 m ago"]);
   const many = ["a", "b", "c", "d", "e"].flatMap((account) => [
     finding({ account }),
     finding({ account, ...coin }),
   ]);
-  expect(textsOf(...many)).toEqual(["5 accounts (10 ledgers) are 18 m behind"]);
+  expect(textsOf(...many)).toEqual(["5 accounts (10 ledgers) were last read 18 m ago"]);
   expect(textsOf(...many.slice(0, 8))).toHaveLength(4);
 });
 

@@ -179,7 +179,7 @@ describe("below its table, the summary says", () => {
 
 const lost = ledger({ lost: [{ from: at, to: epochMs(at + 1) }] });
 const short = ledger({ windows: { planned: 2, walked: 1 } });
-const unlookable = { rejected: { error: refused } };
+const unlookable = { rejected: { error: unpermitted } };
 const down = { lists: [list(failed)] };
 test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>([
   ["all that was planned was walked", [well], {}, "complete", 0],
@@ -189,7 +189,7 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
   ["a row was rejected", [open], {}, "incomplete", 1],
   ["rows of earlier runs are rejected", [well], { rejected }, "incomplete", 1],
   ["rows of another ledger are rejected", [account([coin()])], { rejected }, "complete", 0],
-  ["the account was refused", [account([], refused)], {}, "failed", 1],
+  ["the account was refused", [account([], refused)], {}, "failed", 2],
   ["it was stopped", [account([ledger({ error: stopped })])], {}, "stopped", 1],
   ["it was stopped, and closing failed", [account([], suppressed)], {}, "stopped", 1],
   ["another run holds the account", [account([], held)], {}, "held", 3],
@@ -197,7 +197,7 @@ test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>(
   ["nobody could look for rejected rows", [well], unlookable, "incomplete", 1],
   ["its key is another account's", [account([], misnamed)], {}, "failed", 2],
   ["so is one, another is open", [account([], misnamed), desk(open)], {}, "incomplete", 1],
-  ["one is held and one refused", [account([], held), account([], refused)], {}, "failed", 1],
+  ["one is held and one refused", [account([], held), account([], refused)], {}, "failed", 2],
   ["one is held, rows are rejected", [account([], held), well], { rejected }, "incomplete", 1],
   ["spot pairs alone", [], { lists: [list()] }, "complete", 0],
   ["spot pairs alone failed", [], down, "failed", 1],

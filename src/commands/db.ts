@@ -23,7 +23,7 @@ import type { Config } from "../roster/config.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { fileOutput, refuseTakenOutput } from "./output-file.ts";
-import { migratedText, openMigrated, openWritable } from "./stored.ts";
+import { migratedText, openFilled, openMigrated, openWritable } from "./stored.ts";
 
 /** `db migrate`: brings the database to this program's schema. */
 async function migrateCommand(config: Config, io: Io): Promise<Result> {
@@ -85,7 +85,7 @@ async function backupCommand(
   { force }: BackupFlags,
 ): Promise<Result> {
   await refuseTakenOutput(path, force, path);
-  await using database = await openWritable(config, io, { statementMaxMs: tableMaxMs });
+  await using database = await openFilled(config, io, { statementMaxMs: tableMaxMs });
   await using output = await fileOutput(path, { shown: path, mode: ownerOnly });
   const header = await backUp(
     database.db,

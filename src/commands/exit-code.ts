@@ -1,7 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { Database } from "../db/connect.ts";
 import { beginRun, finishRun, forgetOldRuns, type Outcome } from "../db/run-log.ts";
-import { AccountHeldError, firstThrown, messageOf, StoppedError, UsageError } from "../errors.ts";
+import {
+  AccountHeldError,
+  ExchangeError,
+  firstThrown,
+  messageOf,
+  StoppedError,
+  UsageError,
+} from "../errors.ts";
 import type { Result } from "../output/result.ts";
 
 /** The facts of a run that decide its outcome. */
@@ -44,7 +51,9 @@ export const exitOfThrown = (error: unknown): RunExit =>
 function exitCodeOf(errors: readonly unknown[]): Result["exit"] {
   if (errors.every((error) => error instanceof AccountHeldError)) return 3;
   const isKnown = (error: unknown) =>
-    error instanceof AccountHeldError || error instanceof UsageError;
+    error instanceof AccountHeldError ||
+    error instanceof UsageError ||
+    (error instanceof ExchangeError && error.kind === "refused-credentials");
   return errors.every(isKnown) ? 2 : 1;
 }
 

@@ -3,8 +3,6 @@ import { hasNodes } from "../db/citus.ts";
 import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../db/connect.ts";
 import { isDirect } from "../db/connections.ts";
 import { readOnlyUrl } from "../db/embedded/embedded.ts";
-import { hasSchema } from "../db/migrate.ts";
-import { ReportableError } from "../errors.ts";
 import { openLog } from "../log.ts";
 import { done, type Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
@@ -14,7 +12,7 @@ import { createApp, listen } from "../serve/app.ts";
 import { openKeyRing } from "../serve/keys/key-file.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, portOf } from "./options.ts";
-import { nothingStored, openWritable } from "./stored.ts";
+import { openFilled } from "./stored.ts";
 
 type ServeOptions = {
   readonly port: number;
@@ -34,8 +32,7 @@ export async function serveCommand(
   { port, host, pageHost = [], variables }: ServeOptions,
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
-  const database = stack.use(await openWritable(config, io));
-  if (!(await hasSchema(database.db))) throw new ReportableError(nothingStored(config));
+  const database = stack.use(await openFilled(config, io));
   const whole = database.url.reveal();
   const url = "url" in config.database ? whole : readOnlyUrl(whole);
   const reader = stack.use(openDatabase(url, { statementMaxMs }));

@@ -29,6 +29,7 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
+import { printableLine } from "../printable.ts";
 import type { RosterLedger } from "../roster/roster.ts";
 
 /** So many findings are put into lines for people: those of some hundred ledgers. */
@@ -45,10 +46,10 @@ const findingColumns = (now: EpochMs): Columns<Finding> => ({
   remedy: { kind: "value", of: remedyOf },
 });
 
+// A sentence may quote a long error: it comes last, so that no other line is as wide.
 const headColumns: Columns<HeadLine> = {
-  ...fields<HeadLine>("text", ["severity"]),
+  ...fields<HeadLine>("text", ["severity", "remedy"]),
   finding: { kind: "text", of: ({ text }) => text },
-  remedy: { kind: "text", title: "then", of: ({ remedy }) => remedy },
 };
 
 const verdictColumns: Columns<Verdict> = fields<Verdict>("value", ["title", "severity", "next"]);
@@ -213,7 +214,8 @@ const lastRunColumns: Columns<LoggedRun> = {
   command: { kind: "text", title: "last run", of: ({ command }) => command },
   startedAt: { kind: "time", title: "began", of: ({ startedAt }) => startedAt },
   finishedAt: { kind: "time", title: "ended", of: ({ finishedAt }) => finishedAt },
-  ...fields<LoggedRun>("text", ["outcome", "error"]),
+  ...fields<LoggedRun>("text", ["outcome"]),
+  ...fields<LoggedRun>("text", ["error"], ""),
 };
 
 // A run renews its leases every three seconds.
@@ -249,7 +251,11 @@ export const storedParts = ({
   table("balances", balanceColumns, balances),
   record("queue", queueColumns, queue),
   record("lastRun", lastRunColumns, lastRun),
-  ...(lastRun === undefined ? ["no run yet"] : []),
+  ...(lastRun === undefined
+    ? ["no run yet"]
+    : lastRun.error === null
+      ? []
+      : [printableLine(lastRun.error)]),
   ...(lastRun?.silentMs != null && lastRun.silentMs > silentMax
     ? [
         `the last sync may have stopped: its last sign of life was ${formatDuration(lastRun.silentMs)} ago`,

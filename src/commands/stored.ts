@@ -10,6 +10,7 @@ import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/format.ts";
 import { type Columns, errorColumn, fields, type Result, table } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
+import type { Secret } from "../secret.ts";
 import { type Io, note } from "./io.ts";
 
 type Where = Pick<Config, "database">;
@@ -30,11 +31,9 @@ export function migratedText({ migrations, areViewsNew }: Migrated): string | un
   return areViewsNew ? "recreated the views of schema analytics" : undefined;
 }
 
-/** The database of a command that only reads. */
-export type Stored = AsyncDisposable & {
-  /** Undefined before the first sync: the command creates nothing. */
-  readonly db: Database | undefined;
-};
+/** The database of a command that only reads. Undefined before the first sync: the command creates nothing. */
+export type Stored = AsyncDisposable &
+  ({ readonly db: Database; readonly url: Secret } | { readonly db: undefined });
 
 /** Opens what is stored, and starts an embedded Postgres only where one was created before. */
 export async function openStored(
@@ -51,7 +50,7 @@ export async function openStored(
   const isMigrated = database !== undefined && (await hasSchema(database.db));
   const opened = stack.move();
   return {
-    db: isMigrated ? database.db : undefined,
+    ...(isMigrated ? { db: database.db, url: database.url } : { db: undefined }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -60,9 +59,13 @@ export async function openStored(
  * Opens what is stored, for a command that has nothing to say before the first sync.
  * @throws ReportableError where nothing is stored: the database, and the remedy.
  */
-export async function openFilled(config: Where, io: Io, limit?: StatementLimit) {
+export async function openFilled(
+  config: Where,
+  io: Io,
+  limit?: StatementLimit,
+): Promise<CommandDatabase> {
   const stored = await openStored(config, io, limit);
-  if (stored.db !== undefined) return { ...stored, db: stored.db };
+  if (stored.db !== undefined) return stored;
   await stored[Symbol.asyncDispose]();
   throw new ReportableError(nothingStored(config));
 }

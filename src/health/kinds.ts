@@ -131,7 +131,7 @@ export const findingKinds = {
     severity: "critical",
     meaning:
       "the account's last sync failed as another one would: the exchange refused the key, or a setting is wrong",
-    title: "Some accounts could not be synced",
+    title: "An account could not be synced",
     what: ({ detail }) => `could not be synced: ${printableLine(detail)}`,
     remedy: doctor,
     isOfAccount: true,
@@ -139,7 +139,7 @@ export const findingKinds = {
   unreachable: {
     severity: "critical",
     meaning: "the database cannot read an account's rows: a node of Citus is down",
-    title: "Some accounts cannot be read",
+    title: "An account cannot be read",
     what: () => "cannot be read from the database",
     remedy: doctor,
     isOfAccount: true,
@@ -174,7 +174,7 @@ export const findingKinds = {
     severity: "warning",
     meaning: "nothing was read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
-    what: (group, now) => `{is|are} ${age(group, now)} behind${outside(group)}`,
+    what: (group, now) => `{was|were} last read ${age(group, now)} ago${outside(group)}`,
     remedy: readingRemedy,
     isHole: true,
   },
@@ -207,7 +207,7 @@ export const findingKinds = {
     severity: "warning",
     meaning: "a loan to value was not read for longer than `HEALTH_MAX_AGE`",
     title: "Out of date",
-    what: (finding, now) => `loan to value is ${age(finding, now)} behind`,
+    what: (finding, now) => `loan to value was last read ${age(finding, now)} ago`,
     remedy: readingRemedy,
     isOfAccount: true,
   },
@@ -229,9 +229,11 @@ export const findingKinds = {
   },
   restated: {
     severity: "notice",
-    meaning: "stored bills were served again with other content",
-    title: "The exchange restated bills",
-    what: ({ since }) => `{has|have} restated bills, first at ${formatMinute(since)}`,
+    meaning:
+      "stored bills were replaced by what the exchange served later: it had changed, or somebody had changed the row",
+    title: "Some bills were replaced",
+    what: ({ since }) =>
+      `{has|have} bills that were replaced, first at ${formatMinute(since)}: the exchange served other content than was stored`,
     remedy: accept,
   },
   "balance-differs": {

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { dayMs, retentionMs } from "../contract/time.ts";
+import { dayMs, epochMs, retentionMs } from "../contract/time.ts";
 import { isOneOf } from "../db/values.ts";
 import { ledgerTimes } from "../ledger/known-time.ts";
 import { isOpenRejection } from "../ledger/rejected-bills.ts";
@@ -77,7 +77,11 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
         since: sql`unread_from`,
         until: sql`unread_from + ${retentionMs} * interval '1 ms'`,
       },
-      sql`${ledgers} where ${isRead} and unread_from < ${timeOf(now - retentionMs + expirySoonMs)}`,
+      // The oldest time is next where a first sync was cut short: only if no other one follows, it is about to be lost.
+      sql`${ledgers}
+      where ${isRead}
+        and unread_from < ${timeOf(now - retentionMs + expirySoonMs)}
+        and starts_at not between ${timeOf(horizonAt(epochMs(now - limits.maxAgeMs)))} and ${timeOf(horizonAt(now))}`,
     ),
     select(
       "behind",

@@ -141,6 +141,7 @@ export function ledgerTimes({
         covered,
         recovered,
         lower(covered + lost) as begins_at,
+        starts_at,
         first_unread_at,
         planned_to,
         case

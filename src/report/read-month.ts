@@ -11,7 +11,7 @@ import { type Finding, isOfBills } from "../health/kinds.ts";
 import type { Limits } from "../health/select.ts";
 import { acceptedParts, headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
-import { formatInterval, ledgerName } from "../output/format.ts";
+import { formatCounted, formatInterval, ledgerName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
@@ -156,6 +156,6 @@ async function readVersions(tx: Transaction) {
     program: programVersion(),
     node: process.versions.node,
     postgres,
-    schema: `${schema} migrations`,
+    schema: formatCounted(Number(schema), "migration"),
   };
 }

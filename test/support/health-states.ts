@@ -112,7 +112,7 @@ export const healthStates: readonly HealthState[] = [
     name: "a key that was refused, of an account that was never read",
     statements: [...well, refused("b")],
     found: ["cannot-sync"],
-    title: "Some accounts could not be synced",
+    title: "An account could not be synced",
     next: "bill-sync doctor",
   },
   nothingWrong(
@@ -226,6 +226,19 @@ export const healthStates: readonly HealthState[] = [
     next: "bill-sync sync",
   },
   {
+    name: "a first sync that was cut short an hour ago",
+    statements: [
+      synced,
+      ledger({
+        ...{ covered: "[{2161 h}, {2000 h})", open: "[{2000 h}, {0 h})", settled: "{2000 h}" },
+      }),
+      checked(),
+    ],
+    found: ["unread"],
+    title: "Not complete",
+    next: "bill-sync sync",
+  },
+  {
     name: "a history that begins late, since an empty key had read it",
     statements: [synced, ledger({ covered: "[{50 d}, {1 h})" }), checked()],
     found: ["expiring", "unread"],
@@ -314,7 +327,7 @@ export const healthStates: readonly HealthState[] = [
     name: "restated bills",
     statements: [...well, aBreak("restatement", { coin: "", difference: "3" })],
     found: ["restated"],
-    title: "The exchange restated bills",
+    title: "Some bills were replaced",
     next: 'bill-sync breaks accept 7 --note "…"',
   },
   {

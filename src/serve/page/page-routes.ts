@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asTyped } from "../../as-typed.ts";
 import { secondMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
+import { findingKinds } from "../../health/kinds.ts";
 import { countLedgers } from "../../health/ledgers.ts";
 import { unreachableLines } from "../../output/account-remarks.ts";
 import { readAssets } from "../../page/assets.ts";
@@ -103,7 +104,7 @@ async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | und
   return unreachable.length === 0
     ? undefined
     : messagePage(
-        "Some accounts cannot be read",
+        findingKinds.unreachable.title,
         html`The page is about all accounts, so it waits for ${unreachableLines(unreachable).join("; ")}. Meanwhile <code>bill-sync status</code> shows the others.`,
       );
 }
