@@ -229,8 +229,7 @@ export const findingKinds = {
   },
   restated: {
     severity: "notice",
-    meaning:
-      "stored bills were replaced by what the exchange served later: it had changed, or somebody had changed the row",
+    meaning: "the exchange served other content than was stored, which replaced it",
     title: "Some bills were replaced",
     what: ({ since }) =>
       `{has|have} bills that were replaced, first at ${formatMinute(since)}: the exchange served other content than was stored`,
