@@ -165,12 +165,21 @@ const results = [
   ...["bonus", "unclassified"],
 ];
 
+type Contract = Record<"realisedPnl" | "fees" | "funding" | "otherResult" | "result", bigint>;
+const noResult: Contract = { realisedPnl: 0n, fees: 0n, funding: 0n, otherResult: 0n, result: 0n };
+const partOf: Readonly<Record<string, keyof Contract>> = {
+  realised_pnl: "realisedPnl",
+  fees_paid: "fees",
+  funding_received: "funding",
+  funding_paid: "funding",
+};
+
 /** Amounts and values of each line and contract, from the CSV's own columns and a calendar of Intl. */
 function byHand(csv: string, zone: string, coin: string) {
   const calendar = new Intl.DateTimeFormat("en-CA", { timeZone: zone });
   const rows: Record<string, string>[] = parse(csv, { columns: true });
   const sums = new Map<string, { amount: bigint; value: bigint }>();
-  const contracts = new Map<string, bigint>();
+  const contracts = new Map<string, Contract>();
   const count = (line: string, amount: bigint, value: bigint) => {
     const sum = sums.get(line) ?? { amount: 0n, value: 0n };
     sums.set(line, { amount: sum.amount + amount, value: sum.value + value });
@@ -189,7 +198,10 @@ function byHand(csv: string, zone: string, coin: string) {
       count(line, units, value);
       if (results.includes(line)) {
         count("result", units, value);
-        contracts.set(row["symbol"] ?? "", (contracts.get(row["symbol"] ?? "") ?? 0n) + units);
+        const contract = contracts.get(row["symbol"] ?? "") ?? noResult;
+        const part = partOf[line] ?? "otherResult";
+        const result = contract.result + units;
+        contracts.set(row["symbol"] ?? "", { ...contract, result, [part]: contract[part] + units });
       }
     }
     moved += amount + fee;
@@ -247,10 +259,23 @@ test.each([
       // What was held changed its worth by what is left.
       const moved = [...lines.keys()].filter((line) => !/^(opening|closing|result)$/.test(line));
       expect(isNear(sumOf(moved, worth) + worth("opening"), worth("closing"))).toBe(true);
-      const named = [...hand.contracts].filter(([, units]) => units !== 0n);
+      const named = [...hand.contracts].filter(([, { result }]) => result !== 0n);
+      const parts = Object.keys(noResult);
       expect(
-        new Map(closed.contracts.map((one) => [one["contract"], exact(one["result"])])),
-      ).toEqual(new Map(named.map(([name, units]) => [name || "no contract", units])));
+        new Map(
+          closed.contracts.map((one) => [
+            one["contract"],
+            Object.fromEntries(parts.map((part) => [part, exact(one[part])])),
+          ]),
+        ),
+      ).toEqual(new Map(named.map(([name, sums]) => [name || "no contract", sums])));
+      const moves = ["result", "transfers_in", "transfers_out"].map(
+        (line) => hand.sums.get(line)?.amount ?? 0n,
+      );
+      const otherMoves =
+        hand.closing - hand.opening - moves.reduce((sum, units) => sum + units, 0n);
+      for (const rows of [report.summary, report.coins])
+        expect(exact(rows.find((one) => one["coin"] === coin)?.["otherMoves"])).toBe(otherMoves);
     }
     const lines = linesOf(report);
     for (const { coin, opening, result, closing } of report.coins)
@@ -371,13 +396,17 @@ test("the exchange's own balances stand beside opening and closing", async () =>
       ('fund', 'USDT-FUTURES', 'USDT', '2026-02-20Z', '2026-02-20Z', 7, false, null),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-01T05:00Z', '2026-03-01T06:00Z', 1200, false, 1201),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-20Z', '2026-03-20Z', 1300, false, 1300)`);
-  const checks = async () =>
-    closedOf(await reportOf("--month", "2026-02"), "USDT-FUTURES").balanceChecks;
+  const report = () => reportOf("--month", "2026-02");
+  const checks = async () => closedOf(await report(), "USDT-FUTURES").balanceChecks;
   expect(await checks()).toMatchObject([
     { at: "opening", readAt: "2026-02-01T00:00:00Z", exchange: "1000.5", differs: false },
     { at: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },
   ]);
   expect(await run("report", "--month", "2026-02")).toContain("NO: 1200, not 1201");
+  expect((await report()).summary.map(({ coin, closingCheck }) => [coin, closingCheck])).toEqual([
+    ["BTC", "no balance yet"],
+    ["USDT", "NO: 1200, not 1201"],
+  ]);
   // Where time between the period and a reading was not read, bills do not lead from one to the other.
   const hours = sql`'{[2026-03-01T02:00Z,2026-03-01T03:00Z)}'::tstzmultirange`;
   const ofFund = sql`where account = 'fund' and product_type = 'USDT-FUTURES'`;
