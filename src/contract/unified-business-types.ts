@@ -240,12 +240,7 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
 
 /** The business types of unified accounts. Source: the v3 documentation as of 23 September 2026. */
 export const unifiedBusinessTypes: readonly BusinessType[] = meanings.flatMap(([category, types]) =>
-  Object.entries(types).map(([code, meaning]) => ({
-    code,
-    category,
-    meaning,
-    documented: true,
-  })),
+  Object.entries(types).map(([code, meaning]) => ({ code, category, meaning })),
 );
 
 /** All business types that this program lists, for classic and for unified accounts, and for the wallets beside them. */

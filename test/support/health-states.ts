@@ -76,8 +76,8 @@ const rejected = (superseded: string) => `
   )
   values ('a', 'USDT-FUTURES', 'd', '{}', '', '', '{1 d}', ${superseded})`;
 const ofType = (category: string, amount: string) => `
-  insert into business_types (code, category, meaning, documented, listed_category)
-  values ('gift', '${category}', '', false, '${category}');
+  insert into business_types (code, category, meaning, listed_category)
+  values ('gift', '${category}', '', '${category}');
   insert into type_days (
     account, product_type, coin, day, business_type, bills, amount_in, amount_out, gross_in, gross_out,
     fee_in, fee_out, coupon, without_balance, with_extra, odd_ids

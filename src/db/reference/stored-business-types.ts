@@ -67,7 +67,7 @@ export function mapType(
 
 const listed = sql`
     jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
-      as listed (code text, category text, meaning text, documented boolean)`;
+      as listed (code text, category text, meaning text)`;
 
 /**
  * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
@@ -79,13 +79,12 @@ export async function seedBusinessTypes(db: Database): Promise<void> {
     select listed.code
     from ${listed}
     left join business_types as known on known.code = listed.code
-    where (known.listed_category, known.meaning, known.documented)
-      is distinct from (listed.category, listed.meaning, listed.documented)
+    where (known.listed_category, known.meaning) is distinct from (listed.category, listed.meaning)
       or known.category <> coalesce(known.category_by_user, listed.category)`);
   if (differing.length === 0) return;
   await db.execute(sql`
-    insert into business_types (code, category, listed_category, meaning, documented)
-    select code, category, category, meaning, documented
+    insert into business_types (code, category, listed_category, meaning)
+    select code, category, category, meaning
     from ${listed}
     where code = any(${textArray(differing.map(({ code }) => code))}::text[])
     order by code collate "C"
@@ -93,19 +92,18 @@ export async function seedBusinessTypes(db: Database): Promise<void> {
     set
       category = coalesce(business_types.category_by_user, excluded.listed_category),
       listed_category = excluded.listed_category,
-      meaning = excluded.meaning,
-      documented = excluded.documented`);
+      meaning = excluded.meaning`);
 }
 
 /** Adds rows for these types. In a distributed database, writing to this table takes every node. */
 export async function insertMissingTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
   if (codes.length === 0) return;
   await tx.execute(sql`
-    insert into business_types (code, category, listed_category, meaning, documented)
+    insert into business_types (code, category, listed_category, meaning)
     select code, category, category, case
       when category = 'unclassified' then 'met in the ledger, not known to this program'
       else replace(code, '/', ': ')
-    end, false
+    end
     from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)
     on conflict (code) do nothing`);
 }

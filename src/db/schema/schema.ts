@@ -219,7 +219,6 @@ export const businessTypes = pgTable(
     /** The category in effect: the user's, else the listed one. */
     category: text("category").notNull(),
     meaning: text("meaning").notNull(),
-    documented: boolean("documented").notNull(),
     /** The category in this program's list; unclassified where the code is not in it. */
     listedCategory: text("listed_category").notNull().default("unclassified"),
     /** Set by the command types; survives every upgrade. */
