@@ -152,7 +152,10 @@ test("a database of the first migration alone keeps what the second one renames"
      )
        values (1, 'deleted', 'a', 'USDT-FUTURES', '', 'found', -1, 'gone', now(), now(), 'open')`,
   );
-  expect(await migrate(database.url)).toEqual({ migrations: migrationsCount - 1, areViewsNew: true });
+  expect(await migrate(database.url)).toEqual({
+    migrations: migrationsCount - 1,
+    areViewsNew: true,
+  });
   const rows = await query(
     database.url,
     `select ended_at = '2026-01-01Z' as ended, tax_comparison, kind
