@@ -30,7 +30,7 @@ import { asJson, asText } from "../src/output/result.ts";
 import { exportFile } from "../src/page/download.ts";
 import { html } from "../src/page/html.ts";
 import { writePage } from "../src/page/page.ts";
-import { readMonthReport } from "../src/report/read-month.ts";
+import { readCloseReport } from "../src/report/read-close.ts";
 import type { Account } from "../src/roster/account.ts";
 import { type Config, readConfig } from "../src/roster/config.ts";
 import { everyLedger } from "../src/roster/roster.ts";
@@ -82,7 +82,7 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
       inTransaction(db, async (tx) => {
         const month = day.slice(0, 7);
         return (
-          await readMonthReport(tx, await roster(tx), {
+          await readCloseReport(tx, await roster(tx), {
             ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
             ...{ selection: everyLedger, limits: usualLimits },
           })

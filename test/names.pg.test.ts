@@ -23,7 +23,7 @@ import { jsonInterval } from "../src/output/format.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";
 import { downloadFormats } from "../src/page/download.ts";
 import { parameters, views } from "../src/page/selection.ts";
-import { readMonthReport } from "../src/report/read-month.ts";
+import { readCloseReport } from "../src/report/read-close.ts";
 import { sectionsOf } from "../src/report/sections.ts";
 import { AccountsFile, NamedEntry } from "../src/roster/accounts-file.ts";
 import { type Config, readConfig } from "../src/roster/config.ts";
@@ -305,7 +305,7 @@ async function reportOfAll(config: Config) {
   const prices = await pricesOf({ prices: file });
   const selected = { ...options, prices, selection: everyLedger, limits: config.healthLimits };
   const roster = await readRoster(tables.db, config, everyLedger);
-  return inSnapshot(tables.db, (tx) => readMonthReport(tx, roster.ledgers, selected));
+  return inSnapshot(tables.db, (tx) => readCloseReport(tx, roster.ledgers, selected));
 }
 
 /**

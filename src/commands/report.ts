@@ -4,8 +4,8 @@ import { inSnapshot } from "../db/connect.ts";
 import { UsageError } from "../errors.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { done, type Result } from "../output/result.ts";
-import type { ReportOptions } from "../report/month-report.ts";
-import { readMonthReport } from "../report/read-month.ts";
+import type { ReportOptions } from "../report/close-report.ts";
+import { readCloseReport } from "../report/read-close.ts";
 import {
   reportCsv,
   reportHtml,
@@ -62,7 +62,7 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
     const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
-    return readMonthReport(tx, roster, { ...options, selection, limits: config.healthLimits });
+    return readCloseReport(tx, roster, { ...options, selection, limits: config.healthLimits });
   });
   if (format === "csv") for (const line of report.problems) note(io, `warning: ${line}`);
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };

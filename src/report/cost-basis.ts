@@ -21,10 +21,10 @@ import { isBillOf, type ReportedWallet } from "../export/reported-wallets.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import { isDollarCoin } from "../page/format.ts";
 import type { Interval } from "../sync/intervals.ts";
+import type { CostBasis, LedgerClose, Leg, ReportOptions } from "./close-report.ts";
 import { inCents, limited, money, openingTitle } from "./figure-tables.ts";
 import type { Valuation } from "./figures.ts";
 import { type Lot, Lots } from "./lots.ts";
-import type { CostBasis, LedgerMonth, Leg, ReportOptions } from "./month-report.ts";
 
 // Cost basis by first in, first out. Not a view: prices are a file, and what a coin cost depends on every movement
 // since its first bill, also in the wallets that it came from.
@@ -169,7 +169,7 @@ function transitsOf(
 
 /** The coins' cost, first in, first out, and the lots that are left. */
 export function costParts(
-  ledger: LedgerMonth,
+  ledger: LedgerClose,
   options: ReportOptions,
 ): readonly (string | Table)[] {
   const { allDigits, prices } = options;

@@ -5,8 +5,8 @@ import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { digitsOf } from "../page/format.ts";
 import { type PieceName, pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
+import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
 import { type CoinFigures, plus, type Sum, sumOf, type Tally } from "./figures.ts";
-import type { BalanceCheck, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 
 // The tables of the report that have figures. Each column is declared once, for people and for programs.
 
@@ -29,7 +29,7 @@ export const money = (
 export const inCents = (decimal: Decimal | undefined, isExact = false) =>
   money(decimal, "USD", isExact);
 
-export const nameOf = ({ wallet }: LedgerMonth): string =>
+export const nameOf = ({ wallet }: LedgerClose): string =>
   `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
 
 /** The lines of the statement: opening, what moved it, and closing, each with what it was worth. */
@@ -47,7 +47,7 @@ export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
   sumOf(moved, pieces.result.columns);
 
 /** What an opening is called: where the period's start was not read, it is a guess by what was read. */
-export const openingTitle = ({ coverage }: LedgerMonth): string =>
+export const openingTitle = ({ coverage }: LedgerClose): string =>
   coverage.isStartRead ? "opening" : "opening (not read)";
 
 function linesOf(figures: CoinFigures): readonly Line[] {
@@ -101,7 +101,7 @@ const withNetTransfers = (lines: readonly LinesOfCoins[]): readonly LinesOfCoins
 };
 
 /** With prices, what each line of several ledgers of real money is worth together. */
-export function fundTable({ allDigits, prices, ledgers }: MonthReport): Table {
+export function fundTable({ allDigits, prices, ledgers }: CloseReport): Table {
   const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
   const coins = real.flatMap(({ figures }) => figures);
   const isFund = prices !== undefined && real.length > 1;
@@ -124,7 +124,7 @@ export function fundTable({ allDigits, prices, ledgers }: MonthReport): Table {
 const coinsMax = 5;
 
 /** For people, a column a coin, with prices one of what all are worth, and a row a line; for programs, a line a row. */
-export function rollforwardTables(ledger: LedgerMonth, options: ReportOptions): readonly Table[] {
+export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): readonly Table[] {
   const { allDigits, prices } = options;
   const { wallet, figures: coins } = ledger;
   const titleOf = ({ line, title }: Pick<Line, "line" | "title">) =>
@@ -166,7 +166,7 @@ export function rollforwardTables(ledger: LedgerMonth, options: ReportOptions): 
 
 /** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
 export function balanceCheckParts(
-  { balanceChecks, figures }: LedgerMonth,
+  { balanceChecks, figures }: LedgerClose,
   { allDigits, zone }: ReportOptions,
 ): readonly (string | Table)[] {
   type Row = BalanceCheck & { readonly byBills: Decimal | undefined };
@@ -206,7 +206,7 @@ export function balanceCheckParts(
 const rowsMax = 10;
 
 /** Each contract's result, the largest first. */
-export function contractsTable({ figures }: LedgerMonth, options: ReportOptions): Table {
+export function contractsTable({ figures }: LedgerClose, options: ReportOptions): Table {
   type Contract = Tally & Readonly<Record<"symbol" | "coin", string>>;
   const { allDigits } = options;
   const rows = figures.flatMap(({ coin, contracts }) =>

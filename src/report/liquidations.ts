@@ -6,9 +6,9 @@ import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wall
 import { minuteIn } from "../export/time-zone.ts";
 import { type Columns, type Table, table } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
+import type { LedgerClose, Liquidation, ReportOptions } from "./close-report.ts";
 import { limited, money, valueColumn } from "./figure-tables.ts";
 import type { Valuation } from "./figures.ts";
-import type { LedgerMonth, Liquidation, ReportOptions } from "./month-report.ts";
 
 /** The liquidations that began in the period, by time. A sweep by the insurance fund is part of one. */
 export async function readLiquidations(
@@ -36,7 +36,7 @@ export async function readLiquidations(
   });
 }
 
-export function liquidationTable({ liquidations }: LedgerMonth, options: ReportOptions): Table {
+export function liquidationTable({ liquidations }: LedgerClose, options: ReportOptions): Table {
   const { allDigits, zone } = options;
   const columns: Columns<Liquidation> = {
     liquidation: { kind: "time", title: "", of: ({ at }) => at },

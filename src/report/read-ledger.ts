@@ -17,19 +17,19 @@ import { isOpenRejection } from "../ledger/rejected-bills.ts";
 import { joinRules, walletMoves } from "../sql/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../sync/intervals.ts";
 import { ledgerStart } from "../sync/plan.ts";
-import { digestOf } from "./digest.ts";
-import { plus, readFigures, type Valuation } from "./figures.ts";
-import { readLiquidations } from "./liquidations.ts";
 import {
   type Change,
   type Coverage,
-  type LedgerMonth,
+  type LedgerClose,
   type Listed,
   type Rejected,
   type ReportOptions,
   type Restatement,
   shownMax,
-} from "./month-report.ts";
+} from "./close-report.ts";
+import { digestOf } from "./digest.ts";
+import { plus, readFigures, type Valuation } from "./figures.ts";
+import { readLiquidations } from "./liquidations.ts";
 
 type Reading = Pick<ReportOptions, "span" | "zone" | "signedAt"> & {
   readonly valuation: Valuation | undefined;
@@ -40,7 +40,7 @@ export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
   { span, zone, valuation, signedAt }: Reading,
-): Promise<Omit<LedgerMonth, "balanceChecks" | "transfers" | "costBasis">> {
+): Promise<Omit<LedgerClose, "balanceChecks" | "transfers" | "costBasis">> {
   const { account, productTypes, endedAt } = stored;
   // A closing after the month is not part of the report.
   const isEnded = endedAt !== undefined && endedAt < span.to;

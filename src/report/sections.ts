@@ -7,25 +7,25 @@ import { formatCount, formatCounted, jsonInstant, jsonTimeOrNull } from "../outp
 import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
 import { type Interval, lengthMs } from "../sync/intervals.ts";
-import { costParts } from "./cost-basis.ts";
-import { digestCommand } from "./digest.ts";
-import { balanceCheckParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
-import { liquidationTable } from "./liquidations.ts";
 import {
-  type LedgerMonth,
+  type CloseReport,
+  type LedgerClose,
   type Listed,
-  type MonthReport,
   type Rejected,
   type ReportOptions,
   type Restatement,
   shownMax,
-} from "./month-report.ts";
+} from "./close-report.ts";
+import { costParts } from "./cost-basis.ts";
+import { digestCommand } from "./digest.ts";
+import { balanceCheckParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
+import { liquidationTable } from "./liquidations.ts";
 import { headOf, type Section } from "./summary.ts";
 import { transferTables } from "./transfers.ts";
 
 // What the report says of each ledger, in the order in which it is read.
 
-function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
+function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
   const { wallet, digest, digestThen, reconciledAt, rejected, restatements, breaks } = ledger;
   const { account, productType, productTypes, isDemo } = wallet;
   const open = breaks.filter(({ state }) => state === "open");
@@ -80,7 +80,7 @@ function sectionOf(ledger: LedgerMonth, report: MonthReport): Section {
 type Time = Interval & { readonly state: string };
 
 /** The time of the period by what became of it; for people only if not all is complete. */
-function coverageTable({ coverage }: LedgerMonth, span: Interval): Table {
+function coverageTable({ coverage }: LedgerClose, span: Interval): Table {
   const rows = (["complete", "unread", "lost", "recovered", "older"] as const).flatMap((state) =>
     coverage[state].map((time): Time => ({ state, ...time })),
   );
@@ -145,7 +145,7 @@ const exportOf = (
   ].join(" ");
 
 /** The head, and each ledger. */
-export const sectionsOf = (report: MonthReport): readonly Section[] => [
+export const sectionsOf = (report: CloseReport): readonly Section[] => [
   headOf(report),
   ...report.ledgers.map((ledger) => sectionOf(ledger, report)),
 ];

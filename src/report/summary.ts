@@ -8,6 +8,7 @@ import { jsonInterval } from "../output/format.ts";
 import { type Columns, fields, type Result, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
 import { movements } from "../sql/movements.ts";
+import type { BalanceCheck, Change, CloseReport, LedgerClose } from "./close-report.ts";
 import { digestCommand } from "./digest.ts";
 import {
   fundTable,
@@ -19,7 +20,6 @@ import {
   valueColumn,
 } from "./figure-tables.ts";
 import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
-import type { BalanceCheck, Change, LedgerMonth, MonthReport } from "./month-report.ts";
 
 // The head of the report: the problems, all coins in a line each, what changed and what was accepted.
 
@@ -27,15 +27,15 @@ import type { BalanceCheck, Change, LedgerMonth, MonthReport } from "./month-rep
 export type Section = Pick<Result, "data" | "parts"> & { readonly title: string };
 
 /** A ledger's rows beside its name. */
-type Of<Row> = Row & { readonly ledger: LedgerMonth };
+type Of<Row> = Row & { readonly ledger: LedgerClose };
 const ledgerColumn = { kind: "text", of: (row: Of<object>) => nameOf(row.ledger) } as const;
 const ofAll = <Row>(
-  { ledgers }: MonthReport,
-  rowsOf: (ledger: LedgerMonth) => readonly Row[],
+  { ledgers }: CloseReport,
+  rowsOf: (ledger: LedgerClose) => readonly Row[],
 ): readonly Of<Row>[] =>
   ledgers.flatMap((ledger) => rowsOf(ledger).map((row) => ({ ...row, ledger })));
 
-export function headOf(report: MonthReport): Section {
+export function headOf(report: CloseReport): Section {
   const { period, span, zone, generatedAt, versions, problems, accepted, signedAt, prices } =
     report;
   const { program, node, postgres, schema } = versions;
@@ -118,13 +118,13 @@ const total = (all: readonly Sums[]): Sums =>
   );
 
 /** A line a ledger and coin, with prices their sum over real money; then a line a coin that several ledgers hold. */
-function summaryTables(report: MonthReport): readonly Table[] {
+function summaryTables(report: CloseReport): readonly Table[] {
   const { allDigits, prices, zone } = report;
   type Row = { readonly sums: Sums } & Partial<{
     readonly name: string;
     /** Undefined in the sum of several coins, which has worths only. */
     readonly coin: string;
-    readonly ledger: LedgerMonth;
+    readonly ledger: LedgerClose;
     readonly isOpeningRead: boolean;
   }>;
   const amountOf = (name: AmountName) =>
@@ -186,11 +186,11 @@ function summaryTables(report: MonthReport): readonly Table[] {
   ];
 }
 
-const closingCheck = ({ balanceChecks }: LedgerMonth, coin: string): BalanceCheck | undefined =>
+const closingCheck = ({ balanceChecks }: LedgerClose, coin: string): BalanceCheck | undefined =>
   balanceChecks.find((check) => check.of === "closing" && check.coin === coin);
 
 function closingCheckText(
-  ledger: LedgerMonth,
+  ledger: LedgerClose,
   coin: string,
   dayOf: (time: EpochMs) => string,
 ): string {
@@ -203,7 +203,7 @@ function closingCheckText(
   return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
 }
 
-const changeColumns = (options: MonthReport): Columns<Of<Change>> => ({
+const changeColumns = (options: CloseReport): Columns<Of<Change>> => ({
   ledger: ledgerColumn,
   ...fields<Change>("text", ["kind", "category", "coin"]),
   ...fields<Change>("count", ["bills"]),

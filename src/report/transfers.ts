@@ -7,8 +7,8 @@ import { isWithin } from "../export/reported-wallets.ts";
 import { ledgerName } from "../output/format.ts";
 import { type Columns, fields, type Table, table } from "../output/result.ts";
 import type { Interval } from "../sync/intervals.ts";
+import type { LedgerClose, Leg, ReportOptions } from "./close-report.ts";
 import { limited, money } from "./figure-tables.ts";
-import type { LedgerMonth, Leg, ReportOptions } from "./month-report.ts";
 
 /** The transfers, deposits and withdrawals of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
 export async function readTransfers(
@@ -74,7 +74,7 @@ export async function readTransfers(
 
 /** For people, what went to and came from each other wallet; for programs, each leg. */
 export function transferTables(
-  { transfers }: LedgerMonth,
+  { transfers }: LedgerClose,
   options: ReportOptions,
 ): readonly Table[] {
   const { allDigits } = options;

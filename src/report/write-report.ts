@@ -1,13 +1,13 @@
 import { csvLines, unrounded } from "../export/csv.ts";
 import { asJson, asText } from "../output/result.ts";
 import { Html, type HtmlPart, html, joined } from "../page/html.ts";
-import type { MonthReport } from "./month-report.ts";
+import type { CloseReport } from "./close-report.ts";
 import { sectionsOf } from "./sections.ts";
 import type { Section } from "./summary.ts";
 
 // The report as text, HTML, JSON and CSV, of the same sections.
 
-export function reportJson(report: MonthReport): object {
+export function reportJson(report: CloseReport): object {
   const [head = {}, ...ledgers] = sectionsOf(report).map(asJson);
   return { ...head, ledgers };
 }
@@ -20,7 +20,7 @@ export const tableNames = [
 ] as const;
 
 /** A table with the rows of all ledgers. */
-export function reportCsv(report: MonthReport, name: string): string {
+export function reportCsv(report: CloseReport, name: string): string {
   const tables = sectionsOf(report).flatMap(({ parts }, place) =>
     parts.flatMap((part) => {
       if (typeof part === "string" || part.name !== name) return [];
@@ -51,7 +51,7 @@ function cellOf(value: unknown): string | null {
   return text && (/^-\d[\d.]*$/.test(text) ? text : unrounded(text));
 }
 
-export const reportText = (report: MonthReport): string =>
+export const reportText = (report: CloseReport): string =>
   sectionsOf(report)
     .map(({ title, parts }) => `== ${title}\n${asText({ parts })}`)
     .join("\n\n");
@@ -77,7 +77,7 @@ const style = `
 `;
 
 /** The report as a single file, without scripts and without anything to load. */
-export function reportHtml(report: MonthReport): string {
+export function reportHtml(report: CloseReport): string {
   const [head, ...ledgers] = sectionsOf(report).map(
     ({ title, parts }) => html`<h2>${title}</h2>\n${joined(parts.map(partHtml), "\n")}`,
   );

@@ -11,7 +11,7 @@ import { html } from "../page/html.ts";
 import { messagePage } from "../page/layout.ts";
 import { type Asked, type PageQuery, walletProductTypes } from "../page/selection.ts";
 import { readPageQuery } from "../page/wallets.ts";
-import { readMonthReport } from "../report/read-month.ts";
+import { readCloseReport } from "../report/read-close.ts";
 import { reportHtml } from "../report/write-report.ts";
 import { queryOf, sendPage } from "./page/send-page.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "./route-group.ts";
@@ -62,7 +62,7 @@ async function sendClose(
     const { account, product, to } = selection;
     const month = to.slice(0, 7);
     const productTypes = walletProductTypes(selection) as readonly ProductType[];
-    const report = await readMonthReport(tx, await readRoster(tx, [account]), {
+    const report = await readCloseReport(tx, await readRoster(tx, [account]), {
       ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
       selection: { accounts: [account], productTypes },
       limits,

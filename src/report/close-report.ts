@@ -105,7 +105,7 @@ export type CostBasis = {
 /** The exchange's balance, beside that of the bills at the period's start or end. */
 export type BalanceCheck = ComparedBalance & { readonly of: "opening" | "closing" };
 
-export type LedgerMonth = {
+export type LedgerClose = {
   readonly wallet: ReportedWallet;
   readonly coverage: Coverage;
   /** The oldest of the chains' last checks; null if no chain was checked. */
@@ -142,7 +142,7 @@ export type ReportOptions = {
   readonly lots?: boolean;
 };
 
-export type MonthReport = ReportOptions & {
+export type CloseReport = ReportOptions & {
   readonly generatedAt: string;
   readonly versions: {
     readonly program: string;
@@ -157,5 +157,5 @@ export type MonthReport = ReportOptions & {
   /** The accepted differences by coin and the accepted lost time, in words. */
   readonly accepted: readonly string[];
   /** Real money before demo, the largest first. */
-  readonly ledgers: readonly LedgerMonth[];
+  readonly ledgers: readonly LedgerClose[];
 };

@@ -15,9 +15,9 @@ import { formatCounted, formatInterval, ledgerName } from "../output/format.ts";
 import { isSelected, type RosterLedger, type Selection } from "../roster/roster.ts";
 import { type Interval, interval, subtract } from "../sync/intervals.ts";
 import { programVersion } from "../version.ts";
+import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
 import { readCostBasis } from "./cost-basis.ts";
 import { Valuation } from "./figures.ts";
-import type { BalanceCheck, LedgerMonth, MonthReport, ReportOptions } from "./month-report.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
 import { readTransfers } from "./transfers.ts";
 
@@ -25,7 +25,7 @@ import { readTransfers } from "./transfers.ts";
  * The period of the selected ledgers, as stored at one moment.
  * @param roster all ledgers of the selected accounts.
  */
-export async function readMonthReport(
+export async function readCloseReport(
   tx: Transaction,
   roster: readonly RosterLedger[],
   {
@@ -33,7 +33,7 @@ export async function readMonthReport(
     limits: usual,
     ...options
   }: ReportOptions & { readonly selection: Selection; readonly limits: Limits },
-): Promise<MonthReport> {
+): Promise<CloseReport> {
   const { period, span, zone, prices, signedAt, lots = false } = options;
   const scope = { ...selection, roster };
   const wallets = await readReportedWallets(
@@ -55,7 +55,7 @@ export async function readMonthReport(
   const legs = await readTransfers(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
   const real = wallets.filter(({ isDemo }) => !isDemo);
   const costBasis = isCosted ? await readCostBasis(tx, real, span, { valuation, legs }) : [];
-  const ledgers: LedgerMonth[] = [];
+  const ledgers: LedgerClose[] = [];
   for (const wallet of wallets) {
     const ledger = await readLedgerMonth(tx, wallet, { span, zone, valuation, signedAt });
     ledgers.push({
@@ -119,7 +119,7 @@ export async function readMonthReport(
 }
 
 /** A ledger's worth in the chosen currency. For an order, floats will do. */
-const worthOf = ({ figures }: LedgerMonth): number =>
+const worthOf = ({ figures }: LedgerClose): number =>
   figures.reduce((sum, { closing }) => sum + Number(decimalText(closing?.value ?? zero)), 0);
 
 /** The balances that the exchange told first at the period's start or later, and at its end or later. */
