@@ -36,7 +36,7 @@ export async function readRecoveryState(db: Queryable, ledger: Ledger): Promise<
   return {
     known,
     oldestBill: oldest === null ? undefined : timeFrom(oldest),
-    asked: decided[0]?.taxComparison ?? undefined,
+    comparison: decided[0]?.taxComparison ?? undefined,
   };
 }
 

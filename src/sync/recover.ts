@@ -136,12 +136,12 @@ class LedgerRecovery {
     this.#oldestBill = state.oldestBill;
     const { recoverFrom, exchangeNow } = this.#deps;
     this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
-    const { asked } = state;
+    const { comparison } = state;
     const isWithheld =
-      asked?.withheld !== undefined && this.#deps.exchangeNow() - asked.at < askAgainMs;
+      comparison?.withheld !== undefined && this.#deps.exchangeNow() - comparison.at < askAgainMs;
     // Time that was recovered in part and is no longer wanted is forgotten.
-    if (this.#wanted.length === 0 && asked?.partlyRecovered !== undefined)
-      await store.recordTaxComparison(this.#ledger, { ...asked, partlyRecovered: [] });
+    if (this.#wanted.length === 0 && comparison?.partlyRecovered !== undefined)
+      await store.recordTaxComparison(this.#ledger, { ...comparison, partlyRecovered: [] });
     if (this.#wanted.length === 0 || isWithheld) return false;
     this.#overlap = await store.overlap(this.#ledger, overlapMs);
     this.#leftMs = lengthMs(this.#wanted);

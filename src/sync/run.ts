@@ -32,7 +32,7 @@ export type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-export type RunDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> &
+export type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> &
   Pick<RecoverDeps, "onRecover" | "onRecovered"> & {
     readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
     /** The oldest time that is wanted of tax records. Default none is read. */
@@ -61,7 +61,10 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
  * Syncs one account under its lease: first its loan-to-value, if that is asked for, then its bills.
  * Never throws: failures are in the report.
  */
-export async function syncAccount(deps: RunDeps, account: SyncAccount): Promise<AccountReport> {
+export async function syncAccount(
+  deps: AccountSyncDeps,
+  account: SyncAccount,
+): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
   let report: AccountReport = { account: name, loanToValue: [], ledgers: [], error: undefined };
   let runs: readonly LedgerRun[] = [];

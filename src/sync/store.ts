@@ -50,7 +50,7 @@ export type RecoveryState = {
   readonly known: KnownTime;
   /** The time of the oldest stored bill. */
   readonly oldestBill: EpochMs | undefined;
-  readonly asked: TaxComparison | undefined;
+  readonly comparison: TaxComparison | undefined;
 };
 
 /** The last comparison of tax records with stored bills. */
