@@ -239,6 +239,19 @@ test("findings are those of the time, the accounts and the product types that ar
   ).toEqual([["behind"], [], ["behind"], [], []]);
 });
 
+test("what is made of a period says that bills were deleted by hand, before a check has seen it", async () => {
+  await using database = await testDatabase();
+  await using tables = openDatabase(database.url);
+  const statements = healthStates.find(({ name }) => name === "read and checked")?.statements ?? [];
+  await plant(tables.db, [...statements, "delete from bills"], now);
+  const outputs = outputsOf(database.url, tables, []);
+  const days = daysOf({ since: epochMs(now - 40 * dayMs) });
+  const sentence = "a/USDT-FUTURES does not add up: 1 break (deleted: 1 of 1 bills are gone)";
+  expect((await outputs.report(days.from)).join()).toContain(sentence);
+  expect(await outputs.exported(days.from)).toContain(sentence);
+  expect(await outputs.exportName("USDT-FUTURES", days)).toContain("does-not-add-up");
+});
+
 test("a demo break stands behind one of real money, and the longest unread first", async () => {
   await using database = await testDatabase();
   await using tables = openDatabase(database.url);

@@ -26,7 +26,9 @@ const ledger = ({
   stored = "{1 d}",
 } = {}) => `
   insert into ledgers (account, product_type, bills, covered, lost, open, first_unread_at, stored_at)
-  values ('a', '${type}', 12, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}')`;
+  values ('a', '${type}', 1, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}');
+  insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
+  values ('a', '${type}', '1', 1, 0, 'open_long', 'USDT', 2, '{200 d}', '${stored}')`;
 const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
   insert into wallet_balances (account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ, expected)
   values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${mayDiffer}, 2)`;
