@@ -30,7 +30,7 @@ import {
   provenWhole,
   timesOf,
 } from "./support/held-store.ts";
-import { storeClosing, storeTime } from "./support/stored-ledger.ts";
+import { storeEnd, storeTime } from "./support/stored-ledger.ts";
 
 const { tables } = await fileDatabase();
 const { db } = tables;
@@ -173,7 +173,7 @@ test("what an ended ledger lacks stays the same time, however long ago it ended"
   const endedAt = epochMs(origin + 30 * dayMs);
   const covered = { from: epochMs(origin + 10 * dayMs), to: epochMs(origin + 25 * dayMs) };
   await storeTime(db, ledger, { covered: [covered] });
-  await storeClosing(db, ledger, endedAt);
+  await storeEnd(db, ledger, endedAt);
   const unreadAfter = async (days: number) => {
     const scope = { accounts: [ledger.account], now: epochMs(endedAt + days * dayMs) };
     const { rows } = await db.execute(sql`select unread::text from ${ledgerTimes(scope)}`);

@@ -12,7 +12,7 @@ import { decimalText, unifiedPlaces } from "../src/sandbox/money.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { coverLedger, storeBills, storeClosing } from "./support/stored-ledger.ts";
+import { coverLedger, storeBills, storeEnd } from "./support/stored-ledger.ts";
 import {
   storeUnified,
   type UnifiedBill,
@@ -207,7 +207,7 @@ test("what does not follow behind the end of an ended ledger is told, beside tim
   await coverLedger(db, ledger, unifiedStart, unifiedStart + hourMs + 1);
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
-  await storeClosing(db, { account, productType: "USDT-FUTURES" }, Date.now());
+  await storeEnd(db, { account, productType: "USDT-FUTURES" }, Date.now());
   expect(await kinds()).toEqual(["unread", "lost", "lost"]);
   const { rows } = await db.execute(
     sql`select distinct is_reconciled from analytics.activity where account = ${account}`,

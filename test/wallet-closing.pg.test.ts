@@ -15,7 +15,7 @@ import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
-import { coverLedger, storeBills, storeClosing } from "./support/stored-ledger.ts";
+import { coverLedger, storeBills, storeEnd } from "./support/stored-ledger.ts";
 
 // An account that became unified at the turn of a month, by plain sums over what was drawn.
 
@@ -68,7 +68,7 @@ beforeAll(async () => {
     for (const { productType } of classic) {
       // The newest bills were stored while they were still settling, so it is not proven that they are all.
       await coverLedger(tx, { account, productType }, start, endedAt - 12 * hourMs);
-      await storeClosing(tx, { account, productType }, endedAt);
+      await storeEnd(tx, { account, productType }, endedAt);
     }
     await coverLedger(tx, { account, productType: "UTA-OTHER" }, endedAt, end);
     for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"]) {
@@ -203,7 +203,7 @@ test("an ended wallet of which no bill shows a balance has an unknown closing, a
   const bill = billAt(start, 0, { balance: null });
   await storeBills(db, blind, [bill]);
   await coverLedger(db, blind, start, endedAt);
-  await storeClosing(db, blind, endedAt);
+  await storeEnd(db, blind, endedAt);
   const { rows } = await db.execute(sql`
     select day::text, closing, left_behind::text as out
     from analytics.daily_rollforward

@@ -4,7 +4,7 @@ import { UsageError } from "../errors.ts";
 import type { BillPages } from "../export/exported-bill.ts";
 import { formatNames, formatOf } from "../export/formats.ts";
 import type { Prices } from "../export/prices.ts";
-import { readBills, readClosings } from "../export/read-bills.ts";
+import { readBills, readWalletEnds } from "../export/read-bills.ts";
 import { dayIn } from "../export/time-zone.ts";
 import { formatCounted } from "../output/format.ts";
 import { done, type Result } from "../output/result.ts";
@@ -76,7 +76,7 @@ async function writeBills(
     prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
     ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
-    closings: formatOf(format).isJournal ? await readClosings(tx, selection) : [],
+    walletEnds: formatOf(format).isJournal ? await readWalletEnds(tx, selection) : [],
   };
   await using output: Output =
     path === undefined

@@ -36,7 +36,7 @@ export type BillPages = AsyncIterable<readonly ExportedBill[]>;
 export type Chunks = AsyncIterable<string | Uint8Array>;
 
 /** A wallet whose account has changed its mode, so that the exchange no longer serves the wallet. */
-export type Closing = {
+export type WalletEnd = {
   readonly account: string;
   readonly wallet: string;
   /** The exchange's time when a run first noticed. */
@@ -63,7 +63,7 @@ export type FormatOptions = {
    */
   readonly before?: BillPages;
   /** The wallets that ended in the time of these bills. A journal books what is left in one out of it. */
-  readonly closings?: readonly Closing[];
+  readonly walletEnds?: readonly WalletEnd[];
   /** With them, a journal opens at its start, not at each coin's first bill. */
   readonly openings?: readonly Opening[];
   /** A journal has them as directives. */

@@ -101,8 +101,8 @@ async function* printJournal(
   options: FormatOptions,
   print: (entry: JournalEntry) => string,
 ): AsyncIterable<string> {
-  const { dayOf = utcDay, before, closings = [], openings = [], prices, startDay = "" } = options;
-  const journal = new Journal(dayOf, closings);
+  const { dayOf = utcDay, before, walletEnds = [], openings = [], prices, startDay = "" } = options;
+  const journal = new Journal(dayOf, walletEnds);
   const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
   const begin = (isOf: (day: string) => boolean) =>
     text([

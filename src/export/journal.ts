@@ -20,7 +20,7 @@ import {
   openingBooking,
   roundingBooking,
 } from "./bookings.ts";
-import type { Closing, ExportedBill, Opening } from "./exported-bill.ts";
+import type { ExportedBill, Opening, WalletEnd } from "./exported-bill.ts";
 import { balanceChange } from "./exported-bill.ts";
 import type { Price } from "./prices.ts";
 import type { DayOf } from "./time-zone.ts";
@@ -96,16 +96,16 @@ const closingText =
  */
 export class Journal {
   readonly #dayOf: DayOf;
-  readonly #closings: ReadonlyMap<string, EpochMs>;
+  readonly #walletEnds: ReadonlyMap<string, EpochMs>;
   /** The balances of each wallet's coins, by the wallet's key. */
   readonly #coinsByWallet = new Map<string, Map<string, CoinBalance>>();
   /** The wallet whose day is being booked. */
   #currentWalletKey = "";
   #day = "";
 
-  constructor(dayOf: DayOf, closings: readonly Closing[]) {
+  constructor(dayOf: DayOf, walletEnds: readonly WalletEnd[]) {
     this.#dayOf = dayOf;
-    this.#closings = new Map(closings.map((closing) => [keyOf(closing), closing.at]));
+    this.#walletEnds = new Map(walletEnds.map((end) => [keyOf(end), end.at]));
   }
 
   /** What the wallets hold when the journal begins. A coin that is booked already goes on as it is. */
@@ -124,7 +124,7 @@ export class Journal {
     });
   }
 
-  #coinsOf(wallet: Omit<Closing, "at">): Map<string, CoinBalance> {
+  #coinsOf(wallet: Omit<WalletEnd, "at">): Map<string, CoinBalance> {
     const coins = this.#coinsByWallet.get(keyOf(wallet)) ?? new Map<string, CoinBalance>();
     this.#coinsByWallet.set(keyOf(wallet), coins);
     return coins;
@@ -147,16 +147,16 @@ export class Journal {
     return entries;
   }
 
-  /** The assertions of the day that is being booked. On the day of a closing, {@link close} makes them. */
+  /** The assertions of the day that is being booked. On the day of an end, {@link close} makes them. */
   end(): readonly JournalEntry[] {
-    const endedAt = this.#closings.get(this.#currentWalletKey);
+    const endedAt = this.#walletEnds.get(this.#currentWalletKey);
     if (endedAt !== undefined && this.#dayOf(endedAt) === this.#day) return [];
     return [...assertions(this.#coinsByWallet.get(this.#currentWalletKey) ?? new Map(), this.#day)];
   }
 
   /** Empties each wallet that ended, and asserts that it is empty. */
   close(): readonly JournalEntry[] {
-    return [...this.#closings].flatMap(([key, at]) =>
+    return [...this.#walletEnds].flatMap(([key, at]) =>
       [...(this.#coinsByWallet.get(key)?.values() ?? [])].flatMap((coinBalance) =>
         closingEntries(coinBalance, at, this.#dayOf(at)),
       ),
@@ -164,7 +164,7 @@ export class Journal {
   }
 }
 
-const keyOf = ({ account, wallet }: Omit<Closing, "at">): string => `${account}\n${wallet}`;
+const keyOf = ({ account, wallet }: Omit<WalletEnd, "at">): string => `${account}\n${wallet}`;
 
 function closingEntries(
   coinBalance: CoinBalance,

@@ -10,13 +10,18 @@ import { billTextColumns, contentList } from "../ledger/bill-rows.ts";
 import { chainOrder, joinOrder } from "../sql/chain-order.ts";
 import { joinRules, walletMoves, walletOf } from "../sql/wallet-moves.ts";
 import type { Ledger } from "../sync/store.ts";
-import { type BillPages, type Closing, type ExportedBill, knownCategory } from "./exported-bill.ts";
+import {
+  type BillPages,
+  type ExportedBill,
+  knownCategory,
+  type WalletEnd,
+} from "./exported-bill.ts";
 
 /** The wallets that ended in the selected time. */
-export async function readClosings(
+export async function readWalletEnds(
   tx: Transaction,
   { accounts, from = epochMs(0), to }: Pick<BillSelection, "accounts" | "from" | "to">,
-): Promise<readonly Closing[]> {
+): Promise<readonly WalletEnd[]> {
   const states = await readAccountStates(tx, accounts);
   return states.accounts.flatMap((account) => {
     const wallets = Map.groupBy(states.of(account).ended, (one) => nameOf(one.productType));

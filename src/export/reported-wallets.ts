@@ -86,12 +86,12 @@ function walletFrom(
   const productTypes = ledgers.map((ledger) => ledger.productType);
   const typesWithState = [...productTypes, ...notAvailable.map((refused) => refused.productType)];
   const all = productType === unifiedWallet ? unifiedProductTypes : productTypes;
-  const closings = ended.flatMap((one) =>
+  const walletEnds = ended.flatMap((one) =>
     walletOf(one.productType) === productType ? one.endedAt : [],
   );
   return {
     ...{ account, productType, isDemo, productTypes },
     unread: all.filter((name) => !typesWithState.includes(name)),
-    endedAt: closings.length === 0 ? undefined : epochMs(Math.max(...closings)),
+    endedAt: walletEnds.length === 0 ? undefined : epochMs(Math.max(...walletEnds)),
   };
 }

@@ -34,7 +34,7 @@ export type LedgerTimes = {
   readonly coverage: readonly Interval[];
   /** Read and stored, in windows that were not read to their end: not complete yet; of an ended ledger, unread. */
   readonly unfinished: readonly Interval[];
-  /** Time that was planned, or came before the ledger's closing, and was not read. Of a retired ledger, too. */
+  /** Time that was planned, or came before the ledger's end, and was not read. Of a retired ledger, too. */
   readonly unread: readonly Interval[];
   /** Recovered from tax records. */
   readonly recovered: readonly Interval[];

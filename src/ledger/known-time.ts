@@ -115,7 +115,7 @@ export const ledgerState = sql`case
 
 /**
  * A row for each ledger that a run has planned to read: whether it is still read, its time that is lost and was not
- * accepted, its unread time up to the newest plan, or to its closing, and where its unread time begins.
+ * accepted, its unread time up to the newest plan, or to its end, and where its unread time begins.
  */
 export function ledgerTimes({
   accounts,

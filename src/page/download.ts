@@ -4,7 +4,7 @@ import type { Transaction } from "../db/connect.ts";
 import { readOpenings } from "../export/chains.ts";
 import type { Chunks } from "../export/exported-bill.ts";
 import { formatOf } from "../export/formats.ts";
-import { readBills, readClosings } from "../export/read-bills.ts";
+import { readBills, readWalletEnds } from "../export/read-bills.ts";
 import { readFindings } from "../health/findings.ts";
 import { type Finding, isHole } from "../health/kinds.ts";
 import { usualLimits } from "../health/select.ts";
@@ -53,7 +53,7 @@ export async function exportFile(
     ...timesOf(selection),
   };
   const write = await formatOf(format).load();
-  const closings = formatOf(format).isJournal ? await readClosings(tx, bills) : [];
+  const walletEnds = formatOf(format).isJournal ? await readWalletEnds(tx, bills) : [];
   const wallet = { account, productType: product, productTypes: bills.productTypes };
   const openings = formatOf(format).isJournal
     ? await readOpenings(tx, [{ ...wallet, endedAt: undefined }], timesOf(selection))
@@ -64,7 +64,7 @@ export async function exportFile(
     name: fileName(words, ending),
     type,
     chunks: write(readBills(tx, bills), {
-      closings,
+      walletEnds,
       openings: openings.filter((one) => one.coin === coin),
     }),
   };

@@ -79,7 +79,7 @@ export const coverUpTo = (db: Queryable, ledger: Ledger, to: number) =>
   coverLedger(db, ledger, to - 90 * dayMs, to);
 
 /** A run has seen that the exchange no longer serves a ledger. */
-export const storeClosing = (db: Queryable, { account, productType }: Ledger, at: number) =>
+export const storeEnd = (db: Queryable, { account, productType }: Ledger, at: number) =>
   db.execute(sql`
     insert into ledgers (account, product_type, ended_at)
     values (${account}, ${productType}, ${isoTime(epochMs(at))})

@@ -30,7 +30,7 @@ covered as (
 ),
 -- The day on which a wallet's account changed to the other mode. What was left in the wallet is
 -- taken out on that day.
-closings as (
+ended_wallets as (
   select
     account,
     $wallet as wallet,
@@ -51,7 +51,7 @@ dated as (
     ) as until
   from chain_day_balances as days
   left join covered using (account, wallet)
-  left join closings using (account, wallet)
+  left join ended_wallets using (account, wallet)
 ),
 -- Days are counted as numbers. A series of times would depend on the session's time zone, and would
 -- miss a day where a night has no midnight.
