@@ -133,11 +133,7 @@ export const mirror: RouteGroup = (app, deps) => {
   };
   for (const { path, answer } of routes)
     app.get(path, async ({ raw }, reply) => {
-      const request = readRequest(raw);
-      const served =
-        request === undefined
-          ? { data: new Refusal(400, "40020", "Request URL is not valid") }
-          : await answer(request, door);
+      const served = await answer(readRequest(raw), door);
       return sendEnvelope(reply, served, Math.floor(now()));
     });
 };
