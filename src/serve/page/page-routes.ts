@@ -17,7 +17,6 @@ import type { Asked } from "../../page/selection.ts";
 import { downloads } from "../downloads.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { compressAnswers } from "./compression.ts";
-import { addLive } from "./live.ts";
 import { queryOf, sendPage } from "./send-page.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
@@ -76,7 +75,6 @@ export const page: RouteGroup = (app, deps) => {
     });
     compressAnswers(scope);
     addAssets(scope);
-    addLive(scope, deps);
     downloads(scope, deps);
     const parts = { log: deps.log, npm: deps.npm, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
