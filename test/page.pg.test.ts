@@ -68,6 +68,7 @@ test("it is shown to this machine by its own names, and to others by names that 
     });
     expect(headers["content-security-policy"]).not.toMatch(/unsafe|\*|data:|https?:/);
   }
+  expect((await fetch(server.url)).headers.get("content-encoding")).toBe("gzip");
   const { text } = await ask(`${server.url}/`);
   expect(text).not.toMatch(
     / style=|<style|<script(?! src="\/page\/)| on\w+="|https?:\/\/(?!www\.w3\.org)/,

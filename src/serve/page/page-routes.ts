@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
+import { constants } from "node:zlib";
+import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asTyped } from "../../as-typed.ts";
-import { secondMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { findingKinds } from "../../health/kinds.ts";
 import { countLedgers } from "../../health/ledgers.ts";
@@ -16,7 +16,6 @@ import { writeRunsPage } from "../../page/runs.ts";
 import type { Asked } from "../../page/selection.ts";
 import { downloads } from "../downloads.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
-import { compressAnswers } from "./compression.ts";
 import { queryOf, sendPage } from "./send-page.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
@@ -62,6 +61,15 @@ const headers = {
   "cache-control": "no-store",
 };
 
+const compression = {
+  encodings: ["gzip"],
+  // A Parquet file is already compressed.
+  customTypes: /^text\/|^image\/svg/,
+  // Flushes after each part, not when a block is full: the first part is on the screen while the database still
+  // computes the others.
+  zlibOptions: { flush: constants.Z_SYNC_FLUSH },
+} as const satisfies FastifyCompressOptions;
+
 // Monitors of an address send HEAD.
 const withHead = { exposeHeadRoute: true };
 
@@ -73,7 +81,7 @@ export const page: RouteGroup = (app, deps) => {
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
       return sendPage(reply, 403, refused);
     });
-    compressAnswers(scope);
+    await scope.register(fastifyCompress, compression);
     addAssets(scope);
     downloads(scope, deps);
     const parts = { log: deps.log, npm: deps.npm, unreachable: () => insteadOf(deps) };
@@ -136,18 +144,12 @@ const away = messagePage(
   html`Try again in a moment. The server's log says why.`,
 );
 
-// The first part of a page is there within a second.
-const patienceMs = 3 * secondMs;
-
 type PartsDeps = Pick<ServeDeps, "log" | "npm"> & {
   /** The page to send instead where the rows of some accounts cannot be read. */
   readonly unreachable: () => Promise<Html | undefined>;
 };
 
-/**
- * Sends each part as soon as it is written. If the first one fails, the answer is 503; so it is where
- * the first one takes long because some accounts' rows cannot be read.
- */
+/** Sends each part as soon as it is written. If the first one fails, the answer is 503. */
 async function sendInParts(
   reply: FastifyReply,
   { log, npm, unreachable }: PartsDeps,
@@ -167,14 +169,8 @@ async function sendInParts(
       write(broken);
     })
     .finally(() => body.end());
-  reply.type("text/html; charset=utf-8");
-  const over = new AbortController();
-  const isLate = delay(patienceMs, undefined, { signal: over.signal }).catch(() => undefined);
-  const early = await Promise.race([begun.promise, isLate]);
-  over.abort();
-  if (early === true) return reply.send(body);
-  const instead = await unreachable().catch(() => undefined);
-  if (instead === undefined && (await begun.promise)) return reply.send(body);
-  const whole = new Html(asTyped({ npm }, (instead ?? away).text));
+  if (await begun.promise) return reply.type("text/html; charset=utf-8").send(body);
+  const instead = (await unreachable().catch(() => undefined)) ?? away;
+  const whole = new Html(asTyped({ npm }, instead.text));
   return sendPage(reply.header("retry-after", "5"), 503, whole);
 }
