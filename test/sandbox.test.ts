@@ -170,7 +170,6 @@ test("loan-to-value serves an account's own unit, the named one, and v3's, as it
   const { data } = await ask(simulated, loanToValue.path);
   expect((await ask(simulated, loanToValue.path, { riskUnitId })).data).toEqual(data);
   expect(await codeOf(simulated, loanToValue.path, { riskUnitId: "1" })).toBe("40020");
-  expect(await codeOf(simulation({ isParent: true }), loanToValue.path)).toBe("40019");
   expect(await codeOf(unified(), loanToValue.path)).toBe("40085");
   expect((await ask(unified(), unifiedLoanToValue.path)).data).toHaveProperty("usdtBalance");
 });

@@ -35,8 +35,6 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly accountNames?: readonly string[];
   /** Each account's modes over time. Default `modes`, or else classic at all times. */
   readonly modesOf?: (name: string) => readonly ModeChange[];
-  /** Whether an account's keys are for demo trading. Default none are. */
-  readonly isDemoKey?: (name: string) => boolean;
   /** Changes how pages are served, where nobody knows what the real exchange does. */
   readonly wrapSource?: (source: Source) => Source;
   /** Changes a ledger before it is served. */
@@ -51,8 +49,6 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly symbols?: SandboxSourceOptions["symbols"];
   /** Default the contracts that the ledgers' bills name. */
   readonly contracts?: SandboxSourceOptions["contracts"];
-  /** Whether the accounts must name a risk unit. Default false. */
-  readonly isParent?: boolean;
 };
 
 export type Sandbox = {
@@ -143,7 +139,7 @@ function makeAccount(
   };
 }
 
-function accountData({ seed, isParent = false }: SandboxOptions, account: SandboxAccount) {
+function accountData({ seed }: SandboxOptions, account: SandboxAccount) {
   const { name, uid, riskUnitIds, ledger } = account;
   const riskUnits = new Map(
     riskUnitIds.map((id) => [
@@ -151,7 +147,7 @@ function accountData({ seed, isParent = false }: SandboxOptions, account: Sandbo
       makeLoanToValue(seededRandom(`${seed}/${name}/${id}`), [uid, `${uid}1`]),
     ]),
   );
-  return { ledger, riskUnits, isParent };
+  return { ledger, riskUnits };
 }
 
 const modesOfAccount = ({ modes = alwaysClassic, modesOf }: SandboxOptions, name: string) =>
@@ -171,7 +167,7 @@ function credential(
     permissions: ["bills", "loan-to-value", "spot", "uta-mgt", "tax"],
     // Uses the true time, even while a fault sets the clock wrong.
     accountMode: () => modeAt(modes, now()),
-    environment: options.isDemoKey?.(name) ? "demo" : "live",
+    environment: "live",
   };
   return options.alterCredential?.(credential) ?? credential;
 }
