@@ -84,7 +84,6 @@ export const page: RouteGroup = (app, deps) => {
     await scope.register(fastifyCompress, compression);
     addAssets(scope);
     downloads(scope, deps);
-    const parts = { log: deps.log, npm: deps.npm, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
       "/": (tx, query, write) => writePage(tx, { ...deps, query }, write),
       "/bills": writeBillsPage,
@@ -92,9 +91,7 @@ export const page: RouteGroup = (app, deps) => {
     };
     for (const [path, writeTo] of Object.entries(pages)) {
       scope.get(path, withHead, (request, reply) =>
-        sendInParts(reply, parts, (write) =>
-          deps.read((tx) => writeTo(tx, queryOf(request), write)),
-        ),
+        sendInParts(reply, deps, (tx, write) => writeTo(tx, queryOf(request), write)),
       );
     }
   });
@@ -144,33 +141,28 @@ const away = messagePage(
   html`Try again in a moment. The server's log says why.`,
 );
 
-type PartsDeps = Pick<ServeDeps, "log" | "npm"> & {
-  /** The page to send instead where the rows of some accounts cannot be read. */
-  readonly unreachable: () => Promise<Html | undefined>;
-};
-
 /** Sends each part as soon as it is written. If the first one fails, the answer is 503. */
 async function sendInParts(
   reply: FastifyReply,
-  { log, npm, unreachable }: PartsDeps,
-  work: (write: (part: Html) => void) => Promise<void>,
+  deps: ServeDeps,
+  work: (tx: Transaction, write: (part: Html) => void) => Promise<void>,
 ): Promise<FastifyReply> {
   const body = new PassThrough();
   const begun = Promise.withResolvers<boolean>();
   const write = ({ text }: Html): void => {
     // The reader may have gone.
-    if (!body.destroyed) body.write(asTyped({ npm }, text));
+    if (!body.destroyed) body.write(asTyped(deps, text));
     begun.resolve(true);
   };
-  void work(write)
+  void deps
+    .read((tx) => work(tx, write))
     .catch((thrown: unknown) => {
-      log.error(faultOf(thrown), "the page failed");
+      deps.log.error(faultOf(thrown), "the page failed");
       begun.resolve(false);
       write(broken);
     })
     .finally(() => body.end());
   if (await begun.promise) return reply.type("text/html; charset=utf-8").send(body);
-  const instead = (await unreachable().catch(() => undefined)) ?? away;
-  const whole = new Html(asTyped({ npm }, instead.text));
-  return sendPage(reply.header("retry-after", "5"), 503, whole);
+  const instead = (await insteadOf(deps).catch(() => undefined)) ?? away;
+  return sendPage(reply.header("retry-after", "5"), 503, new Html(asTyped(deps, instead.text)));
 }
