@@ -5,6 +5,8 @@ import { withShortWords } from "./printable.ts";
  * what to do next; anything else that is thrown is a defect of this program.
  */
 export class ReportableError extends Error {
+  override name: string;
+
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = new.target.name;
