@@ -40,9 +40,7 @@ const configured: Configured = {
   accounts,
   accountNames: accounts.map(({ name }) => name),
   namesAccounts: true,
-  addedAccount: ({ account: name, productTypes, demo }) => ({
-    ...{ name, demo, productTypes: productTypes ?? [] },
-  }),
+  addedAccount: ({ productTypes = [], ...settings }) => ({ ...settings, productTypes }),
 };
 
 const states: readonly [ledger: string, state: string][] = [

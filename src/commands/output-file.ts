@@ -10,7 +10,9 @@ export type Output = AsyncDisposable & {
 };
 
 /** The reader of standard output is gone, or it accepts no more data: cli.ts tells which. */
-export class OutputClosedError extends Error {}
+export class OutputClosedError extends Error {
+  override name = "OutputClosedError";
+}
 
 /**
  * @param shown the path as the user typed it, for messages.

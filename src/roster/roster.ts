@@ -219,7 +219,7 @@ function accountsOf(
 ): readonly Account[] {
   const configured = new Set(accountNames);
   const others = rows
-    .filter(({ account }) => !configured.has(account))
+    .filter(({ name }) => !configured.has(name))
     .flatMap((row) => addedAccount?.(row) ?? []);
   const names = among && new Set(among);
   return [...accounts, ...others].filter(({ name }) => names?.has(name) ?? true);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { billsOperations } from "../contract/bills-api.ts";
 import { programVersion } from "../version.ts";
 import { type Route, routes } from "./mirror/mirror.ts";
 import type { RouteGroup } from "./route-group.ts";
@@ -24,11 +25,11 @@ function openapiDocument(): object {
     },
     servers: [{ url: "/" }],
     paths: Object.fromEntries(routes.map((route) => [route.path, { get: operationOf(route) }])),
-    components: { securitySchemes },
+    components: { securitySchemes, headers: completeness },
   };
 }
 
-function operationOf({ path, access, name: summary, query, data }: Route): object {
+function operationOf({ path, access, summary, query, data }: Route): object {
   return {
     operationId: path
       .slice("/api/".length)
@@ -39,6 +40,7 @@ function operationOf({ path, access, name: summary, query, data }: Route): objec
     responses: {
       "200": {
         description: "A success; its code is 00000.",
+        headers: billsOperations.some((one) => one.path === path) ? completenessRefs : {},
         content: contentOf(schemaOf(data)),
       },
       default: {
@@ -89,4 +91,21 @@ const securitySchemes = Object.fromEntries(
     name,
     { type: "apiKey", in: "header", name: `ACCESS-${name.toUpperCase()}` },
   ]),
+);
+
+const completeness = {
+  "X-Read-From": { description: "When the coverage begins.", schema: { type: "string" } },
+  "X-Read-Through": {
+    description: "Up to when the ledger was read, except for X-Incomplete.",
+    schema: { type: "string" },
+  },
+  "X-Incomplete": {
+    description:
+      "The time that is lost, unread, recovered or has rejected rows, as from/to, separated by commas.",
+    schema: { type: "string" },
+  },
+};
+
+const completenessRefs = Object.fromEntries(
+  Object.keys(completeness).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 );

@@ -19,9 +19,9 @@ import { checkEnded, checkMode, checkTransit, checkUnread } from "./mode-checks.
 import type { ServedPage } from "./outside.ts";
 import { checkReached, recoveredFaults } from "./recovered-checks.ts";
 import {
-  hasFewRows,
   isBehindCursor,
   isClaimed,
+  isFiltered,
   isKnowable,
   isOldestFirst,
   lostBills,
@@ -172,9 +172,9 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
       );
     const bills = ledger.bills(productType);
     const isBehind = isBehindCursor(spans, now, tolerance);
-    // Where ids do not follow times, a cursor of a page of two rows leaves bills to the questions by time.
+    // Where ids do not follow times, the cursor of a filtered page leaves bills to the questions by time.
     const isJittered = world.history.ledger.idJitterMs > 0 || isUnified(productType);
-    const isScattered = isJittered && hasFewRows(world.history);
+    const isScattered = isJittered && isFiltered(world.history);
     if (!isOldestFirst(world.history) && !isScattered)
       checkStored("atomic pages", bills.filter(isBehind), "lies behind a cursor");
     const claimed = isClaimed(commits, spans, settleLagMs, tolerance);

@@ -1,7 +1,7 @@
 import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { profiles } from "../../src/sandbox/profiles.ts";
-import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
 import {
   answerlessKinds,
   drawFaultSchedule,
@@ -10,7 +10,6 @@ import {
 } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
 import type { Paging, Quirks } from "../faults/quirks.ts";
-import { shuffled } from "../support/shuffled.ts";
 import { withAccount, withKeys, withRecords } from "./draw-account.ts";
 import type {
   DatabaseFault,
@@ -88,7 +87,7 @@ const pagings: readonly ((random: Random) => Paging)[] = [
   () => ({ kind: "oldest-first" }),
   () => ({ kind: "filtered", empty: "list" }),
   () => ({ kind: "filtered", empty: "null" }),
-  (random) => ({ kind: "shrinking", after: integer(random, 1, 60), rows: integer(random, 1, 20) }),
+  (random) => ({ kind: "shrinking", after: integer(random, 1, 60), rows: integer(random, 3, 20) }),
 ];
 
 /** In one step of four, faults strike requests that are not for bills. */
@@ -113,15 +112,17 @@ function wrongAtFirst(random: Random): readonly ScheduledFault[] {
 }
 
 /**
- * One exchange in twenty has pages of at most three rows, which are refused or read whole; its ledger has
- * fewer bills, so that many windows are. It has no rows that break the contract: a page with only such a row may
- * have no id from which the walk can continue.
+ * One exchange in twenty has pages of few rows; its ledger has fewer bills. It has no rows that break the contract: a
+ * page with only such rows may have no id from which the walk can continue.
  */
 function withTinyPages(history: History): History {
   const random = seededRandom(`pages ${history.seed}`);
   if (random() >= 0.05) return history;
   const { exchange, ledger, account, steps } = history;
-  const quirks = { ...exchange.quirks, pageRows: integer(random, 1, 3) };
+  const quirks = {
+    ...exchange.quirks,
+    pageRows: exchange.quirks.shortPages ? 12 : integer(random, 3, 12),
+  };
   const fewer = <Kind extends { readonly density: number }>(kind: Kind) => ({
     ...kind,
     density: kind.density / 10,

@@ -5,7 +5,7 @@ import { keyOf } from "./account.ts";
 import { checkDays, checkRun, checkTables } from "./checks.ts";
 import type { History, ProcessFault, Step } from "./history.ts";
 import type { OnFault } from "./outside.ts";
-import { hasFewRows, isOldestFirst } from "./row-checks.ts";
+import { isFiltered, isOldestFirst } from "./row-checks.ts";
 import { type Run, startRun } from "./sync.ts";
 import { emptyTables, linesOf, readTables, type Tables } from "./tables.ts";
 import { checkFindings, checkVerified, startVerification, type Verification } from "./verify.ts";
@@ -142,7 +142,7 @@ async function playStep(world: World, step: Step, runsBefore: number): Promise<P
   await time.run(Promise.race([allOf(pending), giveUp]));
   isOver = true;
   // Of these pages, a run reads all, or says why it does not.
-  const isUnreadable = isOldestFirst(world.history) || hasFewRows(world.history);
+  const isUnreadable = isOldestFirst(world.history) || isFiltered(world.history);
   for (const run of runs) {
     const isSteady = world.account.isSteady(run.beganAt, run.endedAt);
     run.isFaultless &&= isSteady && !isUnreadable && world.strikes() === strikesBefore;
@@ -169,11 +169,8 @@ async function verifyAlone(
   const { verification, ended } = startVerification(world, options, () => undefined);
   await time.run(ended);
   const after = await read(world);
-  // Of pages that hide where they end, a verification may call a bill unknown. Pages of few rows may be refused.
-  const { paging } = history.exchange.quirks;
-  if (!["oldest-first", "filtered"].includes(paging?.kind ?? "") && !hasFewRows(history)) {
-    checkFindings(world, verification, before);
-  }
+  // Of pages that hide where they end, a verification may call a bill unknown.
+  if (!isOldestFirst(history) && !isFiltered(history)) checkFindings(world, verification, before);
   checkVerified(world, verification, after);
   checkTables(world, before, after);
   return after;

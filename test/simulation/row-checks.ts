@@ -2,7 +2,6 @@ import type { ProductType } from "../../src/contract/product-types.ts";
 import { epochMs, retentionMs } from "../../src/contract/time.ts";
 import { compareWithLedger } from "../../src/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import { pageRowsMin } from "../../src/sync/walk/answers.ts";
 import { isAnew } from "../../src/sync/walk/pages.ts";
 import { billAs, type CommittedLedger } from "./committed.ts";
 import type { LedgerTables, Span } from "./tables.ts";
@@ -135,21 +134,14 @@ export function isKnowable(
   productType: ProductType,
   { billId }: LedgerBill,
 ): boolean {
-  const { exchange, ledger, steps } = history;
+  const { ledger, steps } = history;
   const isFalse = steps.some((step) => step.exchange.some(({ kind }) => kind === "false-end"));
-  const isFiltered = exchange.quirks.paging?.kind === "filtered";
-  if (isFiltered && (isFalse || ledger.idJitterMs > 0)) return false;
+  if (isFiltered(history) && (isFalse || ledger.idJitterMs > 0)) return false;
   return !isOldestFirst(history) || shown.has(`${productType} ${billId}`);
 }
 
 export const isOldestFirst = ({ exchange }: World["history"]): boolean =>
   exchange.quirks.paging?.kind === "oldest-first";
 
-/** Whether the exchange may have more bills than a page, and pages of fewer rows than are read. */
-export function hasFewRows({ exchange }: World["history"]): boolean {
-  const { pageRows = Number.POSITIVE_INFINITY, paging, shortPages = false } = exchange.quirks;
-  // Where ids follow each other, the row that a filtered page names is its last one.
-  if (paging?.kind === "filtered") return true;
-  const most = paging?.kind === "shrinking" ? Math.min(pageRows, paging.rows) : pageRows;
-  return (shortPages ? Math.ceil(most / 4) : most) < pageRowsMin;
-}
+export const isFiltered = ({ exchange }: World["history"]): boolean =>
+  exchange.quirks.paging?.kind === "filtered";

@@ -3,7 +3,6 @@ import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../../src/contract/time.ts";
-import type { Answer } from "../../src/exchange-server/api.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -59,9 +58,6 @@ export function openWorld(
   const { exchange, records } = history;
   const { seed, futureDays, density, bursts } = history.ledger;
   let user: string | undefined;
-  const faulty = faultyExchange({ schedule, now: time.now, sleep: time.clock.sleep, onFault });
-  const quirk = quirky(exchange.quirks, seededRandom(`${seed}/answers`));
-  const { alterCredential, wrapAnswer: wrapRecords = (answer) => answer } = recordsOptions(records);
   const sandbox = createSandbox({
     seed,
     accountNames: accountsOf(history),
@@ -73,18 +69,16 @@ export function openWorld(
     days: 92 + (records === undefined ? 0 : Math.ceil(records.wantedMs / dayMs) + records.moreDays),
     edges: burstMoments(bursts, historyStart),
     now: time.now,
-    clock: faulty.clock,
-    wrapSource: (source) => faulty.wrapSource(quirk(source)),
-    wrapAnswer: (answer) =>
-      wrapRecords(
-        faulty.wrapAnswer(history.account?.numericCursor ? numericCursors(answer) : answer),
-      ),
+    wrapSource: quirky(exchange.quirks, seededRandom(`${seed}/answers`)),
     alterLedger: (made, name) =>
       name === accountName ? ledger.alter(made) : name === "empty" ? withoutBills(made) : made,
+    ...recordsOptions(records),
     alterCredential(credential) {
       user ??= credential.uid;
-      return credentialOf(history, alterCredential?.(credential) ?? credential, user);
+      const permitted = recordsOptions(records).alterCredential?.(credential) ?? credential;
+      return credentialOf(history, permitted, user);
     },
+    faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
   const committed = committedLedgers(ledger);
   let owner: "own" | "empty" | undefined;
@@ -187,14 +181,7 @@ const unifiedOptions = (account: AccountKind | undefined) =>
       areIdsReused: account.areIdsReused,
       positionsSince: historyStart + account.positionsSinceMs,
     },
-  };
-
-/** v3 sends its cursors as JSON numbers. */
-const numericCursors =
-  (answer: Answer): Answer =>
-  async (request) => {
-    const given = await answer(request);
-    return { ...given, body: given.body.replace(/"cursor":"(\d+)"/, '"cursor":$1') };
+    numericCursor: account.numericCursor,
   };
 
 function kindOf(fault: ScheduledFault): string {

@@ -9,14 +9,13 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import type { ProductType } from "../../contract/product-types.ts";
 import { textKey, time } from "./columns.ts";
 
 /** An account that was added by command, without its credentials. */
 export const addedAccounts = pgTable("added_accounts", {
   account: textKey("account").primaryKey(),
   /** Null for the product types that are synced for all accounts. */
-  productTypes: text("product_types").array().$type<ProductType[]>(),
+  productTypes: text("product_types").array(),
   /** Whether the key is one for demo trading. */
   demo: boolean("demo").notNull(),
   ltv: boolean("ltv").notNull(),

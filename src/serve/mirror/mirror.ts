@@ -26,8 +26,11 @@ import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from ".
 /** An operation of the exchange's API as OpenAPI describes it: of bills, more can be asked than at the exchange. */
 type Described<Query extends z.ZodType = z.ZodType> = Pick<
   Operation,
-  "name" | "path" | "access" | "data"
-> & { readonly query: Query };
+  "path" | "access" | "data"
+> & {
+  readonly query: Query;
+  readonly summary: string;
+};
 
 export type Route = Described & {
   answer(request: ApiRequest, door: Door): Promise<Served>;
@@ -88,21 +91,34 @@ export const routes: readonly Route[] = [
     signed(listing, (query, asked, deps) => serveBills(listing, query, asked, deps)),
   ),
   ...[loanToValue, unifiedLoanToValue].map((operation) =>
-    signed({ ...operation, data: record }, serveLoanToValue),
+    signed(
+      { ...operation, summary: "The newest loan-to-value record of a risk unit", data: record },
+      serveLoanToValue,
+    ),
   ),
-  signed(accountSettings, serveSettings),
-  open({ ...symbols, data: z.array(z.object(symbolFields)) }, serveSymbols),
+  signed({ ...accountSettings, summary: "Whether the account is unified" }, serveSettings),
+  open(
+    { ...symbols, summary: "The spot pairs", data: z.array(z.object(symbolFields)) },
+    serveSymbols,
+  ),
   open(
     {
       ...contracts,
+      summary: "The futures contracts of a product type",
       data: z.array(z.object({ ...contractFields, supportMarginCoins: z.array(z.string()) })),
     },
     serveContracts,
   ),
   ...serverTimes.map((operation) =>
-    open(operation, async (_, { now }) => ({ data: { serverTime: String(Math.floor(now())) } })),
+    open({ ...operation, summary: "The time of the server's machine" }, async (_, { now }) => ({
+      data: { serverTime: String(Math.floor(now())) },
+    })),
   ),
-  ...emptyLists.map((operation) => open(operation, async () => ({ data: [] }))),
+  ...emptyLists.map((operation) =>
+    open({ ...operation, summary: `An empty list of ${operation.name}` }, async () => ({
+      data: [],
+    })),
+  ),
 ];
 
 /** The exchange's own API, answered from the stored tables. */
@@ -117,7 +133,11 @@ export const mirror: RouteGroup = (app, deps) => {
   };
   for (const { path, answer } of routes)
     app.get(path, async ({ raw }, reply) => {
-      const served = await answer(readRequest(raw), door);
+      const request = readRequest(raw);
+      const served =
+        request === undefined
+          ? { data: new Refusal(400, "40020", "Request URL is not valid") }
+          : await answer(request, door);
       return sendEnvelope(reply, served, Math.floor(now()));
     });
 };

@@ -20,10 +20,6 @@ export const lowestId = (ids: readonly string[]): string | undefined =>
 /** Whether a text can be compared with bills' ids. */
 export const isNumber = (id: string): boolean => /^0*[1-9]\d*$/.test(id);
 
-/** The next lower id. With it as the cursor, an exchange that includes the cursor's own bill leaves out that of `id`. */
-export const idBeneath = (id: string): string | undefined =>
-  isNumber(id) ? String(BigInt(id) - 1n) : undefined;
-
 /** The next higher id. With it as the cursor, an exchange serves the bill of `id` first. */
 export const idAbove = (id: string): string | undefined =>
   /^\d+$/.test(id) ? String(BigInt(id) + 1n) : undefined;
@@ -37,6 +33,15 @@ export const oldestRow = (rows: readonly PlacedRow[]): PlacedRow | undefined =>
 
 const isBefore = (row: PlacedRow, other: PlacedRow): boolean =>
   row.cTime === other.cTime ? compareIds(row.billId, other.billId) < 0 : row.cTime < other.cTime;
+
+/** A question to the exchange, which is answered by one page. */
+export type Question = {
+  /** Default the window's. */
+  readonly startTime?: EpochMs;
+  readonly idLessThan: string | undefined;
+  readonly endTime: EpochMs;
+  readonly limit: number;
+};
 
 export type Answer = {
   readonly rows: readonly RowPlace[];
@@ -93,16 +98,12 @@ export class IdOrder {
   }
 }
 
-/**
- * Pages that have fewer rows, though more exist, are refused: nobody has seen any. Where one held its cursor's own
- * bill alone, a walk that went on from it lost the newest minutes in silence.
- */
-export const pageRowsMin = 8;
+// Nobody has seen pages with fewer rows where more bills exist. A walk could not tell them from the last.
+const pageRowsMin = 3;
 
 /**
  * What answers have shown about the exchange's pages. The walks of a run share one, since they ask the
- * same exchange. No walk relies on it without an answer of its own. So false answers to one walk, or servers
- * that differ, cost requests but no bills.
+ * same exchange.
  */
 export class PageHabits {
   #longest = 0;
@@ -112,17 +113,9 @@ export class PageHabits {
     this.#longest = Math.max(this.#longest, rows);
   }
 
-  /** Whether no page had a second row: pages may have room for one only. */
-  get haveOneRow(): boolean {
-    return this.#longest === 1;
-  }
-
-  /**
-   * Whether a page of so many rows may have been cut: it has as many as were asked for, no page was longer, or
-   * none had `pageRowsMin`.
-   */
+  /** Whether a page of so many rows may have been cut: it has as many as were asked for, or no page was longer. */
   mayBeCut(rows: number, limit: number): boolean {
-    return this.#longest < pageRowsMin || rows >= Math.min(limit, this.#longest);
+    return rows >= pageRowsMin && rows >= Math.min(limit, this.#longest);
   }
 }
 

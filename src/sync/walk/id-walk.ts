@@ -3,7 +3,6 @@ import { secondMs } from "../../contract/time.ts";
 import {
   type Answer,
   type Doubt,
-  idBeneath,
   isNumber,
   isPlaced,
   lowestId,
@@ -43,7 +42,7 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
  * The walk through a window by falling ids. It makes its cursor from the ids of the rows. The exchange's
  * `endId` is used only where no row of a page has an id. After a full page, the next cursor is an id a
  * little above the lowest one. So the next answer must serve some known bills again: its witnesses. The
- * last question asks below the lowest id. If it serves rows, such as its cursor's own, one more asks beneath these.
+ * last question asks below the lowest id. It may serve its cursor's own bill.
  *
  * An exchange may sort its pages by time, and go on after the place of the cursor's bill in that order.
  * Where ids do not follow the times, it then serves bills that are older than the cursor but have higher
@@ -173,22 +172,16 @@ export class IdWalk {
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
   #askLower({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
-    const lowest = this.#lowest;
-    const beneath = lowest && idBeneath(lowest.billId);
-    const isBeneath = beneath !== undefined && this.idLessThan === beneath;
-    if (lowest !== undefined && !isBeneath && this.idLessThan !== lowest.billId) {
+    if (this.#lowest !== undefined && this.idLessThan !== this.#lowest.billId) {
       // The known bills of the overlap may have filled the page.
-      this.#asked = askedBelow(lowest);
-    } else if (beneath !== undefined && !isBeneath && all.length > 0) {
-      // The cursor's own row may have filled the page.
-      this.#asked = askedBelow({ ...lowest, billId: beneath });
-    } else {
-      const isRepeated = isBeneath || lowestOf(rows) !== undefined;
-      if (!isRepeated && all.length >= limit && this.#idToGoOn === undefined) {
-        return "no row of a full page has an id, so the page after it cannot be requested";
-      }
-      this.#finish();
+      this.#asked = askedBelow(this.#lowest);
+      return undefined;
     }
+    const hasIds = lowestOf(rows) !== undefined;
+    if (!hasIds && all.length >= limit && this.#idToGoOn === undefined) {
+      return "no row of a full page has an id, so the page after it cannot be requested";
+    }
+    this.#finish();
     return undefined;
   }
 }

@@ -8,8 +8,7 @@ import { printableLine } from "../../printable.ts";
 import type { Interval } from "../intervals.ts";
 import { edgeMarginMs, horizonAt } from "../plan.ts";
 import type { ReadRows, RejectedRow } from "../store.ts";
-import { isPlaced, lowestId, type PlacedRow, type RowPlace } from "./answers.ts";
-import type { Question } from "./questions.ts";
+import { isPlaced, lowestId, type PlacedRow, type Question, type RowPlace } from "./answers.ts";
 
 /** The request for one page, with the times as they are sent. */
 export type PageRequest = {

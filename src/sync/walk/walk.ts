@@ -6,7 +6,7 @@ import { printableLine } from "../../printable.ts";
 import { type Interval, interval, lengthMs } from "../intervals.ts";
 import { settledTo, startSlackMs } from "../plan.ts";
 import type { Ledger, PageCommit, PageCounts, ReadRows, Walk, WalkEnd } from "../store.ts";
-import { type Doubt, type IdOrder, PageHabits, type RowPlace } from "./answers.ts";
+import { type Doubt, type IdOrder, PageHabits, type Question, type RowPlace } from "./answers.ts";
 import {
   type EdgePage,
   edgeAwareFetch,
@@ -17,7 +17,7 @@ import {
   ServedRows,
   Strays,
 } from "./pages.ts";
-import { type Question, WindowQuestions } from "./questions.ts";
+import { WindowQuestions } from "./questions.ts";
 
 export type WalkDeps = {
   readonly fetchPage: FetchPage;
@@ -204,7 +204,7 @@ class WindowWalk {
   }
 
   get #hasFailed(): boolean {
-    return this.#doubts >= answersMax || this.#questions.hasGivenUp;
+    return this.#doubts >= answersMax;
   }
 
   /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
