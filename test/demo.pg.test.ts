@@ -14,7 +14,9 @@ test.concurrent("demo of a unified account reads all of it, each bill is the san
   await using demo = await startCli(["demo", "--mode", "unified", "--open"], { env });
   const [, url = ""] = await demo.seen("stdout", /in a browser:\n(http:\S+)\n/);
   const page = await (await fetch(url)).text();
-  expect(page).toMatch(/<h1[^>]*><i class="dot"><\/i>Complete, and it adds up<\/h1>/);
+  expect(page).toMatch(
+    /<h1[^>]*><i class="dot"><\/i>Complete, with bills recovered from tax records<\/h1>/,
+  );
   // One wallet over all categories. Each category is a ledger.
   expect(page.match(/<th scope="row">UTA-/g)).toHaveLength(productTypesOf("unified").length);
   expect(page).toMatch(/<option value="account=demo&amp;product=UTA&amp;coin=\w+" selected>/);

@@ -124,7 +124,16 @@ export async function readAccepted(
     where not ${isDemo("ledger")}
     group by coin
     order by coin`);
+  const { rows: recovered } = await db.execute(sql`
+    select product_type
+    from ledgers
+    where recovered && tstzrange(${span?.from === undefined ? sql`null` : timeOf(span.from)}, ${span?.to === undefined ? sql`null` : timeOf(span.to)})
+      and retired_at is null
+      and ${isOneOf(accounts)}
+      and ${isOneOf(productTypes, "product_type")}
+    limit 1`);
   return {
+    isRecovered: recovered.length > 0,
     differences: rows.filter(({ coin }) => coin !== ""),
     lostMs: Number(rows.find(({ coin }) => coin === "")?.difference ?? 0),
   };

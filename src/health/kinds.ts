@@ -223,7 +223,7 @@ export const findingKinds = {
   },
   recovered: {
     severity: "notice",
-    meaning: "bills were recovered from tax records, which have no balances in a classic account",
+    meaning: "bills are from tax records: in reports and exports; `status` has it in its title",
     title: "Recovered from tax records",
     what: (finding) => `{was|were} recovered from tax records ${ofTime(finding)}`,
   },

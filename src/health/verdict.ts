@@ -14,11 +14,13 @@ import {
   subjectOf,
 } from "./kinds.ts";
 
-/** Accepted discrepancies and losses of real money. */
+/** What is complete with a reservation: accepted discrepancies and losses of real money, and recovered bills. */
 export type Accepted = {
   /** The sums of accepted differences; decimals as text. */
   readonly differences: readonly { readonly coin: string; readonly difference: string }[];
   readonly lostMs: number;
+  /** Whether some of the bills are from tax records, of time before the exchange's 90 days. */
+  readonly isRecovered: boolean;
 };
 
 export type Verdict = {
@@ -142,11 +144,16 @@ const goodTitle = (accepted?: Accepted): string => {
 };
 
 /** The accepted discrepancies and losses in words; empty if there are none. */
-export function acceptedParts({ differences = [], lostMs = 0 }: Partial<Accepted> = {}) {
+export function acceptedParts({
+  differences = [],
+  lostMs = 0,
+  isRecovered = false,
+}: Partial<Accepted> = {}) {
   const sums = differences.map(({ coin, difference }) => `${difference} ${printableLine(coin)}`);
   return [
     ...(sums.length === 0 ? [] : [`accepted differences of ${sums.join(", ")}`]),
     ...(lostMs === 0 ? [] : [`an accepted loss of ${formatDuration(lostMs)}`]),
+    ...(isRecovered ? ["bills recovered from tax records"] : []),
   ];
 }
 
