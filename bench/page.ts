@@ -209,7 +209,7 @@ function ask(url: string): Promise<Answer> {
         firstMs,
         wholeMs: performance.now() - startedAt,
         body: Buffer.concat(chunks),
-        isCompressed: answer.headers["content-encoding"] === "br",
+        isCompressed: answer.headers["content-encoding"] === "gzip",
       });
     });
   }).on("error", reject);

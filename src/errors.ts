@@ -5,12 +5,16 @@ import { withShortWords } from "./printable.ts";
  * what to do next; anything else that is thrown is a defect of this program.
  */
 export class ReportableError extends Error {
-  override name = "ReportableError";
+  override name: string;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
 }
 
 /** Wrong usage or configuration: nothing of the account or the run was started. Exit code 2. */
 export class UsageError extends ReportableError {
-  override name = "UsageError";
   /** One line each. */
   readonly faults: readonly string[];
 
@@ -21,17 +25,13 @@ export class UsageError extends ReportableError {
 }
 
 /** Another run holds the account. Exit code 3. */
-export class AccountHeldError extends ReportableError {
-  override name = "AccountHeldError";
-}
+export class AccountHeldError extends ReportableError {}
 
 /**
  * The account is neither classic nor unified, but on its way from one to the other: what the exchange
  * serves of it meanwhile is not to be trusted.
  */
 export class AccountInTransitError extends ReportableError {
-  override name = "AccountInTransitError";
-
   constructor(account: string, why: string) {
     super(
       `account ${account} is changing between classic and unified (${withShortWords(why)}): ` +
@@ -41,19 +41,13 @@ export class AccountInTransitError extends ReportableError {
 }
 
 /** This run lost its account to another one and must not write any more. */
-export class LeaseLostError extends ReportableError {
-  override name = "LeaseLostError";
-}
+export class LeaseLostError extends ReportableError {}
 
 /** The database cannot be reached, is of another version, or refused a statement. */
-export class DatabaseError extends ReportableError {
-  override name = "DatabaseError";
-}
+export class DatabaseError extends ReportableError {}
 
 /** The database's server does not answer: another try would wait as long again. */
-export class DatabaseSilentError extends DatabaseError {
-  override name = "DatabaseSilentError";
-}
+export class DatabaseSilentError extends DatabaseError {}
 
 /**
  * The database is not where it had confirmed to be: it crashed with synchronous_commit off, or
@@ -67,19 +61,13 @@ export const commitsLost = (place: string): DatabaseError =>
   );
 
 /** No question leads on through a window's pages: going on would never end, or skip bills. */
-export class CursorError extends ReportableError {
-  override name = "CursorError";
-}
+export class CursorError extends ReportableError {}
 
 /** The exchange's answers contradict each other, however often it was asked. */
-export class ContradictionError extends ReportableError {
-  override name = "ContradictionError";
-}
+export class ContradictionError extends ReportableError {}
 
 /** The user asked the run to stop. */
-export class StoppedError extends ReportableError {
-  override name = "StoppedError";
-}
+export class StoppedError extends ReportableError {}
 
 /** What the caller does next decides the kind. */
 export type ExchangeErrorKind =
@@ -107,7 +95,6 @@ export type ExchangeErrorKind =
   | "unknown-code";
 
 export class ExchangeError extends ReportableError {
-  override name = "ExchangeError";
   readonly kind: ExchangeErrorKind;
   /** The exchange's code, or `HTTP nnn` where the answer had none. */
   readonly code: string | undefined;

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { productTypes } from "../src/contract/product-types.ts";
+import type { AddedAccount } from "../src/db/accounts/decisions.ts";
 import { UsageError } from "../src/errors.ts";
-import { type AccountSettings, withCredentials } from "../src/roster/account.ts";
+import { withCredentials } from "../src/roster/account.ts";
 import { readConfig } from "../src/roster/config.ts";
 import { outputOf } from "../src/roster/credentials.ts";
 import type { Environment } from "../src/roster/settings.ts";
@@ -50,8 +51,12 @@ async function faultsOf(content: unknown, environment: Environment = {}, credent
   return faults.map((fault) => fault.replace(/^ACCOUNTS_FILE /, ""));
 }
 
+const added = (account: string): AddedAccount => ({
+  ...{ account, productTypes: null, demo: false, ltv: false, riskUnitIds: null },
+});
+
 /** The account with its credentials as text. @param settings of one that is in the table but not in the file. */
-async function lookUp(from: string, name: string, settings?: AccountSettings) {
+async function lookUp(from: string, name: string, settings?: AddedAccount) {
   const environment = { ACCOUNTS_FILE: from, DESK: "from-variable" };
   const config = readConfig(environment, { credentials: true, accounts: [name] });
   const configured = config.accounts.find((account) => account.name === name);
@@ -118,12 +123,12 @@ test("a credential is a variable's, a file's or what a command writes, without i
   // One command tells all three, of an account that was added, too; not of one that has keys.
   expect(await lookUp(path, "main")).toMatchObject(keys);
   for (const name of ["all", "added"])
-    expect(await lookUp(path, name, { name, productTypes: undefined })).toMatchObject({
+    expect(await lookUp(path, name, added(name))).toMatchObject({
       ...{ apiKey: `key of ${name}`, apiSecret: "s", apiPassphrase: "from-variable" },
     });
   // A name that may stand in the table and would mean something else to the command.
   for (const name of ["--help", "-rf", "..", ".git"])
-    await expect(lookUp(path, name, { name, productTypes: undefined })).rejects.toThrow(
+    await expect(lookUp(path, name, added(name))).rejects.toThrow(
       /are not looked up, since a name is 1 to 64 .*accounts rename -- /,
     );
   // A command of the program that needs none looks up none, and checks the form.

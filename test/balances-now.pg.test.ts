@@ -110,7 +110,7 @@ test("bills that are missing after the last stored one are a break with their su
     await using at = house(`drawn ${seed}`, {
       density: 0.02 + random() / 10,
       alterLedger: quietAfter(simulationStart - integer(random, 1, 40) * dayMs),
-      faults: () => ({ wrapSource: (source) => hidingNewest(source, () => hiddenFrom) }),
+      wrapSource: (source) => hidingNewest(source, () => hiddenFrom),
     });
     hiddenFrom = at.ledger.at(-integer(random, 1, 9))?.cTime ?? 0;
     const shown = at.ledger.filter(({ cTime }) => cTime < hiddenFrom);

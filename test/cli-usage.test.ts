@@ -83,7 +83,12 @@ test.each([
     { npm_config_dry_run: "true", npm_config_only: "bills" },
     "npm run sync -- --only bills --dry-run",
   ],
-  [["accounts", "add", "x"], { npm_config_ltv: "true" }, "npm run accounts -- add x --ltv"],
+  [
+    ["status", "main", "--check"],
+    { npm_config_account: "true" },
+    "npm run status -- --account main --check",
+  ],
+  [["accounts", "add", "x"], { npm_config_ltv: "true" }, "npm run accounts -- add --ltv x"],
 ])(
   "%j with %j, which npm took for itself, does nothing and says what to type",
   async (args, npm, typed) => {

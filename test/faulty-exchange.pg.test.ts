@@ -38,9 +38,10 @@ test.each(survivableKinds)(
       ...{ seed: kind, name: kind, productTypes: ["USDT-FUTURES"], density: 0.1 },
       // Many bills in the first pages of the first window: a request has a cursor only where there are several.
       edges: Array.from({ length: 120 }, (_, index) => simulationStart - retentionMs + index * 500),
-      faults: faultyExchange({
+      ...faultyExchange({
         schedule: drawn(kind),
         onFault: (fault) => met.push(fault),
+        now: () => simulation.time.now(),
         sleep: (delayMs) => simulation.time.clock.sleep(delayMs),
       }),
     });

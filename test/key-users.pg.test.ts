@@ -288,7 +288,13 @@ test.concurrent("two names for one user in one run: one of them is refused", asy
 });
 
 test.concurrent("a demo key of the same user is another ledger", async () => {
-  await using at = await house({ ...ofOneUser, isDemoKey: (name) => name === "other" });
+  await using at = await house({
+    ...ofOneUser,
+    alterCredential: (credential) => ({
+      ...credential,
+      environment: credential.name === "other" ? "demo" : "live",
+    }),
+  });
   await using folder = await temporaryFolder();
   const [main, other] = at.sandbox.accounts.map(entryOf);
   const accounts = await accountsEnv(folder.path, [{ ...main }, { ...other, demo: true }]);

@@ -6,6 +6,7 @@ import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { epochMs, minuteMs } from "../src/contract/time.ts";
 import { type Database, openDatabase } from "../src/db/connect.ts";
 import { ExchangeError, LeaseLostError } from "../src/errors.ts";
+import { Refusal } from "../src/exchange-server/source.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { syncLoanToValue } from "../src/sync/sync-loan-to-value.ts";
@@ -165,7 +166,14 @@ test("a sync of a parent account names each unit, and one that is wrong leaves t
   const time = virtualClock(start);
   const queries: Readonly<Record<string, string>>[] = [];
   await using sandbox = await openSandbox({
-    ...{ seed: 1, density: 0, now: time.now, isParent: true },
+    ...{ seed: 1, density: 0, now: time.now },
+    wrapSource: (source) => ({
+      ...source,
+      loanToValue: async (request) =>
+        request.riskUnitId === undefined
+          ? new Refusal(400, "40019", "Parameter riskUnitId cannot be empty")
+          : source.loanToValue(request),
+    }),
     wrapAnswer: (answer) => (request) => {
       queries.push(request.query);
       return answer(request);

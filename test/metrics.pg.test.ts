@@ -4,7 +4,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { servedBills } from "../src/sandbox/source.ts";
+import type { LedgerBill } from "../src/sandbox/entry.ts";
 import { runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
@@ -34,8 +34,9 @@ test("metrics shows after a sync what the exchange served, and when", async () =
 
   const now = startedS * 1_000;
   const bills = productTypes.reduce((sum, type) => {
-    const span = { from: now - 90 * dayMs, to: now, now };
-    return sum + servedBills(sandbox.account.ledger, type, span).length;
+    const isServed = ({ cTime, visibleAt }: LedgerBill) =>
+      cTime >= now - 90 * dayMs && cTime < now && visibleAt <= now;
+    return sum + sandbox.account.ledger.bills[type].filter(isServed).length;
   }, 0);
   expect(bills).toBeGreaterThan(200);
   // While the sync runs, bills are added, and others become too old.

@@ -9,10 +9,11 @@ import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { decimalText, units } from "../src/sandbox/money.ts";
-import { seededRandom, shuffled } from "../src/sandbox/random.ts";
+import { seededRandom } from "../src/sandbox/random.ts";
 import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { realBills } from "./support/export.ts";
+import { shuffled } from "./support/shuffled.ts";
 import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 import { coverLedger, storeBills } from "./support/stored-ledger.ts";
 

@@ -40,7 +40,9 @@ const configured: Configured = {
   accounts,
   accountNames: accounts.map(({ name }) => name),
   namesAccounts: true,
-  addedAccount: ({ productTypes = [], ...settings }) => ({ ...settings, productTypes }),
+  addedAccount: ({ account: name, productTypes, demo }) => ({
+    ...{ name, demo, productTypes: productTypes ?? [] },
+  }),
 };
 
 const states: readonly [ledger: string, state: string][] = [

@@ -381,6 +381,24 @@ describe("while it runs", () => {
     ]);
   });
 
+  test("a run's log ends with all that was read, from tax records, too", () => {
+    const ends: object[] = [];
+    const info = (end: object) => ends.push(end);
+    const taxed = {
+      ...{ ledger: ledger().ledger, new: 600, unchanged: 3, restated: 0, rejected: 0 },
+      ...{
+        requests: 46,
+        recovered: [],
+        partlyRecovered: [],
+        withheld: undefined,
+        error: undefined,
+      },
+    };
+    const reporter = logReporter({ info } as unknown as Log, virtualClock(0).clock);
+    reporter.end(result([{ ...account([ledger()]), recovery: [taxed] }]));
+    expect(ends).toMatchObject([{ new: 1_603, unchanged: 23, pages: 24, requests: 71 }]);
+  });
+
   test("a run's log tells once a minute how far it is over all product types, and no more once it ends", async () => {
     const time = virtualClock(0);
     const beats: [number, object][] = [];

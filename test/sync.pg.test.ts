@@ -156,13 +156,12 @@ test("a secret that is repeated in what parsing drops of a broken row is not sto
 
 test("time that an exchange's clock was ahead of is covered by no later run before it has come", async () => {
   const name = "clock-ahead";
-  const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 0, times: 1_000 } as const;
-  const schedule: ScheduledFault[] = [ahead];
-  await using simulation = simulateOne(name, { faults: faultyExchange({ schedule }) });
+  let aheadMs = 3 * hourMs;
+  await using simulation = simulateOne(name, { clock: () => simulation.time.now() + aheadMs });
   const key = aMirrorKey(name);
   await using mirror = openMirror(database.url, { keys: [key], now: simulation.time.now });
   expect(await simulation.sync()).toSatisfy(isComplete);
-  schedule.length = 0;
+  aheadMs = 0;
   for (const waitMs of [secondMs, 90 * minuteMs, hourMs]) {
     await simulation.pass(waitMs);
     const report = await simulation.sync();
@@ -179,8 +178,13 @@ test("time that an exchange's clock was ahead of is covered by no later run befo
 test("time that an exchange's clock calls too old, since it jumped ahead early in a first sync, is read once the clock is right", async () => {
   const ahead = { kind: "clock-jump", offMs: 3 * hourMs, atRequest: 2, times: 1_000 } as const;
   const schedule: ScheduledFault[] = [ahead];
-  const faults = faultyExchange({ schedule });
-  await using simulation = simulateOne("jump", { faults });
+  const faulty = faultyExchange({
+    schedule,
+    now: () => simulation.time.now(),
+    sleep: (delayMs) => simulation.time.clock.sleep(delayMs),
+    onFault: () => undefined,
+  });
+  await using simulation = simulateOne("jump", faulty);
   await simulation.sync();
   schedule.length = 0;
   expect(only(await simulation.sync()).lost).toEqual([]);

@@ -84,37 +84,19 @@ export function findTransferBreaks(
 }
 
 const snapshotBreaks = (account: string, columns: SQL, isBroken: SQL): SQL => sql`
-    with snapshots as (
-      select
-        account,
-        risk_unit_id,
-        first_seen_at,
-        ltv,
-        usdt_balance,
-        unpaid_usdt_amount,
-        (
-          select sum(converted_usdt_amount)
-          from ltv_collateral as part
-          where part.account = ${account}
-            and part.risk_unit_id = ltv_snapshots.risk_unit_id
-            and part.first_seen_at = ltv_snapshots.first_seen_at
-        ) as converted,
-        (
-          select count(*)
-          from ltv_collateral as part
-          where part.account = ${account}
-            and part.risk_unit_id = ltv_snapshots.risk_unit_id
-            and part.first_seen_at = ltv_snapshots.first_seen_at
-        ) as coins
-      from ltv_snapshots
-      where account = ${account}
-    )
     select
       concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`first_seen_at`)}) as anchor,
       ${timeText(sql`first_seen_at`)} as "happenedAt",
       ${columns}
-    from snapshots
-    where ${isBroken}
+    from ltv_snapshots
+    left join (
+      select account, risk_unit_id, first_seen_at, sum(converted_usdt_amount) as converted, count(*) as coins
+      from ltv_collateral
+      where account = ${account}
+      group by account, risk_unit_id, first_seen_at
+    ) as parts using (account, risk_unit_id, first_seen_at)
+    where account = ${account}
+      and ${isBroken}
     order by risk_unit_id, first_seen_at`;
 
 /** Loan-to-value records whose own figures contradict each other. */

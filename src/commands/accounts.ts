@@ -62,13 +62,14 @@ async function addCommand(
   const wrong = riskUnit.find((id) => !riskUnitId.pattern.test(id));
   if (wrong !== undefined)
     throw new UsageError(`--risk-unit "${wrong}" is not a risk unit's ID: ${riskUnitId.form}`);
-  const productTypes = product?.flatMap((word) => word.split(",")).map(productTypeOf);
+  const productTypes = product?.flatMap((word) => word.split(",")).map(productTypeOf) ?? null;
   if (config.accountNames.includes(name)) {
     throw new UsageError(`account ${name} is configured already; an account is added once`);
   }
   await using database = await openMigrated(config, io);
   const isLoan = ltv || riskUnit.length > 0;
-  const account = { name, productTypes, demo, ltv: isLoan, riskUnitIds: riskUnit };
+  const riskUnitIds = riskUnit.length > 0 ? [...riskUnit] : null;
+  const account = { account: name, productTypes, demo, ltv: isLoan, riskUnitIds };
   if (!(await addAccount(database.db, account))) {
     throw new UsageError(`account ${name} was added before; bill-sync accounts list shows all`);
   }

@@ -10,9 +10,7 @@ export type Output = AsyncDisposable & {
 };
 
 /** The reader of standard output is gone, or it accepts no more data: cli.ts tells which. */
-export class OutputClosedError extends Error {
-  override name = "OutputClosedError";
-}
+export class OutputClosedError extends Error {}
 
 /**
  * @param shown the path as the user typed it, for messages.

@@ -118,15 +118,18 @@ function refuseSwallowed(program: Command, args: readonly string[], npm: Environ
   if (npm === undefined) return;
   const [command, part] = typedCommand(program, args);
   if (command === undefined) return;
-  const swallowed = (part ?? command).options.flatMap(({ long }) => {
+  const names = args.slice(0, part === undefined ? 1 : 2);
+  const rest = args.slice(names.length);
+  const swallowed = (part ?? command).options.flatMap(({ long, required }) => {
     const value = npm[`npm_config_${long?.slice(2).replaceAll("-", "_")}`];
-    return long && value && !args.includes(long)
-      ? [value === "true" ? long : `${long} ${value}`]
-      : [];
+    if (!long || !value || args.includes(long)) return [];
+    if (value !== "true") return [`${long} ${value}`];
+    // npm takes the option alone, and passes its value on as the first word.
+    return [[long, ...(required ? rest.splice(0, 1) : [])].join(" ")];
   });
   if (swallowed.length === 0) return;
-  const [name = "", ...rest] = args;
-  const words = [...rest, ...swallowed].join(" ");
+  const [name = "", ...parts] = names;
+  const words = [...parts, ...swallowed, ...rest].join(" ");
   throw new UsageError(
     `npm keeps ${swallowed.join(" ")} for itself: type npm run ${name} -- ${words}`,
   );

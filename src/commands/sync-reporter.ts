@@ -135,12 +135,14 @@ function logEnd(log: Log, result: SyncResult): void {
     for (const line of notAvailableLines(account, notAvailable)) log.info(line);
   }
   const sums = ["pages", "requests", "new", "unchanged", "restated", "rejected"] as const;
-  const ledgers = accounts.flatMap((report) => report.ledgers);
+  const parts: readonly Partial<Record<(typeof sums)[number], number>>[] = accounts.flatMap(
+    ({ ledgers, recovery = [] }) => [...ledgers, ...recovery],
+  );
   const error = errorText(result.errors);
   const end = {
     ...{ runId, outcome, elapsedMs: Math.round(elapsedMs) },
     ...Object.fromEntries(
-      sums.map((key) => [key, ledgers.reduce((total, ledger) => total + ledger[key], 0)]),
+      sums.map((key) => [key, parts.reduce((total, part) => total + (part[key] ?? 0), 0)]),
     ),
     ...(error !== null && { error }),
   };

@@ -32,12 +32,8 @@ export type ApiOptions = {
   readonly credentials: Credentials;
   /** The time, milliseconds since the Unix epoch. Fractions make the rate limits more precise. */
   readonly now: () => number;
-  /** The exchange's clock, for signatures, answers and the horizon. Default `now`. */
-  readonly clock?: () => number;
-  /** Whether v3 sends cursors as JSON numbers. Default false. */
-  readonly numericCursor?: boolean;
-  /** Called with an error that a source threw; the client only gets a 500. Default a process warning. */
-  readonly onError?: (error: unknown) => void;
+  /** The exchange's clock, for signatures, answers and the horizon. */
+  readonly clock: () => number;
 };
 
 /**
@@ -45,15 +41,14 @@ export type ApiOptions = {
  * simulation can call it with a clock of its own. Never rejects.
  */
 export function createApi(options: ApiOptions): Api {
-  const { onError = warn } = options;
   const arrivals = countArrivals();
   const counts: Counts = { arrivals: {}, refusals: {}, strayCredentials: 0 };
   return {
     async answer(incoming) {
-      const at: RequestTimes = { now: options.now(), clock: (options.clock ?? options.now)() };
+      const at: RequestTimes = { now: options.now(), clock: options.clock() };
       const request = { ...incoming, headers: lowerCased(incoming.headers) };
       const served = await serve(options, arrivals, counts, request, at).catch((error: unknown) => {
-        onError(error);
+        process.emitWarning(error instanceof Error ? error : String(error));
         return new Refusal(500, "40015", "System is abnormal, please try again later");
       });
       if (served instanceof Refusal) count(counts.refusals, served.code);
@@ -107,7 +102,7 @@ async function serveSigned(
 }
 
 const contextOf = (
-  { source, numericCursor = false }: ApiOptions,
+  { source }: ApiOptions,
   { query, headers }: ApiRequest,
   at: RequestTimes,
 ): Context => ({
@@ -116,7 +111,6 @@ const contextOf = (
   now: epochMs(Math.floor(at.now)),
   clock: epochMs(Math.floor(at.clock)),
   demo: headers["paptrading"] === "1",
-  numericCursor,
 });
 
 const tooMany = new Refusal(429, "429", "Too Many Requests");
@@ -142,7 +136,3 @@ function lowerCased(headers: ApiRequest["headers"]): ApiRequest["headers"] {
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
   );
 }
-
-/** Reports an error where no `onError` was given. */
-export const warn = (error: unknown): void =>
-  process.emitWarning(error instanceof Error ? error : String(error));

@@ -99,7 +99,8 @@ export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
   };
 }
 
-function remembered<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+/** The value of a key, made where there is none. Where there are too many, the oldest is forgotten. */
+export function remembered<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
   const value = map.get(key);
   if (value !== undefined) return value;
   const [oldest] = map.keys();

@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type Answer, type ApiAnswer, type ApiRequest, toAnswer, warn } from "./api.ts";
-import { Refusal } from "./source.ts";
+import { createServer, type IncomingMessage } from "node:http";
+import type { Answer, ApiRequest } from "./api.ts";
 
 // For URL and headers together. The longest legitimate request has about 1 KiB.
 const headBytesMax = 16 * 1_024;
@@ -9,43 +8,31 @@ const headBytesMax = 16 * 1_024;
 const keepAliveMs = 65_000;
 const requestTimeoutMs = 30_000;
 
-export type ApiServer = AsyncDisposable & { readonly url: string; readonly port: number };
-
-export type ServeOptions = {
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** Default 0, which takes any free port. */
-  readonly port?: number;
-  /** Called with an error that the answer function threw. Default a process warning. */
-  readonly onError?: (error: unknown) => void;
-};
+export type ApiServer = AsyncDisposable & { readonly url: string };
 
 /**
  * Serves an API over HTTP until it is disposed of.
  *
+ * @param port 0 takes any free port.
  * @throws the system's error where the port cannot be taken.
  */
-export async function serveApi(
-  answer: Answer,
-  { host = "127.0.0.1", port = 0, onError = warn }: ServeOptions = {},
-): Promise<ApiServer> {
+export async function serveApi(answer: Answer, port: number): Promise<ApiServer> {
   const server = createServer({
     maxHeaderSize: headBytesMax,
     keepAliveTimeout: keepAliveMs,
     requestTimeout: requestTimeoutMs,
   });
-  server.on("request", (incoming, outgoing) => {
-    void respond(answer, incoming, onError)
-      .then((response) => sendWhole(outgoing, response))
-      .catch(onError);
+  server.on("request", async (incoming, outgoing) => {
+    const { status, headers, body } = await answer(readRequest(incoming));
+    outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
   });
+  const host = "127.0.0.1";
   server.listen(port, host);
   await once(server, "listening");
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error(`no port on ${host}`);
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`,
-    port: address.port,
+    url: `http://${host}:${address.port}`,
     async [Symbol.asyncDispose]() {
       const closed = once(server, "close");
       server.close();
@@ -55,35 +42,18 @@ export async function serveApi(
   };
 }
 
-async function respond(
-  answer: Answer,
-  incoming: IncomingMessage,
-  onError: (error: unknown) => void,
-): Promise<ApiAnswer> {
-  const request = readRequest(incoming);
-  if (request === undefined) return refused(400, "40020", "Request URL is not valid");
-  try {
-    return await answer(request);
-  } catch (error) {
-    onError(error);
-    return refused(500, "40015", "System is abnormal, please try again later");
-  }
-}
-
-/** A request of Node's; undefined where its URL is not valid. */
+/** A request of Node's. A URL that is not valid is of no path. */
 export function readRequest({
-  method,
-  url,
+  method = "",
+  url = "",
   headers,
   socket,
-}: IncomingMessage): ApiRequest | undefined {
-  const target = URL.parse(url ?? "", "http://server");
-  if (target === null) return undefined;
+}: IncomingMessage): ApiRequest {
+  const target = URL.parse(url, "http://server");
   return {
-    method: method ?? "",
-    path: target.pathname,
-    query: Object.fromEntries(target.searchParams),
-    sentQuery: sentQueryOf(url ?? ""),
+    ...{ method, path: target?.pathname ?? "" },
+    query: Object.fromEntries(target?.searchParams ?? []),
+    sentQuery: sentQueryOf(url),
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value?.toString()]),
     ),
@@ -96,12 +66,3 @@ const sentQueryOf = (url: string): string => {
   const at = url.indexOf("?");
   return at === -1 ? "" : (url.slice(at + 1).split("#")[0] ?? "");
 };
-
-function sendWhole(outgoing: ServerResponse, { status, headers, body }: ApiAnswer): void {
-  if (outgoing.destroyed) return;
-  const bytes = Buffer.from(body);
-  outgoing.writeHead(status, { ...headers, "content-length": bytes.length }).end(bytes);
-}
-
-const refused = (status: number, code: string, msg: string): ApiAnswer =>
-  toAnswer(new Refusal(status, code, msg), Date.now());

@@ -157,8 +157,7 @@ const optionalTime = (digits: string | undefined): EpochMs | undefined =>
 async function recordsOf(context: Context, credential: Credential, query: PageQuery) {
   const page = await pageOf(context, credential, query);
   if (page instanceof Refusal) return page;
-  const { bills: list, endId } = page;
-  const cursor = endId && context.numericCursor ? JSON.rawJSON(endId) : endId;
+  const { bills: list, endId: cursor } = page;
   return { list, ...(cursor !== undefined && { cursor }) };
 }
 

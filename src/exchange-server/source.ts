@@ -155,7 +155,6 @@ export type Context = {
   readonly clock: EpochMs;
   /** Whether the request asks for the demo environment. */
   readonly demo: boolean;
-  readonly numericCursor: boolean;
 };
 
 /** A request's parameters, or why they are refused. */

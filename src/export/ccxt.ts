@@ -87,54 +87,28 @@ function amountOf(bill: ExportedBill): Decimal {
 
 /** The bill under the API's names, including fields that have no column, as they were spelled. */
 function rawRow(bill: ExportedBill): object {
+  const { productType, billId, coin, amount, fee, businessType } = bill;
+  const [symbol, balance, time] = [bill.symbol ?? "", bill.balance ?? "", String(bill.cTime)];
   const extra = bill.extra === null ? {} : (parseExactJson(bill.extra) as object);
-  return { ...wireRow(bill), ...extra };
-}
-
-function wireRow(bill: ExportedBill): object {
-  if (isSpotOrFunding(bill.productType)) return walletRow(bill);
-  return isUnified(bill.productType) ? unifiedRow(bill) : classicRow(bill);
-}
-
-function walletRow(bill: ExportedBill): object {
-  const { productType, billId, coin, businessType, amount, fee, balance, cTime } = bill;
-  const [groupType, type] = groupAndName(businessType);
-  const row = { coin, groupType, balance: balance ?? "" };
-  return productType === spotWallet
-    ? { ...row, billId, businessType: type, size: amount, fees: fee, cTime: String(cTime) }
-    : { ...row, id: billId, type, amount, ts: String(cTime) };
-}
-
-function classicRow(bill: ExportedBill): object {
-  const { billId, symbol, amount, fee, feeByCoupon, businessType, coin, balance, cTime } = bill;
-  return {
-    billId,
-    symbol: symbol ?? "",
-    amount,
-    fee,
-    feeByCoupon: feeByCoupon ?? "",
-    businessType,
-    coin,
-    balance: balance ?? "",
-    cTime: String(cTime),
-  };
-}
-
-function unifiedRow(bill: ExportedBill): object {
-  const { productType, billId, symbol, coin, businessType, amount, fee, balance, cTime } = bill;
+  if (isSpotOrFunding(productType)) {
+    const [groupType, type] = groupAndName(businessType);
+    const row = { coin, groupType, balance };
+    return productType === spotWallet
+      ? { ...row, billId, businessType: type, size: amount, fees: fee, cTime: time, ...extra }
+      : { ...row, id: billId, type, amount, ts: time, ...extra };
+  }
+  if (!isUnified(productType)) {
+    const row = { billId, symbol, amount, fee, feeByCoupon: bill.feeByCoupon ?? "", businessType };
+    return { ...row, coin, balance, cTime: time, ...extra };
+  }
   const { positionType, positionAmount, positionBalance } = bill;
   return {
-    category: isUnified(productType) ? categoryOf(productType) : productType,
-    id: billId,
-    symbol: symbol ?? "",
-    coin,
-    type: businessType,
+    ...{ category: categoryOf(productType), id: billId, symbol, coin, type: businessType },
     ...(positionType !== null && { positionType }),
-    amount,
-    fee,
+    ...{ amount, fee },
     ...(positionAmount !== null && { positionAmount }),
     ...(positionBalance !== null && { positionBalance }),
-    balance: balance ?? "",
-    ts: String(cTime),
+    ...{ balance, ts: time },
+    ...extra,
   };
 }

@@ -8,23 +8,10 @@ export type DayOf = (time: EpochMs) => string;
 export const utcDay: DayOf = (time) => isoTime(time).slice(0, 10);
 
 /** @param zone of the IANA's list, or "UTC". */
-export function dayIn(zone: string): DayOf {
-  if (zone === "UTC") return utcDay;
-  // Bills come in the order of time, so the zone's rules are looked up once a day.
-  let last = { day: "", from: epochMs(0), to: epochMs(0) };
-  return (time) => {
-    if (time >= last.from && time < last.to) return last.day;
-    const date = Temporal.Instant.fromEpochMilliseconds(time)
-      .toZonedDateTimeISO(zone)
-      .toPlainDate();
-    last = {
-      day: date.toString(),
-      from: startOf(date, zone),
-      to: startOf(date.add({ days: 1 }), zone),
-    };
-    return last.day;
-  };
-}
+export const dayIn = (zone: string): DayOf => {
+  const offsetAt = offsetIn(zone);
+  return (time) => utcDay(epochMs(time + offsetAt(time)));
+};
 
 /** By how many milliseconds a zone's clock is ahead of UTC. */
 export function offsetIn(zone: string): (time: number) => number {

@@ -58,32 +58,19 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
       throw error;
     }
   };
-  const checkAndLook = async <Read>(
-    tx: Transaction,
-    look: (tx: Transaction) => Promise<Read>,
-  ): Promise<Read> => {
-    const [, seen] = await Promise.all([checkLease(tx, lease), look(tx)]);
-    return seen;
-  };
+  const check = (tx: Transaction) => checkLease(tx, lease);
+  const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
+    unlessSilent(() => inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits));
   /** Runs work in a transaction that commits only while this run holds the account. */
-  const transact = <T, Read>(
-    look: (tx: Transaction) => Promise<Read>,
-    work: (tx: Transaction, seen: Read) => Promise<T>,
-  ): Promise<T> => {
-    const inTime = async (tx: Transaction, seen: Read): Promise<T> => {
-      const result = await work(tx, seen);
+  const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const inTime = async (tx: Transaction): Promise<T> => {
+      const result = await work(tx);
       // Once the lease was reported as lost, nothing is committed.
       lease.assertHeld?.();
       return result;
     };
-    return unlessSilent(() =>
-      inTransactionAfter(db, (tx) => checkAndLook(tx, look), inTime, limits),
-    );
+    return turns.add(() => unlessSilent(() => inTransactionAfter(db, check, inTime, limits)));
   };
-  const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
-    unlessSilent(() => inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits));
-  const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    turns.add(() => transact(() => Promise.resolve(), work));
   const { account } = lease;
   return {
     accountState: async () => (await read((from) => readAccountStates(from, account))).of(account),
@@ -102,7 +89,10 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
         inTwoRoundTrips(
           db,
           {
-            read: (tx) => checkAndLook(tx, (open) => lookUpPages(open, pages)),
+            async read(tx) {
+              const [, before] = await Promise.all([check(tx), lookUpPages(tx, pages)]);
+              return before;
+            },
             write: (tx, before) => {
               lease.assertHeld?.();
               return writePages(tx, pages, before);

@@ -16,14 +16,14 @@ import type { Ledger, LedgerPlan, PageCommit, Walk } from "../sync/store.ts";
 export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<void> {
   const { ledger, walks, coverageEnd, plannedAt } = plan;
   const { account, productType } = ledger;
-  const isResumed = ({ cursor }: Walk) => cursor !== undefined;
-  const windowsOf = (planned: readonly Walk[]) => planned.map(({ window }) => window);
-  const resumed = windowsOf(walks.filter(isResumed));
+  const windows = walks.map(({ window }) => window);
+  const startOf = ({ cursor, startedAt }: Walk) =>
+    cursor === undefined || startedAt === undefined ? null : isoTime(startedAt);
   const kept = sql`${`{(,${coverageEnd === undefined ? "" : isoTime(coverageEnd)})}`}::tstzmultirange`;
   const changed = {
     covered: sql`covered * ${kept}`,
     lost: sql`lost + ${multirange(plan.lost)}`,
-    open: multirange(windowsOf(walks)),
+    open: multirange(windows),
   };
   // Sent together; the server executes them in this order.
   await Promise.all([
@@ -39,9 +39,18 @@ export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<voi
       planned_clock = statement_timestamp()
     where account = ${account}
       and product_type = ${productType}`),
-    shortenOpenWindows(tx, ledger, resumed),
-    dropOpenWindows(tx, ledger, resumed),
-    insertOpenWindows(tx, ledger, windowsOf(walks.filter((walk) => !isResumed(walk)))),
+    tx.execute(sql`
+    delete from windows
+    where account = ${account}
+      and product_type = ${productType}`),
+    tx.execute(sql`
+    insert into windows (account, product_type, window_start, window_end, cursor, started_at)
+    select ${account}, ${productType}, window_start, window_end, cursor, started_at
+    from unnest(
+      ${bounds(windows)},
+      ${textArray(walks.map(({ cursor }) => cursor ?? null))}::text[],
+      ${textArray(walks.map(startOf))}::timestamptz[]
+    ) as planned (window_start, window_end, cursor, started_at)`),
   ]);
 }
 
@@ -62,48 +71,6 @@ const assigned = ({ covered, lost, open }: Times, recovered = sql`recovered`): S
 const bounds = (windows: readonly Interval[]) => sql`
   ${textArray(windows.map(({ from }) => isoTime(from)))}::timestamptz[],
   ${textArray(windows.map(({ to }) => isoTime(to)))}::timestamptz[]`;
-
-/** Shortens the windows that are resumed, where the new plan has put their newer part into other windows. */
-async function shortenOpenWindows(
-  tx: Transaction,
-  { account, productType }: Ledger,
-  resumed: readonly Interval[],
-): Promise<void> {
-  await tx.execute(sql`
-    update windows
-    set window_end = resumed.window_end
-    from unnest(${bounds(resumed)}) as resumed (window_start, window_end)
-    where account = ${account}
-      and product_type = ${productType}
-      and windows.window_start = resumed.window_start
-      and windows.window_end > resumed.window_end`);
-}
-
-async function dropOpenWindows(
-  tx: Transaction,
-  { account, productType }: Ledger,
-  resumed: readonly Interval[],
-): Promise<void> {
-  await tx.execute(sql`
-    delete from windows
-    where account = ${account}
-      and product_type = ${productType}
-      and (window_start, window_end) not in (
-        select window_start, window_end
-        from unnest(${bounds(resumed)}) as resumed (window_start, window_end)
-      )`);
-}
-
-async function insertOpenWindows(
-  tx: Transaction,
-  { account, productType }: Ledger,
-  windows: readonly Interval[],
-): Promise<void> {
-  await tx.execute(sql`
-    insert into windows (account, product_type, window_start, window_end)
-    select ${account}, ${productType}, window_start, window_end
-    from unnest(${bounds(windows)}) as planned (window_start, window_end)`);
-}
 
 const lostCommits = ({ account, productType }: Ledger, { from, to }: Interval) =>
   commitsLost(`${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`);

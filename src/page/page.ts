@@ -5,7 +5,7 @@ import { amount, none, percentage, timeTag } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";
 import { ledgersSection } from "./ledgers.ts";
-import { type Overview, type OverviewDeps, readOverview } from "./overview.ts";
+import { type OverviewDeps, readOverview } from "./overview.ts";
 import { type Asked, queryOf, walletProductTypes } from "./selection.ts";
 import { statement } from "./statement.ts";
 import { titleOf, todoSection, verdictSection } from "./verdict.ts";
@@ -20,7 +20,7 @@ export async function writePage(
   { query, ...deps }: OverviewDeps & { readonly query: Asked },
   write: (part: Html) => void,
 ): Promise<void> {
-  const overview = await readOverview(tx, deps, findIn(query));
+  const overview = await readOverview(tx, deps, query.get("find")?.trim() ?? "");
   const { now, isSyncAtWork } = overview;
   const selected = await readPageQuery(tx, query, now);
   write(
@@ -29,7 +29,7 @@ export async function writePage(
       isSyncAtWork,
     }),
   );
-  for (const part of liveParts(overview)) write(part);
+  write(html`${verdictSection(overview)}${todoSection(overview)}${ledgersSection(overview)}`);
   if (overview.stored > 0) {
     if (selected !== undefined) {
       const { account } = selected.selection;
@@ -47,15 +47,6 @@ export async function writePage(
     ),
   );
 }
-
-export const findIn = (query: Asked): string => query.get("find")?.trim() ?? "";
-
-/** The parts of the page that change while a sync is at work. Each element has an id. */
-export const liveParts = (overview: Overview): readonly Html[] => [
-  verdictSection(overview),
-  todoSection(overview),
-  ledgersSection(overview),
-];
 
 /** The newest loan-to-value record of each risk unit; empty where there are no loans. */
 async function loansSection(tx: Transaction): Promise<Html> {

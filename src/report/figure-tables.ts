@@ -41,7 +41,7 @@ type Line = {
 };
 
 export const isResult = (name: string): boolean =>
-  (pieces.result.columns as readonly string[]).includes(name);
+  pieces.result.columns.some((column) => column === name);
 
 export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
   sumOf(moved, pieces.result.columns);
@@ -222,7 +222,7 @@ export function contractsTable({ figures }: LedgerClose, options: ReportOptions)
     .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
   const part = (title: string, ...names: readonly PieceName[]) => {
-    const summed = names.flatMap((name): readonly string[] => pieces[name].columns);
+    const summed = names.flatMap((name) => pieces[name].columns);
     const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed).amount, coin, allDigits);
     return { kind: "money", title, of } as const;
   };

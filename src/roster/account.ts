@@ -1,4 +1,5 @@
 import { demoKeyProductTypes, type ProductType, productTypes } from "../contract/product-types.ts";
+import type { AddedAccount } from "../db/accounts/decisions.ts";
 import type { Credentials } from "../exchange/client.ts";
 
 export type Account = {
@@ -26,12 +27,6 @@ export type Account = {
   readonly uid?: string;
 };
 
-/** An account as the table `added_accounts` has it. */
-export type AccountSettings = Pick<Account, "name" | "demo" | "ltv" | "riskUnitIds"> & {
-  /** Undefined for those that are wanted of all accounts. */
-  readonly productTypes: readonly ProductType[] | undefined;
-};
-
 /** The accounts of a configuration. */
 export type Configured = {
   readonly accounts: readonly Account[];
@@ -43,7 +38,7 @@ export type Configured = {
    * The account that a row of the table `added_accounts` describes. Absent where nothing says how its credentials are had:
    * then the table is not read.
    */
-  readonly addedAccount?: (settings: AccountSettings) => Account;
+  readonly addedAccount?: (settings: AddedAccount) => Account;
 };
 
 /**

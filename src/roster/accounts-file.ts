@@ -6,10 +6,11 @@ import {
   isDemoProductType,
   type ProductType,
 } from "../contract/product-types.ts";
+import type { AddedAccount } from "../db/accounts/decisions.ts";
 import { shownCode, UsageError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { shellWord } from "../printable.ts";
-import { type Account, type AccountSettings, type Configured, wantedTypes } from "./account.ts";
+import { type Account, type Configured, wantedTypes } from "./account.ts";
 import {
   CommandSource,
   credentialKeys,
@@ -132,12 +133,12 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
 /** The accounts of the table `added_accounts`, of which one command prints the credentials. */
 const addedBy =
   (command: Source, place: Pick<Place, "folder">, deps: AccountsDeps) =>
-  ({ productTypes: types, ...settings }: AccountSettings): Account => ({
-    ...settings,
-    ...wantedTypes(types ?? deps.productTypes, settings.demo ?? false),
-    lookUp: accountName.pattern.test(settings.name)
-      ? lookUpOf(settings.name, command, { ...deps, ...place })
-      : () => Promise.reject(unusableName(settings.name)),
+  ({ account: name, productTypes: types, riskUnitIds, demo, ltv }: AddedAccount): Account => ({
+    ...{ name, demo, ltv, riskUnitIds: riskUnitIds ?? [] },
+    ...wantedTypes(types ?? deps.productTypes, demo),
+    lookUp: accountName.pattern.test(name)
+      ? lookUpOf(name, command, { ...deps, ...place })
+      : () => Promise.reject(unusableName(name)),
   });
 
 /** Of an account that was added before its name was refused, or past this program. */

@@ -219,7 +219,7 @@ function accountsOf(
 ): readonly Account[] {
   const configured = new Set(accountNames);
   const others = rows
-    .filter(({ name }) => !configured.has(name))
+    .filter(({ account }) => !configured.has(account))
     .flatMap((row) => addedAccount?.(row) ?? []);
   const names = among && new Set(among);
   return [...accounts, ...others].filter(({ name }) => names?.has(name) ?? true);

@@ -86,7 +86,7 @@ type Names = Pick<Configured, "accountNames" | "addedAccount">;
  */
 async function everyName(db: Queryable, config: Names): Promise<readonly string[]> {
   const added = config.addedAccount === undefined ? [] : await readAddedAccounts(db);
-  const names = [...config.accountNames, ...added.map(({ name }) => name)];
+  const names = [...config.accountNames, ...added.map(({ account }) => account)];
   return [...new Set([...names, ...(await readLeasedNames(db))])];
 }
 

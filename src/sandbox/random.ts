@@ -41,10 +41,3 @@ export function pick<Item>(random: Random, items: readonly Item[]): Item {
   if (index < 0) throw new RangeError("nothing to pick from");
   return items[index] as Item;
 }
-
-export function shuffled<Item>(random: Random, items: readonly Item[]): Item[] {
-  return items
-    .map((item) => ({ item, place: random() }))
-    .sort((left, right) => left.place - right.place)
-    .map(({ item }) => item);
-}

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Answer, createApi } from "../exchange-server/api.ts";
 import type { Statistics } from "../exchange-server/arrivals.ts";
-import { type ServeOptions, serveApi } from "../exchange-server/http.ts";
+import { serveApi } from "../exchange-server/http.ts";
 import type { Credential, Source } from "../exchange-server/source.ts";
 import {
   type AccountBills,
@@ -35,34 +35,20 @@ export type SandboxOptions = Omit<LedgerOptions, "now" | "account"> & {
   readonly accountNames?: readonly string[];
   /** Each account's modes over time. Default `modes`, or else classic at all times. */
   readonly modesOf?: (name: string) => readonly ModeChange[];
-  /** Whether an account's keys are for demo trading. Default none are. */
-  readonly isDemoKey?: (name: string) => boolean;
   /** Changes how pages are served, where nobody knows what the real exchange does. */
   readonly wrapSource?: (source: Source) => Source;
-  /** For v3: see api.ts. */
-  readonly numericCursor?: boolean;
   /** Changes a ledger before it is served. */
   readonly alterLedger?: (ledger: AccountBills, name: string) => AccountBills;
   /** Changes what the exchange permits an account. */
   readonly alterCredential?: (credential: Credential) => Credential;
-  /** What tests change in the exchange. */
-  readonly faults?: SandboxHooks;
-  /** Wraps the answers. */
+  /** The time by the exchange's clock for the request that it is serving. Default `now`. */
+  readonly clock?: () => number;
+  /** Changes the answers. */
   readonly wrapAnswer?: (answer: Answer) => Answer;
   /** Default 60 pairs that never change. */
   readonly symbols?: SandboxSourceOptions["symbols"];
   /** Default the contracts that the ledgers' bills name. */
   readonly contracts?: SandboxSourceOptions["contracts"];
-  /** Whether the accounts must name a risk unit. Default false. */
-  readonly isParent?: boolean;
-};
-
-/** @param now the exchange's right time, in milliseconds since the Unix epoch. */
-export type SandboxHooks = (now: () => number) => {
-  /** The time by the exchange's clock for the request that it is serving. */
-  readonly clock?: () => number;
-  readonly wrapSource?: (source: Source) => Source;
-  readonly wrapAnswer?: (answer: Answer) => Answer;
 };
 
 export type Sandbox = {
@@ -91,40 +77,29 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     symbols: symbols ?? (() => pairs),
     contracts: contracts ?? ((productType) => makeContracts(productType, openedAt)),
   });
-  const { clock = now, wrapSource = asItIs, wrapAnswer = asItIs } = options.faults?.(now) ?? {};
   const api = createApi({
-    source: wrapSource(options.wrapSource?.(source) ?? source),
+    source: options.wrapSource?.(source) ?? source,
     credentials: new Map(accounts.map((account) => [account.apiKey, credential(options, account)])),
     now,
-    clock,
-    ...(options.numericCursor && { numericCursor: true }),
+    clock: options.clock ?? now,
   });
-  const answer = wrapAnswer(api.answer);
   return {
-    answer: options.wrapAnswer?.(answer) ?? answer,
+    answer: options.wrapAnswer?.(api.answer) ?? api.answer,
     accounts,
     account: first,
     statistics: api.statistics,
   };
 }
 
-const asItIs = <What>(what: What): What => what;
-
 /** The sandbox exchange on a port of this machine, until it is disposed. */
 export async function openSandbox(
-  options: SandboxOptions & Pick<ServeOptions, "host" | "port">,
+  options: SandboxOptions & {
+    /** Default any free one. */
+    readonly port?: number;
+  },
 ): Promise<OpenSandbox> {
   const sandbox = createSandbox(options);
-  const { host, port } = options;
-  const server = await serveApi(sandbox.answer, {
-    ...(host !== undefined && { host }),
-    ...(port !== undefined && { port }),
-  });
-  return {
-    ...sandbox,
-    url: server.url,
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  };
+  return { ...sandbox, ...(await serveApi(sandbox.answer, options.port ?? 0)) };
 }
 
 /** The lines of an `.env` for a sandbox and its first account. */
@@ -164,7 +139,7 @@ function makeAccount(
   };
 }
 
-function accountData({ seed, isParent = false }: SandboxOptions, account: SandboxAccount) {
+function accountData({ seed }: SandboxOptions, account: SandboxAccount) {
   const { name, uid, riskUnitIds, ledger } = account;
   const riskUnits = new Map(
     riskUnitIds.map((id) => [
@@ -172,7 +147,7 @@ function accountData({ seed, isParent = false }: SandboxOptions, account: Sandbo
       makeLoanToValue(seededRandom(`${seed}/${name}/${id}`), [uid, `${uid}1`]),
     ]),
   );
-  return { ledger, riskUnits, isParent };
+  return { ledger, riskUnits };
 }
 
 const modesOfAccount = ({ modes = alwaysClassic, modesOf }: SandboxOptions, name: string) =>
@@ -192,7 +167,7 @@ function credential(
     permissions: ["bills", "loan-to-value", "spot", "uta-mgt", "tax"],
     // Uses the true time, even while a fault sets the clock wrong.
     accountMode: () => modeAt(modes, now()),
-    environment: options.isDemoKey?.(name) ? "demo" : "live",
+    environment: "live",
   };
   return options.alterCredential?.(credential) ?? credential;
 }

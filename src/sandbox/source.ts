@@ -3,7 +3,6 @@ import { compareIds } from "../contract/compare-ids.ts";
 import {
   type ClassicProductType,
   isUnified,
-  type ProductType,
   unifiedProductTypes,
 } from "../contract/product-types.ts";
 import { taxTypes } from "../contract/tax-records.ts";
@@ -23,8 +22,6 @@ export type AccountData = {
   readonly ledger: AccountBills;
   /** The records that the account may request. The first is its own, served without an id. */
   readonly riskUnits: ReadonlyMap<string, object>;
-  /** Whether requests must name a unit, as for a parent account. Default false. */
-  readonly isParent?: boolean;
 };
 
 type Listed = readonly { readonly symbol: string }[];
@@ -54,9 +51,7 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
       return taxRecords(accountOf(request.caller.uid).ledger, request);
     },
     async loanToValue({ caller, riskUnitId }) {
-      const { riskUnits, isParent = false } = accountOf(caller.uid);
-      if (riskUnitId === undefined && isParent)
-        return new Refusal(400, "40019", "Parameter riskUnitId cannot be empty");
+      const { riskUnits } = accountOf(caller.uid);
       const [onlyRecord] = riskUnits.values();
       const record = riskUnitId === undefined ? onlyRecord : riskUnits.get(riskUnitId);
       return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
@@ -204,13 +199,3 @@ function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) =
   }
   return low;
 }
-
-/** The bills that a client has if it misses none: all served by now, oldest first. */
-export const servedBills = (
-  ledger: AccountBills,
-  productType: ProductType,
-  { from, to, now }: { readonly from: number; readonly to: number; readonly now: number },
-): readonly LedgerBill[] =>
-  ledger.bills[productType].filter(
-    ({ cTime, visibleAt }) => cTime >= from && cTime < to && visibleAt <= now,
-  );

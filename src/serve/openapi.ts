@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { billsOperations } from "../contract/bills-api.ts";
 import { programVersion } from "../version.ts";
 import { type Route, routes } from "./mirror/mirror.ts";
 import type { RouteGroup } from "./route-group.ts";
@@ -25,11 +24,11 @@ function openapiDocument(): object {
     },
     servers: [{ url: "/" }],
     paths: Object.fromEntries(routes.map((route) => [route.path, { get: operationOf(route) }])),
-    components: { securitySchemes, headers: completeness },
+    components: { securitySchemes },
   };
 }
 
-function operationOf({ path, access, summary, query, data }: Route): object {
+function operationOf({ path, access, name: summary, query, data }: Route): object {
   return {
     operationId: path
       .slice("/api/".length)
@@ -40,7 +39,6 @@ function operationOf({ path, access, summary, query, data }: Route): object {
     responses: {
       "200": {
         description: "A success; its code is 00000.",
-        headers: billsOperations.some((one) => one.path === path) ? completenessRefs : {},
         content: contentOf(schemaOf(data)),
       },
       default: {
@@ -91,21 +89,4 @@ const securitySchemes = Object.fromEntries(
     name,
     { type: "apiKey", in: "header", name: `ACCESS-${name.toUpperCase()}` },
   ]),
-);
-
-const completeness = {
-  "X-Read-From": { description: "When the coverage begins.", schema: { type: "string" } },
-  "X-Read-Through": {
-    description: "Up to when the ledger was read, except for X-Incomplete.",
-    schema: { type: "string" },
-  },
-  "X-Incomplete": {
-    description:
-      "The time that is lost, unread, recovered or has rejected rows, as from/to, separated by commas.",
-    schema: { type: "string" },
-  },
-};
-
-const completenessRefs = Object.fromEntries(
-  Object.keys(completeness).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 );

@@ -2,6 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Category } from "../contract/business-types.ts";
 
 type Sign = "in" | "out";
+/** What a balance is moved by: amounts of a category, or the fees of all bills. */
+export type Cause = Category | "every fee";
 
 /**
  * What bills move a balance by: columns of chain_day_sums and of the rollforwards, in the order of all reports, the result
@@ -28,12 +30,7 @@ const ofBills = [
   ["conversion", "conversion", "conversion"],
   ["spot", "coins bought and sold", "spot"],
   ["loan", "loans borrowed and repaid", "loan"],
-] as const satisfies readonly (readonly [
-  column: string,
-  title: string,
-  of: Category | "every fee",
-  sign?: Sign,
-])[];
+] as const satisfies readonly (readonly [column: string, title: string, of: Cause, sign?: Sign])[];
 
 /** The causes of a balance's change. Last come those without a bill: the rest of an ended wallet, rounding, discrepancies. */
 export const movements = [
@@ -48,6 +45,10 @@ export type Movement = (typeof movements)[number][0];
 
 export type BillMovement = (typeof ofBills)[number][0];
 export const billMovements: readonly BillMovement[] = ofBills.map(([column]) => column);
+
+/** The columns of some causes. */
+export const columnsOf = (causes: readonly Cause[]): readonly BillMovement[] =>
+  ofBills.flatMap(([column, , of]) => (causes.includes(of) ? column : []));
 
 const sumOf = ([column, , of, sign]: (typeof ofBills)[number]): string => {
   if (of === "every fee") return `sum(fee_${sign}) as ${column}`;

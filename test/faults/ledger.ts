@@ -2,7 +2,8 @@ import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, epochMs, retentionMs } from "../../src/contract/time.ts";
 import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
-import { integer, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import { integer, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import { shuffled } from "../support/shuffled.ts";
 
 /**
  * The ways in which a row can break the contract. A client must set each aside without stopping its

@@ -6,7 +6,8 @@ import {
   type Source,
   type WirePage,
 } from "../../src/exchange-server/source.ts";
-import { integer, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import { integer, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import { shuffled } from "../support/shuffled.ts";
 
 /** Behaviours that the API's documentation leaves open. The real exchange may show any of them. */
 export type Quirks = {

@@ -1,7 +1,8 @@
 import { unifiedProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
 import { unifiedProfiles } from "../../src/sandbox/unified/ledger-events.ts";
+import { shuffled } from "../support/shuffled.ts";
 import type { AccountKind, History, RecordsKind, Step } from "./history.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { classicProductTypes } from "../../src/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
 import { profiles } from "../../src/sandbox/profiles.ts";
-import { integer, pick, type Random, seededRandom, shuffled } from "../../src/sandbox/random.ts";
+import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
 import {
   answerlessKinds,
   drawFaultSchedule,
@@ -10,6 +10,7 @@ import {
 } from "../faults/kinds.ts";
 import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
 import type { Paging, Quirks } from "../faults/quirks.ts";
+import { shuffled } from "../support/shuffled.ts";
 import { withAccount, withKeys, withRecords } from "./draw-account.ts";
 import type {
   DatabaseFault,

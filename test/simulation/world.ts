@@ -3,6 +3,7 @@ import type pg from "pg";
 import { billsOperations } from "../../src/contract/bills-api.ts";
 import { productTypes } from "../../src/contract/product-types.ts";
 import { dayMs, type EpochMs, epochMs } from "../../src/contract/time.ts";
+import type { Answer } from "../../src/exchange-server/api.ts";
 import type { AccountBills } from "../../src/sandbox/ledger.ts";
 import { seededRandom } from "../../src/sandbox/random.ts";
 import { createSandbox, type Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -58,6 +59,9 @@ export function openWorld(
   const { exchange, records } = history;
   const { seed, futureDays, density, bursts } = history.ledger;
   let user: string | undefined;
+  const faulty = faultyExchange({ schedule, now: time.now, sleep: time.clock.sleep, onFault });
+  const quirk = quirky(exchange.quirks, seededRandom(`${seed}/answers`));
+  const { alterCredential, wrapAnswer: wrapRecords = (answer) => answer } = recordsOptions(records);
   const sandbox = createSandbox({
     seed,
     accountNames: accountsOf(history),
@@ -69,16 +73,18 @@ export function openWorld(
     days: 92 + (records === undefined ? 0 : Math.ceil(records.wantedMs / dayMs) + records.moreDays),
     edges: burstMoments(bursts, historyStart),
     now: time.now,
-    wrapSource: quirky(exchange.quirks, seededRandom(`${seed}/answers`)),
+    clock: faulty.clock,
+    wrapSource: (source) => faulty.wrapSource(quirk(source)),
+    wrapAnswer: (answer) =>
+      wrapRecords(
+        faulty.wrapAnswer(history.account?.numericCursor ? numericCursors(answer) : answer),
+      ),
     alterLedger: (made, name) =>
       name === accountName ? ledger.alter(made) : name === "empty" ? withoutBills(made) : made,
-    ...recordsOptions(records),
     alterCredential(credential) {
       user ??= credential.uid;
-      const permitted = recordsOptions(records).alterCredential?.(credential) ?? credential;
-      return credentialOf(history, permitted, user);
+      return credentialOf(history, alterCredential?.(credential) ?? credential, user);
     },
-    faults: faultyExchange({ schedule, sleep: time.clock.sleep, onFault }),
   });
   const committed = committedLedgers(ledger);
   let owner: "own" | "empty" | undefined;
@@ -181,7 +187,14 @@ const unifiedOptions = (account: AccountKind | undefined) =>
       areIdsReused: account.areIdsReused,
       positionsSince: historyStart + account.positionsSinceMs,
     },
-    numericCursor: account.numericCursor,
+  };
+
+/** v3 sends its cursors as JSON numbers. */
+const numericCursors =
+  (answer: Answer): Answer =>
+  async (request) => {
+    const given = await answer(request);
+    return { ...given, body: given.body.replace(/"cursor":"(\d+)"/, '"cursor":$1') };
   };
 
 function kindOf(fault: ScheduledFault): string {

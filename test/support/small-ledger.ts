@@ -4,8 +4,9 @@ import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
 import type { Database } from "../../src/db/connect.ts";
 import { drawMovement, movesBalance, snowflake } from "../../src/sandbox/entry.ts";
 import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
-import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
+import { integer, pick, type Random } from "../../src/sandbox/random.ts";
 import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
+import { shuffled } from "./shuffled.ts";
 import { coverLedger, ledgerOf, storeBills } from "./stored-ledger.ts";
 
 /** What an exchange may do differently from its documentation. */

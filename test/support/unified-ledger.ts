@@ -12,7 +12,8 @@ import {
   unifiedPlaces,
   units,
 } from "../../src/sandbox/money.ts";
-import { integer, pick, type Random, shuffled } from "../../src/sandbox/random.ts";
+import { integer, pick, type Random } from "../../src/sandbox/random.ts";
+import { shuffled } from "./shuffled.ts";
 import { coverLedger, storeBills } from "./stored-ledger.ts";
 
 /** What is not known of unified accounts. */

@@ -2,7 +2,8 @@ import { sql } from "drizzle-orm";
 import type { ProductType } from "../../contract/product-types.ts";
 import type { Database, Queryable } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
-import { isOneOf, textArray } from "../values.ts";
+import { addedAccounts } from "../schema/accounts-schema.ts";
+import { isOneOf } from "../values.ts";
 
 // What a user decides of an account. Rows stay when a decision is undone: no role may delete them.
 
@@ -78,58 +79,21 @@ export async function recordDemo(db: Database, account: string, isDemo: boolean)
   );
 }
 
-/** An account's row in the table `added_accounts`. It holds no credentials. */
-export type AddedAccount = {
-  readonly name: string;
-  /** Undefined for the product types that are synced for all accounts. */
-  readonly productTypes: readonly ProductType[] | undefined;
-  readonly demo: boolean;
-  readonly ltv: boolean;
-  /** A parent account's risk units; none for a risk unit's own account. */
-  readonly riskUnitIds: readonly string[];
-};
+/** A row of the table `added_accounts`. */
+export type AddedAccount = typeof addedAccounts.$inferSelect;
 
 /** @returns false where the account was added before; its row then stays as it is. */
-export async function addAccount(db: Database, account: AddedAccount): Promise<boolean> {
-  const { name, productTypes, demo, ltv, riskUnitIds } = account;
-  return withDatabaseErrors(async () => {
-    const { rowCount } = await db.execute(sql`
-      insert into added_accounts (account, product_types, demo, ltv, risk_unit_ids)
-      values (
-        ${name}, ${productTypes ? textArray(productTypes) : null}::text[], ${demo}, ${ltv},
-        ${riskUnitIds.length > 0 ? textArray(riskUnitIds) : null}::text[]
-      )
-      on conflict (account) do nothing`);
+export const addAccount = (db: Database, account: AddedAccount): Promise<boolean> =>
+  withDatabaseErrors(async () => {
+    const { rowCount } = await db.insert(addedAccounts).values(account).onConflictDoNothing();
     return rowCount === 1;
   });
-}
 
 /** The added accounts, in the order of their names. @param names only these; default all. */
-export async function readAddedAccounts(
+export const readAddedAccounts = (
   db: Queryable,
   names?: readonly string[],
-): Promise<readonly AddedAccount[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{
-      name: string;
-      productTypes: readonly ProductType[] | null;
-      demo: boolean;
-      ltv: boolean;
-      riskUnitIds: readonly string[] | null;
-    }>(sql`
-      select
-        account as name,
-        product_types as "productTypes",
-        demo,
-        ltv,
-        risk_unit_ids as "riskUnitIds"
-      from added_accounts
-      where ${isOneOf(names)}
-      order by account`);
-    return rows.map(({ productTypes, riskUnitIds, ...row }) => ({
-      ...row,
-      productTypes: productTypes ?? undefined,
-      riskUnitIds: riskUnitIds ?? [],
-    }));
-  });
-}
+): Promise<readonly AddedAccount[]> =>
+  withDatabaseErrors(() =>
+    db.select().from(addedAccounts).where(isOneOf(names)).orderBy(addedAccounts.account),
+  );

@@ -1,40 +1,23 @@
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { type Category, categoryOfGroup } from "../../contract/business-types.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { type Database, inTransaction, type Transaction } from "../connect.ts";
 import { withDatabaseErrors } from "../database-errors.ts";
+import { businessTypes } from "../schema/schema.ts";
 import { textArray } from "../values.ts";
 
 /** A business type, and the category that it counts as. */
-export type MappedType = {
-  readonly code: string;
-  /** The category in effect: the user's, else the listed one. */
-  readonly category: string;
-  /** The category in this program's list; `unclassified` where the code is not in it. */
-  readonly listedCategory: string;
-  readonly categoryByUser: string | null;
-  readonly meaning: string;
-};
-
-const columns = sql`
-      code,
-      category,
-      listed_category as "listedCategory",
-      category_by_user as "categoryByUser",
-      meaning`;
+export type MappedType = typeof businessTypes.$inferSelect;
 
 /**
  * All types that are listed or were met, by category and code. Types without a category come last. A page that
  * brings an unknown type adds it in its own transaction (upsert-bills.ts).
  */
 export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<MappedType>(sql`
-      select ${columns}
-      from business_types
-      order by category = 'unclassified', category, code`);
-    return rows;
-  });
+  const { category, code } = businessTypes;
+  return withDatabaseErrors(() =>
+    db.select().from(businessTypes).orderBy(sql`${category} = 'unclassified'`, category, code),
+  );
 }
 
 /**
@@ -50,17 +33,15 @@ export function mapType(
 ): Promise<MappedType | undefined> {
   return withDatabaseErrors(() =>
     inTransaction(db, async (tx) => {
-      const { rows } = await tx.execute<MappedType>(sql`
-        update business_types
-        set
-          category_by_user = ${category ?? null},
-          category = coalesce(${category ?? null}, listed_category)
-        where code = ${code}
-        returning ${columns}`);
-      if (rows.length > 0) {
+      const { listedCategory } = businessTypes;
+      const [mapped] = await tx
+        .update(businessTypes)
+        .set({ categoryByUser: category ?? null, category: category ?? listedCategory })
+        .where(eq(businessTypes.code, code))
+        .returning();
+      if (mapped !== undefined)
         await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
-      }
-      return rows[0];
+      return mapped;
     }),
   );
 }

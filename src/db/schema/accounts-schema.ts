@@ -9,13 +9,14 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
+import type { ProductType } from "../../contract/product-types.ts";
 import { textKey, time } from "./columns.ts";
 
 /** An account that was added by command, without its credentials. */
 export const addedAccounts = pgTable("added_accounts", {
   account: textKey("account").primaryKey(),
   /** Null for the product types that are synced for all accounts. */
-  productTypes: text("product_types").array(),
+  productTypes: text("product_types").array().$type<ProductType[]>(),
   /** Whether the key is one for demo trading. */
   demo: boolean("demo").notNull(),
   ltv: boolean("ltv").notNull(),

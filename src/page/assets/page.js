@@ -48,34 +48,50 @@ const besideIn = (link, key) => {
   return undefined;
 };
 
-addCopies();
-for (const group of document.querySelectorAll("[data-rove]")) addArrows(group);
+const sectionsOf = (page) => page.querySelectorAll("main > section[id]");
+/** Each section's markup as it was served. */
+const shown = new Map([...sectionsOf(document)].map((section) => [section.id, section.outerHTML]));
+
+const prepare = (part) => {
+  addCopies();
+  for (const group of part.querySelectorAll("[data-rove]")) addArrows(group);
+};
+prepare(document);
 
 const focusable = "a[href], summary, button, input, [tabindex]";
 
-/** Replaces the section that has the same id. Folds stay open, and the focus stays. */
+/** Replaces the section that has the same id, if it has changed. Folds stay open, and the focus stays. */
 const replace = (fresh) => {
+  const markup = fresh.outerHTML;
+  if (shown.get(fresh.id) === markup) return;
   const old = document.getElementById(fresh.id);
   if (old === null) return location.reload();
-  // Who is typing into it is not disturbed.
-  if (old.contains(document.activeElement) && document.activeElement.matches("input")) return;
+  // Who is typing or choosing in it is not disturbed.
+  if (old.contains(document.activeElement) && document.activeElement.matches("input, select"))
+    return;
+  shown.set(fresh.id, markup);
   const folds = old.querySelectorAll("details");
   for (const [place, fold] of fresh.querySelectorAll("details").entries()) {
     fold.open = folds[place]?.open ?? false;
   }
   const focused = [...old.querySelectorAll(focusable)].indexOf(document.activeElement);
   old.replaceWith(fresh);
-  addCopies();
+  prepare(fresh);
   if (focused !== -1) fresh.querySelectorAll(focusable)[focused]?.focus({ preventScroll: true });
 };
 
+const restMs = 5_000;
+
+/** Shows what has changed. Where a page takes long, its server rests for a multiple of that. */
+const follow = async () => {
+  const startedAt = performance.now();
+  const answer = document.hidden ? undefined : await fetch(location.href).catch(() => undefined);
+  if (answer?.ok) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const fresh of sectionsOf(page)) replace(fresh);
+  }
+  setTimeout(follow, restMs + 4 * (performance.now() - startedAt));
+};
+
 // Only the overview changes while it is open.
-if (document.getElementById("verdict") !== null) {
-  const live = new EventSource(`/page/live${location.search}`);
-  live.addEventListener("parts", ({ data }) => {
-    const parts = new DOMParser().parseFromString(JSON.parse(data), "text/html");
-    for (const fresh of parts.querySelectorAll("section[id]")) replace(fresh);
-  });
-  // Any figure may have changed by the end of a sync.
-  live.addEventListener("ended", () => location.reload());
-}
+if (document.getElementById("verdict") !== null) setTimeout(follow, restMs);

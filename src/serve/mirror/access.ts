@@ -1,5 +1,6 @@
 import { type EpochMs, minuteMs, secondMs } from "../../contract/time.ts";
 import type { ApiRequest } from "../../exchange-server/api.ts";
+import { type RollingWindow, remembered, rollingWindow } from "../../exchange-server/arrivals.ts";
 import { authenticate } from "../../exchange-server/authenticate.ts";
 import { type Credential, Refusal } from "../../exchange-server/source.ts";
 import { type KeyRing, keyPrefix, type MirrorKey } from "../keys/key-file.ts";
@@ -71,31 +72,17 @@ const credentialOf = (key: MirrorKey): Credential => ({
   permissions: [],
 });
 
-// Beyond this many names the oldest are forgotten: a server may see any number of addresses.
-const namesMax = 10_000;
-
-/** Takes one use of a name; a refusal where none is left. */
+/** Counts a use of a name; a refusal beyond the limit. */
 export type RollingLimit = (name: string, at: number) => Refusal | undefined;
 
-/**
- * Allows each name at most this many uses in any rolling span of `perMs`. Refused uses do not
- * count.
- */
+/** Allows each name this many uses in any rolling span of `perMs`. Refused uses count, as at the exchange. */
 export function createRollingLimit(requests: number, perMs: number = secondMs): RollingLimit {
-  const uses = new Map<string, number[]>();
-  return (name, at) => {
-    const times = uses.get(name) ?? [];
-    const recent = times.filter((time) => time > at - perMs);
-    const [oldest] = recent;
-    if (oldest !== undefined && recent.length >= requests) {
-      uses.set(name, recent);
-      const waitS = Math.max(1, Math.ceil((oldest + perMs - at) / secondMs));
-      return new Refusal(429, "429", "Too Many Requests", { "retry-after": String(waitS) });
-    }
-    uses.delete(name);
-    const [first] = uses.keys();
-    if (first !== undefined && uses.size >= namesMax) uses.delete(first);
-    uses.set(name, [...recent, at]);
-    return undefined;
-  };
+  const windows = new Map<string, RollingWindow>();
+  const tooMany = new Refusal(429, "429", "Too Many Requests", {
+    "retry-after": String(perMs / secondMs),
+  });
+  return (name, at) =>
+    remembered(windows, name, () => rollingWindow(perMs)).arrive(at) > requests
+      ? tooMany
+      : undefined;
 }

@@ -68,9 +68,9 @@ function isInOrder(query: object): boolean {
 
 /** An operation that lists bills. */
 export type Listing<Query extends z.ZodType<Question> = z.ZodType<Question>> = {
+  readonly name: string;
   readonly path: string;
   readonly access: "signed";
-  readonly summary: string;
   readonly query: Query;
   readonly data: z.ZodType;
   productTypeOf(query: z.output<Query>): ProductType;
@@ -106,7 +106,6 @@ const cursorOfV3 = cursor("The cursor of the page before.");
 export const listings: readonly Listing[] = [
   listing({
     ...accountBills,
-    summary: "The bills of a classic account, newest first",
     query: listQuery({
       productType: oneOf(classicProductTypes),
       symbol: name,
@@ -124,7 +123,6 @@ export const listings: readonly Listing[] = [
   }),
   listing({
     ...financialRecords,
-    summary: "The bills of a unified account, newest first",
     query: listQuery({
       category: oneOf(unifiedCategories),
       symbol: name,
@@ -147,7 +145,6 @@ export const listings: readonly Listing[] = [
   }),
   listing({
     ...spotBills,
-    summary: "The bills of a classic account's spot wallet, newest first",
     query: listQuery({
       groupType: name,
       businessType: name,
@@ -164,7 +161,6 @@ export const listings: readonly Listing[] = [
   }),
   listing({
     ...fundingRecords,
-    summary: "The bills of a unified account's funding wallet, newest first",
     query: listQuery({ type: name, cursor: cursorOfV3 }),
     data: z.object({ list: z.array(z.object(fundingRecordFields)), cursor: z.string() }),
     productTypeOf: () => fundingWallet,

@@ -26,11 +26,8 @@ import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from ".
 /** An operation of the exchange's API as OpenAPI describes it: of bills, more can be asked than at the exchange. */
 type Described<Query extends z.ZodType = z.ZodType> = Pick<
   Operation,
-  "path" | "access" | "data"
-> & {
-  readonly query: Query;
-  readonly summary: string;
-};
+  "name" | "path" | "access" | "data"
+> & { readonly query: Query };
 
 export type Route = Described & {
   answer(request: ApiRequest, door: Door): Promise<Served>;
@@ -91,34 +88,21 @@ export const routes: readonly Route[] = [
     signed(listing, (query, asked, deps) => serveBills(listing, query, asked, deps)),
   ),
   ...[loanToValue, unifiedLoanToValue].map((operation) =>
-    signed(
-      { ...operation, summary: "The newest loan-to-value record of a risk unit", data: record },
-      serveLoanToValue,
-    ),
+    signed({ ...operation, data: record }, serveLoanToValue),
   ),
-  signed({ ...accountSettings, summary: "Whether the account is unified" }, serveSettings),
-  open(
-    { ...symbols, summary: "The spot pairs", data: z.array(z.object(symbolFields)) },
-    serveSymbols,
-  ),
+  signed(accountSettings, serveSettings),
+  open({ ...symbols, data: z.array(z.object(symbolFields)) }, serveSymbols),
   open(
     {
       ...contracts,
-      summary: "The futures contracts of a product type",
       data: z.array(z.object({ ...contractFields, supportMarginCoins: z.array(z.string()) })),
     },
     serveContracts,
   ),
   ...serverTimes.map((operation) =>
-    open({ ...operation, summary: "The time of the server's machine" }, async (_, { now }) => ({
-      data: { serverTime: String(Math.floor(now())) },
-    })),
+    open(operation, async (_, { now }) => ({ data: { serverTime: String(Math.floor(now())) } })),
   ),
-  ...emptyLists.map((operation) =>
-    open({ ...operation, summary: `An empty list of ${operation.name}` }, async () => ({
-      data: [],
-    })),
-  ),
+  ...emptyLists.map((operation) => open(operation, async () => ({ data: [] }))),
 ];
 
 /** The exchange's own API, answered from the stored tables. */
@@ -133,11 +117,7 @@ export const mirror: RouteGroup = (app, deps) => {
   };
   for (const { path, answer } of routes)
     app.get(path, async ({ raw }, reply) => {
-      const request = readRequest(raw);
-      const served =
-        request === undefined
-          ? { data: new Refusal(400, "40020", "Request URL is not valid") }
-          : await answer(request, door);
+      const served = await answer(readRequest(raw), door);
       return sendEnvelope(reply, served, Math.floor(now()));
     });
 };

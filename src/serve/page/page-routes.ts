@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
+import { constants } from "node:zlib";
+import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { asTyped } from "../../as-typed.ts";
-import { secondMs } from "../../contract/time.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { findingKinds } from "../../health/kinds.ts";
 import { countLedgers } from "../../health/ledgers.ts";
@@ -16,8 +16,6 @@ import { writeRunsPage } from "../../page/runs.ts";
 import type { Asked } from "../../page/selection.ts";
 import { downloads } from "../downloads.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
-import { compressAnswers } from "./compression.ts";
-import { addLive } from "./live.ts";
 import { queryOf, sendPage } from "./send-page.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
@@ -63,6 +61,15 @@ const headers = {
   "cache-control": "no-store",
 };
 
+const compression = {
+  encodings: ["gzip"],
+  // A Parquet file is already compressed.
+  customTypes: /^text\/|^image\/svg/,
+  // Flushes after each part, not when a block is full: the first part is on the screen while the database still
+  // computes the others.
+  zlibOptions: { flush: constants.Z_SYNC_FLUSH },
+} as const satisfies FastifyCompressOptions;
+
 // Monitors of an address send HEAD.
 const withHead = { exposeHeadRoute: true };
 
@@ -74,11 +81,9 @@ export const page: RouteGroup = (app, deps) => {
       if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
       return sendPage(reply, 403, refused);
     });
-    compressAnswers(scope);
+    await scope.register(fastifyCompress, compression);
     addAssets(scope);
-    addLive(scope, deps);
     downloads(scope, deps);
-    const parts = { log: deps.log, npm: deps.npm, unreachable: () => insteadOf(deps) };
     const pages: Readonly<Record<string, WritePage>> = {
       "/": (tx, query, write) => writePage(tx, { ...deps, query }, write),
       "/bills": writeBillsPage,
@@ -86,9 +91,7 @@ export const page: RouteGroup = (app, deps) => {
     };
     for (const [path, writeTo] of Object.entries(pages)) {
       scope.get(path, withHead, (request, reply) =>
-        sendInParts(reply, parts, (write) =>
-          deps.read((tx) => writeTo(tx, queryOf(request), write)),
-        ),
+        sendInParts(reply, deps, (tx, write) => writeTo(tx, queryOf(request), write)),
       );
     }
   });
@@ -138,45 +141,28 @@ const away = messagePage(
   html`Try again in a moment. The server's log says why.`,
 );
 
-// The first part of a page is there within a second.
-const patienceMs = 3 * secondMs;
-
-type PartsDeps = Pick<ServeDeps, "log" | "npm"> & {
-  /** The page to send instead where the rows of some accounts cannot be read. */
-  readonly unreachable: () => Promise<Html | undefined>;
-};
-
-/**
- * Sends each part as soon as it is written. If the first one fails, the answer is 503; so it is where
- * the first one takes long because some accounts' rows cannot be read.
- */
+/** Sends each part as soon as it is written. If the first one fails, the answer is 503. */
 async function sendInParts(
   reply: FastifyReply,
-  { log, npm, unreachable }: PartsDeps,
-  work: (write: (part: Html) => void) => Promise<void>,
+  deps: ServeDeps,
+  work: (tx: Transaction, write: (part: Html) => void) => Promise<void>,
 ): Promise<FastifyReply> {
   const body = new PassThrough();
   const begun = Promise.withResolvers<boolean>();
   const write = ({ text }: Html): void => {
     // The reader may have gone.
-    if (!body.destroyed) body.write(asTyped({ npm }, text));
+    if (!body.destroyed) body.write(asTyped(deps, text));
     begun.resolve(true);
   };
-  void work(write)
+  void deps
+    .read((tx) => work(tx, write))
     .catch((thrown: unknown) => {
-      log.error(faultOf(thrown), "the page failed");
+      deps.log.error(faultOf(thrown), "the page failed");
       begun.resolve(false);
       write(broken);
     })
     .finally(() => body.end());
-  reply.type("text/html; charset=utf-8");
-  const over = new AbortController();
-  const isLate = delay(patienceMs, undefined, { signal: over.signal }).catch(() => undefined);
-  const early = await Promise.race([begun.promise, isLate]);
-  over.abort();
-  if (early === true) return reply.send(body);
-  const instead = await unreachable().catch(() => undefined);
-  if (instead === undefined && (await begun.promise)) return reply.send(body);
-  const whole = new Html(asTyped({ npm }, (instead ?? away).text));
-  return sendPage(reply.header("retry-after", "5"), 503, whole);
+  if (await begun.promise) return reply.type("text/html; charset=utf-8").send(body);
+  const instead = (await insteadOf(deps).catch(() => undefined)) ?? away;
+  return sendPage(reply.header("retry-after", "5"), 503, new Html(asTyped(deps, instead.text)));
 }
