@@ -103,31 +103,6 @@ test.each([
   },
 );
 
-test("a path is of the folder where it was typed, though npm enters the project's", async () => {
-  await using project = await temporaryFolder();
-  await using books = await temporaryFolder();
-  await writeFile(join(books.path, "taken"), "");
-  const npm = {
-    npm_lifecycle_event: "report",
-    npm_package_name: "bill-sync",
-    npm_package_json: join(project.path, "package.json"),
-    INIT_CWD: books.path,
-  };
-  const told = async (command: string, env: CliEnvironment = npm) =>
-    (await runCli(command.split(" "), { cwd: project.path, env })).stderr;
-  const pathOf = (name: string) => join(books.path, name);
-  const report = "report --month 2026-10 --prices prices.csv";
-  expect(await told(report)).toContain(`--prices ${pathOf("prices.csv")} cannot be read`);
-  expect(await told("export --format csv --output taken")).toContain(`${pathOf("taken")} exists`);
-  expect(await told("db backup taken")).toContain(`${pathOf("taken")} exists`);
-  expect(await told("status", { ...npm, ACCOUNTS_FILE: "accounts.json" })).toContain(
-    pathOf("accounts.json"),
-  );
-  // A script of another project wrote its paths there.
-  const others = { ...npm, npm_package_name: "books" };
-  expect(await told(report, others)).toContain("--prices prices.csv cannot be read");
-});
-
 test("a message names commands as npm runs them, and does not take the program's name for one", () => {
   const text =
     "run bill-sync sync; then bill-sync breaks accept 3,12 --note x, or bill-sync db migrate: a backup by bill-sync 0.1.0, run bill-sync as an ordinary user";

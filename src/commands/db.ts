@@ -190,7 +190,7 @@ const distributeHelp = `
 Run it again after an update, which may bring new tables. Stop syncs and workers
 first: a table that holds rows is locked while they are sent.`;
 
-export const define: Define = (db, { io, config, runs, path: typed }) => {
+export const define: Define = (db, { io, config, runs }) => {
   db.command("migrate")
     .description("create or update the tables; sync does it too")
     .action(runs(() => migrateCommand(config(), io)));
@@ -199,7 +199,7 @@ export const define: Define = (db, { io, config, runs, path: typed }) => {
     .option("--read-write", "an address that may also write, not only read", false)
     .action(runs((words: { readonly readWrite: boolean }) => urlCommand(config(), io, words)));
   db.command("backup")
-    .argument("<file>", "the file to write", typed)
+    .argument("<file>", "the file to write")
     .description("write the whole ledger to one file, from any Postgres")
     .option("--check", "read an existing file instead, and compare its digest", false)
     .option("--force", "replace the file if it exists", false)
@@ -211,7 +211,7 @@ export const define: Define = (db, { io, config, runs, path: typed }) => {
       ),
     );
   db.command("restore")
-    .argument("<file>", "a file that db backup wrote", typed)
+    .argument("<file>", "a file that db backup wrote")
     .description("restore such a file into an empty database of any Postgres")
     .addOption(jsonOption())
     .addHelpText("after", restoreHelp)

@@ -108,14 +108,13 @@ written.
 first began at TIME. --prices FILE puts prices into a journal. --changed-since
 TIME takes the bills that were stored or restated since TIME.`;
 
-export const define: Define = (command, program) => {
-  const { io, config, runs, path } = program;
-  exporting(command, program)
+export const define: Define = (command, { io, config, runs }) => {
+  exporting(command)
     .addOption(formatOption("required: the format of the file", formatNames).makeOptionMandatory())
     .option("--continue [time]", "continue a journal that was first exported from this time")
     .option("--changed-since <time>", "only bills that were stored or restated since then")
     .option("--spreadsheet", "CSV for Excel and LibreOffice: ids are text, amounts numbers")
-    .option("--output <file>", "a new file instead of standard output", path)
+    .option("--output <file>", "a new file instead of standard output")
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)
     .action(runs((words: ExportFlags) => exportCommand(config(), io, exportOptions(words))));

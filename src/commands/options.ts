@@ -1,4 +1,3 @@
-import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Result } from "../output/result.ts";
 import type { Config } from "../roster/config.ts";
@@ -15,26 +14,11 @@ export type Program = {
     readonly credentials?: boolean;
     readonly accounts?: readonly string[] | undefined;
   }) => Config;
-  /** A path as it was typed. */
-  readonly path: (typed: string) => string;
   /** Runs a command, prints the result that it returns, and keeps its exit code. */
   readonly runs: <Args extends unknown[]>(
     command: (...args: Args) => Promise<Result>,
   ) => (...args: Args) => Promise<void>;
 };
-
-/**
- * A path of the folder where it was typed. npm runs this program's scripts in the project's folder, wherever the user
- * stands in it.
- * @param npm the environment, if npm runs the program.
- */
-export function pathTyped(npm: Environment | undefined, path: string): string {
-  const { INIT_CWD: typedIn, npm_package_name: name, npm_package_json: json = "" } = npm ?? {};
-  const isOurs = name === "bill-sync" && dirname(json) === process.cwd();
-  return !isOurs || typedIn === undefined || typedIn === process.cwd()
-    ? path
-    : resolve(typedIn, path);
-}
 
 /** Adds a command's description of its arguments, options and action. */
 export type Define = (command: Command, program: Program) => void;
@@ -49,11 +33,7 @@ export const accountOption = () => new Option("--account <name...>", "these acco
 export const productOption = () => new Option("--product <type...>", "these product types only");
 
 /** The options of a file that leaves the house: of which ledgers and time, in which zone and at which prices. */
-export const exporting = (
-  command: Command,
-  { path }: Pick<Program, "path">,
-  unit: "time" | "day" = "time",
-): Command =>
+export const exporting = (command: Command, unit: "time" | "day" = "time"): Command =>
   command
     .addOption(accountOption())
     .addOption(productOption())
@@ -65,7 +45,7 @@ export const exporting = (
     )
     .option(`--to <${unit}>`, `before this ${unit}, exclusive`)
     .option("--time-zone <zone>", "the zone of dates and days: Europe/Berlin; default: UTC")
-    .option("--prices <file>", "prices of coins: CSV with date,coin,price,currency", path)
+    .option("--prices <file>", "prices of coins: CSV with date,coin,price,currency")
     .option("--currency <name>", "the currency, where the file of prices has several");
 
 export const jsonOption = () => new Option("--json", "print the result as JSON");

@@ -16,7 +16,7 @@ import {
   printErrorJson,
   stopped,
 } from "./io.ts";
-import { type Define, type Program, pathTyped } from "./options.ts";
+import type { Define, Program } from "./options.ts";
 
 type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
 
@@ -53,16 +53,11 @@ export async function runCommandLine(
   environment: Environment,
 ): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
-  const path = (typed: string) => pathTyped(io.npm, typed);
   // Called only by a command that needs it: help is shown even if the environment is invalid.
-  const readEnvironment = () => ({
-    ...readEnvFile(),
-    ...environment,
-    ...pathsIn(environment, path),
-  });
+  const readEnvironment = () => ({ ...readEnvFile(), ...environment });
   const said = new Set<string>();
   const has: Program = {
-    ...{ io, path, readEnvironment },
+    ...{ io, readEnvironment },
     config(asked) {
       const config = readConfig(readEnvironment(), { credentials: false, ...asked });
       // A worker reads it anew for each round.
@@ -92,15 +87,6 @@ export async function runCommandLine(
   }
   return exitCode;
 }
-
-/** The variables that name paths, which npm would read in another folder. */
-const pathsIn = (environment: Environment, path: (typed: string) => string): Environment =>
-  Object.fromEntries(
-    ["DATA_DIR", "ACCOUNTS_FILE"].flatMap((name) => {
-      const typed = environment[name]?.trim();
-      return typed ? [[name, path(typed)]] : [];
-    }),
-  );
 
 function readEnvFile(): Environment {
   try {

@@ -100,9 +100,8 @@ and prints on A4; csv has the lines of the rollforwards, or another table.
 by the newest price of their day or before. --signed-at TIME lists what changed
 after the close was signed; the close says the time to keep.`;
 
-export const define: Define = (report, program) => {
-  const { io, config, runs } = program;
-  exporting(report, program, "day")
+export const define: Define = (report, { io, config, runs }) => {
+  exporting(report, "day")
     .option("--signed-at <time>", "list what changed since the close was signed then")
     .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")

@@ -75,14 +75,13 @@ const help = `
 A classic account is served by the v2 API, a unified one by v3, and each is
 refused by the other.`;
 
-export const define: Define = (sandbox, { io, runs, path }) => {
+export const define: Define = (sandbox, { io, runs }) => {
   sandbox
     .option("--port <port>", "0 for any free port", portOf, 0)
     .addOption(modeOption())
     .option(
       "--accounts-file <file>",
       "serve three accounts, one unified, and write their ACCOUNTS_FILE",
-      path,
     )
     .addHelpText("after", help)
     .action(runs((words: SandboxFlags) => sandboxCommand(io, words)));

@@ -12,7 +12,7 @@ const nothing = () => {
 /** The program's commands with their options, none of which is run. */
 export const program: Command = await programOf({
   io: { out: silent, err: silent, signal: AbortSignal.abort(), onOutputError: nothing },
-  ...{ readEnvironment: nothing, config: nothing, path: nothing },
+  ...{ readEnvironment: nothing, config: nothing },
   runs: () => nothing,
 });
 
@@ -24,7 +24,6 @@ export async function resultOf(args: readonly string[], environment: Environment
     io: { out: silent, err: silent, signal, onOutputError: nothing, isJson: true },
     readEnvironment: () => environment,
     config: (asked) => readConfig(environment, { credentials: false, ...asked }),
-    path: (typed) => typed,
     runs:
       (command) =>
       async (...words) => {
