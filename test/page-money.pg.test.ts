@@ -440,17 +440,10 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
   });
 });
 
-test("days without bills are said to have none, with where the bills are, and days to come to be so", async () => {
-  const model = modelOf("plain", "USDT");
-  const page = await pageOf(model, { from: "2025-01-01", to: "2025-12-31" });
-  const [first, last] = [dayOf(model.bills[0]?.time ?? 0), dayOf(model.bills.at(-1)?.time ?? 0)];
-  expect(page).toMatch(
-    /Nothing is stored of 1 Jan – 31 Dec 2025\. Its bills are from <a href="([^"]*)"/,
-  );
-  expect(page).toContain(`from=${first}&amp;to=${last}`);
+test("days without bills are said to have none", async () => {
+  const page = await pageOf(modelOf("plain", "USDT"), { from: "2025-01-01", to: "2025-12-31" });
+  expect(page).toContain("Nothing is stored of 1 Jan – 31 Dec 2025.");
   expect(page).not.toContain(`class="sum"`);
-  const ahead = await pageOf(model, { from: "2100-01-01", to: "2100-01-31" });
-  expect(ahead).toContain("These days are still to come.");
 });
 
 test("bills are found by their id, type or contract, and what no figure is has no sum", async () => {

@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { InvalidArgumentError } from "commander";
 import { type Clock, repeatEvery, systemClock } from "../clock.ts";
 import { minuteMs } from "../contract/time.ts";
@@ -44,7 +43,6 @@ async function workerCommand(
   program: Program,
   { concurrency, address, egress: name, every: everyMs }: WorkerOptions,
 ): Promise<Result> {
-  if (address !== undefined) await refuseForeign(address);
   const egress: Egress = {
     ...(address !== undefined && { localAddress: address }),
     ...(name !== undefined && { name }),
@@ -90,20 +88,6 @@ async function workerCommand(
   if (error !== undefined) throw error;
   notice("stopped; other workers take the jobs that were not done");
   return done();
-}
-
-/** @throws UsageError if no connection can start from this address. */
-async function refuseForeign(address: string): Promise<void> {
-  const server = createServer();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject).listen(0, address, resolve);
-  await promise.catch((error: unknown) => {
-    throw new UsageError(
-      `--address ${address} is not an address of this machine (${messageOf(error)}); ` +
-        "ip address shows them",
-    );
-  });
-  server.close();
 }
 
 /** A worker's log: failures, and each minute the number of jobs since the start. */

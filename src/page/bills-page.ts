@@ -17,7 +17,7 @@ import {
 import { allDigits, amount, daysText, isZero, movement, none } from "./format.ts";
 import { type Html, html } from "./html.ts";
 import { dateFields, frame, messagePage, missedNote, pageFoot, pageHead } from "./layout.ts";
-import { type Period, readDays, sumOf, together } from "./periods.ts";
+import { readDays, sumOf } from "./periods.ts";
 import { pieces } from "./pieces.ts";
 import {
   type Asked,
@@ -57,7 +57,7 @@ ${form(selection, filter)}`);
   const figure = await figureOf(tx, selection, filter, days);
   const list = await listBills(tx, selection, filter, { days, before: placeOf(before) });
   const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter, days);
-  write(html`${sumNote(figure, sum, selection)}${isNarrowed(filter) ? "" : chainNote(days, selection)}
+  write(html`${sumNote(figure, sum, selection)}
 ${list.bills.length === 0 ? html`<p>There is none.</p>` : billTable(list, selection, filter)}
 ${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, placeText(list.next))}">Older bills</a></p>`}
 </section>`);
@@ -103,25 +103,6 @@ function sumNote(
   return isZero(missing)
     ? html`<p>${formatCounted(added.bills, "bill")} ${added.bills === 1 ? "adds" : "add"} up to ${text}, to the last digit.</p>`
     : html`<p class="bad">The figure is ${text}, and its ${formatCounted(added.bills, "bill")} add up to <b>${allDigits(added.sum, "+")}</b>. Somebody changed or deleted bills by hand. <code>bill-sync reconcile --full</code> says where.</p>`;
-}
-
-const isNarrowed = ({ piece, symbol, type, search }: BillFilter): boolean =>
-  search !== "" || [piece, symbol, type].some((part) => part !== undefined);
-
-/** What the balance moved by beyond its bills. */
-function chainNote(days: readonly Period[], selection: PageQuery): Html {
-  const { discrepancy = "0", unreconciled = "0" } = together(days)?.figures ?? {};
-  const lines = (
-    [
-      ["discrepancy", discrepancy],
-      ["unreconciled", unreconciled],
-    ] as const
-  ).flatMap(([piece, decimal]) =>
-    isZero(decimal)
-      ? []
-      : html`<p class="${piece === "discrepancy" ? "bad" : "warn"}">The balance moved by <a href="${billsAddress(selection, { ...selection, piece })}">${allDigits(decimal, "+")} ${selection.coin}</a> more than its bills${piece === "discrepancy" ? ": bills are missing, or more than there were" : ", which no reconcile has checked yet"}.</p>`,
-  );
-  return html`${lines}`;
 }
 
 /** The table of bills, with the balance before and after each. */

@@ -6,7 +6,7 @@ import { type Html, html } from "./html.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";
 import { ledgersSection } from "./ledgers.ts";
 import { type OverviewDeps, readOverview } from "./overview.ts";
-import { type Asked, queryOf, walletProductTypes } from "./selection.ts";
+import { type Asked, queryOf } from "./selection.ts";
 import { statement } from "./statement.ts";
 import { titleOf, todoSection, verdictSection } from "./verdict.ts";
 import { readPageQuery } from "./wallets.ts";
@@ -31,14 +31,7 @@ export async function writePage(
   );
   write(html`${verdictSection(overview)}${todoSection(overview)}${ledgersSection(overview)}`);
   if (overview.stored > 0) {
-    if (selected !== undefined) {
-      const { account } = selected.selection;
-      const names = walletProductTypes(selected.selection);
-      const lost = overview.findings.flatMap(({ kind, ledger, until, ...one }) =>
-        kind === "lost" && one.account === account && names.includes(ledger) ? (until ?? []) : [],
-      );
-      write(await statement(tx, selected, { lost, today: isoTime(now).slice(0, 10) }));
-    }
+    if (selected !== undefined) write(await statement(tx, selected, isoTime(now).slice(0, 10)));
     write(await loansSection(tx));
   }
   write(

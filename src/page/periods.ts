@@ -58,22 +58,6 @@ export async function readDays(
   }));
 }
 
-/** The days of the wallet's first and last bill; undefined if it has none. */
-export async function readBillDays(
-  tx: Transaction,
-  selection: PageQuery,
-): Promise<Days | undefined> {
-  const { rows } = await tx.execute<{ from: string | null; to: string | null }>(sql`
-    select to_char(min(day), 'YYYY-MM-DD') as from, to_char(max(day), 'YYYY-MM-DD') as to
-    from type_days
-    where account = ${selection.account}
-      and product_type = any(${textArray(walletProductTypes(selection))}::text[])
-      and coin = ${selection.coin}
-      and bills > 0`);
-  const { from = null, to = null } = rows[0] ?? {};
-  return from === null || to === null ? undefined : { from, to };
-}
-
 type BreakDay = { readonly day: string; readonly isOpen: boolean };
 
 /** The days of the selected wallet's breaks that are open or accepted. */

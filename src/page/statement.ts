@@ -1,4 +1,4 @@
-import { type EpochMs, epochMs, isoTime } from "../contract/time.ts";
+import { epochMs, isoTime } from "../contract/time.ts";
 import type { Transaction } from "../db/connect.ts";
 import { balanceText, type ComparedBalance, readComparedBalances } from "../health/balances.ts";
 import { formatCount } from "../output/format.ts";
@@ -13,7 +13,6 @@ import {
   type Group,
   monthsOf,
   type Period,
-  readBillDays,
   readBreakDays,
   readDays,
   readGroups,
@@ -39,14 +38,7 @@ import type { Selected, Wallets } from "./wallets.ts";
 export async function statement(
   tx: Transaction,
   { selection, missed, ...wallets }: Selected,
-  {
-    lost,
-    today,
-  }: {
-    /** The ends of lost times of the wallet's ledgers. */
-    readonly lost: readonly EpochMs[];
-    readonly today: string;
-  },
+  today: string,
 ): Promise<Html> {
   const days = await readDays(tx, selection);
   const whole = together(days);
@@ -61,8 +53,8 @@ export async function statement(
   const breaks = await readBreakDays(tx, selection);
   const rest =
     whole === undefined
-      ? await emptyNote(tx, selection, today)
-      : html`${figures(whole, selection, { isRead: unread.length === 0, isAccepted: areAccepted(breaks, selection) })}${unreadNote(unread)}${lossNote(lost, selection)}${balancesNote(balances, selection)}
+      ? html`<p>Nothing is stored of ${daysText(selection)}.</p>`
+      : html`${figures(whole, selection, { isRead: unread.length === 0, isAccepted: areAccepted(breaks, selection) })}${unreadNote(unread)}${balancesNote(balances, selection)}
 ${chart(days, { ...selection, to: last }, { breaks: breaks.flatMap(({ day, isOpen }) => (isOpen ? day : [])), unread }, (part) => billsAddress(selection, part))}
 <div class="head"><nav class="switch" aria-label="Rows of the table">${views.map((each) => viewLink(each, selection))}</nav><small class="beside">${digitsLink(selection)}</small></div>
 ${
@@ -75,17 +67,6 @@ ${
     html`${missedNote(missed, `: this is ${account} ${walletTitle(selection)}, ${daysText(selection)}`)}
 ${rest}`,
   );
-}
-
-async function emptyNote(tx: Transaction, selection: PageQuery, today: string): Promise<Html> {
-  const span = await readBillDays(tx, selection);
-  const bills =
-    span === undefined
-      ? ""
-      : html` Its bills are from <a href="/${queryOf(selection, span)}#statement">${daysText(span)}</a>.`;
-  return selection.from > today
-    ? html`<p>These days are still to come.${bills}</p>`
-    : html`<p>Nothing is stored of ${daysText(selection)}.${bills}</p>`;
 }
 
 /** The selected days before today that are not, or not wholly, read: adjacent ones together. */
@@ -107,14 +88,6 @@ const unreadNote = (unread: readonly Days[]): Html =>
   unread.length === 0
     ? html``
     : html`<p class="warn">Not all is read of ${unread.slice(0, spansMax).map(daysText).join(", ")}${unread.length > spansMax ? ` and ${unread.length - spansMax} more` : ""}: the figures are without their bills.</p>`;
-
-/** Says that a loss before the shown days changes none of their figures: a later balance includes what it moved. */
-function lossNote(lost: readonly EpochMs[], selection: PageQuery): Html {
-  const { from } = timesOf(selection);
-  return lost.length === 0 || lost.some((end) => end > from)
-    ? html``
-    : html`<p class="quiet">The lost time is older than these days: their figures are whole.</p>`;
-}
 
 /** The exchange's own balance of the wallet at the end of the shown days or later. */
 const balancesNote = (balances: readonly ComparedBalance[], { product, coin }: PageQuery): Html =>
