@@ -73,15 +73,13 @@ async function addCommand(
   if (!(await addAccount(database.db, account))) {
     throw new UsageError(`account ${name} was added before; bill-sync accounts list shows all`);
   }
-  if (config.addedAccount !== undefined)
-    return done(`account ${name} is added: the next sync reads it`);
-  note(
-    io,
-    "no credential source of added accounts is configured: set ACCOUNTS_FILE " +
-      'to a file with {"credentials": {"command": ["PROGRAM", "{account}"]}}; where it names a ' +
-      "directory, an account is added by its file there",
+  return done(
+    `account ${name} is added: ${
+      config.addedAccount !== undefined
+        ? "the next sync reads it"
+        : 'no sync reads it before ACCOUNTS_FILE has {"credentials": {"command": ["PROGRAM", "{account}"]}}'
+    }`,
   );
-  return done(`account ${name} is added, and no sync reads it yet`);
 }
 
 type DecidedLedger = { readonly name: string; readonly product: ProductType | undefined };

@@ -72,7 +72,7 @@ async function writeBills(
   const dayOf = dayIn(options.zone);
   const lastDay = to === undefined ? "9999" : dayOf(epochMs(to - 1));
   const formatOptions = {
-    ...{ dayOf, zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
+    ...{ zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
     prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
     ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),

@@ -3,7 +3,6 @@ import { type Category, isCategory } from "../contract/business-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { add, type Decimal, decimalOf } from "../decimal.ts";
 import type { Prices } from "./prices.ts";
-import type { DayOf } from "./time-zone.ts";
 
 /** By how much a bill changes the balance of its coin. */
 export const balanceChange = ({
@@ -53,9 +52,7 @@ export type Opening = {
 };
 
 export type FormatOptions = {
-  /** The day on which a journal dates a bill. Default the UTC day. */
-  readonly dayOf?: DayOf;
-  /** The time zone of `dayOf`. Default UTC. */
+  /** Whose clock dates a bill. Default UTC. */
   readonly zone?: string;
   /**
    * The bills in the files that this journal continues. They count for its balances, but are not written

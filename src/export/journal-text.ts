@@ -5,7 +5,7 @@ import { ReportableError } from "../errors.ts";
 import { printableLine } from "../printable.ts";
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 import { Journal, type JournalEntry, type Posting } from "./journal.ts";
-import { utcDay } from "./time-zone.ts";
+import { dayIn } from "./time-zone.ts";
 
 /** How a journal of one tool is written. */
 export type Dialect = {
@@ -30,19 +30,10 @@ export type Dialect = {
 /** The subject of an entry: a bill, or the kind of an adjustment and its reason. */
 export type Title = ExportedBill | { readonly kind: string; readonly why: string };
 
-/** Writes a journal in a dialect. Every account and commodity is declared before its first use. */
-export async function* writeJournal(
-  pages: BillPages,
-  options: FormatOptions,
-  dialect: Dialect,
-): Chunks {
-  yield dialect.heading;
-  yield* printJournal(pages, options, openPrinter(dialect, options.zone));
-}
-
-function openPrinter(dialect: Dialect, zone: string | undefined): (entry: JournalEntry) => string {
+function openPrinter(dialect: Dialect, zone: string): (entry: JournalEntry) => string {
   const { tool, indent } = dialect;
-  const timeOf = timeIn(zone);
+  // Where a day is another zone's, with the date that the moment has in UTC.
+  const timeOf = (time: EpochMs) => (zone === "UTC" ? isoTime(time).slice(11) : isoTime(time));
   const accountName = namesBy(dialect.spellAccount, { tool, what: "account" });
   const coinName = namesBy(dialect.spellCoin, { tool, what: "commodity" });
   const declared = new Set<string>();
@@ -86,22 +77,15 @@ function openPrinter(dialect: Dialect, zone: string | undefined): (entry: Journa
   };
 }
 
-/** A time as its day's entry shows it. */
-type TimeOf = (time: EpochMs) => string;
-
-/** Of the day in UTC; where a day is another zone's, with the date that the moment has in UTC. */
-const timeIn =
-  (zone = "UTC"): TimeOf =>
-  (time) =>
-    zone === "UTC" ? isoTime(time).slice(11) : isoTime(time);
-
-/** The text of a journal. */
-async function* printJournal(
+/** Writes a journal in a dialect. Every account and commodity is declared before its first use. */
+export async function* writeJournal(
   pages: BillPages,
   options: FormatOptions,
-  print: (entry: JournalEntry) => string,
-): AsyncIterable<string> {
-  const { dayOf = utcDay, before, walletEnds = [], openings = [], prices, startDay = "" } = options;
+  dialect: Dialect,
+): Chunks {
+  const { zone = "UTC", before, walletEnds = [], openings = [], prices, startDay = "" } = options;
+  const dayOf = dayIn(zone);
+  const print = openPrinter(dialect, zone);
   const journal = new Journal(dayOf, walletEnds);
   const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
   const begin = (isOf: (day: string) => boolean) =>
@@ -120,7 +104,7 @@ async function* printJournal(
     }
     text(journal.end());
   }
-  yield begin((day) => day >= startDay);
+  yield dialect.heading + begin((day) => day >= startDay);
   for await (const bills of pages) yield text(journal.book(bills));
   yield text([...journal.end(), ...journal.close()]);
 }
