@@ -18,14 +18,6 @@ const time = (name: string, read: (bill: ExportedBill) => EpochMs): Column => ({
   read,
 });
 
-/** Those that are never null. */
-const required = [
-  ...["account", "product_type", "bill_id", "amount", "fee", "business_type", "coin", "c_time"],
-  ...["ingested_at", "category"],
-];
-
-export const isRequired = ({ name }: Column): boolean => required.includes(name);
-
 /** The columns of `bills`, and the category. */
 export const columns: readonly Column[] = [
   text("account", ({ account }) => account),

@@ -2,7 +2,7 @@ import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { decimalOf, unitsOf } from "../decimal.ts";
 import { ReportableError } from "../errors.ts";
-import { type Column, columns, isRequired } from "./columns.ts";
+import { type Column, columns } from "./columns.ts";
 import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 // The widest decimal that every reader supports: 20 digits before the point and 18 after it, as many as
@@ -33,7 +33,7 @@ const schema: SchemaElement[] = [
   ...columns.map(
     (column): SchemaElement => ({
       ...{ name: column.name, ...types[column.kind] },
-      repetition_type: isRequired(column) ? "REQUIRED" : "OPTIONAL",
+      repetition_type: "OPTIONAL",
     }),
   ),
 ];
