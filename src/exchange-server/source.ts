@@ -82,12 +82,6 @@ export type BillsRequest = {
   readonly sortedBy?: "time" | "id" | undefined;
 };
 
-type LoanToValueRequest = {
-  readonly caller: Caller;
-  readonly now: EpochMs;
-  readonly riskUnitId: string | undefined;
-};
-
 /** A validated question for tax records. Both times are inclusive. */
 export type TaxRequest = Pick<BillsRequest, "caller" | "now" | "productType" | "limit"> & {
   readonly startTime: EpochMs;
@@ -120,23 +114,20 @@ export class Refusal {
   }
 }
 
-/** Asks for the wallet of a product type, or for the one wallet of a unified account. */
-type BalancesRequest = {
-  readonly caller: Caller;
-  readonly now: EpochMs;
-  readonly productType: ClassicProductType | undefined;
-};
-
-/** What a wallet holds of a coin, as a decimal. */
-type WireBalance = { readonly coin: string; readonly balance: string };
+type Asked = Pick<BillsRequest, "caller" | "now">;
 
 /** Where the server's answers come from. */
 export type Source = {
-  balances(request: BalancesRequest): Promise<readonly WireBalance[] | Refusal>;
+  /** What each coin's balance is, as a decimal. A unified account has one wallet, of no product type. */
+  balances(
+    request: Asked & { readonly productType: ClassicProductType | undefined },
+  ): Promise<readonly { readonly coin: string; readonly balance: string }[] | Refusal>;
   bills(request: BillsRequest): Promise<WirePage | Refusal>;
   /** Oldest first. Absent where there are none. */
   taxRecords?(request: TaxRequest): Promise<readonly unknown[]>;
-  loanToValue(request: LoanToValueRequest): Promise<object | Refusal>;
+  loanToValue(
+    request: Asked & { readonly riskUnitId: string | undefined },
+  ): Promise<object | Refusal>;
   /** All pairs where no symbol is named. */
   symbols(symbol: string | undefined): Promise<readonly unknown[] | Refusal>;
   /** All contracts of the product type where no symbol is named. */
