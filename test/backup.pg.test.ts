@@ -44,9 +44,9 @@ async function digestsOf(path: string) {
   const digests = new Map<string, string>();
   await readBackup(path, {
     async take({ name }, rows) {
-      const hash = createHash("sha256");
-      for await (const chunk of rows) hash.update(chunk);
-      digests.set(name, hash.digest("hex"));
+      const text = Buffer.concat(await Array.fromAsync(rows)).toString("latin1");
+      const sorted = text.split("\n").toSorted().join("\n");
+      digests.set(name, createHash("sha256").update(sorted).digest("hex"));
     },
   });
   return digests;

@@ -36,11 +36,6 @@ export const keptTables: readonly string[] = Object.values(tables)
   .filter((table) => !ofOneDatabase.includes(table))
   .sort();
 
-type KeptTable = BackupTable & {
-  /** The columns by which its rows are ordered, so that equal tables have equal digests. */
-  readonly key: readonly string[];
-};
-
 export type BackupPart = Buffer | string;
 
 /**
@@ -58,9 +53,8 @@ export function backUp(
     async (tx) => {
       await useOneMoment(tx);
       await usePlainText(tx);
-      const kept = await readTables(tx);
-      const header = await headerOf(tx, kept);
-      await write(linesOf(tx, header, kept, signal));
+      const header = await headerOf(tx);
+      await write(linesOf(tx, header, signal));
       return header;
     },
     {
@@ -77,7 +71,7 @@ export const usePlainText = (tx: Transaction) =>
     set local timezone = 'UTC';
     set local search_path = public`);
 
-async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<BackupHeader> {
+async function headerOf(tx: Transaction): Promise<BackupHeader> {
   const [first, ...others] = await appliedMigrations(tx);
   if (first === undefined) {
     throw new DatabaseError("there is nothing to back up: the database has no tables; run sync");
@@ -94,13 +88,13 @@ async function headerOf(tx: Transaction, kept: readonly KeptTable[]): Promise<Ba
     postgres: server.postgres,
     takenAt: server.taken_at,
     migrations: [first, ...others],
-    tables: kept.map(({ name, columns, rows }) => ({ name, columns, rows })),
+    tables: await readTables(tx),
   };
 }
 
 /** The kept tables with this database's columns: its schema may be older than the program. */
-async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
-  const { rows } = await tx.execute<Omit<KeptTable, "rows">>(sql`
+async function readTables(tx: Transaction): Promise<BackupTable[]> {
+  const { rows } = await tx.execute<Omit<BackupTable, "rows">>(sql`
     select
       relname as name,
       array(
@@ -111,22 +105,13 @@ async function readTables(tx: Transaction): Promise<readonly KeptTable[]> {
           and not attisdropped
           and attgenerated = ''
         order by attnum
-      ) as columns,
-      array(
-        select attname::text
-        from pg_index
-        cross join unnest(indkey::int2[]) with ordinality as part (attnum, place)
-        join pg_attribute on attrelid = indrelid and pg_attribute.attnum = part.attnum
-        where indrelid = pg_class.oid
-          and indisprimary
-        order by place
-      ) as key
+      ) as columns
     from pg_class
     where relnamespace = 'public'::regnamespace
       and relkind in ('r', 'p')
       and relname in ${keptTables}
     order by relname collate "C"`);
-  const kept: KeptTable[] = [];
+  const kept: BackupTable[] = [];
   for (const table of rows) kept.push({ ...table, rows: await countOf(tx, table.name) });
   return kept;
 }
@@ -141,7 +126,6 @@ export async function countOf(tx: Transaction, table: string): Promise<number> {
 async function* linesOf(
   tx: Transaction,
   header: BackupHeader,
-  kept: readonly KeptTable[],
   signal: AbortSignal,
 ): AsyncGenerator<BackupPart> {
   const whole = createHash("sha256");
@@ -150,7 +134,7 @@ async function* linesOf(
     return part;
   };
   yield hashed(lineOf(header));
-  for (const table of kept) {
+  for (const table of header.tables) {
     let rows = 0;
     for await (const chunk of rowsOf(tx, table)) {
       signal.throwIfAborted();
@@ -167,9 +151,8 @@ async function* linesOf(
   yield lineOf({ end: formatName, rows: rowsOfAll(header.tables), sha256: whole.digest("hex") });
 }
 
-async function* rowsOf(tx: Transaction, { name, columns, key }: KeptTable): AsyncGenerator<Buffer> {
-  const order = key.length === 0 ? "" : ` order by ${columnList(key)}`;
-  const rows = `select ${columnList(columns)} from public.${quoted(name)}${order}`;
+async function* rowsOf(tx: Transaction, { name, columns }: BackupTable): AsyncGenerator<Buffer> {
+  const rows = `select ${columnList(columns)} from public.${quoted(name)}`;
   const copy: ReturnType<typeof copyTo> & { callback?: () => void } = tx.$client.query(
     copyTo(`copy (${rows}) to stdout with (format text, encoding 'UTF8')`),
   );
