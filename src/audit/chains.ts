@@ -10,6 +10,7 @@ import { type Interval, subtract } from "../sync/intervals.ts";
 import type { Break } from "./breaks.ts";
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, isDayRead, timeOf } from "./coverage.ts";
+import { compare } from "./rules.ts";
 
 /** Names a chain of an account. */
 export type ChainName = {
@@ -211,7 +212,6 @@ export type ChainSummary = {
   };
 };
 
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 const inNames = (a: ChainName, b: ChainName): number =>
   compare(a.wallet, b.wallet) || compare(a.coin, b.coin);
 

@@ -6,7 +6,7 @@ import { msOf, textArray, timeFrom } from "../db/values.ts";
 import { type BillKey, keyArrays } from "../ledger/bill-rows.ts";
 import { reorderInDays } from "../ledger/days.ts";
 import { bookedMaxOf } from "../sql/chain-order.ts";
-import type { TypeTally } from "./rules.ts";
+import { compare, type TypeTally } from "./rules.ts";
 
 /** A bill of a chain. Amounts are in units of the check's last decimal place, times in ms since the epoch. */
 export type ChainBill = {
@@ -28,8 +28,6 @@ export type ChainBill = {
 };
 
 type Id = Pick<ChainBill, "productType" | "billId">;
-
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 /** Ids are compared as src/sql/chain-order.ts does. */
 export const byId = (a: Id, b: Id): number =>

@@ -6,26 +6,21 @@ import {
   amountAndFee,
   expectedRule,
   nothing,
+  ruleOf,
   type WalletRule,
 } from "../sql/wallet-moves.ts";
 import { isFar } from "./bill-numbers.ts";
 
 // By which rule a bill moves its wallet is learned from balances; src/sql/wallet-moves.ts says what it does then.
 
-const rule = (countsAmount: boolean, countsFee: boolean, countsCoupon: boolean): WalletRule => ({
-  countsAmount,
-  countsFee,
-  countsCoupon,
-});
-
 /** All rules that a category may have, the likelier first. */
 export const candidates: readonly WalletRule[] = [
   amountAndFee,
   nothing,
   amountAlone,
-  rule(false, true, false),
-  rule(true, true, true),
-  rule(false, true, true),
+  ruleOf(false, true),
+  ruleOf(true, true, true),
+  ruleOf(false, true, true),
 ];
 
 type Amounts = { readonly amount: bigint; readonly fee: bigint; readonly coupon: bigint };
@@ -171,7 +166,7 @@ export const learnRules = (tallies: readonly TypeTally[]): readonly LearnedRule[
     })
     .toSorted(inNames);
 
-const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+export const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 const inNames = (a: LearnedRule, b: LearnedRule): number =>
   compare(a.productType, b.productType) ||

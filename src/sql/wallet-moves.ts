@@ -44,17 +44,15 @@ export type WalletRule = {
   readonly countsCoupon: boolean;
 };
 
-export const amountAndFee: WalletRule = {
-  countsAmount: true,
-  countsFee: true,
-  countsCoupon: false,
-};
-export const amountAlone: WalletRule = {
-  countsAmount: true,
-  countsFee: false,
-  countsCoupon: false,
-};
-export const nothing: WalletRule = { countsAmount: false, countsFee: false, countsCoupon: false };
+export const ruleOf = (
+  countsAmount: boolean,
+  countsFee: boolean,
+  countsCoupon = false,
+): WalletRule => ({ countsAmount, countsFee, countsCoupon });
+
+export const amountAndFee = ruleOf(true, true);
+export const amountAlone = ruleOf(true, false);
+export const nothing = ruleOf(false, false);
 
 // A margin move stays within the account, and the amount of a spot trade contains its fee.
 const exceptions = new Map<string, WalletRule>([
@@ -66,20 +64,13 @@ const exceptions = new Map<string, WalletRule>([
 export const expectedRule = (category: string): WalletRule =>
   exceptions.get(category) ?? amountAndFee;
 
-/** The same in SQL, of the category in this column. A coupon is not expected to count. */
-export const expectedRuleOf = (category: string) => ({
-  countsAmount: isNoneOf(category, ({ countsAmount }) => !countsAmount),
-  countsFee: isNoneOf(category, ({ countsFee }) => !countsFee),
-});
-
-/** @returns SQL that is true of a category that is null. */
-function isNoneOf(column: string, isMeant: (rule: WalletRule) => boolean): SQL {
-  const categories = [...exceptions].filter(([, rule]) => isMeant(rule)).map(([name]) => name);
-  const list = categories.map((name) => `'${name}'`).join(", ");
-  return sql.raw(`coalesce(${column} not in (${list}), true)`);
-}
-
-const expected = expectedRuleOf("business_types.category");
+/** Whether a category is expected to count this number, in SQL. True of a category that is null. */
+const isExpected = (name: "countsAmount" | "countsFee"): SQL => {
+  const others = [...exceptions].flatMap(([category, rule]) =>
+    rule[name] ? [] : [`'${category}'`],
+  );
+  return sql.raw(`coalesce(business_types.category not in (${others.join(", ")}), true)`);
+};
 
 /**
  * Joins bills to their category and, as `rule`, to what they move: what was learned of their type, else what was
@@ -108,12 +99,12 @@ export function joinRules(alias: string, account?: string): SQL {
           coalesce(
             type_rules.counts_amount,
             category_rules.counts_amount,
-            ${expected.countsAmount}
+            ${isExpected("countsAmount")}
           ) as counts_amount,
           coalesce(
             type_rules.counts_fee,
             category_rules.counts_fee,
-            ${expected.countsFee}
+            ${isExpected("countsFee")}
           ) as counts_fee,
           coalesce(type_rules.counts_coupon, category_rules.counts_coupon, false) as counts_coupon,
           coalesce(type_rules.is_testable, category_rules.is_testable, true) as is_testable
