@@ -22,6 +22,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../db/schema/reconciliation-schema.ts";
 import { bills } from "../db/schema/schema.ts";
 import { isOneOf, onlyRow } from "../db/values.ts";
+import type { Among } from "../ledger/rejected-bills.ts";
 import { union } from "../sync/intervals.ts";
 
 /** What can be wrong with a ledger. */
@@ -98,18 +99,11 @@ export type Break = FoundBreak &
     readonly decisions: readonly PastDecision[];
   };
 
-/** The ledgers to reconcile. */
-export type ReconcileScope = {
-  /** Undefined for all stored accounts. */
-  readonly accounts: readonly string[] | undefined;
-  readonly productTypes: readonly string[] | undefined;
-};
-
 /**
  * Widens a scope to whole wallets. All product types of a wallet share its balance, so where one of them is
  * asked for, all are, and so is what is stored under the wallet's name.
  */
-export function withWholeWallets({ accounts, productTypes }: ReconcileScope): ReconcileScope {
+export function withWholeWallets({ accounts, productTypes }: Among): Among {
   if (productTypes === undefined || !productTypes.some(isUnified))
     return { accounts, productTypes };
   const others = productTypes.filter((productType) => !isUnified(productType));
@@ -119,7 +113,7 @@ export function withWholeWallets({ accounts, productTypes }: ReconcileScope): Re
 const isoOf = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /** Breaks of whole wallets, and those of no product type. */
-function isWithin(scope: ReconcileScope): SQL | undefined {
+function isWithin(scope: Among): SQL | undefined {
   const { accounts, productTypes } = withWholeWallets(scope);
   return and(
     accounts && inArray(ledgerBreaks.account, [...accounts]),
@@ -133,7 +127,7 @@ function isWithin(scope: ReconcileScope): SQL | undefined {
  */
 export function readBreaks(
   db: Queryable,
-  scope: ReconcileScope,
+  scope: Among,
   { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly Break[]> {
   return withDatabaseErrors(async () => {
@@ -169,7 +163,7 @@ export function readBreaks(
 }
 
 /** How many breaks are accepted of which something still does not add up. */
-export function countAccepted(db: Queryable, scope: ReconcileScope): Promise<number> {
+export function countAccepted(db: Queryable, scope: Among): Promise<number> {
   const { state, kind } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db
@@ -191,10 +185,7 @@ export type BrokenSpan = {
  * The spans of time around the open breaks of balances: from the last good bill to the first bad one, both
  * included. Overlapping spans are merged. The missing bill may belong to any product type of the wallet.
  */
-export function readBrokenSpans(
-  db: Queryable,
-  scope: ReconcileScope,
-): Promise<readonly BrokenSpan[]> {
+export function readBrokenSpans(db: Queryable, scope: Among): Promise<readonly BrokenSpan[]> {
   const { account, ledger, happenedAt, state, firstBadBill } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db

@@ -5,7 +5,8 @@ import { type Database, inTransaction, type Queryable, type Transaction } from "
 import { sqlStateOf, withDatabaseErrors } from "../db/database-errors.ts";
 import { type BillCount, recount } from "../ledger/bill-counts.ts";
 import { type DifferingDay, findDifferingDays, rebuildDays } from "../ledger/differing-days.ts";
-import { type Break, type ReconcileScope, readBreaks, withWholeWallets } from "./breaks.ts";
+import type { Among } from "../ledger/rejected-bills.ts";
+import { type Break, readBreaks, withWholeWallets } from "./breaks.ts";
 import {
   type ChainRecord,
   type ChainStart,
@@ -72,7 +73,7 @@ const attemptsMax = 5;
  */
 export async function reconcile(
   db: Database,
-  asked: ReconcileScope,
+  asked: Among,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
   const { accounts, productTypes } = withWholeWallets(asked);

@@ -2,7 +2,13 @@ import { z } from "zod";
 import type { Operation } from "./operation.ts";
 import { classicProductTypes } from "./product-types.ts";
 import { type Row, readerOf } from "./row.ts";
-import { optionalDecimal, optionalEpochMsOrNever, optionalText, text } from "./scalars.ts";
+import {
+  optionalDecimal,
+  optionalEpochMsOrNever,
+  optionalText,
+  optionalTexts,
+  text,
+} from "./scalars.ts";
 
 /**
  * The settings of one futures contract. Source: the exchange's own page on the operation, and the fields
@@ -19,10 +25,7 @@ export const contractFields = {
   makerFeeRate: optionalDecimal,
   takerFeeRate: optionalDecimal,
   openCostUpRatio: optionalDecimal,
-  supportMarginCoins: z
-    .array(text)
-    .nullish()
-    .transform((coins) => coins ?? null),
+  supportMarginCoins: optionalTexts,
   minTradeNum: optionalDecimal,
   priceEndStep: optionalDecimal,
   volumePlace: optionalDecimal,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type RowFault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import { type Extra, type Row, readerOf } from "./row.ts";
-import { optionalDecimal, optionalText, text } from "./scalars.ts";
+import { optionalDecimal, optionalText, optionalTexts } from "./scalars.ts";
 
 /** A coin's name. It is a key and so never null: it is empty where the exchange names no coin. */
 const coin = optionalText.transform((name) => name ?? "");
@@ -35,10 +35,7 @@ export const loanToValueFields = {
   /** Risk rate: debt over assets, a decimal. */
   ltv: optionalDecimal,
   /** User IDs of the sub-accounts in the risk unit. */
-  subAccountUids: z
-    .array(text)
-    .nullish()
-    .transform((uids) => uids ?? null),
+  subAccountUids: optionalTexts,
   /** Total assets: margin coins converted to USDT. */
   usdtBalance: optionalDecimal,
   /** Total debt, converted to USDT. */

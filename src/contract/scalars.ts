@@ -70,6 +70,12 @@ export const optionalDecimal = optionallySentAsText(decimalFault).meta(decimalTe
 export const text = sentAsText(nameFault).meta({ type: "string" });
 export const optionalText = optionallySentAsText(nameFault).meta({ type: "string" });
 
+/** A list of names that may be absent. */
+export const optionalTexts = z
+  .array(text)
+  .nullish()
+  .transform((texts) => texts ?? null);
+
 /** Milliseconds since the Unix epoch, sent as text. */
 export const epochMsText = sentAsText(timeFault).meta(timeText);
 export const optionalEpochMs = optionallySentAsText(timeFault).meta(timeText);

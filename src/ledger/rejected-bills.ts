@@ -195,7 +195,7 @@ function idOf(
 }
 
 /** The ledgers whose rows are looked at. Undefined for all. */
-type Among = {
+export type Among = {
   readonly accounts: readonly string[] | undefined;
   readonly productTypes: readonly string[] | undefined;
 };
