@@ -13,6 +13,10 @@ test.concurrent("demo of a unified account reads all of it, each bill is the san
   const env = { DATA_DIR: join(folder.path, "data") };
   await using demo = await startCli(["demo", "--mode", "unified", "--open"], { env });
   const [, url = ""] = await demo.seen("stdout", /in a browser:\n(http:\S+)\n/);
+  await demo.seen(
+    "stdout",
+    /^export DATA_DIR=\/.*\nexport DATABASE_URL=\nexport ACCOUNT_NAME=demo$/m,
+  );
   const page = await (await fetch(url)).text();
   expect(page).toMatch(
     /<h1[^>]*><i class="dot"><\/i>Complete, with bills recovered from tax records<\/h1>/,

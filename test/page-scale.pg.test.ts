@@ -91,10 +91,3 @@ test("many ledgers are read with as many queries as one", async () => {
   expect((await written("account=desk-000")).queries).toBe(many);
   expect(many).toBeLessThan(20);
 });
-
-test("the variables that the page's commands need are there", async () => {
-  const variables = "DATA_DIR=/tmp/a\nACCOUNT_NAME=demo\n";
-  expect(section((await written("", { variables })).page, "verdict")).toContain(
-    "export DATA_DIR=/tmp/a\nexport ACCOUNT_NAME=demo\n</pre>",
-  );
-});

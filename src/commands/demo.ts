@@ -85,13 +85,12 @@ async function demoCommand(
   const { serveCommand } = await import("./serve.ts");
   const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
   const quiet = { ...config, healthLimits, logLevel: "warn" } as const;
-  const dataDir = shellWord(resolve(demoDir(environment)));
-  const served = await serveCommand(quiet, io, {
-    ...{ port: 0, host: "127.0.0.1" },
-    variables: `DATA_DIR=${dataDir}\nDATABASE_URL=\n${variables}`,
-  });
+  const served = await serveCommand(quiet, io, { port: 0, host: "127.0.0.1" });
   if (served.running !== undefined) stack.use(served.running);
-  return { ...served, exit, running: stack.move() };
+  const dataDir = shellWord(resolve(demoDir(environment)));
+  const lines = `DATA_DIR=${dataDir}\nDATABASE_URL=\n${variables}`.trimEnd();
+  const first = `its commands need, in another terminal:\n${lines.replaceAll(/^/gm, "export ")}`;
+  return { ...served, parts: [...served.parts, first], exit, running: stack.move() };
 }
 
 const stopped: Result = {

@@ -18,8 +18,6 @@ type ServeOptions = {
   readonly port: number;
   readonly host: string;
   readonly pageHost?: readonly string[];
-  /** Lines of `NAME=value` that the page's commands need. Default none. */
-  readonly variables?: string;
 };
 
 // No client waits longer than this for a page.
@@ -29,7 +27,7 @@ const statementMaxMs = 20 * secondMs;
 export async function serveCommand(
   config: Config,
   io: Io,
-  { port, host, pageHost = [], variables }: ServeOptions,
+  { port, host, pageHost = [] }: ServeOptions,
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openFilled(config, io));
@@ -52,7 +50,6 @@ export async function serveCommand(
     readRoster: rosterReader(config),
     npm: io.npm,
     pageNames: pageHost.map((name) => name.toLowerCase()),
-    variables,
   });
   const server = stack.use(await listen(app, { host, port }));
   if (keys().size === 0)

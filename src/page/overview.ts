@@ -18,8 +18,6 @@ import { readIsSyncAtWork } from "./runs.ts";
 export type OverviewDeps = {
   readonly readRoster: ReadRoster;
   readonly limits: Limits;
-  /** Variables that the commands of the page need here, as lines of `NAME=value`. Default none. */
-  readonly variables?: string | undefined;
 };
 
 /** A period of a ledger's time. Times are in ms since the Unix epoch. */
@@ -54,7 +52,6 @@ export type Overview = {
   /** How many balances of real money were checked. */
   readonly checked: number;
   readonly isSyncAtWork: boolean;
-  readonly variables: string | undefined;
   /** The text that listed accounts' names contain; empty for all. */
   readonly find: string;
 };
@@ -64,7 +61,7 @@ const findingsMax = 1_000;
 
 export async function readOverview(
   tx: Transaction,
-  { readRoster, limits, variables }: OverviewDeps,
+  { readRoster, limits }: OverviewDeps,
   find: string,
 ): Promise<Overview> {
   const now = await readExchangeTime(tx);
@@ -82,7 +79,7 @@ export async function readOverview(
   const totals = await readTotals(tx);
   const isSought = ({ account }: Finding) => account.toLowerCase().includes(find.toLowerCase());
   return {
-    ...{ now, findings, variables, find },
+    ...{ now, findings, find },
     verdict: verdictOf(findings, await readAccepted(tx, { accounts: undefined })),
     findingCount: counts.reduce((sum, count) => sum + (count.isDemo ? 0 : count.findings), 0),
     ...totals,

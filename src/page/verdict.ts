@@ -15,8 +15,7 @@ export function verdictSection(overview: Overview): Html {
   const { verdict, isSyncAtWork: isAtWork } = overview;
   return html`
 <section id="verdict" class="verdict"><h1 class="${isAtWork && verdict.severity === "good" ? "" : toneOf[verdict.severity]}"><i class="dot"></i>${titleOf(overview)}</h1>
-<p>${sentence(overview)}</p>${isAtWork ? progress(overview) : ""}
-${overview.variables === undefined ? "" : variablesFold(overview.variables)}</section>`;
+<p>${sentence(overview)}</p>${isAtWork ? progress(overview) : ""}</section>`;
 }
 
 export const titleOf = ({ verdict, isSyncAtWork: isAtWork }: Overview): string =>
@@ -45,14 +44,6 @@ function progress({ ledgers }: Overview): Html {
   const percent = Math.floor((read / Math.max(1, msOfState(all))) * 1_000) / 10;
   return html`<p class="progress"><progress max="100" value="${percent}" aria-label="time that was read"></progress> ${percent.toFixed(1)} % of the time is read</p>`;
 }
-
-const variablesFold = (
-  variables: string,
-): Html => html`<details id="variables"><summary>This is a demo: type this first, in another terminal</summary>
-<pre tabindex="0">${variables
-  .trimEnd()
-  .split("\n")
-  .map((line) => `export ${line}\n`)}</pre></details>`;
 
 const todoMax = 10;
 

@@ -31,8 +31,6 @@ export type ServeDeps = {
    * none.
    */
   readonly pageNames?: readonly string[];
-  /** Variables that the page's commands need, as lines of `NAME=value`. Default none. */
-  readonly variables?: string | undefined;
   /** The environment, if npm runs the program: the page then names commands as they are typed there. */
   readonly npm?: object | undefined;
 };
