@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { constants } from "node:zlib";
 import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { asTyped } from "../../as-typed.ts";
 import type { Transaction } from "../../db/connect.ts";
 import { findingKinds } from "../../health/kinds.ts";
@@ -20,31 +20,21 @@ import { queryOf, sendPage } from "./send-page.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
-/** The host that a request names, and where the request comes from. */
-type Approach = {
-  readonly host: string | undefined;
-  /** An IP address. */
-  readonly from: string | undefined;
-};
-
 /**
  * Whether a request may see the page, which has no password of its own. This machine may, but only
  * under its own names: another site's name that was made to resolve to it (DNS rebinding) is
  * refused. Others may only under names that the user assigned to an authenticating proxy.
  */
-export function isShownTo({ host, from }: Approach, names: readonly string[]): boolean {
+export function isShownTo(
+  host: string | undefined,
+  address: string | undefined,
+  names: readonly string[],
+): boolean {
   const name = host?.replace(/:\d+$/, "").toLowerCase();
   if (name === undefined) return false;
-  return names.includes(name) || (loopbackNames.includes(name) && isLoopback(from));
+  const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(address ?? "");
+  return names.includes(name) || (loopbackNames.includes(name) && isLocal);
 }
-
-const isLoopback = (address: string | undefined): boolean =>
-  address !== undefined && /^(?:::ffff:)?127\.|^::1$/.test(address);
-
-const approachOf = ({ headers, socket }: FastifyRequest): Approach => ({
-  host: headers.host,
-  from: socket.remoteAddress,
-});
 
 /**
  * The page loads nothing from other sites, runs only scripts that are files of this server, and
@@ -78,7 +68,8 @@ export const page: RouteGroup = (app, deps) => {
   app.register(async (scope) => {
     scope.addHook("onRequest", async (request, reply) => {
       reply.headers(headers);
-      if (isShownTo(approachOf(request), deps.pageNames ?? [])) return;
+      const address = request.socket.remoteAddress;
+      if (isShownTo(request.headers.host, address, deps.pageNames ?? [])) return;
       return sendPage(reply, 403, refused);
     });
     await scope.register(fastifyCompress, compression);
