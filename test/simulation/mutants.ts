@@ -94,7 +94,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/sync/walk/id-walk.ts": {
     "pages that do not overlap taken for pages that do": {
-      "(isFull ? overlap : undefined) ?? askedBelow": "askedBelow",
+      "(mayBeCut ? overlap : undefined) ?? askedBelow": "askedBelow",
       "below === undefined ? Number.POSITIVE_INFINITY : 0": "Number.POSITIVE_INFINITY",
     },
   },

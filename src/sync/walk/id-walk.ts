@@ -6,6 +6,7 @@ import {
   isNumber,
   isPlaced,
   lowestId,
+  type PageHabits,
   type PlacedRow,
   type RowPlace,
   unservedWitness,
@@ -40,7 +41,7 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
 
 /**
  * The walk through a window by falling ids. It makes its cursor from the ids of the rows. The exchange's
- * `endId` is used only where no row of a page has an id. After a full page, the next cursor is an id a
+ * `endId` is used only where no row of a page has an id. After a page that may have been cut, the next cursor is an id a
  * little above the lowest one. So the next answer must serve some known bills again: its witnesses. The
  * last question asks below the lowest id. It may serve its cursor's own bill.
  *
@@ -49,6 +50,7 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
  * ids. Two such answers in a row show it.
  */
 export class IdWalk {
+  readonly #habits: PageHabits;
   #asked: IdQuestion;
   #lowest: Place | undefined;
   #oldest = Number.POSITIVE_INFINITY;
@@ -61,7 +63,8 @@ export class IdWalk {
   #lowestEndId: string | undefined;
 
   /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
-  constructor(cursor?: string) {
+  constructor(habits: PageHabits, cursor?: string) {
+    this.#habits = habits;
     this.#lowest = cursor === undefined ? undefined : { billId: cursor };
     this.#asked = askedBelow(this.#lowest);
     this.#resumeBelow = cursor;
@@ -118,7 +121,7 @@ export class IdWalk {
     this.#oldest = oldest;
     if (!isLower) return this.#askLower(answer, rows);
     this.#lowest = next;
-    this.#goOn(rows, answer.rows.length >= answer.limit);
+    this.#goOn(rows, this.#habits.mayBeCut(answer.rows.length, answer.limit));
     return undefined;
   }
 
@@ -140,10 +143,10 @@ export class IdWalk {
     return this.#lowest === undefined || compareIds(billId, this.#lowest.billId) < 0;
   }
 
-  #goOn(rows: readonly RowPlace[], isFull: boolean): void {
+  #goOn(rows: readonly RowPlace[], mayBeCut: boolean): void {
     const overlap = overlapOf(rows);
     if (overlap !== undefined) this.#resumeBelow = overlap.below?.billId;
-    this.#asked = (isFull ? overlap : undefined) ?? askedBelow(this.#lowest);
+    this.#asked = (mayBeCut ? overlap : undefined) ?? askedBelow(this.#lowest);
   }
 
   #noteEndId(endId: string | undefined): void {

@@ -56,7 +56,7 @@ export class WindowQuestions {
   constructor(options: WindowOptions) {
     const { to, settledTo = to, cursor, order, habits } = options;
     this.#options = options;
-    this.#byId = new IdWalk(cursor);
+    this.#byId = new IdWalk(habits, cursor);
     this.#isResumed = cursor !== undefined;
     this.#isByTime = order.isByTime;
     this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledTo)), habits);
@@ -126,7 +126,7 @@ export class WindowQuestions {
     // earlier run was served.
     const hasOnlyOverlap = answer.rows.length <= overlapRowsMax;
     const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
-    if (this.#isResumed && isAnew) this.#byId = new IdWalk();
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
     else if (this.#isResumed) this.#newestCheck.pass();
     this.#isResumed = false;
     return undefined;
