@@ -187,8 +187,9 @@ export class TimeWalk {
       this.#step = { kind: "past", endMs: -1 };
       return undefined;
     }
-    // An exchange may round times.
-    const newer = placed.find(({ cTime }) => cTime > this.endTime);
+    // An exchange may round times. Nothing older than the window is asked for.
+    const askedTo = Math.max(this.endTime, answer.servedFrom);
+    const newer = placed.find(({ cTime }) => cTime > askedTo);
     if (newer !== undefined && this.#mayBeCut(answer)) {
       return `bill ${newer.billId} came where only older ones were asked for`;
     }
