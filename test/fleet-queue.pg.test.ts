@@ -171,7 +171,7 @@ test("what the exchange forgets first goes first: lists, accounts never read, th
     on conflict (account, product_type) do update set retired_at = excluded.retired_at`);
   const wanted = ["an-hour", "retired-part", "days", "new"].map((name) => ({ name }));
   const [queue] = at.queues;
-  await queue.enqueue(await queuedTasks(at.db, wanted, { areAll: true }));
+  await queue.enqueue(await queuedTasks(at.db, wanted));
   const order = [];
   for (let place = 0; place < 5; place++) order.push(...names(await queue.fetch(1)));
   expect(order).toEqual([":lists", "new", "days", "an-hour", "retired-part"]);

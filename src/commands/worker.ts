@@ -201,7 +201,7 @@ export async function enqueueAccounts(db: Database, queue: Queue, config: Config
   const { accounts, unreachable } = await accountsToRead(db, config, everyLedger);
   const users = await readUsers(db);
   const named = accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
-  const tasks = await queuedTasks(db, named, { areAll: unreachable.length === 0 });
+  const tasks = await queuedTasks(db, named);
   const queued = await queue.enqueue(tasks);
   const rest = tasks.length - queued;
   return [

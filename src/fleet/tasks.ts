@@ -58,14 +58,15 @@ export type AccountToQueue = { readonly name: string; readonly uid?: string | un
  * the exchange deletes that time first. An account that was never read comes first, because it
  * loses its oldest bills every minute. The public lists change once in days and precede all
  * accounts, at one request each.
- * @param areAll whether these are all accounts. If not, only the rows of these accounts are read.
  */
 export async function queuedTasks(
   db: Queryable,
   accounts: readonly AccountToQueue[],
-  { areAll }: { readonly areAll: boolean },
 ): Promise<readonly QueuedTask[]> {
-  const ages = await readUnreadAges(db, areAll ? undefined : accounts.map(({ name }) => name));
+  const ages = await readUnreadAges(
+    db,
+    accounts.map(({ name }) => name),
+  );
   const tasks = accounts.map(({ name, uid }) => ({
     task: { account: name },
     priority: ages.get(name) ?? prioritiesMax,
@@ -81,7 +82,7 @@ export async function queuedTasks(
  */
 async function readUnreadAges(
   db: Queryable,
-  accounts: readonly string[] | undefined,
+  accounts: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<{ account: string; minutes: number }>(sql`

@@ -1,10 +1,11 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { sql } from "drizzle-orm";
+import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { ProductType } from "../contract/product-types.ts";
 import type { EpochMs } from "../contract/time.ts";
 import { type Database, inTransaction, type Queryable, type Transaction } from "../db/connect.ts";
 import { withDatabaseErrors } from "../db/database-errors.ts";
-import { onlyRow, textArray } from "../db/values.ts";
+import { accountKeys, accountUsers, keySalt } from "../db/schema/accounts-schema.ts";
+import { onlyRow } from "../db/values.ts";
 import { ExchangeError, UsageError } from "../errors.ts";
 import { shellWord } from "../printable.ts";
 import type { Secret } from "../secret.ts";
@@ -111,30 +112,27 @@ export class AccountKey {
       inTransaction(this.#db, async (tx) => {
         await check(tx);
         const known = await this.#known(tx);
+        const isAccountsKey = eq(accountKeys.account, account);
         if (!this.#isAccounts(known)) {
           if (!this.#isTrusted) throw unknownKey(account);
-          await tx.execute(sql`delete from account_keys where account = ${account}`);
-          await tx.execute(sql`delete from account_users where account = ${account}`);
+          await tx.delete(accountKeys).where(isAccountsKey);
+          await tx.delete(accountUsers).where(eq(accountUsers.account, account));
           const isOtherUser = userId !== undefined && known.userId !== undefined;
           await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);
         } else if (!known.isRead) {
           // Nothing was read with an earlier one, which may be another account's.
-          await tx.execute(sql`
-            delete from account_keys
-            where account = ${account}
-              and fingerprint <> ${fingerprint}`);
+          const isOther = ne(accountKeys.fingerprint, fingerprint);
+          await tx.delete(accountKeys).where(and(isAccountsKey, isOther));
         }
-        await tx.execute(sql`
-          insert into account_keys (fingerprint, account)
-          values (${fingerprint}, ${account})
-          on conflict (fingerprint) do nothing`);
+        await tx.insert(accountKeys).values({ fingerprint, account }).onConflictDoNothing();
         await this.#refuseOther(tx, fingerprint);
         if (userId === undefined) return;
-        await tx.execute(sql`
-          insert into account_users (user_id, product_type, account)
-          select ${userId}, product_type, ${account}
-          from unnest(${textArray(productTypes.toSorted())}::text[]) as added (product_type)
-          on conflict (user_id, product_type) do nothing`);
+        const ledgers = productTypes.toSorted();
+        if (ledgers.length > 0)
+          await tx
+            .insert(accountUsers)
+            .values(ledgers.map((productType) => ({ userId, productType, account })))
+            .onConflictDoNothing();
         await refuseTakenUser(tx, account, userId, productTypes);
       }),
     );
@@ -181,10 +179,8 @@ export class AccountKey {
 
   async #refuseOther(db: Queryable, fingerprint: string): Promise<void> {
     const { account } = this.#named;
-    const { rows } = await withDatabaseErrors(() =>
-      db.execute<{ account: string }>(sql`
-        select account from account_keys where fingerprint = ${fingerprint}`),
-    );
+    const isKey = eq(accountKeys.fingerprint, fingerprint);
+    const rows = await withDatabaseErrors(() => db.select().from(accountKeys).where(isKey));
     const other = rows.find((row) => row.account !== account);
     if (other !== undefined) throw taken(account, other.account, "this API key's ledger");
   }
@@ -196,16 +192,16 @@ async function accountsOfUser(
   userId: string,
   productTypes?: readonly ProductType[],
 ): Promise<readonly string[]> {
-  const isOf = productTypes && sql`and product_type = any(${textArray(productTypes)}::text[])`;
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<{ account: string }>(sql`
-      select distinct account
-      from account_users
-      where user_id = ${userId}
-        ${isOf ?? sql``}
-      order by account`),
+  const { account, productType } = accountUsers;
+  const isOf = productTypes && inArray(productType, [...productTypes]);
+  const rows = await withDatabaseErrors(() =>
+    db
+      .selectDistinct({ account })
+      .from(accountUsers)
+      .where(and(eq(accountUsers.userId, userId), isOf))
+      .orderBy(account),
   );
-  return rows.map(({ account }) => account);
+  return rows.map((row) => row.account);
 }
 
 /** @throws UsageError where one of the user's ledgers is stored under another name. */
@@ -227,15 +223,11 @@ const fingerprintOf = (key: Secret, salt: string): string =>
 
 /** The salt, made by whoever needs it first. */
 async function makeSalt(db: Database): Promise<string> {
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<{ salt: string }>(sql`select salt from key_salt`),
-  );
-  if (rows[0] !== undefined) return rows[0].salt;
+  const [row] = await withDatabaseErrors(() => db.select().from(keySalt));
+  if (row !== undefined) return row.salt;
+  const salt = randomBytes(32).toString("hex");
   await withDatabaseErrors(() =>
-    db.execute(sql`
-      insert into key_salt (is_only, salt)
-      values (true, ${randomBytes(32).toString("hex")})
-      on conflict (is_only) do nothing`),
+    db.insert(keySalt).values({ isOnly: true, salt }).onConflictDoNothing(),
   );
   return makeSalt(db);
 }
