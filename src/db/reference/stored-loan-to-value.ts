@@ -1,24 +1,12 @@
-import { sql } from "drizzle-orm";
-import type { PgTable } from "drizzle-orm/pg-core";
+import { and, desc, eq, sql } from "drizzle-orm";
 import { parseExactJson, sortedJson } from "../../contract/json.ts";
-import {
-  type Collateral,
-  collateralFields,
-  type Debt,
-  debtFields,
-  type LoanToValue,
-} from "../../contract/loan-to-value.ts";
+import type { LoanToValue } from "../../contract/loan-to-value.ts";
 import type { Extra } from "../../contract/row.ts";
-import { isoTime } from "../../contract/time.ts";
+import { type EpochMs, isoTime } from "../../contract/time.ts";
 import type { LoanToValueChange, LoanToValueCommit } from "../../sync/store.ts";
 import type { Queryable, Transaction } from "../connect.ts";
-import { recordColumns } from "../schema/record-columns.ts";
-import * as schema from "../schema/records-schema.ts";
-import { msOf, textArray, timeFrom } from "../values.ts";
-
-const totals = recordColumns(schema.ltvSnapshots, ["ltv", "usdtBalance", "unpaidUsdtAmount"]);
-const debts = recordColumns(schema.ltvDebts, Object.keys(debtFields));
-const collateral = recordColumns(schema.ltvCollateral, Object.keys(collateralFields));
+import { ltvCollateral, ltvDebts, ltvSnapshots } from "../schema/records-schema.ts";
+import { msOf, timeFrom } from "../values.ts";
 
 type RiskUnit = { readonly account: string; readonly unit: string };
 
@@ -43,7 +31,7 @@ export async function commitLoanToValue(
   }
   // Of two records of one moment the first stays.
   if (last !== undefined && readAt === last.lastSeenAtMs) return "outdated";
-  await insertSnapshot(tx, riskUnit, isoTime(readAt), record);
+  await insertSnapshot(tx, riskUnit, readAt, record);
   return last === undefined ? "first" : "changed";
 }
 
@@ -55,24 +43,17 @@ const isOf = ({ account, unit }: RiskUnit, firstSeenAt: string) => sql`
 async function insertSnapshot(
   tx: Transaction,
   { account, unit }: RiskUnit,
-  firstSeenAt: string,
-  record: LoanToValue,
+  readAt: EpochMs,
+  { debts, collateral, subAccountUids, ...totals }: LoanToValue,
 ): Promise<void> {
-  const uids = record.subAccountUids === null ? null : textArray(record.subAccountUids);
-  await tx.execute(sql`
-    insert into ltv_snapshots (
-      account, risk_unit_id, first_seen_at, last_seen_at, sub_account_uids, ${totals.list}
-    )
-    select ${account}, ${unit}, ${firstSeenAt}, ${firstSeenAt}, ${uids}::text[], ${totals.list}
-    from unnest(${totals.arraysOf([record])}) as sent (${totals.list})`);
-  await tx.execute(sql`
-    insert into ltv_debts (account, risk_unit_id, first_seen_at, ${debts.list})
-    select ${account}, ${unit}, ${firstSeenAt}, ${debts.list}
-    from unnest(${debts.arraysOf(record.debts)}) as sent (${debts.list})`);
-  await tx.execute(sql`
-    insert into ltv_collateral (account, risk_unit_id, first_seen_at, ${collateral.list})
-    select ${account}, ${unit}, ${firstSeenAt}, ${collateral.list}
-    from unnest(${collateral.arraysOf(record.collateral)}) as sent (${collateral.list})`);
+  const key = { account, riskUnitId: unit, firstSeenAt: new Date(readAt) };
+  const ofAll = { ...key, lastSeenAt: new Date(readAt), ...totals };
+  const uids = subAccountUids && [...subAccountUids];
+  await tx.insert(ltvSnapshots).values({ ...ofAll, subAccountUids: uids });
+  if (debts.length > 0)
+    await tx.insert(ltvDebts).values(debts.map((debt) => ({ ...key, ...debt })));
+  if (collateral.length > 0)
+    await tx.insert(ltvCollateral).values(collateral.map((coin) => ({ ...key, ...coin })));
 }
 
 export type LastSnapshot = {
@@ -87,44 +68,47 @@ export async function readLastSnapshot(
   tx: Queryable,
   riskUnit: RiskUnit,
 ): Promise<LastSnapshot | undefined> {
-  const { rows } = await tx.execute<
-    Stored<Pick<LoanToValue, "ltv" | "subAccountUids" | "usdtBalance" | "unpaidUsdtAmount">> & {
-      first_seen_at_ms: string;
-      last_seen_at_ms: string;
-    }
-  >(sql`
-    select
-      ${msOf(sql`first_seen_at`)} as first_seen_at_ms,
-      ${msOf(sql`last_seen_at`)} as last_seen_at_ms,
-      sub_account_uids as "subAccountUids",
-      ${totals.asFields}
-    from ltv_snapshots
-    where account = ${riskUnit.account}
-      and risk_unit_id = ${riskUnit.unit}
-    order by first_seen_at desc
-    limit 1`);
-  const [row] = rows;
+  const { ltv, subAccountUids, usdtBalance, unpaidUsdtAmount, firstSeenAt } = ltvSnapshots;
+  const [row] = await tx
+    .select({
+      ...{ ltv, subAccountUids, usdtBalance, unpaidUsdtAmount, extra },
+      firstSeenAtMs: sql<string>`${msOf(sql`first_seen_at`)}`,
+      lastSeenAtMs: sql<string>`${msOf(sql`last_seen_at`)}`,
+    })
+    .from(ltvSnapshots)
+    .where(
+      and(eq(ltvSnapshots.account, riskUnit.account), eq(ltvSnapshots.riskUnitId, riskUnit.unit)),
+    )
+    .orderBy(desc(firstSeenAt))
+    .limit(1);
   if (row === undefined) return undefined;
-  const { first_seen_at_ms, last_seen_at_ms, ...sent } = row;
-  const firstSeenAt = isoTime(timeFrom(first_seen_at_ms));
-  const coinsOf = async <Row extends object>(table: PgTable, columns: typeof debts) => {
-    const found = await tx.execute<Stored<Row>>(sql`
-      select ${columns.asFields}
-      from ${table}
-      where ${isOf(riskUnit, firstSeenAt)}
-      order by coin`);
-    return found.rows.map(asSent);
-  };
+  const { firstSeenAtMs, lastSeenAtMs, ...totals } = row;
+  const seenAt = isoTime(timeFrom(firstSeenAtMs));
+  const { coin, unpaidQty, unpaidInterest } = ltvDebts;
+  const debts = await tx
+    .select({ coin, unpaidQty, unpaidInterest, extra })
+    .from(ltvDebts)
+    .where(isOf(riskUnit, seenAt))
+    .orderBy(coin);
+  const { price, amount, convertedUsdtAmount } = ltvCollateral;
+  const collateral = await tx
+    .select({ coin: ltvCollateral.coin, price, amount, convertedUsdtAmount, extra })
+    .from(ltvCollateral)
+    .where(isOf(riskUnit, seenAt))
+    .orderBy(ltvCollateral.coin);
   return {
-    firstSeenAt,
-    lastSeenAtMs: timeFrom(last_seen_at_ms),
+    firstSeenAt: seenAt,
+    lastSeenAtMs: timeFrom(lastSeenAtMs),
     record: {
-      ...asSent(sent),
-      debts: await coinsOf<Omit<Debt, "extra">>(schema.ltvDebts, debts),
-      collateral: await coinsOf<Omit<Collateral, "extra">>(schema.ltvCollateral, collateral),
+      ...asSent(totals),
+      debts: debts.map(asSent),
+      collateral: collateral.map(asSent),
     },
   };
 }
+
+// As text: the driver would parse it, and lose digits.
+const extra = sql<string | null>`extra::text`;
 
 type Stored<Row extends object> = Row & { readonly extra: string | null };
 

@@ -43,9 +43,7 @@ export function recordColumns(table: PgTable, fields: readonly string[]) {
         columns.map(({ field, type }) => arrayOf(records, field, type)),
         sql`, `,
       ),
-    /** `base_coin::text as "baseCoin", …` */
-    asFields: asTexts(named),
-    /** The same, with times in milliseconds, as the exchange sends them. */
+    /** `base_coin::text as "baseCoin", …`, with times in milliseconds, as the exchange sends them. */
     asSent: asTexts(named, "", msOf),
     /** `base_coin = excluded.base_coin, …` */
     assignments: joined((name) => `${name} = excluded.${name}`),
