@@ -26,6 +26,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     / from ledgers where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
     "what is retired or refused, of the accounts of a command",
   ],
+  [/ from ledgers where recovered && /, "status: which ledgers' bills are from tax records"],
   [/ from rejected_bills where \(?closed_at is null/, "which rows are rejected, for all to see"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ from ledgers where planned_at /, "what time it is at the exchange"],
