@@ -12,12 +12,13 @@ const credentials = {
 };
 
 /** A configuration as plain text and numbers, the one account's fields among them. */
-function read(environment: Environment, isSigned = true) {
+async function read(environment: Environment, isSigned = true) {
   const { database, baseUrl, accounts, ...config } = readConfig(
     { ...credentials, ...environment },
     { credentials: isSigned },
   );
-  const [{ credentials: keys, ...account } = { credentials: undefined }, ...others] = accounts;
+  const [{ lookUp, ...account } = { lookUp: undefined }, ...others] = accounts;
+  const keys = await lookUp?.(new AbortController().signal);
   expect(others).toEqual([]);
   return {
     ...{ ...config, ...account, baseUrl: baseUrl.href },
@@ -61,9 +62,9 @@ const defaults = {
   warnings: [],
 };
 
-test("nothing but credentials has to be set, which a command that asks for nothing signed does not read", () => {
-  expect(read({})).toEqual(defaults);
-  expect(read({}, false)).toEqual({ ...defaults, keys: undefined });
+test("nothing but credentials has to be set, which a command that asks for nothing signed does not read", async () => {
+  expect(await read({})).toEqual(defaults);
+  expect(await read({}, false)).toEqual({ ...defaults, keys: undefined });
   // Whether somebody named an account at all.
   for (const [environment, namesAccounts] of [
     [{}, false],
@@ -117,8 +118,8 @@ test.each<[Environment, object]>([
     { DATABSE_URL: "x", LOG_LEVL: "x" },
     { warnings: [/DATABASE_URL\?$/, /LOG_LEVEL\?$/].map((one) => expect.stringMatching(one)) },
   ],
-])("%j is read", (environment, expected) => {
-  expect(read(environment)).toMatchObject(expected);
+])("%j is read", async (environment, expected) => {
+  expect(await read(environment)).toMatchObject(expected);
 });
 
 test.each<[Environment, RegExp]>([

@@ -11,9 +11,7 @@ export type Account = {
    * can read. Default false: all of them are to be read.
    */
   readonly readsAll?: boolean;
-  /** Absent where a command does not need them, and where they are looked up. */
-  readonly credentials?: Credentials;
-  /** Absent where its credentials were read with the configuration. */
+  /** Absent where a command needs no credentials. */
   readonly lookUp?: LookUp;
   /** Whether its key is of demo trading. Default false. */
   readonly demo?: boolean;
@@ -50,19 +48,16 @@ export type LookUp = (signal: AbortSignal) => Promise<Credentials>;
 export type AccountWithCredentials = Account & { readonly credentials: Credentials };
 
 /**
- * The account with its credentials, looked up now where they are to be. They are nowhere but in what
- * comes back.
+ * The account with its credentials, looked up now. They are nowhere but in what comes back.
  * @throws UsageError where they are not to be had.
  */
 export async function withCredentials(
   account: Account,
   signal: AbortSignal,
 ): Promise<AccountWithCredentials> {
-  const credentials = account.credentials ?? (await account.lookUp?.(signal));
-  if (credentials === undefined) {
+  if (account.lookUp === undefined)
     throw new Error(`defect: account ${account.name} has no credentials`);
-  }
-  return { ...account, credentials };
+  return { ...account, credentials: await account.lookUp(signal) };
 }
 
 /**

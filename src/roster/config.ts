@@ -174,7 +174,10 @@ function oneAccount(
     ...wantedTypes(settings.PRODUCT_TYPES, false),
     ltv: settings.SYNC_LTV,
     riskUnitIds: settings.RISK_UNIT_IDS,
-    ...(areNeeded && key && secret && passphrase && { credentials: { key, secret, passphrase } }),
+    ...(areNeeded &&
+      key &&
+      secret &&
+      passphrase && { lookUp: async () => ({ key, secret, passphrase }) }),
   };
   const namesAccounts =
     values["ACCOUNT_NAME"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;
