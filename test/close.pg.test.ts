@@ -126,9 +126,7 @@ type Closed = {
   readonly balanceChecks: readonly object[];
   readonly digest: Row;
   readonly digestThen: object;
-} & Readonly<
-  Record<"contracts" | "transfers" | "liquidations" | "costBasis" | "lots", readonly Row[]>
->;
+} & Readonly<Record<"contracts" | "flows" | "liquidations" | "costBasis" | "lots", readonly Row[]>>;
 type Report = {
   readonly from: string;
   readonly asOf: string;
@@ -250,7 +248,7 @@ test.each([
         expect([line, shown(line)]).toEqual([line, amount]);
         expect([line, isNear(worth(line), value)]).toEqual([line, true]);
       }
-      expect(sumOf(closed.transfers, ({ amount }) => exact(amount))).toBe(
+      expect(sumOf(closed.flows, ({ amount }) => exact(amount))).toBe(
         shown("transfers_in") + shown("transfers_out"),
       );
       expect(sumOf(closed.liquidations, ({ amount }) => exact(amount))).toBe(shown("liquidation"));
@@ -313,7 +311,7 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   expect(choices.trim().split(/,\s+/)).toEqual(expect.arrayContaining([...tables.keys()]));
   // A dollar has no cost basis.
   expect(tables.get("costBasis")).toMatchObject([{ coin: "BTC" }]);
-  for (const name of ["transfers", "lots", "summary"]) {
+  for (const name of ["flows", "lots", "summary"]) {
     const csv = await run("report", ...lots, "--format", "csv", "--table", name);
     const cellOf = (value: unknown) =>
       value === null ? "" : /^\d{16,}$/.test(`${value}`) ? `'${value}` : `${value}`;
@@ -513,8 +511,8 @@ test("each transfer names its other side, in the account, in another one, or by 
   const report = await reportOf("--month", "2026-02");
   const shown = report.ledgers
     .filter(({ account }) => account !== "fund")
-    .flatMap(({ account, productType, transfers }) =>
-      transfers.map((one) => ({ account, productType, ...one })),
+    .flatMap(({ account, productType, flows }) =>
+      flows.map((one) => ({ account, productType, ...one })),
     );
   const others = [legs[1], legs[0], legs[3], legs[2], []];
   expect(shown).toHaveLength(legs.length);
@@ -538,7 +536,7 @@ test("each transfer names its other side, in the account, in another one, or by 
   // Alone, an account does not look into the others.
   const alone = await reportOf("--month", "2026-02", "--account", "sub");
   const unknown = { otherAccount: null };
-  expect(alone.ledgers[0]?.transfers).toMatchObject([unknown, unknown]);
+  expect(alone.ledgers[0]?.flows).toMatchObject([unknown, unknown]);
 });
 
 test("lots are first in, first out, what no bill moved is acquired, and a transfer takes lots along, with their days, to the other wallet and back", async () => {

@@ -173,7 +173,7 @@ const titles: Readonly<Record<Category, string>> = {
   ...{ trade: "Profit", "fee-bills": "Fees", funding: "Funding", liquidation: "Liquidations" },
   ...{ bonus: "Other results", copy: "Other results", delivery: "Other results" },
   ...{ interest: "Other results", margin: "Other", conversion: "Other", spot: "Other" },
-  ...{ loan: "Other", transfer: "Transfers", deposit: "Transfers", withdrawal: "Transfers" },
+  ...{ loan: "Other", transfer: "Net flows", deposit: "Net flows", withdrawal: "Net flows" },
   unclassified: "Unclassified",
 };
 const results = ["Profit", "Fees", "Funding", "Liquidations", "Other results", "Unclassified"];
@@ -238,7 +238,7 @@ const sumOf = (values: readonly bigint[]) => values.reduce((sum, value) => sum +
 
 /** The figures that are not zero, of adjacent days together. */
 function figuresOf(days: readonly Day[]): Record<string, bigint> {
-  const names = [...results, "Result", "Transfers", "Other", ...ofChain];
+  const names = [...results, "Result", "Net flows", "Other", ...ofChain];
   const sums = names.map(
     (title) => [title, sumOf(days.map(({ parts }) => parts.get(title)?.value ?? 0n))] as const,
   );

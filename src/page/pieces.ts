@@ -35,7 +35,7 @@ const parts = {
 
 export const pieces = {
   ...parts,
-  transfers: ofBills("Transfers", "transfer", "deposit", "withdrawal"),
+  netFlows: ofBills("Net flows", "transfer", "deposit", "withdrawal"),
   other: ofBills("Other", "margin", "conversion", "spot", "loan"),
   /** What is earned or lost. All other pieces only move coins from one place to another. */
   result: ofBills("Result", ...Object.values(parts).flatMap(({ causes }) => causes)),
@@ -54,7 +54,7 @@ export const pieceNames = Object.keys(pieces) as readonly PieceName[];
 export const resultParts = Object.keys(parts) as readonly PieceName[];
 /** With the result, all of a balance's movement. The first two are always shown, the others where not zero. */
 export const movementPieces: readonly PieceName[] = [
-  "transfers",
+  "netFlows",
   "other",
   "rounding",
   "discrepancy",

@@ -155,7 +155,7 @@ function figures(
   const moved = (name: PieceName): Html =>
     html`<div><small>${pieces[name].title}</small><b${name === "discrepancy" && isAccepted ? html` class="quiet" title="accepted"` : html` class="${name === "result" && !isCertain ? "" : toneOf(name, whole.figures[name])}"`}>${linked(whole, name, selection)}</b></div>`;
   const shown = movementPieces.filter(
-    (name) => name === "transfers" || name === "other" || !isZero(whole.figures[name]),
+    (name) => name === "netFlows" || name === "other" || !isZero(whole.figures[name]),
   );
   return html`<div class="sum"><div><small>Opening</small><b>${amount(whole.opening, selection)}</b></div>
 ${moved("result")}${shown.map(moved)}
@@ -194,7 +194,7 @@ const columnsOf = (
 ) =>
   names.filter(
     (name) =>
-      ["profit", "fees", "funding", "transfers"].includes(name) ||
+      ["profit", "fees", "funding", "netFlows"].includes(name) ||
       all.some(({ figures: sums }) => !isZero(sums[name])),
   );
 

@@ -112,7 +112,7 @@ export type LedgerClose = {
   readonly reconciledAt: string | null;
   readonly figures: readonly CoinFigures[];
   readonly balanceChecks: readonly BalanceCheck[];
-  readonly transfers: readonly Leg[];
+  readonly flows: readonly Leg[];
   readonly liquidations: readonly Liquidation[];
   readonly costBasis: readonly CostBasis[];
   readonly digest: Digest;

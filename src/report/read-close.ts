@@ -18,8 +18,8 @@ import { programVersion } from "../version.ts";
 import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
 import { readCostBasis } from "./cost-basis.ts";
 import { Valuation } from "./figures.ts";
+import { readFlows } from "./flows.ts";
 import { readLedgerMonth } from "./read-ledger.ts";
-import { readTransfers } from "./transfers.ts";
 
 /**
  * The period of the selected ledgers, as stored at one moment.
@@ -52,7 +52,7 @@ export async function readCloseReport(
   const accounts = [...new Set(wallets.map(({ account }) => account))];
   // What a lot had cost depends on all transfers since the first bill.
   const isCosted = lots && valuation !== undefined;
-  const legs = await readTransfers(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
+  const legs = await readFlows(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
   const real = wallets.filter(({ isDemo }) => !isDemo);
   const costBasis = isCosted ? await readCostBasis(tx, real, span, { valuation, legs }) : [];
   const ledgers: LedgerClose[] = [];
@@ -67,7 +67,7 @@ export async function readCloseReport(
           check.ledger === wallet.productType &&
           isReadUpTo(check, span, ledger.coverage.read),
       ),
-      transfers: legs.filter(
+      flows: legs.filter(
         ({ account, productType, time }) =>
           time >= span.from &&
           account === wallet.account &&

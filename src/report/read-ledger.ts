@@ -40,7 +40,7 @@ export async function readLedgerMonth(
   tx: Transaction,
   stored: ReportedWallet,
   { span, zone, valuation, signedAt }: Reading,
-): Promise<Omit<LedgerClose, "balanceChecks" | "transfers" | "costBasis">> {
+): Promise<Omit<LedgerClose, "balanceChecks" | "flows" | "costBasis">> {
   const { account, productTypes, endedAt } = stored;
   // A closing after the month is not part of the report.
   const isEnded = endedAt !== undefined && endedAt < span.to;

@@ -19,9 +19,9 @@ import {
 import { costParts } from "./cost-basis.ts";
 import { digestCommand } from "./digest.ts";
 import { balanceCheckParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
+import { flowTables } from "./flows.ts";
 import { liquidationTable } from "./liquidations.ts";
 import { headOf, type Section } from "./summary.ts";
-import { transferTables } from "./transfers.ts";
 
 // What the report says of each ledger, in the order in which it is read.
 
@@ -58,7 +58,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
       ...rollforwardTables(ledger, report),
       contractsTable(ledger, report),
-      ...transferTables(ledger, report),
+      ...flowTables(ledger, report),
       liquidationTable(ledger, report),
       ...costParts(ledger, report),
       ...balanceCheckParts(ledger, report),

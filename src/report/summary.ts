@@ -93,18 +93,18 @@ export function headOf(report: CloseReport): Section {
   };
 }
 
-type AmountName = "opening" | "result" | "transfers" | "other" | "closing";
+type AmountName = "opening" | "result" | "netFlows" | "other" | "closing";
 type Sums = ReadonlyMap<AmountName, Sum | null>;
 
 const others = movements.flatMap(([name]) =>
-  isResult(name) || (pieces.transfers.columns as readonly string[]).includes(name) ? [] : [name],
+  isResult(name) || (pieces.netFlows.columns as readonly string[]).includes(name) ? [] : [name],
 );
 
 const sumsOf = (figures: CoinFigures): Sums =>
   new Map([
     ["opening", figures.opening],
     ["result", resultOf(figures)],
-    ["transfers", sumOf(figures.moved, pieces.transfers.columns)],
+    ["netFlows", sumOf(figures.moved, pieces.netFlows.columns)],
     ["other", sumOf(figures.moved, others)],
     ["closing", figures.closing],
   ]);
@@ -148,7 +148,7 @@ function summaryTables(report: CloseReport): readonly Table[] {
     opening: amountOf("opening"),
     ...fields<Row>("value", ["isOpeningRead"]),
     result: amountOf("result"),
-    transfers: amountOf("transfers"),
+    netFlows: amountOf("netFlows"),
     otherMoves: { ...amountOf("other"), title: "other" },
     closing: amountOf("closing"),
   };

@@ -11,7 +11,7 @@ import type { LedgerClose, Leg, ReportOptions } from "./close-report.ts";
 import { limited, money } from "./figure-tables.ts";
 
 /** The transfers, deposits and withdrawals of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
-export async function readTransfers(
+export async function readFlows(
   tx: Transaction,
   accounts: readonly string[],
   span: Interval,
@@ -73,26 +73,20 @@ export async function readTransfers(
 }
 
 /** For people, what went to and came from each other wallet; for programs, each leg. */
-export function transferTables(
-  { transfers }: LedgerClose,
-  options: ReportOptions,
-): readonly Table[] {
+export function flowTables({ flows }: LedgerClose, options: ReportOptions): readonly Table[] {
   const { allDigits } = options;
-  const sums = [...Map.groupBy(transfers, (leg) => `${leg.coin} ${whereOf(leg)}`)]
+  const sums = [...Map.groupBy(flows, (leg) => `${leg.coin} ${whereOf(leg)}`)]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([, legs]) => legs);
   const sumOf = (legs: readonly Leg[]) =>
     legs.reduce((sum, { amount }) => add(sum, decimalOf(amount)), zero);
   const columns: Columns<readonly Leg[]> = {
-    transfers: { kind: "text", of: ([leg]) => leg && whereOf(leg) },
+    flows: { kind: "text", of: ([leg]) => leg && whereOf(leg) },
     coin: { kind: "text", of: ([leg]) => leg?.coin },
     bills: { kind: "count", of: ({ length }) => length },
     amount: { kind: "money", of: (legs) => money(sumOf(legs), legs[0]?.coin ?? "", allDigits) },
   };
-  return [
-    limited(table("", columns, sums), options),
-    table("transfers", legColumns, transfers, []),
-  ];
+  return [limited(table("", columns, sums), options), table("flows", legColumns, flows, [])];
 }
 
 const legColumns: Columns<Leg> = {
