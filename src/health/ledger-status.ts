@@ -115,13 +115,18 @@ export type StoredTimes = LedgerTimes &
   Pick<LedgerStatus, "bills" | "openRejected" | "expiresAt"> & {
     /** The start of its read, lost or accepted time; undefined where nothing of it was read. */
     readonly beginsAt: EpochMs | undefined;
+    /** Lost time that somebody accepted, and unread time of an ended ledger that somebody did. No bills of it are stored. */
+    readonly acceptedLost: readonly Interval[];
     /** The newest time that a run planned to read; undefined before the first plan. */
     readonly plannedTo: EpochMs | undefined;
     /** Undefined before the first plan. */
     readonly state: "active" | "paused" | "retired" | "ended" | undefined;
   };
 
-type Row = Record<"coverage" | "unfinished" | "unread" | "openLost" | "recovered", IntervalsJson> &
+type Row = Record<
+  "coverage" | "unfinished" | "unread" | "openLost" | "acceptedLost" | "recovered",
+  IntervalsJson
+> &
   Record<"beginsAt" | "plannedTo" | "readThrough" | "expiresAt", string | null> &
   Record<"bills" | "openRejected", string | null> & {
     account: string;
@@ -154,6 +159,7 @@ export async function readLedgerTimes(
       ${msOf(sql`unread_from + ${retentionMs} * interval '1 ms'`)} as "expiresAt",
       ${intervalsOf(sql`covered`)} as coverage,
       ${intervalsOf(sql`lost`)} as "openLost",
+      ${intervalsOf(sql`accepted`)} as "acceptedLost",
       ${intervalsOf(sql`recovered`)} as recovered,
       ${intervalsOf(sql`unread - case when state = 'ended' then '{}' else coalesce(unfinished, '{}') end`)} as unread,
       ${intervalsOf(sql`case when state <> 'ended' then unfinished - covered end`)} as unfinished
@@ -165,7 +171,7 @@ export async function readLedgerTimes(
     ) as stored using (account, product_type)
     left join (
       select
-        account, ledger as product_type, state, covered, lost, recovered, unread, begins_at, planned_to, first_unread_at, unread_from
+        account, ledger as product_type, state, covered, lost, accepted, recovered, unread, begins_at, planned_to, first_unread_at, unread_from
       from ${ledgerTimes({ accounts: accountsOf(ledgers), now })}
     ) as times using (account, product_type)
     left join (
@@ -216,6 +222,7 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     expiresAt: timeFrom(row?.expiresAt ?? null),
     coverage: intervalsFrom(row?.coverage),
     openLost: intervalsFrom(row?.openLost),
+    acceptedLost: intervalsFrom(row?.acceptedLost),
     recovered: intervalsFrom(row?.recovered),
     unfinished: intervalsFrom(row?.unfinished),
     unread: isPlanned ? intervalsFrom(row.unread) : interval(horizonAt(now), now),

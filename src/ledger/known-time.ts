@@ -115,7 +115,8 @@ export const ledgerState = sql`case
 
 /**
  * A row for each ledger that a run has planned to read: whether it is still read, its time that is lost and was not
- * accepted, its unread time up to the newest plan, or to its end, and where its unread time begins.
+ * accepted, its time that was accepted, its unread time up to the newest plan, or to its end, and where its unread
+ * time begins.
  */
 export function ledgerTimes({
   accounts,
@@ -152,6 +153,7 @@ export function ledgerTimes({
         end as unread_from,
         break_ids,
         lost - accepted as lost,
+        accepted - covered - recovered as accepted,
         tstzmultirange(tstzrange(
           -- History that begins later than the exchange's was read by a key that counts no more.
           case when ${isLater} then ${horizon} else starts_at end,

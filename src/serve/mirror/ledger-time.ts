@@ -230,10 +230,14 @@ function nameOf({ from, to }: Interval): string {
 
 /** Headers that describe how complete a ledger's time is, whatever part of it is served. */
 export function completenessHeaders(
-  { coverage, readThrough }: ServedTimes,
+  { coverage, acceptedLost, readThrough }: ServedTimes,
   holes: readonly Hole[],
 ): Readonly<Record<string, string>> {
-  const listable = holes.filter(({ kind }) => kind !== "before" && kind !== "behind");
+  const listable = [
+    ...holes.filter(({ kind }) => kind !== "before" && kind !== "behind"),
+    // It refuses no request, but a client must know of it.
+    ...acceptedLost.map((span) => ({ span })),
+  ];
   const [first] = coverage;
   const more = listable.length - listedMax;
   const listed = listable
