@@ -53,8 +53,7 @@ describe("breaks", () => {
     await reconcile("--full");
     await storeLedgers(db, new Map([["third", without(3, 6)]]));
     await reconcile();
-    const open = [1, 2, 3, 4, 5, 6, 7, 8].map((id) => `#${id} open`);
-    expect(await numbers()).toEqual(open);
+    expect(await numbers()).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((id) => `#${id} open`));
   });
 
   test("are accepted several at a time, with a name, and listed without a check: the open ones, or all with who decided what", async () => {
@@ -100,8 +99,7 @@ describe("breaks", () => {
     await reconcile("--full");
     // The ninth is that a row was deleted.
     expect(await numbers(account)).toEqual(["#6 open", "#9 open"]);
-    const sixth = (await listed("--all")).find(({ breakId }) => breakId === 6);
-    expect(sixth).toMatchObject({
+    expect((await listed("--all")).find(({ breakId }) => breakId === 6)).toMatchObject({
       difference: "20",
       ...{ note: null, acceptedBy: null, acceptedAt: null },
       decisions: [

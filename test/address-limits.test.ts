@@ -137,8 +137,7 @@ test("an account that waits for its own limit takes nothing from the others", as
 
 test("what is limited by address is limited over all accounts together", async () => {
   const { time, sandbox, clientsUnder } = world(4);
-  const clients = clientsUnder(oneOf(time.clock));
-  const asked = clients.flatMap((client) =>
+  const asked = clientsUnder(oneOf(time.clock)).flatMap((client) =>
     times(15, () => client.ask(symbols, { symbol: "BTCUSDT" })),
   );
   await time.run(Promise.all(asked));
@@ -244,8 +243,7 @@ describe("a ban", () => {
       const { sent, toldAt, ends } = world((arrival, sinceMs) =>
         arrival > 45 && sinceMs < freeAtMs ? ban("30") : page,
       );
-      const settled = await ends();
-      expect(settled.every(({ status }) => status === "fulfilled")).toBe(true);
+      expect((await ends()).every(({ status }) => status === "fulfilled")).toBe(true);
       const later = sent.filter((at) => at > toldAt());
       const [first = 0, second = 0, third = 0] = later;
       expect(first).toBeGreaterThanOrEqual(toldAt() + 30_000);

@@ -201,15 +201,10 @@ type Totals = ReadonlyMap<string, bigint>;
 function expectedOf({ name, by = [], of, sums }: (typeof views)[number]): Totals {
   const totals = new Map<string, bigint>();
   for (const bill of bills.filter(of)) {
-    const ledger = [
-      bill.account,
-      bill.productType,
-      ...(name === "data_quality" ? [] : [bill.coin]),
-    ];
     const groups = by.reduce<readonly string[][]>(
       (lists, key) =>
         lists.flatMap((list) => (keys[key]?.(bill) ?? []).map((value) => [...list, value])),
-      [ledger],
+      [[bill.account, bill.productType, ...(name === "data_quality" ? [] : [bill.coin])]],
     );
     for (const [column, partOf] of Object.entries(sums)) {
       const value = partOf(bill) ?? 0n;

@@ -180,8 +180,7 @@ describe("bills that are booked after their times", () => {
     if (late === undefined) throw new Error("nothing is late");
     const ledger = { account, productType: late.productType };
     const restate = async (byMs: number) => {
-      const restated = { ...late, cTime: epochMs(late.cTime + byMs) };
-      await storeBills(db, ledger, [restated]);
+      await storeBills(db, ledger, [{ ...late, cTime: epochMs(late.cTime + byMs) }]);
       const { breaks } = await check(account);
       const { rows: wrong } = await db.execute(sql`
         select bills.bill_id

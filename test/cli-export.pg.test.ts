@@ -47,8 +47,7 @@ const ofMain = ["export", "--account", "main", "--to", "2099-01-01", "--format"]
 test("a file holds what standard output would, and nothing lies beside it; it is not replaced without --force", async () => {
   await using folder = await temporaryFolder();
   for (const format of ["csv", "parquet"] as const) {
-    const options = { env, cwd: folder.path };
-    const end = await runCli([...ofMain, format, "--output", format], options);
+    const end = await runCli([...ofMain, format, "--output", format], { env, cwd: folder.path });
     expect(end).toMatchObject({ code: 0, stdout: "" });
     expect(end.stderr).toMatch(/\n\w+: [\d,]+ bills\n$/);
     const written = await readFile(join(folder.path, format));
@@ -221,8 +220,7 @@ test("demo trading is left out of what counts money unless it is asked for, and 
   for (const format of ["koinly", "hledger", "beancount"] as const)
     expect(await coinsOf(format)).toEqual(["MAINUSDT", true]);
   const named = ["--account", "main", "paper", "--product", "USDT-FUTURES", "SCOIN-FUTURES"];
-  const all = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT", false];
-  expect(await coinsOf("koinly", ...named)).toEqual(all);
+  expect(await coinsOf("koinly", ...named)).toEqual(["MAINUSDT", "MAINSCOIN", "PAPERUSDT", false]);
   expect(await coinsOf("koinly", "--product", "SCOIN-FUTURES")).toEqual(["MAINSCOIN", false]);
   expect(await coinsOf("koinly", "--account", "paper")).toEqual(["PAPERUSDT", false]);
 });

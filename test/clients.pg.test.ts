@@ -95,8 +95,7 @@ async function storedIds(
   to: number,
   businessType?: string,
 ) {
-  const bills = await readStoredBills(tables.db, { account: "classic", productType });
-  return bills
+  return (await readStoredBills(tables.db, { account: "classic", productType }))
     .filter(({ cTimeMs }) => Number(cTimeMs) >= from && Number(cTimeMs) <= to)
     .filter((bill) => businessType === undefined || bill.businessType === businessType)
     .filter((bill) => businessType === undefined || bill.symbol === "BTCUSDT")
@@ -154,8 +153,7 @@ describe.each(["mirror", "sandbox"] as const)("from the %s", (name) => {
     const ltv = await v2.getLoanLTVConvert();
     if (name === "mirror") expect(ltv.data).toEqual({ ...record, ...lists });
     else expect(ltv.data).toMatchObject({ ltv: expect.any(String) });
-    const pairs = await v2.getSpotSymbolInfo();
-    expect(pairs.data).toHaveLength(60);
+    expect((await v2.getSpotSymbolInfo()).data).toHaveLength(60);
     const contracts = await v2.getFuturesContractConfig({ productType: "USDT-FUTURES" });
     expect(contracts.data.map(({ symbol }) => symbol)).toContain("BTCUSDT");
     expect(Math.abs(Number((await v2.getServerTime()).data.serverTime) - Date.now())).toBeLessThan(

@@ -508,8 +508,7 @@ test("each transfer names its other side, in the account, in another one, or by 
     await storeBills(db, ledger, [billAt(at(minute), 7, money)]);
     await storeTime(db, ledger, { covered: [{ from: "2026-02-01Z", to: "2026-03-01Z" }] });
   }
-  const report = await reportOf("--month", "2026-02");
-  const shown = report.ledgers
+  const shown = (await reportOf("--month", "2026-02")).ledgers
     .filter(({ account }) => account !== "fund")
     .flatMap(({ account, productType, flows }) =>
       flows.map((one) => ({ account, productType, ...one })),
@@ -619,8 +618,7 @@ test("lots are first in, first out, what no bill moved is acquired, and a transf
   const path = await pricesOf(
     "carrier",
     Array.from({ length: 59 }, (_, index) => {
-      const date = isoTime(epochMs(Date.UTC(2026, 0, 1 + index))).slice(0, 10);
-      return `${date},BTC,${priceOf(index)}`;
+      return `${isoTime(epochMs(Date.UTC(2026, 0, 1 + index))).slice(0, 10)},BTC,${priceOf(index)}`;
     }),
   );
   const args = ["--month", "2026-02", "--account", "carrier", "--prices", path, "--lots"];

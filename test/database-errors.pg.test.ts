@@ -143,8 +143,7 @@ describe("TLS", () => {
     "is verified with sslmode=%s, and no warning is printed",
     async (mode) => {
       await using proxy = await tlsProxyTo(database.url, { offersTls: true });
-      const said = await failureOf(connect(withMode(proxy.url, mode)));
-      expect(said).toMatch(
+      expect(await failureOf(connect(withMode(proxy.url, mode)))).toMatch(
         /self-signed certificate.*\): the server's certificate is not trusted; name its authority/,
       );
       expect(warnings).toEqual([]);
@@ -219,8 +218,7 @@ describe("a pool", () => {
   });
 
   test("shows no password to whoever prints it", async () => {
-    const url = urlWith((url) => Object.assign(url, { password }));
-    await using pool = openDatabase(url);
+    await using pool = openDatabase(urlWith((url) => Object.assign(url, { password })));
     expect(inspect(pool.db, { depth: null })).not.toContain(password);
     expect(inspect(new Error("x", { cause: pool.db.$client }), { depth: null })).not.toContain(
       password,

@@ -304,6 +304,5 @@ async function expectStopped(url: string): Promise<void> {
 }
 
 async function postmaster(dataDir: string): Promise<number> {
-  const lock = await readFile(join(dataDir, "postgres/data/postmaster.pid"), "utf8");
-  return Number.parseInt(lock, 10);
+  return Number.parseInt(await readFile(join(dataDir, "postgres/data/postmaster.pid"), "utf8"), 10);
 }

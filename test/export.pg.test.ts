@@ -201,8 +201,7 @@ test("koinly's rows sum up to what the wallets moved, coin by coin, each under i
       and category <> 'margin'
     group by coin`);
   expect(sums).toEqual(new Map(moved.map((row) => [row.coin, exactUnits(row.moved)])));
-  const labels = new Set(rows.map((row) => row["Label"]));
-  expect([...labels].toSorted()).toEqual([
+  expect([...new Set(rows.map((row) => row["Label"]))].toSorted()).toEqual([
     ...["", "cost", "fee refund", "income", "margin fee", "realized gain", "reward"],
   ]);
   expect(new Set(rows.map((row) => row["TxHash"])).size).toBe(rows.length);

@@ -138,10 +138,9 @@ test("a session that only reads holds no lock for which a fetch waits", async ()
 
 test("accounts of one user are at work one after the other, however many fetch at once", async () => {
   await using at = await openQueues();
-  const own = Array.from({ length: 40 }, (_, index) =>
-    task(`a${index}`, { group: `uid ${index % 4}` }),
+  await at.queues[0].enqueue(
+    Array.from({ length: 40 }, (_, index) => task(`a${index}`, { group: `uid ${index % 4}` })),
   );
-  await at.queues[0].enqueue(own);
   for (let round = 0; round < 5; round++) {
     const fetched = await Promise.all(
       [...at.queues, ...at.queues, ...at.queues].map(async (queue) => ({

@@ -108,8 +108,7 @@ test("names of accounts, product types, bills, symbols, coins, types and cursors
       expect(new Set(kept.map(({ received }) => received))).toEqual(
         new Set(rejected.map(({ received }) => JSON.stringify(received))),
       );
-      const status = await readStatus(db, [ledger]);
-      expect(status.ledgers).toMatchObject([
+      expect((await readStatus(db, [ledger])).ledgers).toMatchObject([
         { ledger, bills: byId.size, openRejected: kept.length },
       ]);
       const rejectedRows = (await countRejected(db)).filter((one) => one.account === account);

@@ -61,8 +61,7 @@ async function house(options: Partial<SandboxOptions> = {}) {
     /** The number of requests for bills that `act` sends. */
     async requestsOf<Result>(act: Promise<Result>): Promise<readonly [Result, number]> {
       const before = arrivals();
-      const result = await act;
-      return [result, arrivals() - before];
+      return [await act, arrivals() - before];
     },
     runAs: (account: SandboxAccount, command: readonly string[], others: CliEnvironment = {}) => {
       const env = environmentFor({ url: at.sandbox.url, account }, at, {
@@ -182,8 +181,7 @@ test.concurrent.each([
   async (_, users, bills, [from, to]) => {
     await using at = await house();
     for (const [index, userId] of users.entries()) {
-      const info = userId === undefined ? untold : infoOf(userId);
-      await take(at.db, `key ${index}`, info, true);
+      await take(at.db, `key ${index}`, userId === undefined ? untold : infoOf(userId), true);
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
@@ -535,8 +533,7 @@ describe("a user of several accounts", () => {
       expect(code).toBe(3);
       expect(stdout).toMatch(bySince);
     }
-    const examined = await examining;
-    expect(examined.stdout).toMatch(
+    expect((await examining).stdout).toMatch(
       /^warn {2}account coins +its key was not tried, another run holds/m,
     );
     expect(new Set(askers.slice(before)).size).toBe(1);

@@ -117,8 +117,7 @@ async function live(
     };
   }
   const proven = some(part(walk.window));
-  const rest = subtract([walk.window], proven);
-  const end = { proven, lost: some(intersect(rest, part(walk.window))) };
+  const end = { proven, lost: some(intersect(subtract([walk.window], proven), part(walk.window))) };
   const after = walk.cursor;
   await store.commitPage(aPage(ledger, walk.window, { end }, { ...(after && { after }) }));
   return {

@@ -89,9 +89,8 @@ async function written(db: Database) {
 test("a record is stored to the last digit, its lists in tables of their own, and what is missing is NULL", async () => {
   await using to = await house();
   await to.bring(0, sent);
-  const debt = { coin: null, unpaidQty: null };
   const balance = { coin: "ETH", price: "", note: 1 };
-  await to.bring(0, { unpaidInfo: [debt], balanceInfo: [balance] }, "7");
+  await to.bring(0, { unpaidInfo: [{ coin: null, unpaidQty: null }], balanceInfo: [balance] }, "7");
   // A coin without a name is the empty text, since it is a key.
   expect(await written(to.db)).toEqual([
     "fund  0.5000 {4513274870,4513274871} 1234567.891234567891234567 617283.945617283945617283 -",

@@ -103,8 +103,7 @@ test("a key reads its account's bills and nothing beside, and no parameter twice
   const twice = `${oneUrl}&limit=2`;
   const headers = signed(twice, keys.ours);
   const timestamp = headers["access-timestamp"] ?? "";
-  const signing = { timestamp, path: twice, query: {} };
-  headers["access-sign"] = signature(keys.ours.apiSecret, signing);
+  headers["access-sign"] = signature(keys.ours.apiSecret, { timestamp, path: twice, query: {} });
   expect(await codeOf(twice, headers)).toMatchObject({ status: 400, code: "40020" });
 });
 

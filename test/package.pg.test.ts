@@ -80,8 +80,7 @@ test.concurrent("the installed program makes its tables, syncs and tells its sta
   await using at = await house({ isEmpty: true });
   const bin = join("node_modules", "bill-sync", "src", "bin.js");
   const env = { PATH: process.env["PATH"], ...at.env };
-  const synced = await inFolder([bin, "sync"], { env });
-  expect(synced.stdout).toMatch(/^complete, after /m);
+  expect((await inFolder([bin, "sync"], { env })).stdout).toMatch(/^complete, after /m);
   const { stdout } = await inFolder([bin, "status", "--json"], { env });
   expect(JSON.parse(stdout).ledgers).toMatchObject([{ productType, coverageShare: 1 }]);
 });

@@ -65,8 +65,7 @@ async function violations(page: Page, options: object): Promise<readonly string[
         run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
       };
     };
-    const found = await checker.run(given);
-    return found.violations.map(
+    return (await checker.run(given)).violations.map(
       ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
     );
   }, options);

@@ -238,14 +238,12 @@ const sumOf = (values: readonly bigint[]) => values.reduce((sum, value) => sum +
 
 /** The figures that are not zero, of adjacent days together. */
 function figuresOf(days: readonly Day[]): Record<string, bigint> {
-  const names = [...results, "Result", "Net flows", "Other", ...ofChain];
-  const sums = names.map(
-    (title) => [title, sumOf(days.map(({ parts }) => parts.get(title)?.value ?? 0n))] as const,
-  );
   return withoutZeros(
     Object.fromEntries([
       ["Opening", days[0]?.opening ?? 0n],
-      ...sums,
+      ...[...results, "Result", "Net flows", "Other", ...ofChain].map(
+        (title) => [title, sumOf(days.map(({ parts }) => parts.get(title)?.value ?? 0n))] as const,
+      ),
       ["Closing", days.at(-1)?.closing ?? 0n],
     ]),
   );
@@ -346,8 +344,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
     const part = [...daysOf(model)].slice(2, -3);
     const page = await pageOf(model, { from: part.at(0)?.[0] ?? "", to: part.at(-1)?.[0] ?? "" });
     const whole = figuresOf(part.map(([, day]) => day));
-    const sum = sumIn(page);
-    const shown = Object.fromEntries(sum.map(({ title, value }) => [title, value]));
+    const shown = Object.fromEntries(sumIn(page).map(({ title, value }) => [title, value]));
     const { Opening: opening = 0n, Closing: closing = 0n, ...moved } = shown;
     const outer = Object.entries(whole).filter(([title]) => !results.includes(title));
     expect(withoutZeros(shown)).toEqual(Object.fromEntries(outer));
@@ -410,8 +407,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
       ["kinds", ({ type }: ModelBill) => type.replaceAll("_", " ")],
     ] as const;
     for (const [view, nameOf] of views) {
-      const page = await pageOf(model, { view });
-      const { titles: columns, rows, total } = tableOf(page);
+      const { titles: columns, rows, total } = tableOf(await pageOf(model, { view }));
       const expected = Map.groupBy(model.bills, nameOf);
       expect(rows.map(({ name }) => name).toSorted()).toEqual([...expected.keys()].toSorted());
       for (const row of rows) {

@@ -38,10 +38,9 @@ if (folder === undefined) {
     await picture(make, shotsOf(folder, name, "/"), looks);
   }
   const day = (time: number) => isoTime(epochMs(time)).slice(0, 10);
-  const span = `/?from=${day(unifiedStart)}&to=${day(unifiedEnd)}&exact=1`;
   await picture(
     (db) => storeUnified(db, "unified", unifiedLedger(seededRandom("picture"))),
-    shotsOf(folder, "unified", span),
+    shotsOf(folder, "unified", `/?from=${day(unifiedStart)}&to=${day(unifiedEnd)}&exact=1`),
     looks,
   );
   console.log(`${folder} has a picture of each state at each width, light and dark`);

@@ -12,8 +12,7 @@ const { tables } = await fileDatabase();
 const { db } = tables;
 
 const breaksOf = async (account: string, productTypes?: readonly ProductType[]) => {
-  const scope = { accounts: [account], productTypes };
-  const { breaks } = await reconcile(db, scope, { isFull: true });
+  const { breaks } = await reconcile(db, { accounts: [account], productTypes }, { isFull: true });
   const figure = (text: string | null) => (text === null ? null : Number(text));
   return breaks.map(({ kind, expected, observed, difference }) => ({
     ...{ kind, expected: figure(expected), observed: figure(observed) },
@@ -97,11 +96,10 @@ async function storeLeg(
   const businessType = amount < 0 ? "trans_to_contract" : "trans_from_contract";
   const leg = { amount: String(amount), balance: String(1_000 + amount), businessType };
   const opening = { amount: "1000", balance: "1000", businessType: "trans_from_exchange" };
-  const bills = [
+  await storeBills(db, { account, productType }, [
     billAt(noon - hourMs, 0, { ...money, ...opening }),
     billAt(noon + afterMs, 0, { ...money, ...leg }),
-  ];
-  await storeBills(db, { account, productType }, bills);
+  ]);
   const span = { from: epochMs(noon - dayMs), to: epochMs(noon + dayMs) };
   await storeTime(db, { account, productType }, { covered: [span] });
 }

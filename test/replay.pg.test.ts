@@ -213,12 +213,10 @@ describe("what was served last wins in a replay", () => {
   ])("served as %s: it is %s", async (order, amount) => {
     const { ledger } = await served(order);
     await replay(ledger);
-    const stored = await storedOf(ledger);
-    expect(stored.filter((bill) => bill.startsWith(aRow().billId))).toEqual([
+    expect((await storedOf(ledger)).filter((bill) => bill.startsWith(aRow().billId))).toEqual([
       `${aRow().billId} ${amount}`,
     ]);
-    const open = (await rejectedOf(ledger)).filter(({ resolved }) => resolved === false);
-    expect(open).toEqual([]);
+    expect((await rejectedOf(ledger)).filter(({ resolved }) => resolved === false)).toEqual([]);
   });
 
   test.each(["A", "ABo", "GA", "AG", "x"])(

@@ -98,13 +98,11 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
       account, product_type, digest, received, path, reason, rejected_at
     )
     values ('main', 'COIN-FUTURES', 'abc', '{}', ${hostile}, 'is odd', now())`);
-  const unchecked = await reported("--product", "COIN-FUTURES");
-  expect(unchecked.problems).toContainEqual(
+  expect((await reported("--product", "COIN-FUTURES")).problems).toContainEqual(
     expect.stringMatching(/^main\/COIN-FUTURES was (never reconciled|not reconciled since .*)$/),
   );
   const { breaks } = await reconcile(db, everything, { isFull: true });
-  const signed = breaks.find(({ kind }) => kind === "restatement");
-  const breakIds = [signed?.breakId ?? 0];
+  const breakIds = [breaks.find(({ kind }) => kind === "restatement")?.breakId ?? 0];
   const decision = { breakIds, isAccept: true, note: `note: ${hostile}`, by: "Ada" };
   expect(await decideOnBreaks(db, decision)).toEqual([]);
   const { problems, ledgers } = await reported("--product", "COIN-FUTURES");
@@ -150,8 +148,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
 test("what was accepted stays in the close: a row that was rejected, and what a later check has resolved", async () => {
   await reconcile(db, everything, { isFull: true });
   const decision = { digests: ["abc"], note: "support knows", by: "Ben" };
-  const missing = await decideOnRejected(db, decision, everything);
-  expect(missing).toEqual([]);
+  expect(await decideOnRejected(db, decision, everything)).toEqual([]);
   const { accepted, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(accepted).toMatchObject([
     { kind: "restatement", state: "resolved", note: `note: ${hostile}`, by: "Ada" },

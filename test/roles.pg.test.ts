@@ -126,8 +126,7 @@ describe("the roles of docs/operations.md", () => {
     const day = (ago: number) => new Date(Date.now() - ago * dayMs).toISOString().slice(0, 10);
     const [from, to] = [day(40), day(5)];
     const ofSpan = `c_time >= '${from}Z' and c_time < '${to}Z'`;
-    const sync = await runCli(["sync"], { env });
-    expect(sync).toMatchObject({ code: 0 });
+    expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
     // What verify has to repair: one bill is missing, and one was restated.
     await run(
       urlOf("owner", database),

@@ -147,8 +147,7 @@ async function forward(url: string, request: IncomingMessage, response: ServerRe
 }
 
 async function filesIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
+  return (await readdir(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }

@@ -83,8 +83,7 @@ test("keys are shown once, kept for their owner alone, and taken and given up by
   await sleep(1_100);
   // The key is accepted, and the answer says that nothing is stored.
   expect(await askServer(url, credentials)).toMatchObject({ code: "40725" });
-  const wrong = { ...credentials, apiSecret: "x" };
-  expect(await askServer(url, wrong)).toMatchObject({ code: "40009" });
+  expect(await askServer(url, { ...credentials, apiSecret: "x" })).toMatchObject({ code: "40009" });
   const ofExchange = { ...credentials, apiKey: "bg_0123456789abcdef" };
   expect((await askServer(url, ofExchange)).msg).toContain("never one of the exchange");
 

@@ -112,8 +112,7 @@ test("clients who ask and leave do not add up to more reads than the limit", asy
   await using server = await openServer(gate.promise);
   const leave = () => Promise.all(sockets.map((socket) => once(socket.destroy(), "close")));
   for (let round = 0; round < 3; round++) {
-    const asked = Array.from({ length: 100 }, () => stall(server.url, requestOf("/bills")));
-    await Promise.all(asked);
+    await Promise.all(Array.from({ length: 100 }, () => stall(server.url, requestOf("/bills"))));
     await patiently(() => server.counts.begun).toBe(Math.min(100 * (round + 1), answersMax));
     await leave();
     sockets = [];

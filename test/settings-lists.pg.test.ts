@@ -234,8 +234,7 @@ test("a bill's contract is the version of its time, else the nearest before, els
         'main', ${productType}, ${id}, ${symbol}, 0, 0, 'buy', 'USDT',
         ${new Date(at(hour)).toISOString()}, now()
       )`);
-  const hours = [-1, 0, 1.5, 2, 3, 4, 5, 6, 9];
-  for (const [place, hour] of hours.entries()) {
+  for (const [place, hour] of [-1, 0, 1.5, 2, 3, 4, 5, 6, 9].entries()) {
     await store(`a${place}`, hour, usdt, "BTCUSDT");
     await store(`u${place}`, hour, "UTA-USDT-FUTURES", "BTCUSDT");
   }

@@ -402,10 +402,9 @@ describe("pages that wait for their turn", () => {
     const rejected = [
       { received: "x", text: '"x"', fault: { path: "", reason: "is not an object" } },
     ];
-    const end = provenWhole(windowOf(2));
     const results = await commitAsGroup(
       held,
-      onePageAWindow(held, [{ rejected }, { next: end, bills: [] }]),
+      onePageAWindow(held, [{ rejected }, { next: provenWhole(windowOf(2)), bills: [] }]),
     );
     expect(countsOf(results)).toEqual([
       { ...twoNew, rejected: 1 },
@@ -540,9 +539,8 @@ describe("a table that an administrator has locked", () => {
     const one = await pagesOf(40, { lockMaxMs: 1_500 });
     {
       await using _ = await lockTable("bills");
-      const results = await one.commit();
       const errors = new Set(
-        results.map((result) => result.status === "rejected" && result.reason),
+        (await one.commit()).map((result) => result.status === "rejected" && result.reason),
       );
       // All pages fail with one error, so no page waited on its own.
       expect(errors.size).toBe(1);

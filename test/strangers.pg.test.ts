@@ -61,8 +61,7 @@ test("what another role made in schema public never runs as the program's user, 
   const env = environmentFor(sandbox, { url: as(user) }, { PRODUCT_TYPES: "SUSDT-FUTURES" });
   const expectRefusals = async (message: RegExp) => {
     for (const args of commands) {
-      const end = await runCli(args, { env });
-      expect({ args, ...end, calls: await calls() }).toMatchObject({
+      expect({ args, ...(await runCli(args, { env })), calls: await calls() }).toMatchObject({
         ...{ args, code: 1, calls: [] },
         stderr: expect.stringMatching(message),
       });
@@ -93,8 +92,7 @@ test("a trigger of another role on one of the program's tables is refused", asyn
     `create function theirs.look() returns trigger language plpgsql as $$ begin return new; end $$;
      create trigger look before insert on public.bills for each row execute function theirs.look()`,
   );
-  const end = await runCli(["status"], { env: { DATABASE_URL: as(user) } });
-  expect(end.stderr).toMatch(
+  expect((await runCli(["status"], { env: { DATABASE_URL: as(user) } })).stderr).toMatch(
     new RegExp(`trigger look on table public\\.bills of ${stranger} would run as`),
   );
   await query(database.url, "drop trigger look on bills");
@@ -106,8 +104,7 @@ test("the owner of schema public ends everybody's right to create there, and say
     `revoke create on schema public from ${stranger}; grant create on schema public to public`,
   );
   const env = { DATABASE_URL: database.url };
-  const end = await runCli(["status"], { env });
-  expect(end).toMatchObject({
+  expect(await runCli(["status"], { env })).toMatchObject({
     code: 0,
     stderr: expect.stringMatching(/may no longer create in schema public/),
   });

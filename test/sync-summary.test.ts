@@ -98,8 +98,7 @@ test("the summary counts each product type and all of them, read through the ear
     "",
     "complete, after 5.2 s",
   ]);
-  const never = linesOf([account([ledger(), coin({ readThrough: undefined })])]);
-  expect(never[3]).toMatch(/^all .* -$/);
+  expect(linesOf([account([ledger(), coin({ readThrough: undefined })])])[3]).toMatch(/^all .* -$/);
 });
 
 describe("below its table, the summary says", () => {
@@ -149,12 +148,11 @@ describe("below its table, the summary says", () => {
       list({ name: "contracts of COIN-FUTURES", broken }),
       list({ name: "contracts of USDC-FUTURES", counts: { ...counts, isStored: false } }),
     ];
-    const first = { record, readAt: at, change: "first" } as const;
     const changed = { record: empty, readAt: at, change: "changed" } as const;
     const reports = [
       loans(
         unit(),
-        unit({ riskUnitId: "12", stored: first }),
+        unit({ riskUnitId: "12", stored: { record, readAt: at, change: "first" } as const }),
         unit({ ...failed, riskUnitId: "7" }),
       ),
       loans(unit({ account: "desk", stored: changed })),

@@ -139,8 +139,7 @@ describe("a unified account's entries", () => {
 
   test("are Koinly's with each movement once, told apart where two categories have one id", async () => {
     for (const [account, bills] of Object.entries(accounts)) {
-      const text = String(await exported(db, "koinly", { accounts: [account] }));
-      const rows = text
+      const rows = String(await exported(db, "koinly", { accounts: [account] }))
         .trimEnd()
         .split("\r\n")
         .slice(1)

@@ -162,8 +162,7 @@ describe("what comes out is what went in", () => {
           aBill({ billId: String(100 + index), ...content }),
         );
         expect(await store(ledger, again)).toMatchObject({ unchanged: contents.length });
-        const found = (await stored(ledger)).map(({ cTimeMs: _, ...columns }) => columns);
-        expect(found).toEqual(
+        expect((await stored(ledger)).map(({ cTimeMs: _, ...columns }) => columns)).toEqual(
           contents.map(({ extra, ...columns }, index) => ({
             ...columns,
             ...noPosition,

@@ -127,13 +127,11 @@ test("names exactly what was damaged, repairs it, and is then content and rewrit
   );
   expect(await at.versions()).toEqual(damaged);
 
-  const repairing = await at.verify({ repair: true });
-  expect(short(repairing.differences)).toEqual(
+  expect(short((await at.verify({ repair: true })).differences)).toEqual(
     [unserved, `${change} repaired`, ...missing.map((id) => `missing ${id} repaired`)].toSorted(),
   );
   const repaired = await at.versions();
-  const second = await at.verify({ repair: true });
-  expect(short(second.differences)).toEqual([unserved]);
+  expect(short((await at.verify({ repair: true })).differences)).toEqual([unserved]);
   expect(await at.versions()).toEqual(repaired);
   const [comparison] = await at.simulation.compare();
   expect(comparison).toMatchObject({ missing: [], different: [], extra: ["999"] });
@@ -219,8 +217,7 @@ test("says so where part of its span could not be read, or all of it", async () 
         ? Promise.reject(new Error("it broke"))
         : store.compare(ledger, rows, isRepaired),
   });
-  const partly = await at.verify({ wrapStore: failing });
-  expect(String(partly.ledgers[0]?.error)).toContain("it broke");
+  expect(String((await at.verify({ wrapStore: failing })).ledgers[0]?.error)).toContain("it broke");
 });
 
 test("lists rows that break the contract, keeps them when it repairs, and takes those that were accepted for equal", async () => {
@@ -245,13 +242,11 @@ test("lists rows that break the contract, keeps them when it repairs, and takes 
   expect(short(first)).toHaveLength(8);
   expect(short(first).every((text) => /^rejected (?!.*accepted)/.test(text))).toBe(true);
   expect(await keptRows()).toBe(0);
-  const repairing = await rejectedOf({ repair: true });
-  expect(sorted(repairing)).toEqual(sorted(first));
+  expect(sorted(await rejectedOf({ repair: true }))).toEqual(sorted(first));
   expect(await keptRows()).toBe(8);
   await db.execute(sql`
     update rejected_bills set closed_at = clock_timestamp() where account = ${at.name}`);
-  const accepted = await rejectedOf();
-  expect(sorted(accepted)).toEqual(sorted(first).map((text) => `${text} accepted`));
+  expect(sorted(await rejectedOf())).toEqual(sorted(first).map((text) => `${text} accepted`));
 });
 
 test("what a verification was served is not stored where later answers contradict it, and is named", async () => {

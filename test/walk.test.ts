@@ -247,8 +247,7 @@ test("a window of which nothing was served is asked about again after a pause, a
 
 test("no question goes past a window's end, where its first bill is of that millisecond", async () => {
   for (const before of [0, 1, 5]) {
-    const last = { ...billOf(98), cTime: String(noon) };
-    const rows = [...billsOf(before), last];
+    const rows = [...billsOf(before), { ...billOf(98), cTime: String(noon) }];
     const { walking, stored, asked } = walkPages((request) =>
       served(rows, { ...request, limit: 8 }),
     );
@@ -459,8 +458,7 @@ describe("the questions of a window", () => {
       const doubt = questions.take({ rows, endId, servedFrom: from });
       if (doubt !== undefined) doubts.push(doubt);
     }
-    const bills = ledger.bills[productType];
-    const missing = bills.filter(({ billId }) => !served.has(billId));
+    const missing = ledger.bills[productType].filter(({ billId }) => !served.has(billId));
     return { missing: missing.length, asked, doubts, questions };
   }
 
@@ -626,8 +624,7 @@ describe("the questions of a window", () => {
       const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));
       const answer = { rows, endId: undefined, servedFrom: from };
       expect(questions.take(answer)).toMatch(/no row of a full page has an id/);
-      const short = { ...answer, rows: rows.slice(1) };
-      expect(questions.take(short)).toBe(undefined);
+      expect(questions.take({ ...answer, rows: rows.slice(1) })).toBe(undefined);
     });
   });
 

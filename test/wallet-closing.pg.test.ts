@@ -200,8 +200,7 @@ test("the closing is once in files of months that continue each other, and a jou
 
 test("an ended wallet of which no bill shows a balance has an unknown closing, and nothing known is left in it", async () => {
   const blind = { account: "blind", productType: "USDT-FUTURES" } as const;
-  const bill = billAt(start, 0, { balance: null });
-  await storeBills(db, blind, [bill]);
+  await storeBills(db, blind, [billAt(start, 0, { balance: null })]);
   await coverLedger(db, blind, start, endedAt);
   await storeEnd(db, blind, endedAt);
   const { rows } = await db.execute(sql`

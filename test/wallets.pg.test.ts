@@ -197,8 +197,7 @@ test("a liquidation is a row with the sweeps within ten seconds behind it, of it
       businessType: kind ? "risk_captital_user_transfer" : "burst_long_loss_query",
     });
   });
-  const ledger = { account, productType: "USDT-FUTURES" } as const;
-  await storeBills(db, ledger, bills);
+  await storeBills(db, { account, productType: "USDT-FUTURES" } as const, bills);
   const { rows } = await db.execute(sql`
     select
       symbols, bills::int, amount::text, fee::text, sweeps::int, swept::text, sweep_fee::text,

@@ -127,8 +127,7 @@ test("whatever a database and workers do, each account is done or given up, and 
           return end;
         };
         const onTrouble = () => undefined;
-        const deps = { queue: own, concurrency, work, clock: time.clock, signal, onTrouble };
-        return workOff(deps);
+        return workOff({ queue: own, concurrency, work, clock: time.clock, signal, onTrouble });
       };
       const kill = new AbortController();
       const stop = new AbortController();

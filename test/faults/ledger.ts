@@ -146,9 +146,8 @@ function changed(
   const bills = Object.fromEntries(
     productTypes.map((productType): [string, readonly LedgerBill[]] => {
       const all = ledger.bills[productType];
-      const candidates = all.filter(isCandidate);
       const chosen = new Map(
-        shuffled(random, candidates)
+        shuffled(random, all.filter(isCandidate))
           .slice(0, count)
           .map(({ billId }, index) => [billId, index]),
       );

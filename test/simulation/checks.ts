@@ -120,11 +120,10 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
 
 /** Stored days must agree with the bills. */
 export async function checkDays(world: World): Promise<void> {
-  const differing = await findDifferingDays(drizzle(world.pool) as Database, accountName);
   world.verdicts.check(
     "days",
     1,
-    differing.map(
+    (await findDifferingDays(drizzle(world.pool) as Database, accountName)).map(
       ({ wallet, coin, day }) => `${wallet} ${coin} ${day} has other sums than its bills`,
     ),
   );
@@ -317,9 +316,8 @@ function falseSuccess(
         visibleAt - cTime <= settleLagMs - aheadMs,
     );
   const knowable = inReach.filter((bill) => isKnowable(world, productType, bill));
-  const missing = lostBills(knowable, tables);
   return [
-    ...missing.map(
+    ...lostBills(knowable, tables).map(
       ({ billId, cTime }) => `${productType} ${billId} of ${timeText(cTime)} is missing`,
     ),
     // An open window may belong to a later run of the same step.

@@ -95,8 +95,7 @@ export function committedLedgers(ledger: SimulatedLedger) {
       const committed = ledgerOf(ledger.productType);
       for (const { received } of rejected) committed.rejected.add(JSON.stringify(received));
       return written.flatMap((bill) => {
-        const committed = ledgerOf(bill.productType);
-        return store(committed, bill.billId, versionOf(bill)) ? [bill.billId] : [];
+        return store(ledgerOf(bill.productType), bill.billId, versionOf(bill)) ? [bill.billId] : [];
       });
     },
   };

@@ -40,8 +40,7 @@ export function revisionFaults(
 ): readonly string[] {
   const ofPages = revisions.filter(({ source }) => source === null);
   const stored = Map.groupBy(ofPages, ({ billId }) => billId);
-  const ids = new Set([...stored.keys(), ...replaced.keys()]);
-  return [...ids].flatMap((billId) => {
+  return [...new Set([...stored.keys(), ...replaced.keys()])].flatMap((billId) => {
     const kept = stored.get(billId) ?? [];
     const versions = replaced.get(billId) ?? [];
     const bill = find(billId);

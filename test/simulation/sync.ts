@@ -78,8 +78,7 @@ export function startRun(
   const { clock, signal } = process;
   const account = key === "twice" ? "twice" : sandbox.account.name;
   const takeLease = async (): Promise<LeasedAccount & AsyncDisposable> => {
-    const named = { account, key: credentialsOf(sandbox, key).key };
-    const accountKey = new AccountKey(db, named, proof);
+    const accountKey = new AccountKey(db, { account, key: credentialsOf(sandbox, key).key }, proof);
     await accountKey.refuseTaken();
     const lease = await new Leases(db, { clock }).take(account, { signal });
     if (key !== "twice") world.overtake(run, lease.epoch);
@@ -108,8 +107,7 @@ export function startRun(
     },
     { name: account, productTypes: world.account.productTypes },
   );
-  const end = Promise.race([sync, process.died.then(() => "killed" as const)]);
-  const ended = end.then((report) => {
+  const ended = Promise.race([sync, process.died.then(() => "killed" as const)]).then((report) => {
     run.report = report;
     run.endedAt = time.now();
     trace(`${time.now()} ${name}: ${describe(report)}`);

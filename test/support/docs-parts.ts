@@ -82,14 +82,13 @@ function settingsTable(): string {
 }
 
 export function findingsTable(): string {
-  const rows = kindNames.map((kind) => {
-    const { severity, meaning } = findingKinds[kind];
-    return `| \`${kind}\` | ${severity} | ${meaning} | ${isHole({ kind }) ? "yes" : ""} |`;
-  });
   return [
     "| finding | severity | means | bills may be missing |",
     "|---|---|---|---|",
-    ...rows,
+    ...kindNames.map((kind) => {
+      const { severity, meaning } = findingKinds[kind];
+      return `| \`${kind}\` | ${severity} | ${meaning} | ${isHole({ kind }) ? "yes" : ""} |`;
+    }),
   ].join("\n");
 }
 

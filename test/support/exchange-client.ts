@@ -60,8 +60,7 @@ export const give = (response: ServerResponse, { status = 200, headers = {}, bod
 /** Gives these answers in their order, and then the last one again and again. */
 export const serveAnswers = (...answers: readonly Given[]): Promise<TestServer> =>
   serve((response, _request, index) => {
-    const answer = answers[Math.min(index, answers.length - 1)];
-    give(response, answer ?? { status: 500, body: "" });
+    give(response, answers[Math.min(index, answers.length - 1)] ?? { status: 500, body: "" });
   });
 
 export const emptyPage: Given = {

@@ -47,7 +47,6 @@ const placeOf = ({ moduleId }: TestSpecification): number => {
 /** Begins with the longest test files, whatever a machine remembers of earlier runs. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    return sorted.toSorted((a, b) => placeOf(a) - placeOf(b));
+    return (await super.sort(files)).toSorted((a, b) => placeOf(a) - placeOf(b));
   }
 }

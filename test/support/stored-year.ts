@@ -34,8 +34,7 @@ export async function storeLedger(
 /** The pairs and contracts that the exchange at a URL lists. */
 export async function storeLists(db: Database, url: string, readAt: EpochMs): Promise<void> {
   const listOf = async (path: string): Promise<readonly unknown[]> => {
-    const answer = (await (await fetch(`${url}${path}`)).json()) as { data: readonly unknown[] };
-    return answer.data;
+    return ((await (await fetch(`${url}${path}`)).json()) as { data: readonly unknown[] }).data;
   };
   const common = { readAt, unread: [], isWhole: true };
   const pairs = await listOf("/api/v2/spot/public/symbols");

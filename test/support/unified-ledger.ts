@@ -142,8 +142,7 @@ function schedule(random: Random, { areIdsReused = false, areSomeLate = false }:
       const productType = productTypeOf(type);
       const own = perProductType.get(productType) ?? 0;
       perProductType.set(productType, own + 1);
-      const counter = areIdsReused ? own : (counters[index] ?? 0);
-      const billId = snowflake(cTime, counter);
+      const billId = snowflake(cTime, areIdsReused ? own : (counters[index] ?? 0));
       return { type, cTime: isSameDay ? dated : cTime, productType, billId };
     });
   });

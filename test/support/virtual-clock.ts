@@ -84,9 +84,8 @@ export function virtualClock(start: number) {
       const done = () => {
         isSettled = true;
       };
-      const settled = work.then(done, done);
       try {
-        await pump(() => isSettled, settled, settleTurns);
+        await pump(() => isSettled, work.then(done, done), settleTurns);
       } finally {
         running = false;
       }
