@@ -91,321 +91,204 @@ const loan = (ltv: string, held: string) => `
   insert into ltv_snapshots (account, risk_unit_id, first_seen_at, last_seen_at, ltv)
   values ('a', '', '{40 d}', '${held}', ${ltv})`;
 
-const well = [synced, ledger(), checked()];
-const lostTime = {
-  covered: "[{80 d}, {1 h})",
-  lost: "[{100 d}, {80 d})",
-};
+/** A ledger that was synced and checked. */
+const read = (of: Parameters<typeof ledger>[0] = {}) => [synced, ledger(of), checked()];
+const well = read();
+const lostTime = { covered: "[{80 d}, {1 h})", lost: "[{100 d}, {80 d})" };
+const lostBreak = (decided: string) =>
+  aBreak("lost", { state: decided, coin: "", at: "{100 d}", difference: `${20 * dayMs}` });
+const toAccept = 'bill-sync breaks accept 7 --note "…"';
 const good = "Complete, and it adds up";
-const nothingWrong = (name: string, statements: Statements): HealthState => ({
-  ...{ name, statements, found: [], title: good },
+const fine = (name: string, statements: Statements, title = good): HealthState => ({
+  ...{ name, statements, found: [], title },
 });
 
+/** The title that a kind gives if it is the worst, and what to type first. */
+const verdicts: Readonly<Record<string, readonly [title: string, next?: string]>> = {
+  "never-synced": ["Nothing was ever read", "bill-sync sync"],
+  "cannot-sync": ["An account could not be synced", "bill-sync doctor"],
+  "cut-short": ["The last sync did not finish", "bill-sync sync"],
+  "never-read": ["Not complete", "bill-sync sync"],
+  unread: ["Not complete", "bill-sync sync"],
+  "left-unread": ["Not complete", "bill-sync reconcile"],
+  "partly-recovered": ["Not complete"],
+  unchecked: ["Complete, not yet reconciled", "bill-sync reconcile"],
+  behind: ["Out of date", "bill-sync sync"],
+  expiring: ["Unread bills are about to be lost", "bill-sync sync"],
+  lost: ["Some history is lost", toAccept],
+  broken: ["It does not add up", "bill-sync reconcile --repair"],
+  restated: ["Some bills were replaced", toAccept],
+  rejected: ["Some rows were rejected", "bill-sync breaks list"],
+  unclassified: ["Some bills have no category", "bill-sync types set gift CATEGORY"],
+  "balance-differs": ["A balance differs from its bills"],
+  "ltv-high": ["Loan to value is too high", "bill-sync sync"],
+};
+
+/** A state by what is found in it, worst first. */
+const wrong = (
+  found: string,
+  name: string,
+  statements: Statements,
+  others: Pick<HealthState, "next" | "configured"> = {},
+): HealthState => {
+  const kinds = found.split(", ");
+  const [title, next] = verdicts[kinds[0] ?? ""] ?? [good];
+  return { name, statements, found: kinds, title, ...(next !== undefined && { next }), ...others };
+};
+
 export const healthStates: readonly HealthState[] = [
-  nothingWrong("read and checked", well),
-  {
-    name: "never synced",
-    statements: [],
-    found: ["never-synced"],
-    title: "Nothing was ever read",
-    next: "bill-sync sync",
-  },
-  {
-    name: "a key that was refused, of an account that was never read",
-    statements: [...well, refused("b")],
-    found: ["cannot-sync"],
-    title: "An account could not be synced",
-    next: "bill-sync doctor",
-  },
-  nothingWrong(
-    "a key that was refused before a later sync read its account, and one of a paused account",
-    [
-      ...well,
-      refused("a"),
-      refused("p"),
-      `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
-    ],
-  ),
+  fine("read and checked", well),
+  wrong("never-synced", "never synced", []),
+  wrong("cannot-sync", "a key that was refused, of an account that was never read", [
+    ...well,
+    refused("b"),
+  ]),
+  fine("a key that was refused before a later sync read its account, and one of a paused account", [
+    ...[...well, refused("a"), refused("p")],
+    `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
+  ]),
   ...[
     ["running"],
     ["stopped"],
     ["failed", "'the exchange is down'"],
     ["incomplete", "'the exchange is down'"],
-  ].map(([outcome = "", error]) => ({
-    name: `a last sync that did not finish: ${outcome}`,
-    statements: [...well, ended(outcome, error)],
-    found: ["cut-short"],
-    title: "The last sync did not finish",
-    next: "bill-sync sync",
-  })),
-  {
-    name: "a last sync that found a break which was accepted since, and one that another held back",
-    statements: [
+  ].map(([outcome = "", error]) =>
+    wrong("cut-short", `a last sync that did not finish: ${outcome}`, [
       ...well,
-      ended("incomplete", "null", 20),
-      ended("held"),
+      ended(outcome, error),
+    ]),
+  ),
+  fine(
+    "a last sync that found a break which was accepted since, and one that another held back",
+    [
+      ...[...well, ended("incomplete", "null", 20), ended("held")],
       aBreak("chain", { state: "accepted" }),
     ],
-    found: [],
-    title: "Complete, with accepted differences of 67.39 USDT",
-  },
-  {
-    name: "a configured ledger that was never read",
-    statements: well,
+    "Complete, with accepted differences of 67.39 USDT",
+  ),
+  wrong("never-read, demo never-read", "a configured ledger that was never read", well, {
     configured: [
       { name: "a", productTypes: ["USDT-FUTURES", "COIN-FUTURES", "UTA-SPOT"] },
       { name: "b", productTypes: ["USDC-FUTURES"], demo: true },
     ],
-    found: ["never-read", "demo never-read"],
-    title: "Not complete",
-    next: "bill-sync sync",
-  },
+  }),
   {
-    name: "configured ledgers that no sync reads",
-    statements: [
-      ...well,
-      state("mode, mode_since", "'classic', now()"),
+    ...fine("configured ledgers that no sync reads", [
+      ...[...well, state("mode, mode_since", "'classic', now()")],
       state("retired_at", "now()", "COIN-FUTURES"),
       state("not_available_since, not_available_asked_at", "now(), now()", "USDC-FUTURES"),
       `insert into ledgers (account, product_type, mode, mode_since) values ('u', '', 'unified', now())`,
       `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
-    ],
+    ]),
     configured: [
       { name: "a", productTypes: ["COIN-FUTURES", "USDC-FUTURES", "UTA-SPOT"], readsAll: true },
       { name: "u", productTypes: ["COIN-FUTURES"] },
       { name: "p", productTypes: ["COIN-FUTURES"] },
     ],
-    found: [],
-    title: good,
   },
-  {
-    name: "never checked",
-    statements: [synced, ledger()],
-    found: ["unchecked"],
-    title: "Complete, not yet reconciled",
-    next: "bill-sync reconcile",
-  },
-  {
-    name: "bills came after the check",
-    statements: [synced, ledger({ stored: "{0 h}" }), checked()],
-    found: ["unchecked"],
-    title: "Complete, not yet reconciled",
-    next: "bill-sync reconcile",
-  },
-  {
-    name: "5 h behind",
-    statements: [synced, ledger({ covered: "[{91 d}, {5 h})", settled: "{5 h}" }), checked()],
-    found: ["behind"],
-    title: "Out of date",
-    next: "bill-sync sync",
-  },
-  nothingWrong("a sync at work, whose last hour is unread", [
-    synced,
-    ledger({ open: "[{1 h}, {0 h})" }),
-    checked(),
+  wrong("unchecked", "never checked", [synced, ledger()]),
+  wrong("unchecked", "bills came after the check", read({ stored: "{0 h}" })),
+  wrong("behind", "5 h behind", read({ covered: "[{91 d}, {5 h})", settled: "{5 h}" })),
+  fine("a sync at work, whose last hour is unread", read({ open: "[{1 h}, {0 h})" })),
+  wrong(
+    "expiring, behind",
+    "paused, and about to be lost",
+    [...read({ covered: "[{95 d}, {86 d})", settled: "{86 d}" }), state("paused_at", "now()")],
+    { next: "bill-sync accounts resume a" },
+  ),
+  wrong("unread", "a gap", [
+    ...read({ covered: "[{91 d}, {20 d}),[{10 d}, {1 h})", settled: "{20 d}" }),
   ]),
-  {
-    name: "paused, and about to be lost",
-    statements: [
-      synced,
-      ledger({ covered: "[{95 d}, {86 d})", settled: "{86 d}" }),
-      checked(),
-      state("paused_at", "now()"),
-    ],
-    found: ["expiring", "behind"],
-    title: "Unread bills are about to be lost",
-    next: "bill-sync accounts resume a",
-  },
-  {
-    name: "a gap",
-    statements: [
-      synced,
-      ledger({ covered: "[{91 d}, {20 d}),[{10 d}, {1 h})", settled: "{20 d}" }),
-      checked(),
-    ],
-    found: ["unread"],
-    title: "Not complete",
-    next: "bill-sync sync",
-  },
-  {
-    name: "a first sync that was cut short an hour ago",
-    statements: [
-      synced,
-      ledger({
-        ...{ covered: "[{2161 h}, {2000 h})", open: "[{2000 h}, {0 h})", settled: "{2000 h}" },
-      }),
-      checked(),
-    ],
-    found: ["unread"],
-    title: "Not complete",
-    next: "bill-sync sync",
-  },
-  {
-    name: "a history that begins late, since an empty key had read it",
-    statements: [synced, ledger({ covered: "[{50 d}, {1 h})" }), checked()],
-    found: ["expiring", "unread"],
-    title: "Unread bills are about to be lost",
-    next: "bill-sync sync",
-  },
-  {
-    name: "lost time, long ago",
-    statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("open"))],
-    found: ["lost"],
-    title: "Some history is lost",
-    next: 'bill-sync breaks accept 7 --note "…"',
-  },
-  {
-    name: "lost time that was accepted",
-    statements: [synced, ledger(lostTime), checked(), aBreak("lost", lostBreak("accepted"))],
-    found: [],
-    title: "Complete, with an accepted loss of 20 d",
-  },
-  {
-    name: "a balance that does not follow, beside lost time",
-    statements: [synced, ledger(lostTime), checked(), aBreak("unread")],
-    found: ["lost"],
-    title: "Some history is lost",
-    next: "bill-sync reconcile",
-  },
-  {
-    name: "a balance that does not follow, beside time that was read since",
-    statements: [...well, aBreak("unread")],
-    found: ["unchecked"],
-    title: "Complete, not yet reconciled",
-    next: "bill-sync reconcile",
-  },
-  {
-    name: "ended before all was read",
-    statements: [
-      synced,
-      ledger({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
-      checked(),
-      state("ended_at", "'{10 d}'", "USDT-FUTURES"),
-    ],
-    found: ["left-unread"],
-    title: "Not complete",
-    next: "bill-sync reconcile",
-  },
-  nothingWrong("retired, with a gap", [
-    synced,
-    ledger({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
-    checked(),
-    state("retired_at", "now()"),
-    ended("stopped"),
+  wrong("unread", "a first sync that was cut short an hour ago", [
+    ...read({
+      ...{ covered: "[{2161 h}, {2000 h})", open: "[{2000 h}, {0 h})", settled: "{2000 h}" },
+    }),
   ]),
-  {
-    name: "a break whose bills the exchange still serves",
-    statements: [...well, aBreak("chain", { bill: true })],
-    found: ["broken"],
-    title: "It does not add up",
-    next: "bill-sync reconcile --repair",
-  },
-  {
-    name: "a break while a sync is at work",
-    statements: [
-      ...well,
-      aBreak("chain", { bill: true }),
-      `insert into runs (run_id, command, started_at, outcome)
-      values (gen_random_uuid(), 'sync', clock_timestamp(), 'running')`,
-    ],
-    found: ["broken"],
-    title: "It does not add up",
-    next: "bill-sync reconcile --repair",
-  },
-  {
-    name: "a transfer whose legs differ, which is of no wallet",
-    statements: [...well, aBreak("transfer", { wallet: "" })],
-    found: ["broken"],
-    title: "It does not add up",
-    next: 'bill-sync breaks accept 7 --note "…"',
-  },
-  {
-    name: "an accepted break",
-    statements: [...well, aBreak("chain", { state: "accepted" })],
-    found: [],
-    title: "Complete, with accepted differences of 67.39 USDT",
-  },
-  {
-    name: "restated bills",
-    statements: [...well, aBreak("restatement", { coin: "", difference: "3" })],
-    found: ["restated"],
-    title: "Some bills were replaced",
-    next: 'bill-sync breaks accept 7 --note "…"',
-  },
-  {
-    name: "a rejected row",
-    statements: [...well, rejected("null")],
-    found: ["rejected"],
-    title: "Some rows were rejected",
-    next: "bill-sync breaks list",
-  },
-  nothingWrong("a rejected row that was served well since", [...well, rejected("now()")]),
-  {
-    name: "a millisecond with more tax records than an answer shows",
-    statements: [
-      ...well,
-      "update ledgers set tax_comparison = json_build_object('partlyRecovered', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
-    ],
-    found: ["partly-recovered"],
-    title: "Not complete",
-  },
-  {
-    name: "money that no category has",
-    statements: [...well, ofType("unclassified", "516")],
-    found: ["unclassified"],
-    title: "Some bills have no category",
-    next: "bill-sync types set gift CATEGORY",
-  },
-  nothingWrong("a type that moves nothing, and one with a category", [
+  wrong("expiring, unread", "a history that begins late, since an empty key had read it", [
+    ...read({ covered: "[{50 d}, {1 h})" }),
+  ]),
+  wrong("lost", "lost time, long ago", [...read(lostTime), lostBreak("open")]),
+  fine(
+    "lost time that was accepted",
+    [...read(lostTime), lostBreak("accepted")],
+    "Complete, with an accepted loss of 20 d",
+  ),
+  wrong(
+    "lost",
+    "a balance that does not follow, beside lost time",
+    [...read(lostTime), aBreak("unread")],
+    { next: "bill-sync reconcile" },
+  ),
+  wrong("unchecked", "a balance that does not follow, beside time that was read since", [
+    ...well,
+    aBreak("unread"),
+  ]),
+  wrong("left-unread", "ended before all was read", [
+    ...read({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
+    state("ended_at", "'{10 d}'", "USDT-FUTURES"),
+  ]),
+  fine("retired, with a gap", [
+    ...read({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
+    ...[state("retired_at", "now()"), ended("stopped")],
+  ]),
+  wrong("broken", "a break whose bills the exchange still serves", [
+    ...well,
+    aBreak("chain", { bill: true }),
+  ]),
+  wrong("broken", "a break while a sync is at work", [
+    ...[...well, aBreak("chain", { bill: true })],
+    `insert into runs (run_id, command, started_at, outcome)
+    values (gen_random_uuid(), 'sync', clock_timestamp(), 'running')`,
+  ]),
+  wrong(
+    "broken",
+    "a transfer whose legs differ, which is of no wallet",
+    [...well, aBreak("transfer", { wallet: "" })],
+    { next: toAccept },
+  ),
+  fine(
+    "an accepted break",
+    [...well, aBreak("chain", { state: "accepted" })],
+    "Complete, with accepted differences of 67.39 USDT",
+  ),
+  wrong("restated", "restated bills", [
+    ...well,
+    aBreak("restatement", { coin: "", difference: "3" }),
+  ]),
+  wrong("rejected", "a rejected row", [...well, rejected("null")]),
+  fine("a rejected row that was served well since", [...well, rejected("now()")]),
+  wrong("partly-recovered", "a millisecond with more tax records than an answer shows", [
+    ...well,
+    "update ledgers set tax_comparison = json_build_object('partlyRecovered', array[extract(epoch from timestamptz '{95 d}') * 1000]::bigint[])",
+  ]),
+  wrong("unclassified", "money that no category has", [...well, ofType("unclassified", "516")]),
+  fine("a type that moves nothing, and one with a category", [
     ...well,
     ofType("unclassified", "0"),
   ]),
-  {
-    name: "a balance that differs from its bills, where that may be right",
-    statements: [...well, told("true", "3")],
-    found: ["balance-differs"],
-    title: "A balance differs from its bills",
-  },
-  nothingWrong(
-    "balances that follow from the bills, and one that is a break if it is found to be",
-    [...well, told("true", "2.000000005"), told("false", "3", "USDC-FUTURES")],
-  ),
-  {
-    name: "a loan above the limit that was not read for hours",
-    statements: [...well, loan("0.9", "{5 h}")],
-    found: ["ltv-high", "ltv-behind"],
-    title: "Loan to value is too high",
-    next: "bill-sync sync",
-  },
-  nothingWrong("a loan of last month", [...well, loan("0.9", "{30 d}")]),
-  {
-    name: "demo products that do not add up",
-    statements: [
-      ...well,
-      ledger({ type: "SUSDT-FUTURES" }),
-      checked("SUSDT-FUTURES"),
-      aBreak("chain", { wallet: "SUSDT-FUTURES" }),
-    ],
-    found: ["demo broken"],
-    title: good,
-  },
-  {
-    name: "a demo key whose ledger does not add up, and is behind",
-    statements: [
-      synced,
-      ledger({ covered: "[{91 d}, {5 h})", settled: "{5 h}" }),
-      checked(),
-      state("is_demo", "true"),
-      aBreak("chain"),
-    ],
-    found: ["demo broken", "demo behind"],
-    title: good,
-  },
+  wrong("balance-differs", "a balance that differs from its bills, where that may be right", [
+    ...well,
+    told("true", "3"),
+  ]),
+  fine("balances that follow from the bills, and one that is a break if it is found to be", [
+    ...well,
+    told("true", "2.000000005"),
+    told("false", "3", "USDC-FUTURES"),
+  ]),
+  wrong("ltv-high, ltv-behind", "a loan above the limit that was not read for hours", [
+    ...well,
+    loan("0.9", "{5 h}"),
+  ]),
+  fine("a loan of last month", [...well, loan("0.9", "{30 d}")]),
+  wrong("demo broken", "demo products that do not add up", [
+    ...[...well, ledger({ type: "SUSDT-FUTURES" }), checked("SUSDT-FUTURES")],
+    aBreak("chain", { wallet: "SUSDT-FUTURES" }),
+  ]),
+  wrong("demo broken, demo behind", "a demo key whose ledger does not add up, and is behind", [
+    ...read({ covered: "[{91 d}, {5 h})", settled: "{5 h}" }),
+    ...[state("is_demo", "true"), aBreak("chain")],
+  ]),
 ];
-
-function lostBreak(decided: string) {
-  return { state: decided, coin: "", at: "{100 d}", difference: String(20 * dayMs) };
-}
 
 /** Brings a database into a state, as of a time. */
 export async function plant(db: Database, statements: Statements, now: EpochMs): Promise<void> {
