@@ -230,9 +230,8 @@ describe("a ban", () => {
       expect(sent.filter((at) => at > toldAt())).toEqual([]);
       const failed = settled.filter(({ status }) => status === "rejected");
       expect(failed).toHaveLength(120 - 45);
-      for (const end of failed) {
+      for (const end of failed)
         expect(end).toMatchObject({ reason: { kind: "banned", code: "HTTP 403" } });
-      }
       // A request that was not sent is not counted.
       expect(attempts).toHaveLength(sent.length);
       expect(sent.length).toBeLessThan(120);

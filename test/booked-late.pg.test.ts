@@ -212,9 +212,8 @@ describe("rows that are dated before they are booked", () => {
     expect(stored).toHaveLength(2);
     await storeUnified(db, account, stored, uncovered);
     const cover = async (from: number, to: number) => {
-      for (const productType of unifiedProductTypes) {
+      for (const productType of unifiedProductTypes)
         await coverLedger(db, { account, productType }, from, to);
-      }
     };
     await cover(unifiedStart, readTo);
     expect((await check(account)).breaks).toEqual([]);

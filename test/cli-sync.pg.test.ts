@@ -60,9 +60,8 @@ test.concurrent("the first sync makes the tables, stores the ledger to the last 
   const syncedAt = Date.now();
   const first = await run("sync");
   expect(first.code).toBe(0);
-  for (const productType of wanted) {
+  for (const productType of wanted)
     expect(await heldAgainstLedger(db, sandbox, productType, syncedAt)).toMatchObject(exactly);
-  }
   const stored = await versions(db);
   const [title, ...lines] = first.stdout.trimEnd().split("\n");
   expect(title).toMatch(/^main +new {2}restated {2}rejected {2}requests {7}read through$/);

@@ -109,9 +109,8 @@ describe("data that a long secret stands in", () => {
 
 test("a secret is scrubbed in each spelling and case, a longer one before one within it", () => {
   const all = scrubber(Object.values(account));
-  for (const spelled of Object.values(account).flatMap(spellings)) {
+  for (const spelled of Object.values(account).flatMap(spellings))
     expect(all(`x ${spelled} ${spelled.toUpperCase()} y`)).toBe("x [secret] [secret] y");
-  }
   const scrub = scrubber(["abc", "abcdef", "", "secret"]);
   expect(scrub("abcdef and ABC, my secret")).toBe("[secret] and [secret], my [secret]");
   expect(scrub(`${Buffer.from("abc").toString("base64")}=`)).toBe("[secret]=");

@@ -371,9 +371,8 @@ describe("a unified account", () => {
     test("may lack its symbol, balance and position", () => {
       const fields = ["symbol", "balance", "positionType", "positionAmount", "positionBalance"];
       for (const field of fields) {
-        for (const value of ["", null, undefined]) {
+        for (const value of ["", null, undefined])
           expect(readWith({ [field]: value })).toEqual({ bill: { ...asBill, [field]: null } });
-        }
       }
     });
 
@@ -389,9 +388,8 @@ describe("a unified account", () => {
       expect(readWith({ category: "LOANS" })).toMatchObject({
         bill: { extra: { category: "LOANS" } },
       });
-      for (const category of [null, undefined, "", "SPOT"]) {
+      for (const category of [null, undefined, "", "SPOT"])
         expect(readWith({ category })).toEqual({ bill: asBill });
-      }
     });
 
     test.each([

@@ -213,9 +213,8 @@ test("findings are those of the time, the accounts and the product types that ar
     await using tables = openDatabase(database.url);
     await plant(tables.db, healthStates.find((one) => one.name === name)?.statements ?? [], now);
     const found: (readonly Kind[])[] = [];
-    for (const scope of scopes) {
+    for (const scope of scopes)
       found.push((await readFindings(tables.db, { now, ...scope })).map(({ kind }) => kind));
-    }
     return found;
   };
   const ago = (days: number) => epochMs(now - days * dayMs);

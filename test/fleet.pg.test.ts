@@ -82,9 +82,8 @@ test(
     expect(await runCli(["db", "migrate"], { env })).toMatchObject({ code: 0 });
     await using open = openDatabase(server.url);
     const { db } = open;
-    for (const account of accountNames) {
+    for (const account of accountNames)
       await coverUpTo(db, { account, productType }, Date.now() - historyDays * dayMs - minuteMs);
-    }
     const shown = jobs.toLocaleString("en");
     expect(await queueAccounts(env)).toBe(`queued ${shown} of ${shown} jobs`);
     expect(await queueAccounts(env)).toBe(

@@ -206,9 +206,8 @@ test.concurrent.each([
     insert into ledgers (account, product_type, ${sql.raw(column)})
     values ('main', ${productType}, ${sql.raw(value)})`);
   await take(at.db, "of the account");
-  for (const name of ["of an empty account", "new"]) {
+  for (const name of ["of an empty account", "new"])
     await expect(take(at.db, name)).rejects.toThrow(/was not used for account main before/);
-  }
 });
 
 const telling: Partial<SandboxOptions> = { alterCredential: (credential) => credential };

@@ -108,9 +108,8 @@ describe("a record that is equal to the last", () => {
     await using to = await house();
     const changed = { ...sent, ltv: "0.51" };
     const changes = [];
-    for (const [minute, data] of [sent, sent, changed, sent, sent].entries()) {
+    for (const [minute, data] of [sent, sent, changed, sent, sent].entries())
       changes.push(await to.bring(minute, data));
-    }
     expect(changes).toEqual(["first", "unchanged", "changed", "changed", "unchanged"]);
     expect(await snapshots(to.db)).toEqual([
       [0, 1, "0.5000"],
@@ -144,9 +143,8 @@ test("a record that is older than the last, or of its moment and different, is l
   await using to = await house();
   await to.bring(5, sent);
   await to.bring(7, sent);
-  for (const minute of [4, 6, 7]) {
+  for (const minute of [4, 6, 7])
     expect(await to.bring(minute, { ...sent, ltv: "9" })).toBe("outdated");
-  }
   expect(await snapshots(to.db)).toEqual([[5, 7, "0.5000"]]);
 });
 

@@ -42,12 +42,10 @@ const npm = `npm() {
 /** A folder for the program's commands, with a .env and a database of its own. */
 async function installation(env: string) {
   const folder = await temporaryFolder();
-  for (const name of ["package.json", "migrations", "node_modules"]) {
+  for (const name of ["package.json", "migrations", "node_modules"])
     await symlink(resolve(name), join(folder.path, name));
-  }
-  for (const name of ["src", "dist"]) {
+  for (const name of ["src", "dist"])
     await symlink(resolve(inject("program"), "../..", name), join(folder.path, name));
-  }
   await writeFile(join(folder.path, ".env"), env, { mode: 0o600 });
   const type = async (commands: string) => {
     const child = spawn("sh", ["-euc", `${npm}\n${commands}`], {

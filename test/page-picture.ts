@@ -34,9 +34,8 @@ if (folder === undefined) {
 } else {
   await mkdir(folder, { recursive: true });
   const looks = widths.flatMap((width) => schemes.map((colorScheme) => ({ width, colorScheme })));
-  for (const [name, make] of Object.entries(states)) {
+  for (const [name, make] of Object.entries(states))
     await picture(make, shotsOf(folder, name, "/"), looks);
-  }
   const day = (time: number) => isoTime(epochMs(time)).slice(0, 10);
   await picture(
     (db) => storeUnified(db, "unified", unifiedLedger(seededRandom("picture"))),

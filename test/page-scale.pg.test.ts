@@ -84,9 +84,8 @@ test("an account is chosen by a part of its name, and none by leafing through al
 
 test("many ledgers are read with as many queries as one", async () => {
   const { queries: many } = await written("account=desk-000");
-  for (const table of ["ledgers", "type_days", "reconciled_chains"]) {
+  for (const table of ["ledgers", "type_days", "reconciled_chains"])
     await db.execute(sql`delete from ${sql.identifier(table)} where account <> 'desk-000'`);
-  }
   expect((await written("account=desk-000")).queries).toBe(many);
   expect(many).toBeLessThan(20);
 });

@@ -119,9 +119,8 @@ test("a pair has a version for each change, and none while it is gone; what is a
   expect(await rowVersions()).toEqual(before);
   // A digit, a spelling, a field that nobody listed, a null, and as it was.
   const lists = [withFee("0.0020"), withFee("2E-3"), { ...btc, note: 1 }, { ...btc, status: null }];
-  for (const [place, row] of [...lists, btc].entries()) {
+  for (const [place, row] of [...lists, btc].entries())
     expect(await bring(2 + place, [row, eth])).toEqual({ ...none, changed: 1 });
-  }
   expect(await bring(7, [eth])).toEqual({ ...none, gone: 1 });
   expect(await bring(8, [eth])).toEqual(none);
   const pair = () =>
@@ -144,9 +143,8 @@ test("a pair has a version for each change, and none while it is gone; what is a
   // An older list changes nothing, nor does one of the same moment, though the newest said nothing new itself.
   await bring(11, [btc, eth]);
   const newest = await rowVersions();
-  for (const hour of [10, 11]) {
+  for (const hour of [10, 11])
     expect(await bring(hour, [withFee("0.1"), sol])).toEqual({ ...none, isStored: false });
-  }
   expect(await rowVersions()).toEqual(newest);
 });
 
@@ -167,9 +165,8 @@ test("a list that cannot be all pairs is refused, and nothing is gone; half of t
   await expect(to.bring(0, [])).rejects.toThrow(/listed 0 pairs, where 0 are known/);
   const four = [btc, eth, sol, xrp];
   await to.bring(0, four);
-  for (const rows of [[], [btc]]) {
+  for (const rows of [[], [btc]])
     await expect(to.bring(1, rows)).rejects.toThrow(/where 4 are known/);
-  }
   // Nor does it count as the newest list.
   expect(await to.bring(1, four)).toEqual(none);
   expect(await to.bring(2, [btc, eth])).toEqual({ ...none, gone: 2 });

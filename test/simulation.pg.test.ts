@@ -28,9 +28,8 @@ describe("months of syncs under faults of the exchange, the database and the pro
     results[seed] = result;
     const { broken, checked } = result;
     expect(broken).toEqual([]);
-    for (const [promise, count] of Object.entries(checked)) {
+    for (const [promise, count] of Object.entries(checked))
       checkedInAll.set(promise, (checkedInAll.get(promise) ?? 0) + count);
-    }
   });
 
   test("give every promise a chance to be broken", () => {

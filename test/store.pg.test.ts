@@ -470,9 +470,8 @@ describe("pages that wait for their turn", () => {
       account: ledger.account,
       epoch: 1,
     });
-    for (const page of onePageAWindow(held).slice(0, 2)) {
+    for (const page of onePageAWindow(held).slice(0, 2))
       await expect(store.commitPage(page)).rejects.toThrow(DatabaseError);
-    }
     expect(await readStoredBills(tables.db, ledger)).toHaveLength(2);
   });
 

@@ -40,9 +40,8 @@ const known = (name: string) => readKnownTime(tables.db, { account: name, produc
 async function expectExact(simulation: Simulation): Promise<void> {
   const comparisons = await simulation.compare();
   expect(comparisons.reduce((sum, { expected }) => sum + expected, 0)).toBeGreaterThan(100);
-  for (const comparison of comparisons) {
+  for (const comparison of comparisons)
     expect(comparison).toMatchObject({ missing: [], extra: [], different: [] });
-  }
 }
 
 const only = ({ ledgers }: { readonly ledgers: readonly LedgerReport[] }): LedgerReport => {

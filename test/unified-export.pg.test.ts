@@ -104,9 +104,8 @@ describe("a unified account's entries", () => {
       for (const entry of entries) {
         expect(entry.account).toBe(`${account}/UTA`);
         const before = balances.get(entry.currency);
-        if (before !== undefined && entry.before !== null) {
+        if (before !== undefined && entry.before !== null)
           expect([entry.id, exactUnits(entry.before)]).toEqual([entry.id, exactUnits(before)]);
-        }
         if (entry.after === null) balances.delete(entry.currency);
         else balances.set(entry.currency, entry.after);
         const moved =
@@ -161,9 +160,8 @@ test("a category of which nothing was read to its end yet ends where the others 
   const [first, ...others] = ["UTA-SPOT", "UTA-MARGIN", "UTA-OTHER"] as const;
   const end = Date.UTC(2026, 9, 2);
   const at = (time: number) => aBill({ cTime: epochMs(time), billId: String(time) });
-  for (const productType of [first, ...others]) {
+  for (const productType of [first, ...others])
     await storeBills(db, { account, productType }, [at(end - hourMs), at(end + hourMs)]);
-  }
   const window = { from: epochMs(end - dayMs), to: epochMs(end) };
   await storeOpen(db, { account, productType: first }, window);
   for (const productType of others)

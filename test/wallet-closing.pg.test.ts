@@ -71,9 +71,8 @@ beforeAll(async () => {
       await storeEnd(tx, { account, productType }, endedAt);
     }
     await coverLedger(tx, { account, productType: "UTA-OTHER" }, endedAt, end);
-    for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"]) {
+    for (const type of ["SPOT", "MARGIN", "USDT-FUTURES", "COIN-FUTURES", "USDC-FUTURES"])
       await coverLedger(tx, { account, productType: `UTA-${type}` as ProductType }, endedAt, end);
-    }
   });
   const everything = { accounts: undefined, productTypes: undefined };
   const { breaks } = await reconcile(db, everything, { isFull: true });

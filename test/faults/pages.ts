@@ -53,9 +53,8 @@ async function spoiledPage(
   fault: ScheduledFault,
 ): Promise<WirePage | Refusal | undefined> {
   if (fault.kind === "edge-refuses") return refusedPastEdge(request, fault.laterMs);
-  if (fault.kind === "edge-trims") {
+  if (fault.kind === "edge-trims")
     return source.bills({ ...request, horizon: laterEdge(request, fault.laterMs) });
-  }
   if (!isFull(page)) return undefined;
   const withEndId = (endId: string | undefined) =>
     endId === undefined ? undefined : { ...page, endId };

@@ -66,9 +66,7 @@ export const quirky =
         const page = await source.bills(asked);
         if (page instanceof Refusal) return page;
         const rows = page.bills ?? [];
-        if (rows.length === 0) {
-          return page.endId ? page : lastPage([], quirks, request.idLessThan);
-        }
+        if (rows.length === 0) return page.endId ? page : lastPage([], quirks, request.idLessThan);
         const bills = inOrder(rows, quirks, random);
         if (!quirks.shortLastPage) return { ...page, bills };
         const next = await source.bills({
@@ -116,9 +114,8 @@ function paged(source: Source, paging: Paging | undefined, random: Random): Sour
       return {
         ...source,
         async bills(request) {
-          if (request.startTime === undefined || request.idLessThan !== undefined) {
+          if (request.startTime === undefined || request.idLessThan !== undefined)
             return source.bills(request);
-          }
           const page = await source.bills({ ...request, limit: Number.MAX_SAFE_INTEGER });
           return page instanceof Refusal
             ? page

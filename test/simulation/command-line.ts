@@ -77,9 +77,8 @@ export function wantedBy(args: readonly string[]): Wanted {
   const workers = integer("workers", values.workers, 1, workersMax);
   if (!values.mutants) return { kind: "histories", seeds, workers };
   const chosen = mutants.filter(({ name }) => name.includes(values.only));
-  if (chosen.length === 0) {
+  if (chosen.length === 0)
     throw new UsageError(`--only ${values.only} is in no mutant's name: see mutants.ts`);
-  }
   return { kind: "mutants", mutants: chosen, seeds, workers };
 }
 

@@ -36,9 +36,8 @@ export async function openDatabases() {
     },
     async [Symbol.asyncDispose]() {
       try {
-        for (const name of made) {
+        for (const name of made)
           await query(server.url, `drop database if exists ${escapeIdentifier(name)} with (force)`);
-        }
       } finally {
         await server[Symbol.asyncDispose]();
       }

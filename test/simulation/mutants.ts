@@ -9,9 +9,8 @@ export type Mutant = {
 export function mutated(source: string, { name, file, changes }: Mutant): string {
   return Object.entries(changes).reduce((changed, [text, instead]) => {
     const times = changed.split(text).length - 1;
-    if (times !== 1) {
+    if (times !== 1)
       throw new Error(`mutant "${name}": ${file} holds its text ${times} times: ${text}`);
-    }
     // A function, since dollar signs have a meaning in a replacement text.
     return changed.replace(text, () => instead);
   }, source);

@@ -44,9 +44,8 @@ export function revisionFaults(
     const kept = stored.get(billId) ?? [];
     const versions = replaced.get(billId) ?? [];
     const bill = find(billId);
-    if (bill === undefined || kept.length !== versions.length) {
+    if (bill === undefined || kept.length !== versions.length)
       return [`${billId} has ${kept.length} revisions, ${versions.length} were replaced`];
-    }
     return versions.flatMap(
       (version, index) =>
         compareWithLedger([billAs(bill, version)], kept.slice(index, index + 1), always).different,

@@ -18,9 +18,8 @@ const { version } = JSON.parse(manifest) as { readonly version: string };
 export async function openBrowser(): Promise<Browser> {
   const installed = process.env["TEST_BROWSER"];
   if (installed !== undefined) return await chromium.launch({ executablePath: installed });
-  if (process.platform !== "linux" || process.arch !== "x64") {
+  if (process.platform !== "linux" || process.arch !== "x64")
     throw new Error("the tests of the page need a Chromium: name it in TEST_BROWSER");
-  }
   const folder = await unpacked();
   return await chromium.launch({
     executablePath: join(folder, "chromium"),
@@ -42,9 +41,8 @@ async function unpacked(): Promise<string> {
   const made = `${folder}-${randomUUID()}`;
   await mkdir(made, { recursive: true, mode: 0o700 });
   const read = (name: string) => brotliDecompressSync(readFileSync(join(packed, name)));
-  for (const name of ["al2023.tar.br", "fonts.tar.br"]) {
+  for (const name of ["al2023.tar.br", "fonts.tar.br"])
     execFileSync("tar", ["-x", "-C", made], { input: read(name) });
-  }
   await writeFile(join(made, "chromium"), read("chromium.br"), { mode: 0o700 });
   // Without fonts no text is drawn, and checks of the layout find nothing wrong.
   await writeFile(

@@ -47,9 +47,8 @@ async function digestOfSource(): Promise<string> {
   const hash = createHash("sha256").update(`${root}\n`);
   const sources = await Array.fromAsync(glob("src/**/*.{ts,js}", { cwd: root }));
   const own = join("test", "support", basename(import.meta.filename));
-  for (const path of [...sources.sort(), "package-lock.json", own]) {
+  for (const path of [...sources.sort(), "package-lock.json", own])
     hash.update(`${path}\n`).update(await readFile(join(root, path)));
-  }
   return hash.digest("hex").slice(0, 16);
 }
 
@@ -89,9 +88,8 @@ async function removeOld(): Promise<void> {
   for await (const path of glob("*", { cwd: cache })) {
     const folder = join(cache, path);
     const found = await stat(folder).catch(() => undefined);
-    if (found !== undefined && Date.now() - found.mtimeMs > keptMs) {
+    if (found !== undefined && Date.now() - found.mtimeMs > keptMs)
       await rm(folder, { recursive: true, force: true });
-    }
   }
 }
 

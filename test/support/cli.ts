@@ -203,9 +203,8 @@ async function seen(
     const end = await Promise.race([ended, sleep(pollMs)]);
     const last = pattern.exec(text());
     if (last !== null) return last;
-    if (end !== undefined) {
+    if (end !== undefined)
       throw new Error(`it ended without ${pattern}: ${JSON.stringify(end, null, 2)}`);
-    }
   }
 }
 

@@ -37,9 +37,8 @@ export async function divideTables(url: string): Promise<void> {
     "auto_explain.log_format": "json",
     "auto_explain.log_level": "notice",
   };
-  for (const [setting, value] of Object.entries(settings)) {
+  for (const [setting, value] of Object.entries(settings))
     await query(url, `alter database ${name} set ${setting} = '${value}'`);
-  }
 }
 
 const dividedText = (table: string): string => `

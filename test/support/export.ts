@@ -21,9 +21,8 @@ export async function storeLedger(
   account: string,
   ledger: AccountBills,
 ): Promise<void> {
-  for (const productType of classicProductTypes) {
+  for (const productType of classicProductTypes)
     await storeBills(db, { account, productType }, servedBills(ledger, productType));
-  }
 }
 
 /** 80 real bills with their balances, in their true order; their ids are made up, in that order. */

@@ -12,9 +12,8 @@ export const places = 30;
 /** @param text digits with at most one point. */
 export function exactUnits(text: string): bigint {
   const [whole = "", part = ""] = text.split(".");
-  if (!/^-?\d+$/.test(whole) || !/^\d*$/.test(part) || part.length > places) {
+  if (!/^-?\d+$/.test(whole) || !/^\d*$/.test(part) || part.length > places)
     throw new Error(`"${text}" is no amount of a journal`);
-  }
   return BigInt(whole + part.padEnd(places, "0"));
 }
 
@@ -140,9 +139,8 @@ function directivesOf(tool: keyof typeof grammars, text: string): readonly Direc
       const [, on = "", account = "", amount = "", commodity = ""] = balance;
       const units = exactUnits(amount);
       directives.push({ kind: "balance", day: on, line: index + 1, account, commodity, units });
-    } else if (!grammar.other.test(line)) {
+    } else if (!grammar.other.test(line))
       throw new Error(`line ${index + 1} is none of a journal's: ${line}`);
-    }
   }
   return directives;
 }

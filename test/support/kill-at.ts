@@ -20,9 +20,8 @@ function point(kind: string): void {
   points.push(name);
 }
 
-if (pointsFile !== undefined) {
+if (pointsFile !== undefined)
   process.on("exit", () => writeFileSync(pointsFile, JSON.stringify(points)));
-}
 
 const send = pg.Client.prototype.query;
 pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {

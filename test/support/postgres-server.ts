@@ -108,9 +108,8 @@ async function versionOf(server: Opened): Promise<string> {
       from pg_roles
       where rolname = current_user`);
     const found = rows[0];
-    if (found?.makes_databases !== true) {
+    if (found?.makes_databases !== true)
       throw new Error("its role may not create databases: alter role NAME createdb");
-    }
     return found.version.split(" ")[0] ?? found.version;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
