@@ -309,8 +309,7 @@ test.concurrent("why no older bills of an account are recovered is said, as the 
     env: { RECOVER_FROM: "2020-01-01", PRODUCT_TYPES: "USDT-FUTURES" },
   });
   await at.run("sync", "--account", "a");
-  const { stdout } = await at.doctor("--account", "a");
-  expect(stdout).toMatch(
+  expect((await at.doctor("--account", "a")).stdout).toMatch(
     /^warn {2}recovery a {7}older bills of USDT-FUTURES are not recovered: the key may not read tax records: .*40014/m,
   );
 });

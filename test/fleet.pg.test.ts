@@ -158,8 +158,7 @@ test.concurrent("a worker alone queues a round and does it, and one that is aske
   await using worker = await startCli(["worker", "--every", "1h"], { env });
   await worker.seen("stderr", /queued 3 of 3 jobs/);
   const held = async () => {
-    const { rows } = await open.db.execute(sql`select 1 from leases where holder <> ''`);
-    return rows.length;
+    return (await open.db.execute(sql`select 1 from leases where holder <> ''`)).rows.length;
   };
   await expect.poll(held, { timeout: 60_000 }).toBe(2);
   worker.kill("SIGTERM");

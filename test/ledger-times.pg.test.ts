@@ -175,8 +175,7 @@ test("what an ended ledger lacks stays the same time, however long ago it ended"
   await storeEnd(db, ledger, endedAt);
   const unreadAfter = async (days: number) => {
     const scope = { accounts: [ledger.account], now: epochMs(endedAt + days * dayMs) };
-    const { rows } = await db.execute(sql`select unread::text from ${ledgerTimes(scope)}`);
-    return rows;
+    return (await db.execute(sql`select unread::text from ${ledgerTimes(scope)}`)).rows;
   };
   const soon = await unreadAfter(1);
   expect(soon[0]?.["unread"]).toContain(",");

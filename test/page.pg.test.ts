@@ -198,10 +198,9 @@ test("where a bill was deleted by hand, the bills of its figures say so, on one 
   const [, older = ""] = /href="(\/bills[^"]*before=[^"]*)">Older bills/.exec(first.text) ?? [];
   const pages = [fees, older.replaceAll("&amp;", "&"), `${fees}&from=${day}&to=${day}`];
   const lackOf = async (path: string) => {
-    const { text } = await ask(server.url + path);
     const [, figure = "", sum = ""] =
       /The figure is <b>(\S+) USDT<\/b>, and its [\d,]+ bills? adds? up to <b>(\S+)<\/b>/.exec(
-        text,
+        (await ask(server.url + path)).text,
       ) ?? [];
     const units = (shown: string) =>
       exactUnits(shown.replaceAll(",", "").replace("−", "-").replace("+", ""));

@@ -114,8 +114,7 @@ describe("a plan", () => {
     const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
     const begun: Walk = { window, cursor: "1402", startedAt: window.to };
     const known = { coverage: interval(horizon, window.from), open: [begun] };
-    const { walks } = planOf(known, now, dayMs);
-    expect(walks.map((walk) => [walk.window, walk.cursor])).toEqual([
+    expect(planOf(known, now, dayMs).walks.map((walk) => [walk.window, walk.cursor])).toEqual([
       [{ from: window.from, to: now - 3 * dayMs }, "1402"],
       [{ from: now - 3 * dayMs, to: now }, undefined],
     ]);

@@ -57,8 +57,7 @@ test("the commands of docs/many-accounts.md move a ledger to another database, w
     .toEqual([{ account: "main", coin: "USDT" }]);
   worker.kill("SIGTERM");
   expect(await worker.ended).toMatchObject({ code: 0 });
-  const { queue } = await status();
-  expect(queue).toEqual({ waiting: 0, atWork: 0 });
+  expect((await status()).queue).toEqual({ waiting: 0, atWork: 0 });
   const { expected, ...found } = await heldAgainstLedger(open.db, sandbox, productType, begun);
   expect(expected).toBeGreaterThan(100);
   expect(found).toMatchObject(exactly);

@@ -35,8 +35,7 @@ test("a first sync that is stopped in the middle of its windows is shown with wh
   await using at = await house({ density: 4 });
   await using sync = await at.start("sync", "--only", "bills");
   const enough = async () => {
-    const { rows } = await at.db.execute(sql`select 1 from ledgers having sum(bills) > 2000`);
-    return rows.length;
+    return (await at.db.execute(sql`select 1 from ledgers having sum(bills) > 2000`)).rows.length;
   };
   await expect.poll(enough, { timeout: 60_000, interval: 20 }).toBe(1);
   sync.kill("SIGKILL");
