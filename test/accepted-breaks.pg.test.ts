@@ -12,9 +12,8 @@ import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 import { storeBills } from "./support/stored-ledger.ts";
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url } = await fileDatabase();
+const env = { DATABASE_URL: url };
 const reconcile = (...args: readonly string[]) => runCli(["reconcile", ...args], { env });
 const breaks = (...args: readonly string[]) => runCli(["breaks", ...args], { env });
 

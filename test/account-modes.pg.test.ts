@@ -11,18 +11,16 @@ import {
   productTypes,
 } from "../src/contract/product-types.ts";
 import { hourMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
 import { productTypesOf } from "../src/sync/account-state.ts";
 import { type AccountReport, isComplete } from "../src/sync/run.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
 /** A simulated exchange with one account, of which all is read that the key may read. */
 async function house(options: Partial<SimulationOptions> = {}) {
   const stack = new AsyncDisposableStack();
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
+  const { url, db } = stack.use(await openTestDatabase());
   const given = { seed: 1, name: "main", density: 0.05, productTypes, readsAll: true };
   const simulation = stack.use(simulate(url, { ...given, ...options }));
   return {

@@ -11,7 +11,7 @@ import { Leases } from "../src/db/lease/leases.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { changeKeys, readKeys } from "../src/serve/keys/key-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase, testDatabase } from "./support/database.ts";
 import { aMirrorKey } from "./support/mirror.ts";
 
 const both = "USDT-FUTURES,COIN-FUTURES";
@@ -20,10 +20,9 @@ const both = "USDT-FUTURES,COIN-FUTURES";
 async function house() {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ seed: "accounts", density: 0.05 }));
-  const database = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(database.url));
+  const { url, db } = stack.use(await openTestDatabase());
   const run = (args: readonly string[], env: CliEnvironment = {}) =>
-    runCli(args, { env: environmentFor(sandbox, database, { PRODUCT_TYPES: both, ...env }) });
+    runCli(args, { env: environmentFor(sandbox, { url }, { PRODUCT_TYPES: both, ...env }) });
   const requests = () => sandbox.statistics().arrivals[accountBills.name] ?? 0;
   const statusOf = async (productType: string) => {
     const { stdout } = await run(["status", "--json"]);

@@ -8,13 +8,13 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 
-const { database, tables } = await fileDatabase();
+const { db, url } = await fileDatabase();
 
 type Lease = { readonly holder: string; readonly leftSeconds: number };
 
 async function holdLeases(leases: readonly Lease[]): Promise<void> {
   for (const [index, { holder, leftSeconds }] of leases.entries()) {
-    await tables.db.execute(sql`
+    await db.execute(sql`
       insert into leases (account, holder, epoch, expires_at)
       values (
         ${`${holder} ${index}`}, ${holder}, 1,
@@ -42,9 +42,9 @@ test("processes share an address where all of them named it, and where one of a 
     { holder: holderName(4_000_003), leftSeconds },
     { holder: `${hostname()}2 process 7`, leftSeconds },
   ]);
-  const counts = [named, other, nat, {}].map((egress) => countNeighbours(tables.db, egress));
+  const counts = [named, other, nat, {}].map((egress) => countNeighbours(db, egress));
   expect(await Promise.all(counts)).toEqual([4, 3, 3, 3]);
-  await tables.db.execute(sql`delete from leases`);
+  await db.execute(sql`delete from leases`);
 });
 
 test("a run beside others of its machine, each with accounts of its own, keeps to its share of the address", async () => {
@@ -66,7 +66,7 @@ test("a run beside others of its machine, each with accounts of its own, keeps t
       return answer(request);
     },
   });
-  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "USDT-FUTURES" });
+  const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: "USDT-FUTURES" });
   const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));
   const span = ["--from", daysAgo(40), "--to", daysAgo(1)];
   // Nothing was synced, so that its bills are missing.

@@ -26,11 +26,10 @@ import { simulate, simulationStart } from "./support/simulation.ts";
 // from the answers of the cookbook's queries on the sandbox's ledger. To generate them again: npm run docs
 
 const docs = (name: string) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
-const { database, tables } = await fileDatabase();
-const { db } = tables;
+const { db, url } = await fileDatabase();
 
 beforeAll(async () => {
-  await using run = simulate(database.url, {
+  await using run = simulate(url, {
     name: "main",
     seed: "cookbook",
     alterLedger: (ledger) =>
@@ -77,7 +76,7 @@ async function storeRecords(): Promise<void> {
 type Answer = { readonly columns: readonly string[]; readonly rows: readonly string[][] };
 
 const client = new Client({
-  connectionString: database.url,
+  connectionString: url,
   types: { getTypeParser: () => (text: string) => text },
 });
 beforeAll(async () => {

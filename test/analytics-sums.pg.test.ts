@@ -14,8 +14,7 @@ import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 type Ledger = { readonly account: string; readonly productType: "USDT-FUTURES" | "SUSDT-FUTURES" };
 type Drawn = Bill & Ledger;

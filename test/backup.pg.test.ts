@@ -22,7 +22,7 @@ import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { horizonAt } from "../src/sync/plan.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
-import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { openTestDatabase, type TestDatabase, testDatabase } from "./support/database.ts";
 import { otherPostgres } from "./support/debian-postgres.ts";
 import { query } from "./support/query.ts";
 import { scratch } from "./support/scratch.ts";
@@ -213,10 +213,9 @@ describe("restore", () => {
   });
 
   test("takes a database that was only migrated, and one where a run is at work not", async () => {
-    await using database = await testDatabase();
-    await using open = openDatabase(database.url);
+    await using database = await openTestDatabase();
     {
-      await using _lease = await new Leases(open.db).take("a", { signal });
+      await using _lease = await new Leases(database.db).take("a", { signal });
       const end = await runCli(["db", "restore", path], { env: { DATABASE_URL: database.url } });
       expect(end).toMatchObject({
         ...{ code: 3, stderr: expect.stringMatching(/is at work in the database/) },

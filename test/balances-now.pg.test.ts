@@ -31,11 +31,11 @@ const hidingNewest = (source: Source, hiddenFrom: () => number): Source => ({
   },
 });
 
-const { database, tables } = await fileDatabase();
+const { db, url } = await fileDatabase();
 
 /** An account of one wallet, which is synced and checked. */
 function house(name: string, options: Partial<SimulationOptions> = {}) {
-  const simulation = simulate(database.url, {
+  const simulation = simulate(url, {
     ...{ name, seed: name, density: 0.2, productTypes: ["USDT-FUTURES"], ...options },
   });
   return {
@@ -44,17 +44,17 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
     asked: () => simulation.sandbox.statistics().arrivals[balancesOperations.classic.name] ?? 0,
     async check() {
       const scope = { accounts: [name], productTypes: undefined };
-      const { breaks } = await reconcile(tables.db, scope, { isFull: false });
+      const { breaks } = await reconcile(db, scope, { isFull: false });
       return breaks.filter(({ kind }) => kind === "balance-now");
     },
     stored: () =>
       query(
-        database.url,
+        url,
         `select coin, balance, expected, balance = expected as follows from wallet_balances where account = '${name}' order by first_seen_at, coin`,
       ),
     findings: async () => {
       const now = simulation.time.clock.now();
-      const found = await readFindings(tables.db, { now, accounts: [name] });
+      const found = await readFindings(db, { now, accounts: [name] });
       return found.filter(({ kind }) => kind === "balance-differs");
     },
     [Symbol.asyncDispose]: () => simulation[Symbol.asyncDispose](),

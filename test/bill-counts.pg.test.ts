@@ -14,11 +14,10 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import type { Ledger } from "../src/sync/store.ts";
 import { aLedger, bills } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
-import { fileDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
+const { db, url } = await fileDatabase();
 
 const store = (at: Database, ledger: Ledger, given: ReturnType<typeof bills>) =>
   inTransaction(at, (tx) => upsertBills(tx, [{ ledger, bills: given }]));
@@ -40,12 +39,12 @@ test("the count is that of the rows after any number of writers and recounts at 
   );
   let isWriting = true;
   const write = async () => {
-    await using own = openDatabase(database.url);
+    await using own = openDatabase(url);
     for (const turn of turns) await store(own.db, ledger, turn);
     isWriting = false;
   };
   const recounting = async () => {
-    await using own = openDatabase(database.url);
+    await using own = openDatabase(url);
     while (isWriting) await recount(own.db, ledger.account);
   };
   await Promise.all([write(), recounting(), recounting(), recounting()]);
@@ -54,8 +53,7 @@ test("the count is that of the rows after any number of writers and recounts at 
 
 test.concurrent("rows that disappeared are a break with its days, which stays until somebody accepts it", async () => {
   await using sandbox = await openSandbox({ seed: "deleted", density: 0.1 });
-  await using own = await testDatabase();
-  await using at = openDatabase(own.url);
+  await using own = await openTestDatabase();
   const env = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDT-FUTURES" });
   const run = (...command: readonly string[]) => runCli(command, { env });
   const breaksOf = async (...command: readonly string[]) => {
@@ -64,7 +62,7 @@ test.concurrent("rows that disappeared are a break with its days, which stays un
   };
   /** The oldest bills of a chain: no balance before them shows that they are missing. */
   const deleteOldest = async (bills: number) => {
-    const { rows } = await at.db.execute<{ day: string }>(sql`
+    const { rows } = await own.db.execute<{ day: string }>(sql`
       delete from bills
       where bill_id in (
         select bill_id from bills where coin = 'USDT' order by c_time, length(bill_id), bill_id limit ${bills}

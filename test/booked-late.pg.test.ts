@@ -22,8 +22,7 @@ import {
 // A unified account's rows may be dated seconds before they are booked, with others of the same coin in
 // between. The balances show the order, and all that shows bills follows it.
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const check = (account: string, isFull = false) =>
   reconcile(db, { accounts: [account], productTypes: undefined }, { isFull });

@@ -11,7 +11,6 @@ import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import { epochMs, isoTime } from "../src/contract/time.ts";
 import { recordDemo } from "../src/db/accounts/decisions.ts";
-import { openDatabase } from "../src/db/connect.ts";
 import type { FormatName } from "../src/export/formats.ts";
 import { snowflake } from "../src/sandbox/entry.ts";
 import { makeLedger } from "../src/sandbox/ledger.ts";
@@ -19,13 +18,12 @@ import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { writeAccounts } from "./support/accounts-file.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
-import { fileDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase, openTestDatabase, testDatabase } from "./support/database.ts";
 import { exported, exportedByCommand, storeLedger } from "./support/export.ts";
 import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url } = await fileDatabase();
+const env = { DATABASE_URL: url };
 
 const ledger = makeLedger({ seed: "cli", now: Date.UTC(2026, 10, 21), density: 0.1 });
 await storeLedger(db, "main", ledger);
@@ -142,7 +140,7 @@ test("standard error says what may be missing, and the exit code stays 0", async
 });
 
 test("what a real sync stored is exported as far as it was read completely, and whole with --to", async () => {
-  await using own = await testDatabase();
+  await using own = await openTestDatabase();
   await using sandbox = await openSandbox({
     seed: "sync",
     productTypes: ["USDC-FUTURES"],
@@ -151,13 +149,12 @@ test("what a real sync stored is exported as far as it was read completely, and 
   const synced = environmentFor(sandbox, own, { PRODUCT_TYPES: "USDC-FUTURES" });
   expect((await runCli(["sync", "--only", "bills"], { env: synced })).code).toBe(0);
   // As bills arrive: one in the minutes that are to be read again.
-  await using tables = openDatabase(own.url);
   const newest = aBill({
     billId: snowflake(Date.now(), 0),
     cTime: epochMs(Date.now()),
     balance: "1",
   });
-  await storeBills(tables.db, ledgerOf("main", "USDC-FUTURES"), [newest]);
+  await storeBills(own.db, ledgerOf("main", "USDC-FUTURES"), [newest]);
   expect((await runCli(["reconcile"], { env: synced })).code).toBe(0);
   const end = await runCli(["export", "--format", "hledger"], { env: synced });
   expect(end.code).toBe(0);
@@ -190,17 +187,16 @@ test("what a real sync stored is exported as far as it was read completely, and 
 }, 60_000);
 
 test("demo trading is left out of what counts money unless it is asked for, and that is said", async () => {
-  await using own = await testDatabase();
-  await using tables = openDatabase(own.url);
+  await using own = await openTestDatabase();
   for (const [account, productType, coin] of [
     ["main", "USDT-FUTURES", "MAINUSDT"],
     ["main", "SCOIN-FUTURES", "MAINSCOIN"],
     ["paper", "USDT-FUTURES", "PAPERUSDT"],
   ] as const) {
-    await storeBills(tables.db, ledgerOf(account, productType), [aBill({ coin })]);
-    await storeTime(tables.db, { account, productType }, { covered: [november] });
+    await storeBills(own.db, ledgerOf(account, productType), [aBill({ coin })]);
+    await storeTime(own.db, { account, productType }, { covered: [november] });
   }
-  await recordDemo(tables.db, "paper", true);
+  await recordDemo(own.db, "paper", true);
   await using folder = await temporaryFolder();
   const keys = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
   const ACCOUNTS_FILE = await writeAccounts(folder.path, [

@@ -1,10 +1,9 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
 import { seededRandom } from "../src/sandbox/random.ts";
 import { runCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
@@ -105,12 +104,11 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
 });
 
 test.concurrent("a balance that does not follow beside unread time is for a sync, and not to be accepted", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
+  await using database = await openTestDatabase();
   const bills = smallLedger(seededRandom("unread"));
   const [from, to] = [smallLedgerStart + dayMs, smallLedgerStart + 2 * dayMs];
   const readBills = bills.filter(({ cTime }) => cTime < from || cTime >= to);
-  await storeLedgers(tables.db, new Map([["main", readBills]]), {
+  await storeLedgers(database.db, new Map([["main", readBills]]), {
     unread: new Map([["main", [from, to]]]),
   });
   const env = { DATABASE_URL: database.url, ACCOUNT_NAME: "main" };

@@ -12,7 +12,6 @@ import {
   unifiedProductTypes,
 } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
-import type { OpenDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { type OpenSandbox, openSandbox } from "../src/sandbox/sandbox.ts";
 import { listen } from "../src/serve/app.ts";
@@ -29,15 +28,13 @@ const accountNames = ["classic", "unified"] as const;
 const days = 380;
 const storedMs = (days - 10) * dayMs;
 const stack = new AsyncDisposableStack();
-let tables: OpenDatabase;
+const tables = await fileDatabase();
 let sandbox: OpenSandbox;
 let places: Readonly<Record<"mirror" | "sandbox", Place>>;
 /** The end of the stored time. */
 let storedTo: number;
 
 beforeAll(async () => {
-  const made = await fileDatabase();
-  tables = made.tables;
   sandbox = stack.use(
     await openSandbox({
       seed: 20,
@@ -61,9 +58,7 @@ beforeAll(async () => {
     classic: aMirrorKey("classic", { incomplete: "trim" }),
     unified: aMirrorKey("unified"),
   };
-  const mirror = stack.use(
-    openMirror(made.database.url, { keys: Object.values(keys), now: Date.now }),
-  );
+  const mirror = stack.use(openMirror(tables.url, { keys: Object.values(keys), now: Date.now }));
   const { url } = stack.use(await listen(mirror.app, { host: "127.0.0.1", port: 0 }));
   places = {
     mirror: { url, key: keys.classic, unified: keys.unified },

@@ -23,9 +23,8 @@ import { fileDatabase } from "./support/database.ts";
 import { exactUnits, hledgerPrints, refusalOf, verifiedSums } from "./support/journal.ts";
 import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url } = await fileDatabase();
+const env = { DATABASE_URL: url };
 const folder = await temporaryFolder();
 const start = Date.UTC(2025, 11, 30);
 const end = Date.UTC(2026, 3, 3);

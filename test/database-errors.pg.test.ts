@@ -23,15 +23,15 @@ import { readDatabaseConfig } from "../src/roster/config.ts";
 import { Secret } from "../src/secret.ts";
 import { certificate, certificateOfOther, expiredCertificate } from "./support/certificates.ts";
 import { temporaryFolder } from "./support/cli.ts";
-import { fileDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { proxyTo, tlsProxyTo } from "./support/tcp-proxy.ts";
 
 const password = "hunter2-and-more";
 
-const { database, tables } = await fileDatabase();
+const tables = await fileDatabase();
 
 /** The URL of this file's database, with changes. */
-function urlWith(change: (url: URL) => void, from = database.url): string {
+function urlWith(change: (url: URL) => void, from = tables.url): string {
   const url = new URL(from);
   change(url);
   return url.href;
@@ -87,19 +87,18 @@ describe("a database that cannot be reached is an error with its remedy, without
     const url = urlWith((url) => Object.assign(url, change));
     const said = await failureOf(connect(url));
     expect(said).toMatch(message);
-    for (const secret of [password, new URL(database.url).password]) {
+    for (const secret of [password, new URL(tables.url).password]) {
       if (secret !== "") expect(said).not.toContain(secret);
     }
   });
 
   test("no right to make tables", async () => {
-    await using empty = await testDatabase({ isEmpty: true });
-    await using admin = openDatabase(empty.url);
+    await using empty = await openTestDatabase({ isEmpty: true });
     const role = `powerless_${new URL(empty.url).pathname.slice(1)}`;
-    await admin.db.execute(`create role ${role} login password '${password}'`);
+    await empty.db.execute(`create role ${role} login password '${password}'`);
     const url = urlWith((url) => Object.assign(url, { username: role, password }), empty.url);
     const said = await failureOf(migrate(url));
-    await admin.db.execute(`drop role ${role}`);
+    await empty.db.execute(`drop role ${role}`);
     expect(said).toMatch(
       /^the database needs a migration, and this user may not make it \(permission denied.*\): run bill-sync db migrate as the owner/,
     );
@@ -128,21 +127,21 @@ describe("TLS", () => {
   };
 
   test("is asked of a server on another machine, without a word of it, and verified", async () => {
-    await using plain = await tlsProxyTo(database.url, { offersTls: false });
+    await using plain = await tlsProxyTo(tables.url, { offersTls: false });
     expect(await failureOf(connect(elsewhere(plain.url)))).toMatch(/does not support SSL/);
-    await using proxy = await tlsProxyTo(database.url, { offersTls: true });
+    await using proxy = await tlsProxyTo(tables.url, { offersTls: true });
     expect(await failureOf(connect(elsewhere(proxy.url)))).toMatch(
       /self-signed certificate.*name its authority by sslrootcert=FILE/,
     );
     await connect(elsewhere(proxy.url, "?sslmode=no-verify"));
-    await using way = await proxyTo(database.url);
+    await using way = await proxyTo(tables.url);
     await connect(elsewhere(way.url, "?sslmode=disable"));
   });
 
   test.each(["prefer", "require", "verify-full", "a-slip"])(
     "is verified with sslmode=%s, and no warning is printed",
     async (mode) => {
-      await using proxy = await tlsProxyTo(database.url, { offersTls: true });
+      await using proxy = await tlsProxyTo(tables.url, { offersTls: true });
       expect(await failureOf(connect(withMode(proxy.url, mode)))).toMatch(
         /self-signed certificate.*\): the server's certificate is not trusted; name its authority/,
       );
@@ -157,7 +156,7 @@ describe("TLS", () => {
   ])(
     "from an authority that the URL names %s, whatever the mode but no-verify",
     async (_, cert, refusal) => {
-      await using proxy = await tlsProxyTo(database.url, { offersTls: true, cert });
+      await using proxy = await tlsProxyTo(tables.url, { offersTls: true, cert });
       await using folder = await temporaryFolder();
       const ca = join(folder.path, "ca.pem");
       await writeFile(ca, cert);
@@ -205,7 +204,7 @@ describe("a pool", () => {
     tables.db.execute(sql`select pg_terminate_backend(${pid}, 5000)`);
 
   test("survives a connection that ends between two statements of a transaction, and tells the server's reason", async () => {
-    await using pool = openDatabase(database.url);
+    await using pool = openDatabase(tables.url);
     const work = inTransaction(pool.db, async (tx) => {
       await terminate((await pidOf(tx))?.pid);
       await new Promise((settle) => setTimeout(settle, 50));
@@ -226,7 +225,7 @@ describe("a pool", () => {
   });
 
   test("survives a connection that ends while it is idle", async () => {
-    await using pool = openDatabase(database.url);
+    await using pool = openDatabase(tables.url);
     const before = await pidOf(pool.db);
     await terminate(before?.pid);
     await expect.poll(() => pool.db.$client.totalCount).toBe(0);
@@ -249,7 +248,7 @@ describe("a pool", () => {
   });
 
   test("waits for a statement for as long as the transaction allows it, and then as usual", async () => {
-    await using proxy = await proxyTo(database.url, (sent) => {
+    await using proxy = await proxyTo(tables.url, (sent) => {
       if (sent.includes("slow")) vi.advanceTimersByTime(50 * minuteMs);
     });
     await using pool = openDatabase(proxy.url);

@@ -15,8 +15,7 @@ import { fileDatabase } from "./support/database.ts";
 // Random pages, with bills that are new, repeated, restated and moved to another day, coin or type. After
 // each transaction the stored days are those of the bills.
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const start = Date.UTC(2026, 5, 1);
 const ledgers = {

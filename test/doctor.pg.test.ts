@@ -11,7 +11,7 @@ import { accountBills } from "../src/contract/account-bills.ts";
 import { loanToValue } from "../src/contract/loan-to-value.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { retire } from "../src/db/accounts/decisions.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
+import type { Database } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { ExchangeError } from "../src/errors.ts";
 import { AccountKey } from "../src/ledger/account-key.ts";
@@ -19,7 +19,7 @@ import { openSandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
 import { Secret } from "../src/secret.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 
 type House = {
   readonly sandbox?: Partial<SandboxOptions>;
@@ -44,8 +44,7 @@ async function house({
   const sandbox = stack.use(
     await openSandbox({ seed: "doctor", density: 0, accountNames: ["a", "b"], ...options }),
   );
-  const database = stack.use(await testDatabase({ isEmpty }));
-  const { db } = stack.use(openDatabase(database.url));
+  const { db, ...database } = stack.use(await openTestDatabase({ isEmpty }));
   const url = new URL(database.url);
   if (session !== undefined) url.searchParams.set("options", session);
   const environment = {

@@ -26,8 +26,7 @@ import { exactUnits, refusalOf, verifiedSums } from "./support/journal.ts";
 import { type Habits, smallLedger, storeLedgers } from "./support/small-ledger.ts";
 import { ledgerOf, storeBills } from "./support/stored-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const ledger = makeLedger({ seed: "export", now: Date.UTC(2026, 10, 21), density: 0.3 });
 await storeLedger(db, "sandbox", ledger);

@@ -17,7 +17,7 @@ import { faultyExchange } from "./faults/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 
-const { database } = await fileDatabase();
+const database = await fileDatabase();
 
 function drawn(kind: FaultKind): readonly ScheduledFault[] {
   const options = { requests: 30, count: 10, kinds: [kind] };

@@ -9,7 +9,7 @@ import { planExport } from "../src/commands/export-plan.ts";
 import { status } from "../src/commands/status.ts";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
-import { inTransaction, type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import { inTransaction, type OpenDatabase } from "../src/db/connect.ts";
 import { periodIn } from "../src/export/time-zone.ts";
 import { countFindings, readAccepted, readFindings } from "../src/health/findings.ts";
 import {
@@ -34,7 +34,7 @@ import { readCloseReport } from "../src/report/read-close.ts";
 import type { Account } from "../src/roster/account.ts";
 import { type Config, readConfig } from "../src/roster/config.ts";
 import { everyLedger } from "../src/roster/roster.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { healthStates, plant } from "./support/health-states.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { seriesOf } from "./support/promtool.ts";
@@ -115,27 +115,26 @@ const refusals: Partial<Record<Kind, number>> = {
 
 describe.concurrent("every output says of a database", () => {
   test.each(healthStates)("$name", async ({ statements, found, next, title, configured = [] }) => {
-    await using database = await testDatabase();
-    await using tables = openDatabase(database.url);
-    await plant(tables.db, statements, now);
+    await using database = await openTestDatabase();
+    await plant(database.db, statements, now);
     // Where the database's clock seems to be set back, the exchange's time stands still.
-    await tables.db.execute(sql`
+    await database.db.execute(sql`
       update ledgers
       set planned_at = ${isoTime(now)}, planned_clock = ${isoTime(epochMs(now + dayMs))}`);
-    const scope = { now, roster: await rosterOfAccounts(configured)(tables.db) };
-    const findings = await readFindings(tables.db, scope);
+    const scope = { now, roster: await rosterOfAccounts(configured)(database.db) };
+    const findings = await readFindings(database.db, scope);
     const namesOf = (all: readonly Pick<Finding, "kind" | "isDemo">[]) =>
       all.map(({ kind, isDemo }) => `${isDemo ? "demo " : ""}${kind}`);
     expect(namesOf(findings)).toEqual(found);
-    const counts = await countFindings(tables.db, scope);
+    const counts = await countFindings(database.db, scope);
     expect(counts.reduce((sum, { findings: count }) => sum + count, 0)).toBe(findings.length);
-    const verdict = verdictOf(findings, await readAccepted(tables.db, {}));
+    const verdict = verdictOf(findings, await readAccepted(database.db, {}));
     expect([verdict.title, verdict.next[0]]).toEqual([title, next]);
     expect(verdict.severity === "good").toBe(found.every((kind) => kind.startsWith("demo ")));
     const alarming = findings.some(alarms);
     expect(alarming).toBe(["critical", "warning"].includes(verdict.severity));
 
-    const outputs = outputsOf(database.url, tables, configured);
+    const outputs = outputsOf(database.url, database, configured);
     const result = await outputs.status();
     const { exit } = result;
     const { findings: printed } = asJson(result) as { readonly findings: readonly Finding[] };
@@ -209,12 +208,11 @@ test("the states above have every kind but two: one is of spans alone, and one o
 
 test("findings are those of the time, the accounts and the product types that are asked for", async () => {
   const read = async (name: string, scopes: readonly object[]) => {
-    await using database = await testDatabase();
-    await using tables = openDatabase(database.url);
-    await plant(tables.db, healthStates.find((one) => one.name === name)?.statements ?? [], now);
+    await using database = await openTestDatabase();
+    await plant(database.db, healthStates.find((one) => one.name === name)?.statements ?? [], now);
     const found: (readonly Kind[])[] = [];
     for (const scope of scopes)
-      found.push((await readFindings(tables.db, { now, ...scope })).map(({ kind }) => kind));
+      found.push((await readFindings(database.db, { now, ...scope })).map(({ kind }) => kind));
     return found;
   };
   const ago = (days: number) => epochMs(now - days * dayMs);
@@ -237,11 +235,10 @@ test("findings are those of the time, the accounts and the product types that ar
 });
 
 test("what is made of a period says that bills were deleted by hand, before a check has seen it", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
+  await using database = await openTestDatabase();
   const statements = healthStates.find(({ name }) => name === "read and checked")?.statements ?? [];
-  await plant(tables.db, [...statements, "delete from bills"], now);
-  const outputs = outputsOf(database.url, tables, []);
+  await plant(database.db, [...statements, "delete from bills"], now);
+  const outputs = outputsOf(database.url, database, []);
   const days = daysOf({ since: epochMs(now - 40 * dayMs) });
   const sentence = "a/USDT-FUTURES does not add up: 1 break (deleted: 1 of 1 bills are gone)";
   expect((await outputs.report(days.from)).join()).toContain(sentence);
@@ -250,9 +247,8 @@ test("what is made of a period says that bills were deleted by hand, before a ch
 });
 
 test("a demo break stands behind one of real money, and the longest unread first", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
-  await tables.db.execute(sql`
+  await using database = await openTestDatabase();
+  await database.db.execute(sql`
     insert into runs (run_id, command, started_at, outcome)
     values (gen_random_uuid(), 'sync', now(), 'complete')`);
   for (const [account, days] of [
@@ -261,13 +257,13 @@ test("a demo break stands behind one of real money, and the longest unread first
     ["demo", 40],
   ] as const) {
     const to = isoTime(epochMs(now - days * dayMs));
-    await tables.db.execute(sql`
+    await database.db.execute(sql`
       insert into ledgers (account, product_type, covered, first_unread_at)
       values (${account}, 'USDT-FUTURES', ${`{[2026-08-01, ${to})}`}, ${to})`);
   }
-  await tables.db.execute(sql`
+  await database.db.execute(sql`
     insert into ledgers (account, product_type, is_demo) values ('demo', '', true)
     on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
-  const findings = await readFindings(tables.db, { now });
+  const findings = await readFindings(database.db, { now });
   expect(findings.map(({ account }) => account)).toEqual(["later", "late", "demo"]);
 });

@@ -5,12 +5,12 @@ import { sql } from "drizzle-orm";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";
 import { dayMs, minuteMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { inTransaction } from "../src/db/connect.ts";
 import { Queue } from "../src/fleet/queue.ts";
 import { readQueue } from "../src/fleet/queue-status.ts";
 import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/fleet/tasks.ts";
 import { Secret } from "../src/secret.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { coverUpTo, ledgerOf } from "./support/stored-ledger.ts";
 
 const raise = (error: Error) => {
@@ -20,10 +20,8 @@ const raise = (error: Error) => {
 /** A database, its queue as two processes use it, and the library's maintenance, called by hand. */
 async function openQueues() {
   await using stack = new AsyncDisposableStack();
-  const database = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(database.url));
-  const open = () =>
-    Queue.open({ url: new Secret(database.url), supervises: false, onTrouble: raise });
+  const { db, url } = stack.use(await openTestDatabase());
+  const open = () => Queue.open({ url: new Secret(url), supervises: false, onTrouble: raise });
   const queues = [stack.use(await open()), stack.use(await open())] as const;
   const { $client: pool } = db;
   const library = new PgBoss({

@@ -14,8 +14,7 @@ import type { Ledger } from "../src/sync/store.ts";
 import { fileDatabase } from "./support/database.ts";
 import { minutes, origin, provenWhole } from "./support/held-store.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 /** Each of these would end, change or split a statement, an array, a line or a JSON text somewhere. */
 const breakers = [

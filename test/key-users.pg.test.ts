@@ -30,7 +30,7 @@ import {
   startCli,
   temporaryFolder,
 } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase, testDatabase } from "./support/database.ts";
 import { queueAccounts } from "./support/fleet.ts";
 import { openHouse } from "./support/house.ts";
 import { query } from "./support/query.ts";
@@ -321,13 +321,6 @@ test.concurrent("a new key waits for the next run where the exchange fails to te
 });
 
 describe("a key and a name", () => {
-  async function openTables() {
-    const stack = new AsyncDisposableStack();
-    const { url } = stack.use(await testDatabase());
-    const { db } = stack.use(openDatabase(url));
-    return { url, db, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-  }
-
   /** Makes it the account's key, as a sync does of which the exchange told no user. */
   async function take(db: Database, account: string, key: string): Promise<void> {
     const info = new ExchangeError("refused-permission", "not told");
@@ -346,7 +339,7 @@ describe("a key and a name", () => {
   test("a key is given to one name alone, however many ask at once, by a fingerprint of that database", async () => {
     const fingerprints = new Set<string | undefined>();
     for (let round = 0; round < 2; round++) {
-      await using at = await openTables();
+      await using at = await openTestDatabase();
       const ends = await Promise.allSettled(
         ["a", "b", "c", "d"].map(async (name) => {
           await using database = openDatabase(at.url);

@@ -3,12 +3,12 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
-import { type OpenDatabase, openDatabase } from "../src/db/connect.ts";
+import type { OpenDatabase } from "../src/db/connect.ts";
 import { readStoredBills } from "../src/ledger/bill-rows.ts";
 import { compareWithLedger } from "../src/sandbox/comparison.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase, testDatabase } from "./support/database.ts";
 import { killAtPoints } from "./support/kill-points.ts";
 import { coverUpTo } from "./support/stored-ledger.ts";
 
@@ -57,14 +57,13 @@ test(
 /** A sandbox, and a database in which all but the last days are covered. */
 async function smallSync() {
   await using stack = new AsyncDisposableStack();
-  const given = stack.use(await testDatabase());
-  const database = stack.use(openDatabase(given.url));
+  const database = stack.use(await openTestDatabase());
   const sandbox = stack.use(
     await openSandbox({ seed: 7, density: 1, days: historyDays, productTypes: [productType] }),
   );
   // On a busy machine, a minute passes since the sandbox's ledger was made.
   await coverUpTo(database.db, { account, productType }, Date.now() - historyDays * dayMs - hourMs);
-  const env = environmentFor(sandbox, given, { PRODUCT_TYPES: productType });
+  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: productType });
   const opened = stack.move();
   return { database, sandbox, env, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

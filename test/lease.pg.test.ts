@@ -26,7 +26,7 @@ const unrenewed: Timing = { ...quick, renewMs: 60_000 };
 const me = `${hostname()} process ${process.pid}`;
 const signal = new AbortController().signal;
 
-const { database, tables } = await fileDatabase();
+const tables = await fileDatabase();
 
 /** Another process, as far as leases go. */
 const processOf = (options: LeasesOptions = {}, db = tables.db) =>
@@ -116,7 +116,7 @@ describe("an account whose holder is alive", () => {
     const underWay = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     let renewals = 0;
-    await using proxy = await proxyTo(database.url, async (sent) => {
+    await using proxy = await proxyTo(tables.url, async (sent) => {
       if (isRenewal(sent) && ++renewals === 1) {
         underWay.resolve();
         await gate.promise;
@@ -304,7 +304,7 @@ describe("a user's lease", () => {
 describe("a database that is away", () => {
   test("for less than a lease costs nothing", async () => {
     const account = randomUUID();
-    await using proxy = await proxyTo(database.url);
+    await using proxy = await proxyTo(tables.url);
     await using remote = openDatabase(proxy.url);
     await using lease = await hold(account, { timing: quick }, remote.db);
     proxy.cutOff();
@@ -319,7 +319,7 @@ describe("a database that is away", () => {
 test("a database that hangs does not keep a run from ending", async () => {
   const never = new Promise(() => undefined);
   const isOfLease = (sent: string) => /set\s+expires_at/.test(sent);
-  await using proxy = await proxyTo(database.url, (sent) => isOfLease(sent) && never);
+  await using proxy = await proxyTo(tables.url, (sent) => isOfLease(sent) && never);
   const remote = openDatabase(proxy.url);
   const lease = await hold(randomUUID(), { timing: { ...quick, leaseMs: 300 } }, remote.db);
   await lease[Symbol.asyncDispose]();

@@ -32,8 +32,7 @@ import {
 } from "./support/held-store.ts";
 import { storeEnd, storeTime } from "./support/stored-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 /** The stored times of a ledger, in milliseconds. */
 async function keptTimes({ account, productType }: Ledger) {

@@ -4,13 +4,13 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/contract/loan-to-value.ts";
 import { epochMs, minuteMs } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
+import type { Database } from "../src/db/connect.ts";
 import { ExchangeError, LeaseLostError } from "../src/errors.ts";
 import { Refusal } from "../src/exchange-server/source.ts";
 import { openStore } from "../src/ledger/ledger-store.ts";
 import { openSandbox } from "../src/sandbox/sandbox.ts";
 import { syncLoanToValue } from "../src/sync/sync-loan-to-value.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { openClient } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
@@ -34,9 +34,8 @@ const sent = {
 
 /** A database of its own, whose account this run holds, and a function that stores a record. */
 async function house() {
-  const stack = new AsyncDisposableStack();
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
+  const database = await openTestDatabase();
+  const { db } = database;
   await db.execute(sql`
     insert into leases (account, holder, epoch, expires_at)
     values (${account}, 'test', 1, clock_timestamp() + interval '1 hour')`);
@@ -47,7 +46,7 @@ async function house() {
     const { record } = reading;
     return store.commitLoanToValue({ account, riskUnitId, readAt: at(minute), record });
   };
-  return { db, store, bring, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { ...database, store, bring };
 }
 
 /** From and to in minutes, and the rate as Postgres prints it. */

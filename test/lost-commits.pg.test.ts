@@ -8,13 +8,13 @@ import { exactly } from "./support/sandbox-ledger.ts";
 import { simulate } from "./support/simulation.ts";
 
 const productType = "USDT-FUTURES";
-const { database, tables } = await fileDatabase();
+const { db, url } = await fileDatabase();
 
 /** Does some work, then puts the tables back as they were, as if a lagging replica had taken over. */
 async function forgotten<T>(work: () => Promise<T>): Promise<T> {
   const names = ["bills", "windows", "ledgers"].map((name) => sql.identifier(name));
   const each = async (statement: (name: (typeof names)[number]) => ReturnType<typeof sql>) => {
-    for (const name of names) await tables.db.execute(statement(name));
+    for (const name of names) await db.execute(statement(name));
   };
   await each((name) => sql`create table before.${name} as table public.${name}`);
   const result = await work();
@@ -26,9 +26,9 @@ async function forgotten<T>(work: () => Promise<T>): Promise<T> {
 
 /** A run whose database forgets the n-th page that it confirmed, and the run after it. */
 async function runForgetting(page: number) {
-  await tables.db.execute(sql`truncate bills, windows, ledgers`);
+  await db.execute(sql`truncate bills, windows, ledgers`);
   let pages = 0;
-  await using simulation = simulate(database.url, {
+  await using simulation = simulate(url, {
     name: "forgetful",
     seed: 5,
     density: 0.1,
@@ -52,7 +52,7 @@ const errorsOf = ({ error, ledgers }: AccountReport) =>
   [error, ...ledgers.map((ledger) => ledger.error)].filter((found) => found !== undefined);
 
 test("a database that goes back by one page, whichever that is, is noticed by the run, and the next one has all", async () => {
-  await tables.db.execute(sql`create schema before`);
+  await db.execute(sql`create schema before`);
   const whole = await runForgetting(Number.POSITIVE_INFINITY);
   expect(whole.first).toSatisfy(isComplete);
   expect(whole.pages).toBeGreaterThan(15);

@@ -28,8 +28,8 @@ const marks = { ours: "OURSUSDT", theirs: "THEIRSUSDT" };
 
 let mirror: Mirror;
 beforeAll(async () => {
-  const { database, tables } = await fileDatabase();
-  await inTransaction(tables.db, async (tx) => {
+  const { db, url } = await fileDatabase();
+  await inTransaction(db, async (tx) => {
     for (const account of ["ours", "theirs"] as const) {
       for (const productType of ["USDT-FUTURES", "UTA-SPOT"] as const) {
         const ledger = { account, productType };
@@ -45,7 +45,7 @@ beforeAll(async () => {
       }
     }
   });
-  mirror = openMirror(database.url, { keys: Object.values(keys), now: () => now });
+  mirror = openMirror(url, { keys: Object.values(keys), now: () => now });
 });
 afterAll(() => mirror[Symbol.asyncDispose]());
 

@@ -4,15 +4,15 @@
 
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { inTransaction, type OpenDatabase } from "../src/db/connect.ts";
+import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { aMirrorKey, type Mirror, openMirror } from "./support/mirror.ts";
+import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { storeOpen, storeTime } from "./support/stored-ledger.ts";
 
 const start = Date.UTC(2026, 0, 1);
@@ -28,16 +28,9 @@ const keys = {
 };
 const ledger = { account, productType: "USDT-FUTURES" } as const;
 
-let tables: OpenDatabase;
-let mirror: Mirror;
-beforeAll(async () => {
-  const made = await fileDatabase();
-  tables = made.tables;
-  mirror = openMirror(made.database.url, {
-    keys: Object.values(keys),
-    now: () => now,
-    maxAgeMs: 3 * dayMs,
-  });
+const { db, url } = await fileDatabase();
+const mirror = openMirror(url, {
+  ...{ keys: Object.values(keys), now: () => now, maxAgeMs: 3 * dayMs },
 });
 afterAll(() => mirror[Symbol.asyncDispose]());
 
@@ -66,7 +59,7 @@ async function given(windows: readonly Window[]): Promise<void> {
         (state === "covered" ||
           (state === "open" && cursor !== undefined && Number(billId) >= Number(cursor))),
     );
-  await inTransaction(tables.db, async (tx) => {
+  await inTransaction(db, async (tx) => {
     await tx.execute(sql`delete from bills`);
     await tx.execute(sql`delete from windows`);
     await tx.execute(sql`delete from ledgers`);

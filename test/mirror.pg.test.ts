@@ -21,10 +21,10 @@ let mirror: Mirror;
 let house: Readonly<Record<"classic" | "unified", Simulation & AsyncDisposable>>;
 
 beforeAll(async () => {
-  const { database } = await fileDatabase();
+  const { url } = await fileDatabase();
   house = {
-    classic: simulate(database.url, { seed: 5, name: "classic", density: 0.4 }),
-    unified: simulate(database.url, {
+    classic: simulate(url, { seed: 5, name: "classic", density: 0.4 }),
+    unified: simulate(url, {
       seed: 6,
       name: "unified",
       density: 0.5,
@@ -38,7 +38,7 @@ beforeAll(async () => {
     // The sync used the whole limit of its last second.
     await simulation.pass(secondMs);
   }
-  mirror = openMirror(database.url, {
+  mirror = openMirror(url, {
     keys: [classic, unified],
     now: () => house.unified.time.now(),
   });

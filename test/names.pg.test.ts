@@ -46,7 +46,7 @@ import { scratch } from "./support/scratch.ts";
 // Names are read where they are declared. Only keys within a value of JSON are seen in an example, of which no list may be
 // empty.
 
-const { database, tables } = await fileDatabase();
+const { db, url } = await fileDatabase();
 const folder = mkdtempSync(join(scratch, "bill-sync-names-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const page = "docs/names.md";
@@ -182,7 +182,7 @@ const tableNamesOfSchema = () =>
 /** Columns, and the words that the statement writes into them. */
 async function viewNames() {
   const rows = await query<{ name: string; columns: string[] }>(
-    database.url,
+    url,
     `select table_name as name, array_agg(column_name::text order by ordinal_position) as columns
      from information_schema.columns
      where table_schema = 'analytics'
@@ -259,12 +259,12 @@ async function jsonNames() {
   writeFileSync(accounts, JSON.stringify({ accounts: [{ name: "main", ...key }] }));
   await run({ ACCOUNTS_FILE: accounts }, ["mirror-keys add", "reader"], ["mirror-keys list"]);
   await using classic = await sandboxIn("classic");
-  const env = environmentFor(classic, database, { HISTORY_FROM: "none" });
+  const env = environmentFor(classic, { url }, { HISTORY_FROM: "none" });
   await run(env, ["sync", "--dry-run"], ["sync"]);
-  await query(database.url, damage);
+  await query(url, damage);
   await run(env, ["reconcile", "--full"]);
   await run(env, ["breaks accept", "1", "--note", "known"], ["breaks reopen", "1"]);
-  await query(database.url, damage);
+  await query(url, damage);
   const backup = join(folder, "backup");
   await run(
     env,
@@ -281,10 +281,10 @@ async function jsonNames() {
   await using empty = await testDatabase({ isEmpty: true });
   await run(environmentFor(classic, empty), ["db restore", backup]);
   await using unified = await sandboxIn("unified");
-  await run(environmentFor(unified, database, { HISTORY_FROM: "none" }), ["sync"]);
+  await run(environmentFor(unified, { url }, { HISTORY_FROM: "none" }), ["sync"]);
   const config = readConfig(env, { credentials: false });
   const options = { selection: everyLedger, isJson: true, ledgersMax: 1 };
-  keep("status", await status(tables.db, config, options));
+  keep("status", await status(db, config, options));
   const [head, ...ledgers] = sectionsOf(await reportOfAll(config));
   if (head !== undefined) keep("report", head);
   for (const ledger of ledgers) keep("report", ledger, "ledgers[].");
@@ -304,8 +304,8 @@ async function reportOfAll(config: Config) {
   const options = { period: "all", span, zone: "UTC", lots: true, signedAt: span.from };
   const prices = await pricesOf({ prices: file });
   const selected = { ...options, prices, selection: everyLedger, limits: config.healthLimits };
-  const roster = await readRoster(tables.db, config, everyLedger);
-  return inSnapshot(tables.db, (tx) => readCloseReport(tx, roster.ledgers, selected));
+  const roster = await readRoster(db, config, everyLedger);
+  return inSnapshot(db, (tx) => readCloseReport(tx, roster.ledgers, selected));
 }
 
 /**

@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import type { Bill } from "../src/contract/bill.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
+import { inTransaction } from "../src/db/connect.ts";
 import { upsertBills } from "../src/ledger/upsert-bills.ts";
 import { writeAccounts } from "./support/accounts-file.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { check, logRun } from "./support/page-states.ts";
 import { coverLedger, storeTime } from "./support/stored-ledger.ts";
@@ -32,13 +32,12 @@ const hourly = (count: number): readonly Bill[] =>
 /** A database, the accounts of its configuration, and what each output says of it. */
 async function house() {
   const stack = new AsyncDisposableStack();
-  const database = stack.use(await testDatabase());
+  const tables = stack.use(await openTestDatabase());
   const folder = stack.use(await temporaryFolder());
-  const tables = stack.use(openDatabase(database.url));
   const { db } = tables;
   const keys = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
   const env = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: tables.url,
     PRODUCT_TYPES: productType,
     ACCOUNTS_FILE: await writeAccounts(folder.path, [{ ...keys, name: "main" }]),
   };
@@ -66,7 +65,7 @@ async function house() {
     /** What the mirror answers a client who asks for one span. */
     served: async (fromMs: number, toMs: number) => {
       const key = aMirrorKey("main");
-      await using mirror = openMirror(database.url, { keys: [key], now: () => now });
+      await using mirror = openMirror(tables.url, { keys: [key], now: () => now });
       const span = { startTime: String(ago(fromMs)), endTime: String(ago(toMs)) };
       // Awaited here: the mirror closes with this scope, and a closed one answers 503.
       return await mirror.ask(key, accountBills.path, { productType, ...span });

@@ -5,9 +5,8 @@ import { createRequire } from "node:module";
 import { sql } from "drizzle-orm";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
 import { openBrowser } from "./support/browser.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { openPageServer, type PageServer } from "./support/page-server.ts";
 import { logRun, states } from "./support/page-states.ts";
 
@@ -44,17 +43,10 @@ async function open(
 }
 
 async function stateDatabase(make: (typeof states)[string]) {
-  const database = await testDatabase();
-  const tables = openDatabase(database.url);
-  await make?.(tables.db);
-  server.show(tables);
-  return {
-    db: tables.db,
-    async [Symbol.asyncDispose]() {
-      await tables[Symbol.asyncDispose]();
-      await database[Symbol.asyncDispose]();
-    },
-  };
+  const database = await openTestDatabase();
+  await make?.(database.db);
+  server.show(database);
+  return database;
 }
 
 /** What axe-core finds wrong, each with the elements in question. */

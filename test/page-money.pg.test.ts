@@ -31,8 +31,7 @@ import {
 } from "./support/small-ledger.ts";
 import { storeUnified, unifiedEnd, unifiedLedger, unifiedStart } from "./support/unified-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const scaled = (units: bigint, scale: number) => units * 10n ** BigInt(places - scale);
 

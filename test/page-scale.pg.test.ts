@@ -7,8 +7,7 @@ import { fileDatabase } from "./support/database.ts";
 import { check, storeAccount } from "./support/page-states.ts";
 import { unconfigured } from "./support/roster.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const accounts = 300;
 await storeAccount(db, { account: "desk-000", density: 0.05 });

@@ -6,15 +6,14 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { dayMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
 import { rosterReader } from "../src/roster/roster.ts";
 import { isShownTo } from "../src/serve/page/page-routes.ts";
-import { fileDatabase, testDatabase } from "./support/database.ts";
+import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { check, logRun, losesBill, storeAccount } from "./support/page-states.ts";
 
-const { tables } = await fileDatabase();
+const tables = await fileDatabase();
 const { db } = tables;
 
 type Answer = {
@@ -174,13 +173,12 @@ test("the close of a month is a file, and its closing is the balance of the mont
 });
 
 test("where a bill was deleted by hand, the bills of its figures say so, on one page and on many", async () => {
-  await using fresh = await testDatabase();
-  await using own = openDatabase(fresh.url);
+  await using fresh = await openTestDatabase();
   await using server = await openPageServer();
-  server.show(own);
-  await storeAccount(own.db, { density: 0.1 });
-  await check(own.db);
-  const { rows } = await own.db.execute<{ fee: string; day: string }>(sql`
+  server.show(fresh);
+  await storeAccount(fresh.db, { density: 0.1 });
+  await check(fresh.db);
+  const { rows } = await fresh.db.execute<{ fee: string; day: string }>(sql`
     delete from bills
     where bill_id = (
       select bill_id
@@ -210,7 +208,7 @@ test("where a bill was deleted by hand, the bills of its figures say so, on one 
   for (const path of pages) expect(await lackOf(path)).toBe(exactUnits(fee));
   expect(await lackOf(fees.replace("fees", "funding"))).toBeUndefined();
   // As the page says: a full check adds the figures up anew.
-  await check(own.db);
+  await check(fresh.db);
   for (const path of pages) expect(await lackOf(path)).toBeUndefined();
 });
 

@@ -7,9 +7,9 @@ import { wireBill } from "../src/serve/mirror/listings.ts";
 import { readBillPage } from "../src/serve/mirror/read-bill-page.ts";
 import { fileDatabase } from "./support/database.ts";
 
-const { tables } = await fileDatabase();
-const read = readOnlyAtOnce(tables.db, false);
-const readKept = readOnlyAtOnce(tables.db, true);
+const { db } = await fileDatabase();
+const read = readOnlyAtOnce(db, false);
+const readKept = readOnlyAtOnce(db, true);
 
 test("a statement that is read at once writes nothing, and is ended by the server in time", async () => {
   const bounds = await read(sql`
@@ -35,7 +35,7 @@ test("a statement that fails at once leaves no transaction behind, and no settin
     if (place % 3 === 0) expect(answer).toMatchObject({ code: "22012" });
     else expect(answer).toEqual([{ quotient: 12 / (place % 3) }]);
   }
-  const after = await tables.db.execute(sql`
+  const after = await db.execute(sql`
     select
       current_setting('transaction_read_only') as read_only,
       current_setting('statement_timeout') as statement_timeout`);
@@ -44,7 +44,7 @@ test("a statement that fails at once leaves no transaction behind, and no settin
 
 test("a page's plan is kept for all accounts, and follows the index in one that is a thousand times as large as most", async () => {
   const [large, small] = [20_000, 20];
-  await tables.db.execute(sql`
+  await db.execute(sql`
     insert into bills (
       account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
     )
@@ -53,7 +53,7 @@ test("a page's plan is kept for all accounts, and follows the index in one that 
       'USDT-FUTURES', n::text, 1, 0, 'close_long', 'USDT',
       '2026-01-01Z'::timestamptz + n * interval '1 second', now()
     from generate_series(1, 2 * ${large}::int) as n`);
-  await tables.db.execute(sql`analyze bills`);
+  await db.execute(sql`analyze bills`);
   const ask = (account: string, below: string | undefined) =>
     readBillPage(readKept, {
       ledger: { account, productType: "USDT-FUTURES" },
@@ -62,7 +62,7 @@ test("a page's plan is kept for all accounts, and follows the index in one that 
       businessType: undefined,
     });
   const readRows = async () => {
-    const { rows } = await tables.db.execute<{ read: number }>(sql`
+    const { rows } = await db.execute<{ read: number }>(sql`
       select idx_tup_fetch::int as read from pg_stat_user_tables where relname = 'bills'`);
     return rows[0]?.read ?? Number.NaN;
   };

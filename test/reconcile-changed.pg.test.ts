@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { type Reconciliation, reconcile } from "../src/audit/reconcile.ts";
 import { decideOnBreaks } from "../src/audit/record-breaks.ts";
 import { hourMs } from "../src/contract/time.ts";
-import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
+import { type Database, inTransaction } from "../src/db/connect.ts";
 import { mapType } from "../src/db/reference/stored-business-types.ts";
 import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
 import {
@@ -18,7 +18,7 @@ import {
   readUnread,
   restate,
 } from "./support/changing-ledger.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 
 const everything = { accounts: undefined, productTypes: undefined };
 
@@ -122,9 +122,8 @@ const seeds =
 test.each(seeds)(
   "what checks of changes find is what a whole check finds (seed %i)",
   async (seed) => {
-    await using database = await testDatabase();
-    await using tables = openDatabase(database.url);
-    const { db } = tables;
+    await using database = await openTestDatabase();
+    const { db } = database;
     const random = seededRandom(`changed ${seed}`);
     const ledgers = [
       changingLedger(`first ${seed}`, "classic"),

@@ -49,8 +49,7 @@ const cases: readonly Case[] = Object.entries({ ...damages, nothing: undefined }
     ),
 );
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 let breaks: ReadonlyMap<string, readonly Break[]>;
 
 beforeAll(async () => {

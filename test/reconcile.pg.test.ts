@@ -17,8 +17,7 @@ import { shuffled } from "./support/shuffled.ts";
 import { smallLedger, smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 import { coverLedger, storeBills } from "./support/stored-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 let accounts = 0;
 const newAccount = () => `account-${++accounts}`;

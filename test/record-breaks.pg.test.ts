@@ -8,8 +8,7 @@ import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";
 import { storeBills, storeTime } from "./support/stored-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const breaksOf = async (account: string, productTypes?: readonly ProductType[]) => {
   const { breaks } = await reconcile(db, { accounts: [account], productTypes }, { isFull: true });

@@ -22,7 +22,7 @@ import {
   simulationStart,
 } from "./support/simulation.ts";
 
-const { database, tables } = await fileDatabase();
+const tables = await fileDatabase();
 const { db } = tables;
 // It may analyze the bills first, which would leave nothing to do for the program.
 await db.execute(sql`alter table bills set (autovacuum_enabled = off)`);
@@ -46,7 +46,7 @@ function recoveryOf(
     },
     ...options,
   };
-  return Object.assign(simulate(database.url, whole), { name, options: whole });
+  return Object.assign(simulate(tables.url, whole), { name, options: whole });
 }
 
 type Stored = {

@@ -13,7 +13,7 @@ import { fileDatabase } from "./support/database.ts";
 import { aPage, holdLedger, minutes, plan } from "./support/held-store.ts";
 import { openHouse } from "./support/house.ts";
 
-const { tables } = await fileDatabase();
+const tables = await fileDatabase();
 
 /** A row as the exchange serves it. */
 const aRow = (but: object = {}) => ({

@@ -19,9 +19,8 @@ import { fileDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url: databaseUrl } = await fileDatabase();
+const env = { DATABASE_URL: databaseUrl };
 const everything = { accounts: undefined, productTypes: undefined };
 
 const hostile = `<script>alert("1")</script>&'\u001b[2J,\n"é`;

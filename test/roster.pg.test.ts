@@ -1,9 +1,8 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
 import type { Account, Configured } from "../src/roster/account.ts";
 import { readRoster } from "../src/roster/roster.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 
 // One account a state. A row of `ledgers` is a ledger that was read, or the state of a whole account.
 const rows = `
@@ -67,10 +66,9 @@ const states: readonly [ledger: string, state: string][] = [
 ];
 
 test("a ledger has one state, whoever asks for it", async () => {
-  await using database = await testDatabase();
-  await using tables = openDatabase(database.url);
-  await tables.db.execute(sql.raw(rows));
-  const { ledgers } = await readRoster(tables.db, configured);
+  await using database = await openTestDatabase();
+  await database.db.execute(sql.raw(rows));
+  const { ledgers } = await readRoster(database.db, configured);
   expect(
     ledgers.map(({ state, isStored, isDemo, ...ledger }) => [
       `${ledger.account}/${ledger.productType}`,
@@ -78,7 +76,7 @@ test("a ledger has one state, whoever asks for it", async () => {
     ]),
   ).toEqual(states);
   const namesOf = async (which: object, among?: readonly string[]) =>
-    (await readRoster(tables.db, configured, which, among)).ledgers.map((one) => one.account);
+    (await readRoster(database.db, configured, which, among)).ledgers.map((one) => one.account);
   expect(await namesOf({ accounts: ["gone", "added"] })).toEqual(["added", "gone"]);
   expect(await namesOf({ productTypes: ["SUSDT-FUTURES"] })).toEqual(["read"]);
   // An account that cannot be reached is no wrong name.

@@ -3,11 +3,11 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
+import type { Database } from "../src/db/connect.ts";
 import { Leases } from "../src/db/lease/leases.ts";
 import { forgetOldRuns } from "../src/db/run-log.ts";
 import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
 
 async function runsOf({ db }: { readonly db: Database }) {
@@ -91,9 +91,8 @@ test.concurrent("a sync that could not look for rejected rows is not complete, a
 });
 
 test.concurrent("a run forgets those that are too old, but for the last of each end", async () => {
-  await using database = await testDatabase();
-  await using opened = openDatabase(database.url);
-  const { db } = opened;
+  await using database = await openTestDatabase();
+  const { db } = database;
   const runs = [
     "reconcile complete 900",
     "sync failed 700",

@@ -11,9 +11,9 @@ import { fileDatabase } from "./support/database.ts";
 import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/stored-ledger.ts";
 
-const { database, tables } = await fileDatabase();
+const { db, url: databaseUrl } = await fileDatabase();
 await coverLedger(
-  tables.db,
+  db,
   { account: "main", productType: "USDT-FUTURES" },
   Date.now() - dayMs,
   Date.now(),
@@ -27,7 +27,7 @@ afterEach(() => {
 
 /** The server, which counts what it renders. Pages hold their connection until the gate opens. */
 async function openServer(gate: Promise<void> = Promise.resolve()) {
-  const reader = openDatabase(database.url);
+  const reader = openDatabase(databaseUrl);
   const counts = { begun: 0, atOnce: 0, atOnceMost: 0 };
   const read = readOnly(reader.db);
   const app = createApp({

@@ -14,14 +14,14 @@ import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/stored-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
-const { database, tables } = await fileDatabase();
+const { db, url: databaseUrl } = await fileDatabase();
 
 test("/metrics has what is stored, and what the server answered and refused, by route and code and never by what was typed, as the docs say", async () => {
   const key = aMirrorKey("main", { incomplete: "allow" });
   const path = "/api/v2/mix/account/bill";
   const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
-  await coverLedger(tables.db, ledger, now - 300 * hourMs, now - hourMs);
-  await using mirror = openMirror(database.url, { keys: [key], now: () => now });
+  await coverLedger(db, ledger, now - 300 * hourMs, now - hourMs);
+  await using mirror = openMirror(databaseUrl, { keys: [key], now: () => now });
   const get = (url: string, headers: Record<string, string> = {}) =>
     mirror.app.inject({ method: "GET", url, headers });
   for (const url of ["/healthz", "/healthz", "/nothing?secret=hunter2", "/bill_sync_forged{evil}"])
@@ -76,14 +76,14 @@ test("/metrics has what is stored, and what the server answered and refused, by 
 
 test("the database is asked once where many ask for /metrics at once", async () => {
   let reads = 0;
-  const read = readOnly(tables.db);
+  const read = readOnly(db);
   const take = () => undefined;
   const app = createApp({
     read: (work, options) => {
       reads += 1;
       return read(work, options);
     },
-    readAtOnce: readOnlyAtOnce(tables.db, true),
+    readAtOnce: readOnlyAtOnce(db, true),
     readFirst: () => Promise.reject(new Error("metrics are not health")),
     ...{ keys: () => new Map(), now: () => now, ...unconfigured },
     log: { debug: take, info: take, warn: take, error: take } as unknown as Log,

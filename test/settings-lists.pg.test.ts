@@ -7,10 +7,9 @@ import { readContract } from "../src/contract/contracts.ts";
 import type { ContractProductType } from "../src/contract/product-types.ts";
 import { readSymbol } from "../src/contract/symbols.ts";
 import { epochMs, hourMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
 import { commitContracts, commitSymbols } from "../src/db/reference/stored-symbols.ts";
 import { readList } from "../src/sync/settings-lists.ts";
-import { testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 
 const start = Date.UTC(2026, 9, 1, 12, 34, 56, 789);
 /** The exchange's time that many hours after the start. */
@@ -35,13 +34,12 @@ const none = { new: 0, changed: 0, returned: 0, gone: 0, isStored: true };
 
 /** A database of its own, and functions that store lists as they were at an hour. */
 async function house() {
-  const stack = new AsyncDisposableStack();
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
+  const database = await openTestDatabase();
+  const { db } = database;
   const query = async <Row extends Record<string, unknown>>(statement: ReturnType<typeof sql>) =>
     (await db.execute<Row>(statement)).rows;
   return {
-    db,
+    ...database,
     query,
     bring: (hour: number, rows: readonly unknown[]) =>
       commitSymbols(db, { readAt: at(hour), ...readList(rows, readSymbol).list }),
@@ -68,7 +66,6 @@ async function house() {
         union all
         select symbol, xmin::text, xmax::text, ctid::text, valid_from from spot_pair_versions
         order by 1, 5`),
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 

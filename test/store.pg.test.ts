@@ -28,7 +28,7 @@ import {
   untilBlocked,
 } from "./support/held-store.ts";
 
-const { database, tables } = await fileDatabase();
+const tables = await fileDatabase();
 let held: HeldLedger;
 let ledger: Ledger;
 
@@ -205,7 +205,7 @@ test("odd settings of the server's sessions change no time and no lock", async (
     "default_transaction_isolation=serializable",
     "extra_float_digits=-15",
   ];
-  const url = new URL(database.url);
+  const url = new URL(tables.url);
   url.searchParams.set("options", odd.map((setting) => `-c ${setting}`).join(" "));
   await using oddly = openDatabase(url.href);
   const { store, ledger: own } = await holdLedger(oddly.db);
@@ -502,7 +502,7 @@ describe("pages that wait for their turn", () => {
 describe("a table that an administrator has locked", () => {
   /** A session that holds a lock on the table. */
   async function lockTable(name: string) {
-    const admin = openDatabase(database.url);
+    const admin = openDatabase(tables.url);
     const client = await admin.db.$client.connect();
     await client.query("begin");
     await client.query(`lock table ${escapeIdentifier(name)}`);

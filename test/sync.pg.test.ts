@@ -21,11 +21,11 @@ import { type SimulationOptions, simulate } from "./support/simulation.ts";
 const productType = "USDT-FUTURES";
 const settleLagMs = 10 * minuteMs;
 
-const { database, tables } = await fileDatabase();
+const { db, url } = await fileDatabase();
 
 /** A simulation of one product type. Its name keeps it apart from the others. */
 const simulateOne = (name: string, options: Partial<SimulationOptions> = {}) =>
-  simulate(database.url, {
+  simulate(url, {
     name,
     seed: 3,
     density: 0.3,
@@ -35,7 +35,7 @@ const simulateOne = (name: string, options: Partial<SimulationOptions> = {}) =>
   });
 
 type Simulation = ReturnType<typeof simulateOne>;
-const known = (name: string) => readKnownTime(tables.db, { account: name, productType });
+const known = (name: string) => readKnownTime(db, { account: name, productType });
 
 async function expectExact(simulation: Simulation): Promise<void> {
   const comparisons = await simulation.compare();
@@ -88,7 +88,7 @@ test("a run whose database goes away says what it had stored", async () => {
   });
   const report = await simulation.sync();
   expect(report.error).toBeInstanceOf(DatabaseError);
-  const { rows } = await tables.db.execute<{ bills: number }>(
+  const { rows } = await db.execute<{ bills: number }>(
     sql`select count(*)::int as bills from bills where account = 'away'`,
   );
   expect(only(report)).toMatchObject({ new: rows[0]?.bills, pages: 20, lost: [] });
@@ -105,14 +105,14 @@ test("broken rows are set aside once each, the others are stored, and the run is
   expect(report).not.toSatisfy(isComplete);
   expect(only(report)).toMatchObject({ rejected: 16, error: undefined });
   await expectExact(simulation);
-  const { rows } = await tables.db.execute<{ path: string }>(sql`
+  const { rows } = await db.execute<{ path: string }>(sql`
     select path from rejected_bills where account = 'broken'`);
   // A row that is null, or only text, counts as the same row each time.
   expect(rows.length).toBeGreaterThan(10);
   expect(rows.map(({ path }) => path)).toEqual(
     expect.arrayContaining(["amount", "billId", "symbol", "cTime"]),
   );
-  await tables.db.execute(sql`
+  await db.execute(sql`
     update rejected_bills set closed_at = clock_timestamp() where account = 'broken'`);
   const second = await simulation.sync();
   expect(only(second)).toMatchObject({ rejected: 0, error: undefined });
@@ -135,7 +135,7 @@ test("a row that breaks the contract is kept as it was written, what parsing dro
   const report = only(await simulation.sync());
   expect(report).toMatchObject({ error: undefined });
   expect(report.rejected).toBeGreaterThan(1);
-  const { rows } = await tables.db.execute(sql`
+  const { rows } = await db.execute(sql`
     select received, bill_id from rejected_bills where account = 'as-written'`);
   expect(rows).toEqual([{ received: odd, bill_id: "1" }]);
 });
@@ -148,7 +148,7 @@ test("a secret that is repeated in what parsing drops of a broken row is not sto
     }),
   });
   expect(only(await simulation.sync()).error).toMatchObject({ kind: "refused-credentials" });
-  const { rows } = await tables.db.execute(sql`
+  const { rows } = await db.execute(sql`
     select received from rejected_bills where account = 'echo'`);
   expect(rows).toEqual([]);
 });
@@ -158,7 +158,7 @@ test("time that an exchange's clock was ahead of is covered by no later run befo
   let aheadMs = 3 * hourMs;
   await using simulation = simulateOne(name, { clock: () => simulation.time.now() + aheadMs });
   const key = aMirrorKey(name);
-  await using mirror = openMirror(database.url, { keys: [key], now: simulation.time.now });
+  await using mirror = openMirror(url, { keys: [key], now: simulation.time.now });
   expect(await simulation.sync()).toSatisfy(isComplete);
   aheadMs = 0;
   for (const waitMs of [secondMs, 90 * minuteMs, hourMs]) {

@@ -12,9 +12,8 @@ import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url } = await fileDatabase();
+const env = { DATABASE_URL: url };
 const types = (...args: readonly string[]) => runCli(["types", ...args], { env });
 
 /** The type and the amount of each bill, and what it moves the balance by. */
@@ -73,7 +72,7 @@ test("a user's own mapping is what views, exports and reconcile go by, survives 
   });
   await types("set", "inner_move", "margin");
   await db.execute(sql`update business_types set meaning = 'of an older version'`);
-  await migrate(database.url);
+  await migrate(url);
   expect((await listed()).get("lucky_draw")).toEqual({
     ...{ code: "lucky_draw", category: "bonus", listedCategory: "unclassified" },
     ...{ categoryByUser: "bonus", meaning: "of an older version" },

@@ -19,9 +19,8 @@ import { storeUnified, type UnifiedBill, unifiedLedger } from "./support/unified
 
 // What the exports say of unified accounts is compared with what was drawn, without SQL in between.
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url } = await fileDatabase();
+const env = { DATABASE_URL: url };
 
 const accounts: Readonly<Record<string, readonly UnifiedBill[]>> = {
   inside: unifiedLedger(seededRandom("inside")),

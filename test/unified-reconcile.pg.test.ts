@@ -22,8 +22,7 @@ import {
   unifiedStart,
 } from "./support/unified-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 const check = (account: string, isFull = false) =>
   reconcile(db, { accounts: [account], productTypes: undefined }, { isFull });

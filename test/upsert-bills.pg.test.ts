@@ -13,19 +13,19 @@ import type { Ledger } from "../src/sync/store.ts";
 import { aBill, aLedger, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 
-const { tables } = await fileDatabase();
+const { db } = await fileDatabase();
 
 const store = (ledger: Ledger, page: readonly Bill[]) =>
-  inTransaction(tables.db, async (tx) => {
+  inTransaction(db, async (tx) => {
     const [counts] = await upsertBills(tx, [{ ledger, bills: page }]);
     if (counts === undefined) throw new Error("the page was not counted");
     return counts;
   });
 
-const stored = (ledger: Ledger) => readStoredBills(tables.db, ledger);
+const stored = (ledger: Ledger) => readStoredBills(db, ledger);
 
 async function revisions({ account }: Ledger) {
-  const { rows } = await tables.db.execute<Record<string, unknown>>(sql`
+  const { rows } = await db.execute<Record<string, unknown>>(sql`
     select bill_id, revision, amount::text, extra::text, ingested_at, replaced_at
     from bill_revisions
     where account = ${account}
@@ -34,7 +34,7 @@ async function revisions({ account }: Ledger) {
 }
 
 async function ingestedAt({ account }: Ledger) {
-  const { rows } = await tables.db.execute<{ ingested_at: string }>(sql`
+  const { rows } = await db.execute<{ ingested_at: string }>(sql`
     select ingested_at from bills where account = ${account}`);
   return rows.map(({ ingested_at }) => ingested_at);
 }
@@ -61,10 +61,10 @@ describe("an unchanged bill", () => {
     const headers = sql`
       select ctid::text, xmin::text, xmax::text from bills where account = ${ledger.account}`;
     await store(ledger, bills(10));
-    const before = (await tables.db.execute(headers)).rows;
+    const before = (await db.execute(headers)).rows;
     await store(ledger, bills(10));
     expect(before).toHaveLength(10);
-    expect((await tables.db.execute(headers)).rows).toEqual(before);
+    expect((await db.execute(headers)).rows).toEqual(before);
   });
 
   test("is the same in whichever order the fields beside the contract come", async () => {
@@ -82,7 +82,7 @@ describe("a restatement", () => {
     for (const amount of ["1", "2", "3"]) {
       await store(ledger, [aBill({ amount })]);
       times.push(...(await ingestedAt(ledger)));
-      await tables.db.execute("select pg_sleep(0.002)");
+      await db.execute("select pg_sleep(0.002)");
     }
     expect(new Set(times).size).toBe(3);
     expect(await stored(ledger)).toMatchObject([{ amount: "3" }]);
@@ -200,7 +200,7 @@ test("a bill of an account that the statistics do not know is looked up by its k
   const account = aLedger().account;
   // So many that the index by time is a level lower than that by key, which made it seem cheaper.
   const fill = (name: string, count: number) =>
-    tables.db.execute(sql`
+    db.execute(sql`
       insert into bills (
         account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at
       )
@@ -210,13 +210,13 @@ test("a bill of an account that the statistics do not know is looked up by its k
       from generate_series(1, ${count}::int) as n
       order by random()`);
   await fill(`${account} before`, 18_000);
-  await tables.db.execute(sql`analyze bills`);
+  await db.execute(sql`analyze bills`);
   await fill(account, 3_000);
   const keys = Array.from({ length: 100 }, (_, index) => ({
     productType: "USDT-FUTURES" as const,
     billId: String(10n ** 18n + BigInt(index + 1) * 7919n),
   }));
-  await inTransaction(tables.db, async (tx) => {
+  await inTransaction(db, async (tx) => {
     const rowsRead = async () => {
       const { rows } = await tx.execute<{ read: number }>(sql`
         select idx_tup_fetch::int as read from pg_stat_xact_user_tables where relname = 'bills'`);
@@ -230,15 +230,15 @@ test("a bill of an account that the statistics do not know is looked up by its k
 
 test("two writers at once who meet the same new business types in other orders both finish", async () => {
   // Every insert is slow, so that both are at work at the same time.
-  await tables.db.execute(`
+  await db.execute(`
     create function dawdle() returns trigger language plpgsql as
       'begin perform pg_sleep(0.1); return new; end';
     create trigger dawdle before insert on business_types for each row execute function dawdle()`);
   const types = ["never_seen_a", "never_seen_b", "never_seen_c"];
   const page = bills(3).map((bill, index) => ({ ...bill, businessType: types[index] ?? "" }));
   await Promise.all([store(aLedger(), page), store(aLedger(), page.toReversed())]);
-  await tables.db.execute("drop trigger dawdle on business_types");
-  const { rows } = await tables.db.execute(sql`
+  await db.execute("drop trigger dawdle on business_types");
+  const { rows } = await db.execute(sql`
     select code from business_types where code like 'never_seen%' order by code`);
   expect(rows).toEqual(types.map((code) => ({ code })));
 });

@@ -21,14 +21,14 @@ import {
   verifyIn,
 } from "./support/simulation.ts";
 
-const { database, tables } = await fileDatabase();
+const tables = await fileDatabase();
 const { db } = tables;
 const productType = "USDT-FUTURES";
 
 /** A simulated, synced exchange of one product type, and functions that damage what is stored. */
 async function synced(options: Partial<SimulationOptions> = {}) {
   const { name = randomUUID() } = options;
-  const simulation = simulate(database.url, {
+  const simulation = simulate(tables.url, {
     seed: "verify",
     density: 0.2,
     productTypes: [productType],

@@ -6,8 +6,7 @@ import { seededRandom } from "../src/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
-const { tables } = await fileDatabase();
-const { db } = tables;
+const { db } = await fileDatabase();
 
 type Node = { readonly [key: string]: unknown; readonly Plans?: readonly Node[] };
 

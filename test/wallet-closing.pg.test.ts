@@ -19,9 +19,8 @@ import { coverLedger, storeBills, storeEnd } from "./support/stored-ledger.ts";
 
 // An account that became unified at the turn of a month, by plain sums over what was drawn.
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
-const env = { DATABASE_URL: database.url };
+const { db, url } = await fileDatabase();
+const env = { DATABASE_URL: url };
 const account = "seam";
 const start = Date.UTC(2026, 9, 20);
 const endedAt = Date.UTC(2026, 10, 2, 15);

@@ -14,8 +14,7 @@ import { storeBills } from "./support/stored-ledger.ts";
 
 // The wallets beside futures: spot of a classic account, funding of a unified one.
 
-const { database, tables } = await fileDatabase();
-const { db } = tables;
+const { db, url } = await fileDatabase();
 
 type Case = readonly [ProductType, readonly ProductType[], readonly ModeChange[]];
 const cases: readonly Case[] = [
@@ -26,7 +25,7 @@ const cases: readonly Case[] = [
 test.each(cases)(
   "%s is stored letter for letter, adds up, and has the other leg of each transfer",
   async (wallet, others, modes) => {
-    await using run = simulate(database.url, {
+    await using run = simulate(url, {
       ...{ name: wallet, seed: `${wallet} 1`, density: 0.6 },
       ...{ productTypes: [...others, wallet], ...(modes.length > 0 && { modes }) },
     });

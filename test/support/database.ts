@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, DatabaseError, escapeIdentifier } from "pg";
 import { afterAll, inject } from "vitest";
-import { type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
+import { openDatabase } from "../../src/db/connect.ts";
 import { connectionOf } from "../../src/db/connections.ts";
 
 export type TestDatabase = { readonly url: string; [Symbol.asyncDispose](): Promise<void> };
@@ -28,15 +28,24 @@ export async function testDatabase({ isEmpty = false } = {}): Promise<TestDataba
   };
 }
 
-/** A migrated database and a pool for all tests of a file, dropped after them. */
-export async function fileDatabase(): Promise<{ database: TestDatabase; tables: OpenDatabase }> {
-  const database = await testDatabase();
+/** A database as {@link testDatabase} makes it, with a pool that is closed before it. */
+export async function openTestDatabase(options?: { readonly isEmpty?: boolean }) {
+  const database = await testDatabase(options);
   const tables = openDatabase(database.url);
-  afterAll(async () => {
-    await tables[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
-  return { database, tables };
+  return {
+    ...{ url: database.url, db: tables.db },
+    async [Symbol.asyncDispose]() {
+      await tables[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A migrated database and a pool for all tests of a file, dropped after them. */
+export async function fileDatabase() {
+  const database = await openTestDatabase();
+  afterAll(() => database[Symbol.asyncDispose]());
+  return database;
 }
 
 async function clone(client: Client, name: string, template: string): Promise<void> {

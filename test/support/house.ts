@@ -1,7 +1,6 @@
-import { openDatabase } from "../../src/db/connect.ts";
 import { openSandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli, startCli } from "./cli.ts";
-import { testDatabase } from "./database.ts";
+import { openTestDatabase } from "./database.ts";
 
 /** A sandbox exchange, a database, and the program with both configured. */
 export async function openHouse(
@@ -10,8 +9,7 @@ export async function openHouse(
 ) {
   const stack = new AsyncDisposableStack();
   const sandbox = stack.use(await openSandbox({ density: 0.1, ...options }));
-  const { url } = stack.use(await testDatabase());
-  const { db } = stack.use(openDatabase(url));
+  const { url, db } = stack.use(await openTestDatabase());
   const env = environmentFor(sandbox, { url }, { PRODUCT_TYPES: "USDT-FUTURES", ...others });
   return {
     ...{ sandbox, url, db, env },
