@@ -123,7 +123,7 @@ test("time that is lost is refused for good, also to a key that trims, and named
 test("lost time that was accepted refuses nobody, and is named in the headers", async () => {
   await given([window(10, 40), window(40, 50, "lost"), window(50, 99)]);
   const [from, length] = [isoTime(at(40)), at(50) - at(40)];
-  await tables.db.execute(sql`
+  await db.execute(sql`
     insert into ledger_breaks (
       break_id, kind, account, ledger, coin, anchor, happened_at, difference, explanation, first_seen_at,
       last_seen_at, state
@@ -133,7 +133,7 @@ test("lost time that was accepted refuses nobody, and is named in the headers", 
     status: 200,
     headers: { "x-incomplete": `${from}/${isoTime(at(50))}` },
   });
-  await tables.db.execute(sql`delete from ledger_breaks`);
+  await db.execute(sql`delete from ledger_breaks`);
 });
 
 test("time under the first pages of a sync that is at work is refused, and what lies apart is not", async () => {
