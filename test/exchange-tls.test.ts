@@ -1,10 +1,8 @@
 // Holds: Within the limit
 // TLS is verified unless the URL says otherwise, or the database is on this machine and it says nothing.
 
-import { once } from "node:events";
 import { createSecureServer } from "node:http2";
 import { createServer } from "node:https";
-import type { AddressInfo, Server } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { openTransport } from "../src/exchange/transport.ts";
@@ -15,18 +13,7 @@ import {
   key,
 } from "./support/certificates.ts";
 import { emptyPage, openClient } from "./support/exchange-client.ts";
-
-async function listening(server: Server) {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    async [Symbol.asyncDispose]() {
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
+import { listening } from "./support/listening.ts";
 
 /** An exchange with TLS that counts its requests. */
 async function serveTls(cert: string) {
@@ -59,7 +46,7 @@ test.each([
     environment["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
     if (isTrusted) trust(cert);
     await using server = await serveTls(cert);
-    await using asking = openClient(server.url.href);
+    await using asking = openClient(`https://${server.host}`);
     const attempts: unknown[] = [];
     const onAttempt = (failure: unknown) => attempts.push(failure);
     const error = await asking.askBills({ onAttempt }).catch((thrown: unknown) => thrown);
@@ -82,7 +69,8 @@ test("a front that offers HTTP/2 gets each request over HTTP/1.1: undici would r
   });
   await using server = await listening(front);
   await using transport = openTransport();
-  const asked = Array.from({ length: 40 }, () => transport({ url: server.url, headers: {} }));
+  const url = new URL(`https://${server.host}`);
+  const asked = Array.from({ length: 40 }, () => transport({ url, headers: {} }));
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(40).fill(200));
   expect(versions).toEqual(Array(40).fill("1.1"));
 });

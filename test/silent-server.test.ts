@@ -2,7 +2,7 @@
 // No password goes in clear text to a server that asks for it, unless through TLS.
 
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../src/db/connect.ts";
@@ -10,6 +10,7 @@ import { connectMaxMs } from "../src/db/connections.ts";
 import { withDatabaseErrors } from "../src/db/database-errors.ts";
 import { DatabaseSilentError, messageOf } from "../src/errors.ts";
 import { certificate, key } from "./support/certificates.ts";
+import { listening } from "./support/listening.ts";
 
 test("a server that takes connections and says nothing is given up on in one time limit by all", async () => {
   await using server = await silentServer();
@@ -29,23 +30,11 @@ test("a server that takes connections and says nothing is given up on in one tim
 });
 
 async function silentServer() {
-  const connections = new Set<Socket>();
+  let connections = 0;
   const three = Promise.withResolvers<void>();
-  const server = createServer((connection) => {
-    connections.add(connection);
-    if (connections.size === 3) three.resolve();
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  return {
-    hasThree: three.promise,
-    url: `postgres://nobody@127.0.0.1:${port}/nothing?sslmode=disable`,
-    async [Symbol.asyncDispose]() {
-      for (const connection of connections) connection.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const server = await listening(createServer(() => ++connections === 3 && three.resolve()));
+  const url = `postgres://nobody@${server.host}/nothing?sslmode=disable`;
+  return { ...server, hasThree: three.promise, url };
 }
 
 describe("a server that asks for the password", () => {
@@ -56,7 +45,6 @@ describe("a server that asks for the password", () => {
 
   /** Any program that listens at the address: it asks for the password in clear text, and notes what comes. */
   async function stranger(): Promise<AsyncDisposable & { readonly url: string; heard(): string }> {
-    const sockets = new Set<Socket>();
     let heard = "";
     const listen = async (socket: Socket) => {
       socket.on("error", () => undefined);
@@ -68,8 +56,6 @@ describe("a server that asks for the password", () => {
       });
     };
     const server = createServer(async (socket) => {
-      sockets.add(socket);
-      socket.on("error", () => undefined);
       const [hello] = await once(socket, "data");
       if (!tlsRequest.equals(hello)) {
         socket.unshift(hello);
@@ -78,18 +64,9 @@ describe("a server that asks for the password", () => {
       socket.write("S");
       void listen(new TLSSocket(socket, { isServer: true, key, cert: certificate }));
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    return {
-      url: `postgres://bill_sync:${password}@127.0.0.1:${port}/ledger`,
-      heard: () => heard,
-      async [Symbol.asyncDispose]() {
-        for (const socket of sockets) socket.destroy();
-        server.close();
-        await once(server, "close");
-      },
-    };
+    const open = await listening(server);
+    const url = `postgres://bill_sync:${password}@${open.host}/ledger`;
+    return { ...open, url, heard: () => heard };
   }
 
   test("a server that asks for the password in clear text gets nothing where the connection has no TLS", async () => {

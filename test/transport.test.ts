@@ -1,11 +1,11 @@
 // Holds: Within the limit, Bounded
 
-import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/contract/account-bills.ts";
 import { openTransport, type TransportLimits, transportLimits } from "../src/exchange/transport.ts";
 import { emptyPage, give, openClient, type Responder, serve } from "./support/exchange-client.ts";
+import { listening } from "./support/listening.ts";
 
 /** Sends one request, without a client around it. */
 async function get(url: string, limits: Partial<TransportLimits> = {}) {
@@ -96,25 +96,7 @@ describe("an answer", () => {
 
 /** A server below HTTP that does with each connection what the test says. */
 async function listen(onRequest: (socket: Socket) => void) {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    sockets.push(socket);
-    socket.on("error", () => undefined);
-    socket.once("data", () => onRequest(socket));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : undefined;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    connections: sockets,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return await listening(createServer((socket) => socket.once("data", () => onRequest(socket))));
 }
 
 const page = JSON.stringify(emptyPage.body);
@@ -131,14 +113,14 @@ describe("a connection", () => {
 
   test.each(ways)("%s is tried again, eight times at most", async (_title, act) => {
     await using broken = await listen(act);
-    await using asking = openClient(broken.url);
+    await using asking = openClient(`http://${broken.host}`);
     await expect(asking.askBills()).rejects.toMatchObject({
       kind: "unavailable",
       message: expect.stringMatching(
         /^no answer from 127\.0\.0\.1:\d+: (?!.*(?:UND_ERR|undefined|other side)).*\(after 8 attempts\)$/,
       ),
     });
-    expect(broken.connections).toHaveLength(8);
+    expect(broken.sockets.size).toBe(8);
   });
 
   test("that is kept and then dropped in the middle of a request gets it once, and so do ten at once", async () => {

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { accountBills } from "../../src/contract/account-bills.ts";
 import type { Operation } from "../../src/contract/operation.ts";
 import { createAddressLimits } from "../../src/exchange/address-limits.ts";
@@ -10,6 +8,7 @@ import { createRateLimiter, type RateLimiter } from "../../src/exchange/rate-lim
 import { openTransport, type TransportLimits } from "../../src/exchange/transport.ts";
 import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
 import { Secret } from "../../src/secret.ts";
+import { listening } from "./listening.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 
 export type TestServer = AsyncDisposable & {
@@ -32,17 +31,8 @@ export async function serve(respond: Responder): Promise<TestServer> {
     requests.push(request);
     respond(response, request, requests.length - 1);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const open = await listening(server);
+  return { ...open, url: `http://${open.host}`, requests };
 }
 
 /** An answer, as a server of the test sends it. */
