@@ -30,7 +30,7 @@ where account = 'main'
 select
   count(*) as days,
   count(*) filter (where is_complete) as completely_read,
-  count(*) filter (where discrepancy = 0) as adding_up,
+  count(*) filter (where discrepancy = 0 and unreconciled = 0) as adding_up,
   count(*) filter (where unreconciled <> 0) as not_reconciled_yet
 from analytics.daily_rollforward
 where account = 'main'

@@ -7,3 +7,7 @@ where tax_comparison -> 'unrecovered' is not null;
 update ledger_breaks
 set kind = 'rows-gone'
 where kind = 'deleted';
+--> statement-breakpoint
+update ledger_breaks
+set kind = 'chain-unread'
+where kind = 'unread';

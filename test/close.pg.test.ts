@@ -672,7 +672,7 @@ test("a coin whose first bill comes later has the same balance before, if all ti
       { ...figures, firstBillOn: "2026-03-20", pricedOn: "2026-03-18" },
     ]);
     expect(await run("report", ...args)).toContain(
-      "2.000000 BTC were there before the first bill, of 2026-03-20, and cost the price of 2026-03-18",
+      "2.000000 BTC were there before the first bill, of 2026-03-20; nobody knows what they had cost, and the price of 2026-03-18 is taken for it",
     );
   }
   await db.execute(sql`

@@ -149,7 +149,9 @@ test("a database of the first migration alone keeps what the second one renames"
      insert into ledger_breaks (
        break_id, kind, account, ledger, coin, anchor, difference, explanation, first_seen_at, last_seen_at, state
      )
-       values (1, 'deleted', 'a', 'USDT-FUTURES', '', 'found', -1, 'gone', now(), now(), 'open')`,
+       values
+         (1, 'deleted', 'a', 'USDT-FUTURES', '', 'found', -1, 'gone', now(), now(), 'open'),
+         (2, 'unread', 'a', 'USDT-FUTURES', 'USDT', '1', -1, 'unread', now(), now(), 'open')`,
   );
   expect(await migrate(database.url)).toEqual({
     migrations: migrationsCount - 1,
@@ -159,10 +161,13 @@ test("a database of the first migration alone keeps what the second one renames"
     database.url,
     `select ended_at = '2026-01-01Z' as ended, tax_comparison, kind
      from ledgers
-     join ledger_breaks using (account)`,
+     join ledger_breaks using (account)
+     order by break_id`,
   );
   const tax_comparison = { at: 1, compared: 2, partlyRecovered: [3] };
-  expect(rows).toEqual([{ ended: true, tax_comparison, kind: "rows-gone" }]);
+  expect(rows).toEqual(
+    ["rows-gone", "chain-unread"].map((kind) => ({ ended: true, tax_comparison, kind })),
+  );
 });
 
 /** The program's migrations, and one more with these statements. */

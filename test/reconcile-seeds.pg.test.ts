@@ -148,7 +148,7 @@ test("activity shows a discrepancy at each break, of its size, and elsewhere onl
     from analytics.activity
     join ledger_breaks using (account, coin)
     where anchor = activity.bill_id
-      and kind <> 'unread'
+      and kind <> 'chain-unread'
       and ledger_breaks.difference <> activity.discrepancy + activity.rounding`;
   expect(await found(wrong)).toEqual([]);
   const unexplained = sql`

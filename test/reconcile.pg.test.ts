@@ -119,7 +119,7 @@ describe("a break", () => {
     const { breaks, chains } = await check(account);
     expect(breaks).toMatchObject([
       {
-        kind: "unread",
+        kind: "chain-unread",
         difference: "24",
         explanation: expect.stringContaining(
           "2026-03-02T00:00:00.000Z to 2026-03-03T00:00:00.000Z",
@@ -202,7 +202,7 @@ test("a real ledger, of which the public listing leaves some days out, adds up b
   await storeLedgers(db, new Map([[account, bills]]));
   const { breaks, chains } = await check(account);
   expect(chains).toMatchObject([{ bills: 80, tested: 79, rounded: 15 }]);
-  expect(breaks).toMatchObject([{ kind: "unread", difference: "336.26324907" }]);
+  expect(breaks).toMatchObject([{ kind: "chain-unread", difference: "336.26324907" }]);
   const dayOf = (id: string | null | undefined) =>
     isoTime(bills.find(({ billId }) => billId === id)?.cTime ?? epochMs(0)).slice(0, 10);
   expect([breaks[0]?.lastGoodBill, breaks[0]?.firstBadBill].map(dayOf)).toEqual([
@@ -232,7 +232,7 @@ test("a break that was accepted as unread is open again, once a part of its time
     { unread: new Map([[account, [from, to]]]) },
   );
   const [found] = (await check(account)).breaks;
-  expect(found?.kind).toBe("unread");
+  expect(found?.kind).toBe("chain-unread");
   await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
   const read = (start: number, end: number) =>
     coverLedger(db, { account, productType: "USDT-FUTURES" }, start, end);

@@ -212,7 +212,7 @@ test("what does not follow behind the end of an ended ledger is told, beside tim
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
   await storeEnd(db, { account, productType: "USDT-FUTURES" }, Date.now());
-  expect(await kinds()).toEqual(["unread", "lost", "lost"]);
+  expect(await kinds()).toEqual(["chain-unread", "lost", "lost"]);
   const { rows } = await db.execute(
     sql`select distinct is_reconciled from analytics.activity where account = ${account}`,
   );

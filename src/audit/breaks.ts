@@ -32,8 +32,9 @@ export const breakKinds = {
   duplicate: "a bill is stored twice, under two ids",
   "fee-sign": "a balance moved by a fee with the other sign",
   rounding: "a discrepancy of one unit in the last place, where the ledger is otherwise exact",
-  unread: "a balance does not follow from the one before, and time between them is unread",
-  lost: "time that the exchange deleted before it was read",
+  "chain-unread":
+    "a balance is not the one before it plus its bill, and time between them is unread",
+  lost: "time that was not read, and that the exchange does not serve any more",
   "balance-now":
     "the exchange says that the wallet holds another balance than follows from the bills",
   transfer: "the two legs of a transfer are of different amounts",
@@ -53,7 +54,7 @@ const amountKinds = [
   "duplicate",
   "fee-sign",
   "rounding",
-  "unread",
+  "chain-unread",
   "balance-now",
   "transfer",
 ] as const satisfies readonly BreakKind[];

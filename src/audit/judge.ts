@@ -125,7 +125,7 @@ function judge(
 ): { readonly kind: BreakKind; readonly explanation: string } {
   if (unread !== undefined) {
     return {
-      kind: "unread",
+      kind: "chain-unread",
       explanation: `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`,
     };
   }

@@ -36,10 +36,10 @@ const ofAcceptance = Object.fromEntries(
 );
 
 const foundOnce: readonly string[] = ["rows-gone" satisfies BreakKind];
-// An accepted loss is found no more, and accepted unread time becomes a break of another kind once it is read.
+// Accepted lost time is found no more, and an accepted balance beside unread time becomes a break of another kind once it is read.
 const staysAccepted: readonly string[] = [
   ...foundOnce,
-  ...(["lost", "unread"] satisfies BreakKind[]),
+  ...(["lost", "chain-unread"] satisfies BreakKind[]),
 ];
 
 /**

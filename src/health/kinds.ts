@@ -81,7 +81,7 @@ const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =
 export const findingKinds = {
   broken: {
     severity: "critical",
-    meaning: "reconcile found a place where the ledger does not add up, and nobody accepted it",
+    meaning: "reconcile found a place where the ledger does not add up, which nobody accepted",
     title: "It does not add up",
     what: ({ count, detail, since }) =>
       `{does|do} not add up: ${formatCounted(count, "break")} (${printableLine(detail)})` +
@@ -90,7 +90,8 @@ export const findingKinds = {
   },
   lost: {
     severity: "critical",
-    meaning: "the exchange deleted bills before they were read, and nobody accepted it",
+    meaning:
+      "time that was not read before the exchange deleted its bills, if there were any, and that nobody accepted",
     title: "Some history is lost",
     what: (finding) =>
       `{was|were} not read ${ofTime(finding)} before the exchange deleted the bills`,
@@ -180,7 +181,8 @@ export const findingKinds = {
   },
   rejected: {
     severity: "warning",
-    meaning: "rows that are not as the API documents them, neither served well since nor accepted",
+    meaning:
+      "rows that are not as the API documents them; one that is served as documented later, or is accepted, counts no more",
     title: "Some rows were rejected",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
     remedy: () => "bill-sync breaks list",
@@ -214,7 +216,7 @@ export const findingKinds = {
   "cut-short": {
     severity: "notice",
     meaning:
-      "the last sync was stopped or killed, or something of it failed; `behind` follows where no later one reads",
+      "the last sync was stopped or killed, or something of it failed; if no later one runs, the finding `behind` comes",
     title: "The last sync did not finish",
     what: ({ detail, since }) =>
       `the last sync, of ${formatMinute(since)}, did not finish: ${printableLine(detail)}`,

@@ -45,7 +45,7 @@ export type LedgerTimes = {
 export type LedgerStatus = LedgerTimes & {
   readonly ledger: Ledger;
   readonly bills: number;
-  /** Rejected rows that were neither served well since nor accepted. */
+  /** Rejected rows that were neither served as documented since nor accepted. */
   readonly openRejected: number;
   /** Since when it is no longer synced. */
   readonly retiredAt: EpochMs | undefined;

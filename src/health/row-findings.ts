@@ -130,9 +130,9 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
         where ${isOne}
         group by 1, 2
       ) as losses using (account, ledger)
-      where not (kind = 'unread' and has_hole is true)
+      where not (kind = 'chain-unread' and has_hole is true)
     ) as breaks`;
-  const isOutdated = sql`kind = 'unread' and has_loss is not true`;
+  const isOutdated = sql`kind = 'chain-unread' and has_loss is not true`;
   return [
     flagged(
       sql`finding`,

@@ -152,7 +152,7 @@ export function acceptedParts({
   const sums = differences.map(({ coin, difference }) => `${difference} ${printableLine(coin)}`);
   return [
     ...(sums.length === 0 ? [] : [`accepted differences of ${sums.join(", ")}`]),
-    ...(lostMs === 0 ? [] : [`an accepted loss of ${formatDuration(lostMs)}`]),
+    ...(lostMs === 0 ? [] : [`accepted lost time of ${formatDuration(lostMs)}`]),
     ...(isRecovered ? ["bills recovered from tax records"] : []),
   ];
 }

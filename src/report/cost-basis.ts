@@ -209,7 +209,7 @@ export function costParts(
     table("costBasis", columns, rows),
     ...earlier.map(
       ({ coin, before: { day, amount, pricedOn } }) =>
-        `${money(amount, coin, allDigits)?.shown} ${coin} were there before the first bill, of ${day}, and cost the price of ${pricedOn}`,
+        `${money(amount, coin, allDigits)?.shown} ${coin} were there before the first bill, of ${day}; nobody knows what they had cost, and the price of ${pricedOn} is taken for it`,
     ),
     limited(table("lots", lotColumns, lotRows), options),
   ];

@@ -28,7 +28,7 @@ begin
       ('discrepancy', 'The exchange''s balance minus the sum of the bills, as far as reconcile has judged it. Not zero if a bill is missing or wrong.'),
       ('fee', 'The bill''s fee as it was served, signed: negative is paid.'),
       ('fee_by_coupon', 'The part of the fee that a coupon paid.'),
-      ('fee_rebates', 'What positive fees added to the balance.'),
+      ('fee_rebates', 'Fees that were received, such as rebates of a maker, positive: all bills whose fee is above 0.'),
       ('fee_bills', 'Fees in separate bills, which have no other amount.'),
       ('fund_interval', 'Hours between two settlements of funding.'),
       ('funding_paid', 'Funding fees paid, negative.'),

@@ -102,7 +102,7 @@ const words: Words = {
   ...movementPlaceholders,
   join_rules: joinRules("bills"),
   // The kinds of breaks whose difference is how far one balance is off the bills before it.
-  step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'unread')`,
+  step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'chain-unread')`,
   sum_amount_in: sums.amountIn,
   sum_amount_out: sums.amountOut,
   sum_fee_in: sums.feeIn,

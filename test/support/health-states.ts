@@ -211,17 +211,17 @@ export const healthStates: readonly HealthState[] = [
   fine(
     "lost time that was accepted",
     [...read(lostTime), lostBreak("accepted")],
-    "Complete, with an accepted loss of 20 d",
+    "Complete, with accepted lost time of 20 d",
   ),
   wrong(
     "lost",
     "a balance that does not follow, beside lost time",
-    [...read(lostTime), aBreak("unread")],
+    [...read(lostTime), aBreak("chain-unread")],
     { next: "bill-sync reconcile" },
   ),
   wrong("unchecked", "a balance that does not follow, beside time that was read since", [
     ...well,
-    aBreak("unread"),
+    aBreak("chain-unread"),
   ]),
   wrong("left-unread", "ended before all was read", [
     ...read({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),

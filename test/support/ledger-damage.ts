@@ -67,7 +67,7 @@ export const damages = {
     names: ["fee-sign"],
   },
   "balance + 1": { does: withOneBalance, names: ["balance", "chain"] },
-  "a day unread": { does: withoutDay, names: ["unread"] },
+  "a day unread": { does: withoutDay, names: ["chain-unread"] },
 } as const satisfies Record<string, Damage>;
 
 /**

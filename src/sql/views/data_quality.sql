@@ -36,7 +36,7 @@ with checks as (
   where rounding <> 0
   union all
   -- A period is counted on its first day, and reaches to its last.
-  select account, product_type, 'unread-time', unnest(array[1, 0]),
+  select account, product_type, state || '-time', unnest(array[1, 0]),
     (unnest(array[period_start, period_end - interval '1 microsecond']) at time zone 'UTC')::date
   from analytics.time_states
   where state in ('lost', 'unread')
