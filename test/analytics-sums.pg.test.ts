@@ -272,13 +272,18 @@ test("data_quality counts time that was not read: lost and unread periods, from 
   const { rows } = await db.execute(sql`
     select product_type, check_name, rows::int, first_on::text, last_on::text
     from analytics.data_quality
-    where account = 'periods'`);
+    where account = 'periods'
+    order by check_name`);
   // Unread from the 6th to the end of the 8th, and from the 12th to the end of the 13th; lost in between.
+  const product_type = "USDT-FUTURES";
   expect(rows).toEqual([
     {
-      product_type: "USDT-FUTURES",
-      check_name: "unread-time",
-      ...{ rows: 3, first_on: "2026-01-06", last_on: "2026-01-13" },
+      ...{ product_type, check_name: "lost-time" },
+      ...{ rows: 1, first_on: "2026-01-10", last_on: "2026-01-11" },
+    },
+    {
+      ...{ product_type, check_name: "unread-time" },
+      ...{ rows: 2, first_on: "2026-01-06", last_on: "2026-01-13" },
     },
   ]);
 });
