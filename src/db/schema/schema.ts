@@ -115,9 +115,9 @@ export const rejectedBills = pgTable(
 );
 
 /**
- * A ledger: how many bills are stored, which time was read, lost or is unread, and its state. One row a ledger, so
- * that status counts no bills. A row without product type has the state of the whole account: what a user decided, and what
- * the exchange said.
+ * A ledger, or with an empty `product_type` a whole account: how many bills are stored, which time was read, lost or is
+ * unread, and its state. One row a ledger, so that status counts no bills. The row of an account has what a user decided,
+ * and what the exchange said.
  */
 export const ledgers = pgTable(
   "ledgers",
