@@ -1,8 +1,8 @@
 alter table ledgers rename column closed_at to ended_at;
 --> statement-breakpoint
 update ledgers
-set tax_comparison = replace(tax_comparison::text, '"unrecovered"', '"partlyRecovered"')::json
-where tax_comparison -> 'unrecovered' is not null;
+set tax_comparison = replace(replace(tax_comparison::text, '"unrecovered"', '"partlyRecovered"'), '"withheld"', '"notRecoveredReason"')::json
+where tax_comparison is not null;
 --> statement-breakpoint
 update ledger_breaks
 set kind = 'rows-gone'

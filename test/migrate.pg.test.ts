@@ -145,7 +145,7 @@ test("a database of the first migration alone keeps what the second one renames"
   await query(
     database.url,
     `insert into ledgers (account, product_type, closed_at, tax_comparison)
-       values ('a', 'USDT-FUTURES', '2026-01-01Z', '{"at":1,"compared":2,"unrecovered":[3]}');
+       values ('a', 'USDT-FUTURES', '2026-01-01Z', '{"at":1,"compared":2,"withheld":"why","unrecovered":[3]}');
      insert into ledger_breaks (
        break_id, kind, account, ledger, coin, anchor, difference, explanation, first_seen_at, last_seen_at, state
      )
@@ -164,7 +164,7 @@ test("a database of the first migration alone keeps what the second one renames"
      join ledger_breaks using (account)
      order by break_id`,
   );
-  const tax_comparison = { at: 1, compared: 2, partlyRecovered: [3] };
+  const tax_comparison = { at: 1, compared: 2, notRecoveredReason: "why", partlyRecovered: [3] };
   expect(rows).toEqual(
     ["rows-gone", "chain-unread"].map((kind) => ({ ended: true, tax_comparison, kind })),
   );

@@ -109,7 +109,7 @@ test("the first sync recovers every older bill from tax records, each once, to t
   const report = await run.sync();
   expect(report.error).toBeUndefined();
   expect(report.recovery).toMatchObject([
-    { withheld: undefined, error: undefined, partlyRecovered: [], rejected: 0 },
+    { notRecoveredReason: undefined, error: undefined, partlyRecovered: [], rejected: 0 },
   ]);
   const { horizon, count } = await expectOlder(run, recoverFrom);
   expect(simulationStart - horizon).toBeLessThan(retentionMs);
@@ -162,7 +162,7 @@ test("records that differ from stored bills are not believed: nothing is merged,
   await using run = recoveryOf({
     wrapAnswer: taxed((rows) => rows.map((row) => ({ ...Object(row), amount: "1" }))),
   });
-  expect((await run.sync()).recovery?.[0]?.withheld).toMatch(
+  expect((await run.sync()).recovery?.[0]?.notRecoveredReason).toMatch(
     /^tax records differ from (\d+) of \1 stored bills: bill \d+ has another/,
   );
   expect((await storedOf(run.name)).filter(({ source }) => source === "tax")).toEqual([]);
@@ -231,7 +231,10 @@ test("a key without the right gets one notice a day, and no failure", async () =
   });
   const report = await run.sync();
   expect(report.recovery).toMatchObject([
-    { error: undefined, withheld: expect.stringMatching(/^the key may not read tax records/) },
+    {
+      error: undefined,
+      notRecoveredReason: expect.stringMatching(/^the key may not read tax records/),
+    },
   ]);
   expect(isComplete(report)).toBe(true);
   expect((await run.sync()).recovery).toEqual([]);
@@ -257,7 +260,7 @@ describe("answers that lack records", () => {
     });
     const report = await run.sync();
     expect(report.recovery).toMatchObject([
-      { withheld: undefined, error: undefined, partlyRecovered: [] },
+      { notRecoveredReason: undefined, error: undefined, partlyRecovered: [] },
     ]);
     expect(report.recovery?.[0]?.requests).toBeLessThan(70);
     await expectOlder(run, older.recoverFrom);

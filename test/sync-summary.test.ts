@@ -388,7 +388,7 @@ describe("while it runs", () => {
         requests: 46,
         recovered: [],
         partlyRecovered: [],
-        withheld: undefined,
+        notRecoveredReason: undefined,
         error: undefined,
       },
     };

@@ -12,7 +12,7 @@ import { AccountHeldError, ExchangeError, firstThrown, messageOf } from "../erro
 import { readSideBySide } from "../exchange/address-limits.ts";
 import { keyRightsText } from "../exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
-import { readWithheld } from "../ledger/recovery.ts";
+import { readNotRecovered } from "../ledger/recovery.ts";
 import { formatDuration } from "../output/format.ts";
 import { printableLine } from "../printable.ts";
 import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
@@ -206,8 +206,8 @@ async function withLoanToValue(
 
 /** What the last sync found of tax records that it did not believe. */
 async function recoveryChecks(db: Database, account: string): Promise<readonly Check[]> {
-  const withheld = await readWithheld(db, account);
-  const alike = Map.groupBy(withheld, ({ why }) => why);
+  const notRecovered = await readNotRecovered(db, account);
+  const alike = Map.groupBy(notRecovered, ({ why }) => why);
   return [...alike].map(([why, ledgers]) => {
     const types = listed(ledgers.map(({ productType }) => productType));
     return warned(`recovery ${account}`, `older bills of ${types} are not recovered: ${why}`);

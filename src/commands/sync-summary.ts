@@ -227,15 +227,23 @@ const recoveryColumns: Columns<RecoverReport> = {
     title: "",
     of: ({ partlyRecovered }) => partlyRecovered.map((at) => ({ from: at, to: epochMs(at + 1) })),
   },
-  withheld: { kind: "text", title: "", of: ({ withheld }) => withheld },
+  notRecoveredReason: {
+    kind: "text",
+    title: "",
+    of: ({ notRecoveredReason }) => notRecoveredReason,
+  },
   error: errorColumn,
 };
 
 /** Why nothing was recovered, and where more bills may be. */
-const recoveryLines = ({ ledger, withheld, partlyRecovered }: RecoverReport): readonly string[] => [
-  ...(withheld === undefined
+const recoveryLines = ({
+  ledger,
+  notRecoveredReason,
+  partlyRecovered,
+}: RecoverReport): readonly string[] => [
+  ...(notRecoveredReason === undefined
     ? []
-    : [`${ledgerName(ledger)}: older bills were not recovered: ${withheld}`]),
+    : [`${ledgerName(ledger)}: older bills were not recovered: ${notRecoveredReason}`]),
   ...partlyRecovered.map(
     (at) =>
       `${ledgerName(ledger)}: bills of ${isoTime(at)} may be missing: the exchange shows at most ${taxRowsMax} tax records of a millisecond; ` +

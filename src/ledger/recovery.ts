@@ -41,15 +41,15 @@ export async function readRecoveryState(db: Queryable, ledger: Ledger): Promise<
 }
 
 /** The ledgers of an account whose tax records are not believed, and why. */
-export async function readWithheld(
+export async function readNotRecovered(
   db: Queryable,
   account: string,
 ): Promise<readonly { readonly productType: string; readonly why: string }[]> {
   const { rows } = await db.execute<{ productType: string; why: string }>(sql`
-    select product_type as "productType", tax_comparison ->> 'withheld' as why
+    select product_type as "productType", tax_comparison ->> 'notRecoveredReason' as why
     from ledgers
     where account = ${account}
-      and tax_comparison ->> 'withheld' is not null
+      and tax_comparison ->> 'notRecoveredReason' is not null
     order by product_type`);
   return rows;
 }

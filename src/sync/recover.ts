@@ -59,7 +59,7 @@ export type RecoverReport = PageCounts & {
   /** Milliseconds with as many rows as an answer holds: others may be missing. */
   readonly partlyRecovered: readonly EpochMs[];
   /** Why nothing was recovered that is wanted; undefined where it was. */
-  readonly withheld: string | undefined;
+  readonly notRecoveredReason: string | undefined;
   readonly error: unknown;
 };
 
@@ -138,7 +138,8 @@ class LedgerRecovery {
     this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
     const { comparison } = state;
     const isWithheld =
-      comparison?.withheld !== undefined && this.#deps.exchangeNow() - comparison.at < askAgainMs;
+      comparison?.notRecoveredReason !== undefined &&
+      this.#deps.exchangeNow() - comparison.at < askAgainMs;
     // Time that was recovered in part and is no longer wanted is forgotten.
     if (this.#wanted.length === 0 && comparison?.partlyRecovered !== undefined)
       await store.recordTaxComparison(this.#ledger, { ...comparison, partlyRecovered: [] });
@@ -169,17 +170,17 @@ class LedgerRecovery {
   async recover(isProven: boolean): Promise<RecoverReport> {
     const { held, exchangeNow } = this.#deps;
     try {
-      const withheld = await this.#withheld(isProven);
+      const notRecoveredReason = await this.#notRecoveredReason(isProven);
       const compared = this.#overlap?.bills.length ?? 0;
-      const evidence = { at: exchangeNow(), compared, withheld };
+      const evidence = { at: exchangeNow(), compared, notRecoveredReason };
       await held.store.recordTaxComparison(this.#ledger, evidence);
-      if (withheld === undefined) await this.#descend();
+      if (notRecoveredReason === undefined) await this.#descend();
       if (this.#partlyRecovered.length > 0)
         await held.store.recordTaxComparison(this.#ledger, {
           ...evidence,
           partlyRecovered: this.#partlyRecovered,
         });
-      return this.#report({ withheld });
+      return this.#report({ notRecoveredReason });
     } catch (error) {
       return this.#report({ error });
     } finally {
@@ -193,7 +194,7 @@ class LedgerRecovery {
   }
 
   #report(end: {
-    readonly withheld?: string | undefined;
+    readonly notRecoveredReason?: string | undefined;
     readonly error?: unknown;
   }): RecoverReport {
     return {
@@ -202,13 +203,13 @@ class LedgerRecovery {
       requests: this.#requests,
       recovered: union(this.#recovered),
       partlyRecovered: this.#partlyRecovered,
-      withheld: end.withheld,
+      notRecoveredReason: end.notRecoveredReason,
       error: end.error,
     };
   }
 
   /** Why the records are not believed; undefined where they are. */
-  async #withheld(isProven: boolean): Promise<string | undefined> {
+  async #notRecoveredReason(isProven: boolean): Promise<string | undefined> {
     const overlap = this.#overlap;
     if (overlap === undefined) {
       return isProven ? undefined : "no stored bill can be compared with the tax records yet";

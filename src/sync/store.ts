@@ -60,7 +60,7 @@ export type TaxComparison = {
   /** How many bills were compared. */
   readonly compared: number;
   /** Why the records are not believed; absent where they are. */
-  readonly withheld?: string | undefined;
+  readonly notRecoveredReason?: string | undefined;
   /** Milliseconds of which the records have more rows than an answer shows, as the last recovery met them. */
   readonly partlyRecovered?: readonly EpochMs[];
 };

@@ -77,8 +77,8 @@ export function checkReached(
 ): void {
   const wanted = recoverFromOf(history);
   if (!isFaultless || wanted === undefined) return;
-  for (const { ledger, partlyRecovered, withheld, error } of report.recovery ?? []) {
-    if (withheld !== undefined || error !== undefined) continue;
+  for (const { ledger, partlyRecovered, notRecoveredReason, error } of report.recovery ?? []) {
+    if (notRecoveredReason !== undefined || error !== undefined) continue;
     const { productType } = ledger;
     if (!account.productTypes.includes(productType)) continue;
     const named = partlyRecovered.map((at) => ({ from: at, to: epochMs(at + 1) }));
