@@ -16,7 +16,7 @@ select
   funding_received + funding_paid as funding,
   liquidation,
   transfers_in + transfers_out as transfers,
-  bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + fee_bills + left_behind as other,
+  bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + separate_fees + left_behind as other,
   rounding,
   computed_closing,
   closing,
@@ -73,7 +73,7 @@ with results as (
     month,
     opening,
     realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
-      + copy + delivery + interest + fee_bills as result
+      + copy + delivery + interest + separate_fees as result
   from analytics.monthly_rollforward
   where account = 'main'
     and product_type = 'USDT-FUTURES'
@@ -89,7 +89,7 @@ with results as (
     day,
     sum(
       realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
-        + copy + delivery + interest + fee_bills
+        + copy + delivery + interest + separate_fees
     ) over (order by day) as result
   from analytics.daily_rollforward
   where account = 'main'

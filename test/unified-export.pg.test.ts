@@ -218,7 +218,7 @@ test.each(Object.entries(accounts))(
     const categories = {
       ...{ realised_pnl: "trade", liquidation: "liquidation", spot: "spot", loan: "loan" },
       ...{
-        fee_bills: "fee-bills",
+        separate_fees: "fee-bills",
         interest: "interest",
         conversion: "conversion",
         unclassified: "unclassified",

@@ -13,7 +13,7 @@ const ofBills = [
   ["realised_pnl", "realised profit and loss", "trade"],
   ["fees_paid", "fees paid", "every fee", "out"],
   ["fee_rebates", "fee rebates", "every fee", "in"],
-  ["fee_bills", "fee bills", "fee-bills"],
+  ["separate_fees", "separate fees", "fee-bills"],
   ["funding_received", "funding received", "funding", "in"],
   ["funding_paid", "funding paid", "funding", "out"],
   ["liquidation", "liquidation", "liquidation"],

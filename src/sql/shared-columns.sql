@@ -29,7 +29,7 @@ begin
       ('fee', 'The bill''s fee as it was served, signed: negative is paid.'),
       ('fee_by_coupon', 'The part of the fee that a coupon paid.'),
       ('fee_rebates', 'Fees that were received, such as rebates of a maker, positive: all bills whose fee is above 0.'),
-      ('fee_bills', 'Fees in separate bills, which have no other amount.'),
+      ('separate_fees', 'Fees in bills of their own, negative where paid: an amount, not a count.'),
       ('fund_interval', 'Hours between two settlements of funding.'),
       ('funding_paid', 'Funding fees paid, negative.'),
       ('funding_received', 'Funding fees received, positive.'),
