@@ -11,3 +11,15 @@ where kind = 'deleted';
 update ledger_breaks
 set kind = 'chain-unread'
 where kind = 'unread';
+--> statement-breakpoint
+update bills
+set source = 'tax-records'
+where source = 'tax';
+--> statement-breakpoint
+update bill_revisions
+set source = 'tax-records'
+where source = 'tax';
+--> statement-breakpoint
+update rejected_bills
+set source = 'tax-records'
+where source = 'tax';

@@ -425,7 +425,7 @@ test("what changed after the signature is named by kind, amount and time, and th
     billAt(at, index, { amount, fee: "0", balance: null, ...others });
   await storeBills(db, ledger, [{ ...trade, fee: "-3.5" }]);
   await storeBills(db, ledger, [{ ...trade, fee: "-4.5" }, bill(1, "10.25"), bill(2, "1")]);
-  const recovered = { source: "tax", businessType: "trans_from_exchange" } as const;
+  const recovered = { source: "tax-records", businessType: "trans_from_exchange" } as const;
   await storeBills(db, ledger, [bill(3, "5", recovered)]);
   const since = ["--month", "2026-02", "--signed-at", signed.asOf];
   const report = await reportOf(...since, ...inEuros);

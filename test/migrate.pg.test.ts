@@ -146,6 +146,8 @@ test("a database of the first migration alone keeps what the second one renames"
     database.url,
     `insert into ledgers (account, product_type, closed_at, tax_comparison)
        values ('a', 'USDT-FUTURES', '2026-01-01Z', '{"at":1,"compared":2,"withheld":"why","unrecovered":[3]}');
+     insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, source, ingested_at)
+       values ('a', 'USDT-FUTURES', '1', 0, 0, 'buy', 'USDT', now(), 'tax', now());
      insert into ledger_breaks (
        break_id, kind, account, ledger, coin, anchor, difference, explanation, first_seen_at, last_seen_at, state
      )
@@ -159,14 +161,20 @@ test("a database of the first migration alone keeps what the second one renames"
   });
   const rows = await query(
     database.url,
-    `select ended_at = '2026-01-01Z' as ended, tax_comparison, kind
+    `select ended_at = '2026-01-01Z' as ended, tax_comparison, kind, source
      from ledgers
+     join bills using (account)
      join ledger_breaks using (account)
      order by break_id`,
   );
   const tax_comparison = { at: 1, compared: 2, notRecoveredReason: "why", partlyRecovered: [3] };
   expect(rows).toEqual(
-    ["rows-gone", "chain-unread"].map((kind) => ({ ended: true, tax_comparison, kind })),
+    ["rows-gone", "chain-unread"].map((kind) => ({
+      ended: true,
+      tax_comparison,
+      kind,
+      source: "tax-records",
+    })),
   );
 });
 

@@ -99,7 +99,7 @@ async function expectOlder(run: Simulation & { name: string }, from: number, but
   expect(older.map(({ balance: _, source: __, ...bill }) => bill)).toEqual(expected);
   // A bill's page may have shown one or two of its last seconds.
   const recovered = older.filter(({ at }) => at < horizon - 10_000);
-  expect(new Set(recovered.map(({ source }) => source))).toEqual(new Set(["tax"]));
+  expect(new Set(recovered.map(({ source }) => source))).toEqual(new Set(["tax-records"]));
   expect(recovered.filter(({ balance }) => balance !== null)).toEqual([]);
   return { horizon, count: older.length };
 }
@@ -139,7 +139,10 @@ test("the first sync recovers every older bill from tax records, each once, to t
         and running_balance is not null
       group by source
       order by source`);
-  expect(sources).toMatchObject([{ source: "bills" }, { source: "tax", is_computed: true }]);
+  expect(sources).toMatchObject([
+    { source: "bills" },
+    { source: "tax-records", is_computed: true },
+  ]);
   await using server = await openPageServer();
   server.show(tables);
   const page = await (await fetch(`${server.url}/?account=${run.name}`)).text();
@@ -165,7 +168,7 @@ test("records that differ from stored bills are not believed: nothing is merged,
   expect((await run.sync()).recovery?.[0]?.notRecoveredReason).toMatch(
     /^tax records differ from (\d+) of \1 stored bills: bill \d+ has another/,
   );
-  expect((await storedOf(run.name)).filter(({ source }) => source === "tax")).toEqual([]);
+  expect((await storedOf(run.name)).filter(({ source }) => source === "tax-records")).toEqual([]);
   expect((await timesOf(run.name))?.recovered).toBe("{}");
   // Asked again after a day, not by every run.
   expect((await run.sync()).recovery).toEqual([]);

@@ -136,7 +136,7 @@ describe("a replay", () => {
         order by bill_id`);
       const balance = productType === "UTA-SPOT" ? "9" : null;
       expect(stored.rows).toEqual([
-        { id: "6", balance, type: "close_long", source: "tax" },
+        { id: "6", balance, type: "close_long", source: "tax-records" },
         { id: "7", balance: "1234.56789", type: "close_long", source: null },
       ]);
     },

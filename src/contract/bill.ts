@@ -37,13 +37,13 @@ export type Bill = {
   readonly positionAmount: string | null;
   readonly positionBalance: string | null;
   readonly extra: Extra;
-  /** "tax" where the bill was recovered from tax records. */
-  readonly source?: "tax" | null;
+  /** "tax-records" where the bill was recovered from tax records. */
+  readonly source?: "tax-records" | null;
 };
 
 /** A stored bill, with each column as the text that Postgres prints; `extra` is JSON. */
 export type BillText = Omit<Bill, "cTime" | "extra" | "source"> & {
-  readonly source: "tax" | null;
+  readonly source: "tax-records" | null;
   readonly cTimeMs: string;
   readonly extra: string | null;
 };

@@ -99,7 +99,7 @@ const taxBill = {
   symbol: null,
   balance: null,
   feeByCoupon: null,
-  source: "tax",
+  source: "tax-records",
 } as const satisfies Partial<Bill>;
 
 const names = { id: "id", time: "ts" } as const;

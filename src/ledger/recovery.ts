@@ -112,7 +112,7 @@ export async function commitRecovered(
   { ledger, window, bills, rejected }: RecoveredCommit,
 ): Promise<PageCounts> {
   const counts = await addMissing(tx, ledger, bills);
-  const count = await rejectRows(tx, ledger, rejected, "tax");
+  const count = await rejectRows(tx, ledger, rejected, "tax-records");
   if (window !== undefined) await addRecovered(tx, ledger, window);
   return { ...counts, rejected: count };
 }

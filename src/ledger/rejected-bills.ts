@@ -17,7 +17,7 @@ export const isOpenRejection = sql`closed_at is null and superseded_at is null`;
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
  * was served last is not marked as superseded, so that a replay does not let an older one win.
- * @param source "tax" where they are tax records.
+ * @param source "tax-records" where they are tax records.
  * @returns how many open rows were served, including those that were known.
  */
 export async function rejectRows(
@@ -40,7 +40,7 @@ export async function rejectRows(
   return closed.filter((isClosed) => !isClosed).length;
 }
 
-type Source = "tax" | null;
+type Source = "tax-records" | null;
 
 type Served = RejectedRow & { readonly billId: string | null };
 
@@ -190,7 +190,8 @@ function idOf(
   { received }: RejectedRow,
   source: Source = null,
 ): string | null {
-  const billId = source === "tax" ? taxIdOf(received) : billsApiOf(productType).idOf(received);
+  const billId =
+    source === "tax-records" ? taxIdOf(received) : billsApiOf(productType).idOf(received);
   return billId === undefined || unstorable(billId) !== undefined ? null : billId;
 }
 

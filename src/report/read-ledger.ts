@@ -247,7 +247,7 @@ async function readChanges(
         bool_or(bool_or(is_then)) over (
           partition by contents.product_type, contents.bill_id
         ) as is_restated,
-        bool_or(contents.source = 'tax') as is_recovered,
+        bool_or(contents.source = 'tax-records') as is_recovered,
         sum((case when is_then then -1 else 1 end) * (${moves.amount} + ${moves.fee})) as moved,
         max(changed_at) as changed_at
       from (

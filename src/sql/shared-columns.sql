@@ -46,7 +46,7 @@ begin
       ('quote_coin', 'The coin that prices are in.'),
       ('realised_pnl', 'Profit and loss of closed positions, fees not included.'),
       ('rounding', 'What the exchange rounded away: at most one unit in the eighth decimal place for each bill.'),
-      ('source', 'bills, or tax if the bill was recovered from tax records. A recovered bill has no coupon, and mostly no balance of the exchange.'),
+      ('source', 'bills, or tax-records if the bill was recovered from tax records. A recovered bill has no coupon, and mostly no balance of the exchange.'),
       ('spot', 'Coins bought and sold on the spot market: principal, not profit.'),
       ('symbol', 'The contract, as the exchange names it; null or empty if the bill has none.'),
       ('symbol_type', 'perpetual or delivery.'),

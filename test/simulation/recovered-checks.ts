@@ -20,7 +20,7 @@ export function recoveredFaults(
   { bills, rejected, spans }: LedgerTables,
 ): { readonly count: number; readonly wrong: readonly string[] } {
   const stored = new Map(bills.map((bill) => [bill.billId, bill]));
-  const rows = bills.filter(({ source }) => source === "tax");
+  const rows = bills.filter(({ source }) => source === "tax-records");
   const recovered = spans.filter(({ state }) => state === "recovered");
   const { versions } = committed.of(productType);
   const isBelieved = history.records?.kind === "equal";

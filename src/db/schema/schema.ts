@@ -36,7 +36,7 @@ const billContent = () => ({
    * Not jsonb, which would respell numbers.
    */
   extra: json("extra"),
-  /** "tax": recovered from tax records, without coupon and mostly without balance. Null: served as a bill. */
+  /** "tax-records": recovered from tax records, without coupon and mostly without balance. Null: served as a bill. */
   source: text("source"),
   /** When this content was first stored. */
   ingestedAt: time("ingested_at").notNull(),
@@ -102,7 +102,7 @@ export const rejectedBills = pgTable(
     billId: textKey("bill_id"),
     /** Since when another row with that id, valid or rejected, is the one served last. */
     supersededAt: time("superseded_at"),
-    /** "tax" for a row of the tax records, which are read in another way. */
+    /** "tax-records" for a row of the tax records, which are read in another way. */
     source: text("source"),
   },
   (t) => [
