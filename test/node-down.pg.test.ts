@@ -146,7 +146,7 @@ test("a node that hangs holds up its own account: each command does the others, 
   const failed = synced.accounts.filter(({ error }: { error: string | null }) => error !== null);
   expect(failed).toMatchObject(away);
   expect(synced.ledgers).toMatchObject(
-    others.map((account) => ({ account, windows: { planned: 1, walked: 1 } })),
+    others.map((account) => ({ account, windowsPlanned: 1, windowsRead: 1 })),
   );
   expect(verified.accounts).toMatchObject([...others.map((account) => ({ account })), ...away]);
   expect(accountsIn(verified.ledgers)).toEqual(others);

@@ -82,7 +82,7 @@ test.concurrent("a sync that could not look for rejected rows is not complete, a
     outcome: "incomplete",
     rejected: null,
     errors: [expect.stringMatching(/rejected_bills/)],
-    ledgers: [{ windows: { planned: 13, walked: 13 } }],
+    ledgers: [{ windowsPlanned: 13, windowsRead: 13 }],
   });
   expect((await runsOf(at))[0]).toEqual({
     ...{ command: "sync", outcome: "incomplete", finished: true },

@@ -31,7 +31,8 @@ const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59));
 const ledger = (changes: Partial<LedgerReport> = {}): LedgerReport => ({
   ledger: { account: "main", productType: "USDT-FUTURES" },
   ...{ new: 1_003, unchanged: 20, restated: 1, rejected: 0, pages: 24, requests: 25 },
-  windows: { planned: 13, walked: 13 },
+  windowsPlanned: 13,
+  windowsRead: 13,
   readThrough: at,
   lost: [],
   error: undefined,
@@ -102,7 +103,7 @@ test("the summary counts each product type and all of them, read through the ear
 });
 
 describe("below its table, the summary says", () => {
-  const unfinished = { windows: { planned: 13, walked: 10 } };
+  const unfinished = { windowsPlanned: 13, windowsRead: 10 };
   test.each<[string, AccountReport, readonly string[]]>([
     ["why an account was refused", account([], refused), ["main: there is no such API key"]],
     [
@@ -176,7 +177,7 @@ describe("below its table, the summary says", () => {
 });
 
 const lost = ledger({ lost: [{ from: at, to: epochMs(at + 1) }] });
-const short = ledger({ windows: { planned: 2, walked: 1 } });
+const short = ledger({ windowsPlanned: 2, windowsRead: 1 });
 const unlookable = { rejected: { error: unpermitted } };
 const down = { lists: [list(failed)] };
 test.each<[string, readonly AccountReport[], Partial<SyncRun>, string, number]>([

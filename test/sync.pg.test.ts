@@ -271,7 +271,7 @@ test("covered time is not asked for again", async () => {
   await simulation.sync();
   await simulation.pass(minuteMs);
   const second = only(await simulation.sync());
-  expect(second.windows).toEqual({ planned: 1, walked: 1 });
+  expect(second).toMatchObject({ windowsPlanned: 1, windowsRead: 1 });
   // One request by probeAccount, one for what is new, and two that find the window's end.
   expect(second.requests).toBeLessThanOrEqual(4);
 });

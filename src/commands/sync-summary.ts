@@ -152,7 +152,7 @@ function reportColumns(ledgers: readonly LedgerReport[]): Columns<LedgerReport> 
   return {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger, sumName),
     ...fields<LedgerReport>("count", countKeys),
-    ...fields<LedgerReport>("value", ["unchanged", "pages", "windows"]),
+    ...fields<LedgerReport>("value", ["unchanged", "pages", "windowsPlanned", "windowsRead"]),
     ...fields<LedgerReport>("time", ["readThrough"]),
     readThroughMs: { kind: "value", of: ({ readThrough }) => readThrough },
     ...fields<LedgerReport>("spans", ["lost"], ""),
@@ -265,13 +265,18 @@ function shareText(accounts: readonly AccountReport[], outcome: Outcome): string
   return ` (${accounts.filter(isComplete).length} of ${accounts.length} accounts are complete)`;
 }
 
-function ledgerRemarks({ ledger, windows, lost }: LedgerReport): readonly string[] {
-  const unfinished = windows.planned - windows.walked;
+function ledgerRemarks({
+  ledger,
+  windowsPlanned,
+  windowsRead,
+  lost,
+}: LedgerReport): readonly string[] {
+  const unfinished = windowsPlanned - windowsRead;
   const name = ledgerName(ledger);
   return [
     ...(unfinished === 0
       ? []
-      : [`${name}: ${unfinished} of ${formatCounted(windows.planned, "window")} not finished`]),
+      : [`${name}: ${unfinished} of ${formatCounted(windowsPlanned, "window")} not finished`]),
     ...lost.map(
       (time) =>
         `${name}: ${formatDuration(lengthMs([time]))} is lost: it was older than ` +

@@ -153,8 +153,8 @@ const requestsPerWindow = 2;
 
 /** What a sync would read of bills, and the least that it takes. */
 export function planResult(plans: readonly LedgerPlan[]): Pick<Result, "data" | "parts"> {
-  const windows = plans.reduce((sum, { walks }) => sum + walks.length, 0);
-  const requestsMin = requestsPerWindow * windows;
+  const windowsPlanned = plans.reduce((sum, { walks }) => sum + walks.length, 0);
+  const requestsMin = requestsPerWindow * windowsPlanned;
   const spansOf = ({ walks }: LedgerPlan) => walks.map(({ window }) => window);
   const columns: Columns<LedgerPlan> = {
     ...ledgerColumns(plans, ({ ledger }) => ledger),
@@ -177,14 +177,14 @@ export function planResult(plans: readonly LedgerPlan[]): Pick<Result, "data" | 
     lost: { kind: "spans", title: "", of: ({ lost }) => lost },
   };
   return {
-    data: { windows, requestsMin },
+    data: { windowsPlanned, requestsMin },
     parts: [
       table("ledgers", columns, plans),
       ...plans.flatMap(({ ledger, lost }) =>
         lost.map((time) => `${ledgerName(ledger)}: lost ${formatInterval(time)}`),
       ),
-      `${formatCounted(windows, "window")}, ${formatCounted(requestsMin, "request")} at least` +
-        (windows === 0 ? "" : `, plus one for every page of up to ${pageSizeMax} bills`),
+      `${formatCounted(windowsPlanned, "window")}, ${formatCounted(requestsMin, "request")} at least` +
+        (windowsPlanned === 0 ? "" : `, plus one for every page of up to ${pageSizeMax} bills`),
     ],
   };
 }

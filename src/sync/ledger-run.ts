@@ -52,7 +52,9 @@ export type BillsProgress = { readonly ledger: Ledger } & (
 /** The result of syncing one ledger. */
 export type LedgerReport = PageCounts & {
   readonly ledger: Ledger;
-  readonly windows: { readonly planned: number; readonly walked: number };
+  readonly windowsPlanned: number;
+  /** How many of them were read to their end. */
+  readonly windowsRead: number;
   readonly pages: number;
   readonly requests: number;
   /** The first time that is neither read, lost nor recovered; undefined before the first complete window. */
@@ -198,7 +200,8 @@ export class LedgerRun extends LedgerReader {
       ledger: this.ledger,
       ...this.#counts,
       requests: this.requests,
-      windows: { planned: this.#plan?.walks.length ?? 0, walked: this.#walked },
+      windowsPlanned: this.#plan?.walks.length ?? 0,
+      windowsRead: this.#walked,
       readThrough: undefined,
       lost: [],
       error: this.error,

@@ -139,9 +139,9 @@ export function isComplete(report: AccountReport): boolean {
     ended.every(({ unread }) => unread.length === 0) &&
     loanToValue.every((unit) => unit.error === undefined) &&
     ledgers.every(
-      ({ error, windows, rejected, lost }) =>
+      ({ error, windowsPlanned, windowsRead, rejected, lost }) =>
         error === undefined &&
-        windows.walked === windows.planned &&
+        windowsRead === windowsPlanned &&
         rejected === 0 &&
         lost.length === 0,
     )

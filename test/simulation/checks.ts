@@ -332,14 +332,14 @@ function falseSuccess(
 function countFaults(
   before: Tables,
   after: Tables,
-  { ledger: { productType }, new: inserted, windows }: LedgerReport,
+  { ledger: { productType }, new: inserted, windowsPlanned, windowsRead }: LedgerReport,
 ): readonly string[] {
   const ofPages = ({ bills }: LedgerTables) => bills.filter(({ source }) => source === null).length;
   const added = ofPages(after[productType]) - ofPages(before[productType]);
   return [
     ...(inserted === added ? [] : [`${productType}: says ${inserted} new, ${added} are`]),
-    ...(windows.walked === windows.planned
+    ...(windowsRead === windowsPlanned
       ? []
-      : [`${productType}: walked ${windows.walked} of ${windows.planned} windows`]),
+      : [`${productType}: read ${windowsRead} of ${windowsPlanned} windows`]),
   ];
 }
