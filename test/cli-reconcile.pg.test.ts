@@ -114,6 +114,6 @@ test.concurrent("a balance that does not follow beside unread time is for a sync
   const env = { DATABASE_URL: database.url, ACCOUNT_NAME: "main" };
   expect(await runCli(["reconcile"], { env })).toMatchObject({
     code: 1,
-    stdout: expect.stringMatching(/^#1 +unread [\s\S]*\n1 break open; bill-sync sync\n$/m),
+    stdout: expect.stringMatching(/^#1 +chain-unread [\s\S]*\n1 break open; bill-sync sync\n$/m),
   });
 });

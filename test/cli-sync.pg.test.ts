@@ -116,7 +116,7 @@ test.concurrent("plan names windows and requests for a database without tables, 
   );
   const json = await run("sync", "--dry-run", "--json", "--product", "USDT-FUTURES");
   expect(JSON.parse(json.stdout)).toMatchObject({
-    windows: 13,
+    windowsPlanned: 13,
     requestsMin: 26,
     ledgers: [{ account: "main", productType: "USDT-FUTURES", lost: [] }],
   });

@@ -137,13 +137,13 @@ class LedgerRecovery {
     const { recoverFrom, exchangeNow } = this.#deps;
     this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
     const { comparison } = state;
-    const isWithheld =
+    const isNotRecovered =
       comparison?.notRecoveredReason !== undefined &&
       this.#deps.exchangeNow() - comparison.at < askAgainMs;
     // Time that was recovered in part and is no longer wanted is forgotten.
     if (this.#wanted.length === 0 && comparison?.partlyRecovered !== undefined)
       await store.recordTaxComparison(this.#ledger, { ...comparison, partlyRecovered: [] });
-    if (this.#wanted.length === 0 || isWithheld) return false;
+    if (this.#wanted.length === 0 || isNotRecovered) return false;
     this.#overlap = await store.overlap(this.#ledger, overlapMs);
     this.#leftMs = lengthMs(this.#wanted);
     return true;
