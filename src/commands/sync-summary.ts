@@ -227,11 +227,7 @@ const recoveryColumns: Columns<RecoverReport> = {
     title: "",
     of: ({ partlyRecovered }) => partlyRecovered.map((at) => ({ from: at, to: epochMs(at + 1) })),
   },
-  notRecoveredReason: {
-    kind: "text",
-    title: "",
-    of: ({ notRecoveredReason }) => notRecoveredReason,
-  },
+  ...fields<RecoverReport>("text", ["notRecoveredReason"], ""),
   error: errorColumn,
 };
 
@@ -265,12 +261,8 @@ function shareText(accounts: readonly AccountReport[], outcome: Outcome): string
   return ` (${accounts.filter(isComplete).length} of ${accounts.length} accounts are complete)`;
 }
 
-function ledgerRemarks({
-  ledger,
-  windowsPlanned,
-  windowsRead,
-  lost,
-}: LedgerReport): readonly string[] {
+function ledgerRemarks(report: LedgerReport): readonly string[] {
+  const { ledger, windowsPlanned, windowsRead, lost } = report;
   const unfinished = windowsPlanned - windowsRead;
   const name = ledgerName(ledger);
   return [

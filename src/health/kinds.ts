@@ -90,8 +90,7 @@ export const findingKinds = {
   },
   lost: {
     severity: "critical",
-    meaning:
-      "time that was not read before the exchange deleted its bills, if there were any, and that nobody accepted",
+    meaning: "time not read before the exchange deleted its bills, if any, which nobody accepted",
     title: "Some history is lost",
     what: (finding) =>
       `{was|were} not read ${ofTime(finding)} before the exchange deleted the bills`,
@@ -181,8 +180,7 @@ export const findingKinds = {
   },
   rejected: {
     severity: "warning",
-    meaning:
-      "rows that are not as the API documents them; one that is served as documented later, or is accepted, counts no more",
+    meaning: "rows not as the API documents them, until one that is comes, or they are accepted",
     title: "Some rows were rejected",
     what: ({ count }) => `rejected ${formatCounted(count, "row")}`,
     remedy: () => "bill-sync breaks list",
