@@ -8,7 +8,7 @@ import { accountFindings } from "./account-findings.ts";
 import { balanceFinding } from "./balances.ts";
 import { breaksNamedMax, type Finding, type Kind, kindNames } from "./kinds.ts";
 import { breakFindings, rowFindings, timeFindings } from "./row-findings.ts";
-import { type FindingScope, flaggedOf, select, timeOf } from "./select.ts";
+import { type FindingScope, flaggedOf, type Span, select, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 
 /** The findings, worst first. One query, however many accounts there are. */
@@ -156,31 +156,48 @@ function neverRead({ accounts, roster = [] }: FindingScope): SQL {
 }
 
 /**
- * The ledgers that have fewer bills than were stored: somebody deleted rows, and no check has seen it yet. Counting
- * takes a tenth to a fifth of a second a million bills, so only what is made of a period's bills asks for it.
+ * The ledgers whose bills of a period differ from the sums that were kept when they were stored: somebody changed or
+ * deleted rows, and no full check has seen it yet. It reads the period's bills, so only what is made of them asks for it.
  */
-function deletedBills({ accounts }: FindingScope): SQL {
+function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
+  const startOf = (time: number) => sql`date_trunc('day', ${timeOf(time)}, 'UTC')`;
+  const first = from === undefined ? sql`'-infinity'::timestamptz` : startOf(from);
+  const last = to === undefined ? sql`'infinity'::timestamptz` : startOf(to - 1);
+  const day = sql`(c_time at time zone 'UTC')::date`;
   return flaggedOf(accounts)(
     "broken",
     "product_type",
-    { detail: sql`'deleted: ' || stored - counted || ' of ' || stored || ' bills are gone'` },
+    {
+      since: sql`day::timestamp at time zone 'UTC'`,
+      detail: sql`'bills that somebody changed or deleted, on ' || days || case days when 1 then ' day' else ' days' end`,
+    },
     sql`(
-      select account, product_type, sum(stored) as stored, sum(counted) as counted
+      select account, product_type, min(day) as day, count(distinct day) as days
       from (
-        select account, product_type, bills as stored, 0 as counted
-        from ledgers
-        where ${isOneOf(accounts)}
-        union all
-        select account, product_type, 0, count(*)
-        from bills
-        where ${isOneOf(accounts)}
-        group by account, product_type
-      ) as counts
+        select account, product_type, coin, day, business_type
+        from (
+          select
+            ${sql.raw(dayKeys)}, day, bills, amount_in + amount_out as amount, fee_in + fee_out as fee
+          from type_days
+          where ${isOneOf(accounts)}
+            and day between (${first} at time zone 'UTC')::date and (${last} at time zone 'UTC')::date
+          union all
+          select ${sql.raw(dayKeys)}, ${day}, -count(*), -sum(amount), -sum(fee)
+          from bills
+          where ${isOneOf(accounts)}
+            and c_time >= ${first}
+            and c_time < ${last} + interval '24 hours'
+          group by ${sql.raw(dayKeys)}, ${day}
+        ) as sums
+        group by account, product_type, coin, day, business_type
+        having sum(bills) <> 0 or sum(amount) <> 0 or sum(fee) <> 0
+      ) as wrong
       group by account, product_type
-      having sum(stored) > sum(counted)
     )`,
   );
 }
+
+const dayKeys = "account, product_type, coin, business_type";
 
 /**
  * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads
@@ -196,7 +213,7 @@ function findings(scope: FindingScope): SQL {
     balanceFinding(scope),
     ...(productTypes === undefined && span === undefined ? accountFindings(scope) : []),
     neverRead(scope),
-    ...(span === undefined ? [] : [deletedBills(scope)]),
+    ...(span === undefined ? [] : [changedBills(scope, span)]),
   ];
   const isWithin = [
     names === undefined ? sql`true` : sql`ledger = any(${textArray(names)}::text[])`,

@@ -64,10 +64,9 @@ const readingRemedy = ({ isPaused, account, ledger, unconfigured }: Finding): st
   if (unconfigured === undefined) return "bill-sync sync";
   return `${decide("retire")}${unconfigured === "account" ? "" : ` --product ${shellWord(ledger)}`}`;
 };
-const accept = ({ breakIds }: Finding): string =>
-  breakIds.length === 0
-    ? "bill-sync reconcile"
-    : `bill-sync breaks accept ${breakIds.join(",")} --note "…"`;
+const accept = ({ breakIds }: Finding, check = "bill-sync reconcile"): string =>
+  breakIds.length === 0 ? check : `bill-sync breaks accept ${breakIds.join(",")} --note "…"`;
+const repair = "bill-sync reconcile --repair";
 const doctor = () => "bill-sync doctor";
 const outside = ({ unconfigured }: FindingGroup): string =>
   unconfigured === undefined ? "" : ", and not in the configuration";
@@ -86,7 +85,8 @@ export const findingKinds = {
     what: ({ count, detail, since }) =>
       `{does|do} not add up: ${formatCounted(count, "break")} (${printableLine(detail)})` +
       (since === undefined ? "" : ` since ${formatMinute(since)}`),
-    remedy: (finding) => (finding.isRepairable ? "bill-sync reconcile --repair" : accept(finding)),
+    remedy: (finding) =>
+      finding.isRepairable ? repair : accept(finding, "bill-sync reconcile --full"),
   },
   lost: {
     severity: "critical",

@@ -12,6 +12,9 @@ export type Limits = { readonly maxAgeMs: number; readonly ltvMax: number };
 /** How far behind a ledger may be, and how high a loan to value. */
 export const usualLimits: Limits = { maxAgeMs: 3 * hourMs, ltvMax: 0.8 };
 
+/** A span of time, perhaps without a start or an end. */
+export type Span = { readonly [end in keyof Interval]?: Interval[end] | undefined };
+
 export type FindingScope = {
   /** Only these; default all. */
   readonly accounts?: readonly string[] | undefined;
@@ -22,7 +25,7 @@ export type FindingScope = {
   readonly now: EpochMs;
   readonly limits?: Limits;
   /** Only what concerns this time. */
-  readonly span?: { readonly [end in keyof Interval]?: Interval[end] | undefined } | undefined;
+  readonly span?: Span | undefined;
 };
 
 /** @param rows with an account, `is_demo` and `is_paused`: see {@link withFlags}. */

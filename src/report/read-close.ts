@@ -55,6 +55,14 @@ export async function readCloseReport(
   const legs = await readFlows(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
   const real = wallets.filter(({ isDemo }) => !isDemo);
   const costBasis = isCosted ? await readCostBasis(tx, real, span, { valuation, legs }) : [];
+  const isChanged = ({ account, productTypes }: LedgerClose["wallet"]) =>
+    findings.some(
+      (finding) =>
+        finding.account === account &&
+        productTypes.some((type) => type === finding.ledger) &&
+        finding.kind === "broken" &&
+        finding.breakIds.length === 0,
+    );
   const ledgers: LedgerClose[] = [];
   for (const wallet of wallets) {
     const ledger = await readLedgerMonth(tx, wallet, { span, zone, valuation, signedAt });
@@ -65,6 +73,8 @@ export async function readCloseReport(
         (check) =>
           check.account === wallet.account &&
           check.ledger === wallet.productType &&
+          // A closing that follows from bills that somebody changed is not what the exchange confirms.
+          !isChanged(wallet) &&
           isReadUpTo(check, span, ledger.coverage.read),
       ),
       flows: legs.filter(
