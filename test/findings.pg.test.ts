@@ -25,6 +25,7 @@ import {
 } from "../src/health/kinds.ts";
 import { usualLimits } from "../src/health/select.ts";
 import { verdictOf } from "../src/health/verdict.ts";
+import { addSums, allBillsOf, sumTables } from "../src/ledger/day-sums.ts";
 import { readMetrics, registryOf } from "../src/metrics/registry.ts";
 import { asJson, asText } from "../src/output/result.ts";
 import { exportFile } from "../src/page/download.ts";
@@ -234,17 +235,40 @@ test("findings are those of the time, the accounts and the product types that ar
   ).toEqual([["behind"], [], ["behind"], [], []]);
 });
 
-test("what is made of a period says that bills were deleted by hand, before a check has seen it", async () => {
-  await using database = await openTestDatabase();
-  const statements = healthStates.find(({ name }) => name === "read and checked")?.statements ?? [];
-  await plant(database.db, [...statements, "delete from bills"], now);
-  const outputs = outputsOf(database.url, database, []);
-  const days = daysOf({ since: epochMs(now - 40 * dayMs) });
-  const sentence = "a/USDT-FUTURES does not add up: 1 break (deleted: 1 of 1 bills are gone)";
-  expect((await outputs.report(days.from)).join()).toContain(sentence);
-  expect(await outputs.exported(days.from)).toContain(sentence);
-  expect(await outputs.exportName("USDT-FUTURES", days)).toContain("does-not-add-up");
-});
+test.each<[string, string, number]>([
+  ["deleted", "delete from bills", 1],
+  ["changed", "update bills set amount = amount + 1000", 1],
+  [
+    "added",
+    `insert into bills
+     select (jsonb_populate_record(bills, '{"bill_id": "2"}')).* from bills`,
+    1,
+  ],
+  ["left as they were", "select 1", 0],
+])(
+  "what is made of a period says whether its bills were %s by hand, before a check has seen it",
+  async (_, damage, breaks) => {
+    await using database = await openTestDatabase();
+    const statements =
+      healthStates.find(({ name }) => name === "read and checked")?.statements ?? [];
+    await plant(database.db, statements, now);
+    await inTransaction(database.db, async (tx) => {
+      for (const table of sumTables) await addSums(tx, table, allBillsOf("a"));
+    });
+    await plant(database.db, [damage], now);
+    const outputs = outputsOf(database.url, database, []);
+    const days = daysOf({ since: epochMs(now - 200 * dayMs) });
+    const sentence = "1 break (bills were changed, added or deleted by hand, on 1 day)";
+    const countIn = (text: string) => text.split(sentence).length - 1;
+    expect(countIn((await outputs.report(days.from)).join())).toBe(breaks);
+    expect(countIn(await outputs.exported(days.from))).toBe(breaks);
+    const name = await outputs.exportName("USDT-FUTURES", days);
+    expect(name.includes("does-not-add-up")).toBe(breaks > 0);
+    // Another period's bills are what they were.
+    const later = daysOf({ since: epochMs(now - 40 * dayMs) });
+    expect(countIn((await outputs.report(later.from)).join())).toBe(0);
+  },
+);
 
 test("a demo break stands behind one of real money, and the longest unread first", async () => {
   await using database = await openTestDatabase();

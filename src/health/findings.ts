@@ -169,7 +169,7 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
     "product_type",
     {
       since: sql`day::timestamp at time zone 'UTC'`,
-      detail: sql`'bills that somebody changed or deleted, on ' || days || case days when 1 then ' day' else ' days' end`,
+      detail: sql`'bills were changed, added or deleted by hand, on ' || days || case days when 1 then ' day' else ' days' end`,
     },
     sql`(
       select account, product_type, min(day) as day, count(distinct day) as days
