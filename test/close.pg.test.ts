@@ -410,6 +410,14 @@ test("the exchange's own balances stand beside opening and closing", async () =>
   await db.execute(sql`update ledgers set covered = covered - ${hours} ${ofFund}`);
   expect(await checks()).toMatchObject([{ at: "opening" }]);
   await db.execute(sql`update ledgers set covered = covered + ${hours} ${ofFund}`);
+  // What follows from bills that somebody changed by hand, no balance confirms.
+  const add = (amount: number) => sql`
+    update bills set amount = amount + ${amount} ${ofFund}
+    and bill_id = (select min(bill_id) from bills ${ofFund} and c_time > '2026-02-02Z')`;
+  await db.execute(add(1));
+  expect(await checks()).toEqual([]);
+  expect((await report()).problems.join()).toMatch(/fund\/USDT-FUTURES does not add up.*by hand/);
+  await db.execute(add(-1));
 });
 
 test("what changed after the signature is named by kind, amount and time, and the digest of then is kept", async () => {
