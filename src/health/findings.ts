@@ -177,17 +177,17 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
         select account, product_type, coin, day, business_type
         from (
           select
-            ${sql.raw(dayKeys)}, day, bills, amount_in + amount_out as amount, fee_in + fee_out as fee
+            ${dayKeys}, day, bills, amount_in + amount_out as amount, fee_in + fee_out as fee
           from type_days
           where ${isOneOf(accounts)}
             and day between (${first} at time zone 'UTC')::date and (${last} at time zone 'UTC')::date
           union all
-          select ${sql.raw(dayKeys)}, ${day}, -count(*), -sum(amount), -sum(fee)
+          select ${dayKeys}, ${day}, -count(*), -sum(amount), -sum(fee)
           from bills
           where ${isOneOf(accounts)}
             and c_time >= ${first}
             and c_time < ${last} + interval '24 hours'
-          group by ${sql.raw(dayKeys)}, ${day}
+          group by ${dayKeys}, ${day}
         ) as sums
         group by account, product_type, coin, day, business_type
         having sum(bills) <> 0 or sum(amount) <> 0 or sum(fee) <> 0
@@ -197,7 +197,7 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
   );
 }
 
-const dayKeys = "account, product_type, coin, business_type";
+const dayKeys = sql`account, product_type, coin, business_type`;
 
 /**
  * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads
