@@ -14,7 +14,7 @@ import {
 
 /** How much time each page overlaps the one before it. Bills of that time are served twice. */
 export const overlapMs = 4 * secondMs;
-// An overlap has at least one bill, and at most so many.
+// An overlap has at least one bill, and at most so many or half a page.
 export const overlapRowsMax = 10;
 // The most witnesses that are remembered. The next answer must serve at least one of them again.
 const witnessesMax = 100;
@@ -209,8 +209,9 @@ function overlapOf(rows: readonly RowPlace[]): IdQuestion | undefined {
   const oldest = oldestOf(rows, Number.POSITIVE_INFINITY);
   const isNewer = (cTime: number) => cTime > oldest + overlapMs && Number.isFinite(cTime);
   const newer = times.findIndex(isNewer);
-  const wanted = newer === -1 ? overlapRowsMax : Math.max(1, Math.min(newer, overlapRowsMax));
-  const place = overlapPlace(times, Math.min(wanted, sorted.length - 1));
+  const most = Math.min(overlapRowsMax, Math.floor(sorted.length / 2));
+  const wanted = newer === -1 ? most : Math.min(newer, most);
+  const place = overlapPlace(times, Math.max(1, wanted));
   const below = sorted[place];
   if (below === undefined || place < 1) return undefined;
   const known = times.slice(0, place + 1).filter(Number.isFinite);

@@ -51,6 +51,7 @@ export class WindowQuestions {
   #lastPage: readonly PlacedRow[] = [];
   /** The oldest bill of all answers; of one millisecond, that with the lowest id. */
   #known: PlacedRow | undefined;
+  #newestPage: readonly PlacedRow[] = [];
   readonly #newestCheck: NewestCheck;
 
   constructor(options: WindowOptions) {
@@ -115,6 +116,7 @@ export class WindowQuestions {
   }
 
   #takeById(answer: Answer): Doubt | undefined {
+    if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isPlaced);
     const doubt = this.#byId.take(answer);
     if (doubt !== undefined && !this.#isResumed) return doubt;
     if (this.#byId.isByTime) this.#options.order.noteByTime();
@@ -138,7 +140,8 @@ export class WindowQuestions {
     const isOrdered = this.#doIdsFollow;
     if (this.#byTime?.isOrdered && !isOrdered) this.#byTime = undefined;
     const { to, habits } = this.#options;
-    this.#byTime ??= new TimeWalk({ to, habits, known: this.#known, isOrdered });
+    const [known, newestPage] = [this.#known, this.#newestPage];
+    this.#byTime ??= new TimeWalk({ to, habits, known, newestPage, isOrdered });
   }
 
   /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */

@@ -39,6 +39,8 @@ export type TimeWalkOptions = {
   readonly habits: PageHabits;
   /** The oldest bill of all answers; of one millisecond, the lowest id. */
   readonly known: PlacedRow | undefined;
+  /** The rows of the window's newest page, if it was read. */
+  readonly newestPage: readonly PlacedRow[];
   /** Whether ids follow the times. The walk by ids has then skipped no bill, so this one begins with the oldest. */
   readonly isOrdered: boolean;
 };
@@ -73,9 +75,11 @@ export class TimeWalk {
   #isByBooking = false;
 
   constructor(options: TimeWalkOptions) {
+    const { known, newestPage, isOrdered } = options;
     this.#options = options;
-    this.#known = options.known;
-    if (options.isOrdered && options.known) this.#goTo([options.known]);
+    this.#known = known;
+    if (!isOrdered) this.#goDown(newestPage);
+    else if (known) this.#goTo([known]);
   }
 
   get isOrdered(): boolean {
