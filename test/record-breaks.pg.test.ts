@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { reconcile } from "../src/audit/reconcile.ts";
 import type { ProductType } from "../src/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
+import { discrepancyText, unitOf } from "../src/health/discrepancy.ts";
 import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";
@@ -80,6 +81,31 @@ test.each<[string, Partial<Record>, readonly object[]]>([
 ])("a loan-to-value record %s is told by what it breaks", async (name, but, expected) => {
   await storeRecord(name, { ...sound, ...but });
   expect(await breaksOf(name)).toMatchObject(expected);
+});
+
+test("what a record differs by is in dollars, whichever coin is its collateral, and a ratio has no unit", async () => {
+  await storeRecord("units", {
+    ...sound,
+    assets: "1200",
+    ltv: "0.3335",
+    parts: [["60000", "0.02", "1201"]],
+  });
+  const { breaks } = await reconcile(
+    db,
+    { accounts: ["units"], productTypes: undefined },
+    { isFull: true },
+  );
+  const { rows } = await db.execute(sql`
+    select kind, unit
+    from analytics.breaks
+    where account = 'units'
+    order by break_id`);
+  expect(rows).toEqual(breaks.map((one) => ({ kind: one.kind, unit: unitOf(one) })));
+  expect(breaks.map((one) => [one.kind, discrepancyText(one)])).toEqual([
+    ["ltv-assets", "the record is 1 USDT lower than its parts explain"],
+    ["ltv-ratio", expect.stringMatching(/^the record is -?0\.\d+ (higher|lower) than/)],
+    ["ltv-haircut", "the record is 1.00 USDT higher than its parts explain"],
+  ]);
 });
 
 const noon = smallLedgerStart + dayMs / 2;

@@ -3,7 +3,7 @@ import { decideOnBreaks } from "../audit/record-breaks.ts";
 import type { Unreachable } from "../db/citus.ts";
 import type { Database } from "../db/connect.ts";
 import { DatabaseError, UsageError } from "../errors.ts";
-import { discrepancyText } from "../health/discrepancy.ts";
+import { discrepancyText, unitOf } from "../health/discrepancy.ts";
 import { readFindings } from "../health/findings.ts";
 import { headLines } from "../health/verdict.ts";
 import { readExchangeTime } from "../ledger/known-time.ts";
@@ -42,7 +42,9 @@ const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
     kind: "value",
     of: ({ happenedAt }) => (happenedAt === null ? null : Date.parse(happenedAt)),
   },
-  ...fields<Break>("value", ["expected", "observed", "difference", "lastGoodBill"]),
+  ...fields<Break>("value", ["expected", "observed", "difference"]),
+  unit: { kind: "value", of: unitOf },
+  ...fields<Break>("value", ["lastGoodBill"]),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
   explanation: {

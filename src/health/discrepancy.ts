@@ -1,21 +1,29 @@
 import { type SQL, sql } from "drizzle-orm";
 import { formatCounted, formatDuration } from "../output/format.ts";
+import { differenceUnits } from "../sql/views.ts";
 
 type Discrepancy = {
   /** A break's. */
   readonly kind: string;
   readonly coin: string;
-  /** What was observed minus what was expected, as a decimal; of lost time, milliseconds. */
+  /** What was observed minus what was expected, as a decimal in the unit of {@link unitOf}. */
   readonly difference: string | null;
 };
 
+/** The unit of a break's difference: a coin, ms or bills; null for a ratio. */
+export function unitOf({ kind, coin }: Pick<Discrepancy, "kind" | "coin">): string | null {
+  const unit = differenceUnits[kind];
+  return unit === undefined ? coin || null : unit;
+}
+
 /** What a break is of, and which way it lies: as true of a missing bill as of one that is there twice. */
-export function discrepancyText({ kind, coin, difference }: Discrepancy): string | null {
+export function discrepancyText(discrepancy: Discrepancy): string | null {
+  const { kind, difference } = discrepancy;
   if (difference === null) return null;
   const size = difference.replace("-", "");
   if (kind === "lost") return formatDuration(Number(size));
   if (kind === "rows-gone" || kind === "restatement") return formatCounted(Number(size), "bill");
-  const amount = `${[size, coin].join(" ").trim()} ${size === difference ? "higher" : "lower"}`;
+  const amount = `${[size, unitOf(discrepancy) ?? ""].join(" ").trim()} ${size === difference ? "higher" : "lower"}`;
   if (kind === "transfer") return `what arrived is ${amount} than what was sent`;
   if (kind.startsWith("ltv-")) return `the record is ${amount} than its parts explain`;
   return `the balance is ${amount} than the bills explain`;

@@ -2,7 +2,7 @@ import type { Break } from "../audit/breaks.ts";
 import { isoTime } from "../contract/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayIn } from "../export/time-zone.ts";
-import { discrepancyText } from "../health/discrepancy.ts";
+import { discrepancyText, unitOf } from "../health/discrepancy.ts";
 import { formatCount, formatCounted, jsonInstant, jsonTimeOrNull } from "../output/format.ts";
 import { type Columns, fields, type Table, table } from "../output/result.ts";
 import { shellWord } from "../printable.ts";
@@ -122,6 +122,7 @@ const breakColumns: Columns<Break> = {
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
   ...fields<Break>("amount", ["difference"], ""),
+  unit: { kind: "value", of: unitOf },
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Break>("text", ["explanation"]),
   ...fields<Break>("text", ["note", "acceptedBy"], ""),

@@ -3,7 +3,7 @@ import { isSpotOrFunding } from "../contract/product-types.ts";
 import { type EpochMs, isoTime } from "../contract/time.ts";
 import { decimalText, isZero } from "../decimal.ts";
 import { dayIn } from "../export/time-zone.ts";
-import { discrepancyText } from "../health/discrepancy.ts";
+import { discrepancyText, unitOf } from "../health/discrepancy.ts";
 import { jsonInterval } from "../output/format.ts";
 import { type Columns, fields, type Result, type Table, table } from "../output/result.ts";
 import { pieces } from "../page/pieces.ts";
@@ -231,6 +231,7 @@ const acceptedColumns: Columns<Of<Acceptance>> = {
   coin: { kind: "text", of: ({ coin }) => coin || null },
   happened: { kind: "instant", of: ({ happenedAt }) => happenedAt },
   ...fields<Acceptance>("amount", ["difference"], ""),
+  unit: { kind: "value", of: unitOf },
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Acceptance>("text", ["note"]),
   by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },

@@ -74,6 +74,12 @@ const moves = walletMoves("bills");
 const sums = walletSums("days");
 
 /** What the files of views leave open: each stands in one place of src/sql. */
+/** What the difference of a break counts, where it is no amount of the break's coin. A ratio has no unit. */
+export const differenceUnits: Readonly<Record<string, string | null>> = {
+  ...{ lost: "ms", "rows-gone": "bills", restatement: "bills" },
+  ...{ "ltv-assets": "USDT", "ltv-haircut": "USDT", "ltv-ratio": null },
+};
+
 const words: Words = {
   amount_apart: apart("amount", "entries.product_type"),
   bills_wallet: walletOf("bills.product_type"),
@@ -101,6 +107,11 @@ const words: Words = {
   wallet_is_demo: isDemo("wallet"),
   ...movementPlaceholders,
   join_rules: joinRules("bills"),
+  difference_unit: sql.raw(
+    `case kind ${Object.entries(differenceUnits)
+      .map(([kind, unit]) => `when '${kind}' then ${unit === null ? "null" : `'${unit}'`}`)
+      .join(" ")} else coin end`,
+  ),
   // The kinds of breaks whose difference is how far one balance is off the bills before it.
   step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'chain-unread')`,
   sum_amount_in: sums.amountIn,

@@ -18,4 +18,4 @@ comment on column analytics.break_history.decision is 'accepted or reopened.';
 comment on column analytics.break_history.decided_at is 'When it was decided.';
 comment on column analytics.break_history.decided_by is 'Who decided; null if nobody was named, or if reconcile reopened the break because its difference had changed.';
 comment on column analytics.break_history.note is 'The reason that was given.';
-comment on column analytics.break_history.difference is 'The break''s difference at that time.';
+comment on column analytics.break_history.difference is 'The break''s difference at that time, in the unit that breaks has.';

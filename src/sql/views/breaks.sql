@@ -11,6 +11,7 @@ select
   expected,
   observed,
   difference,
+  $difference_unit as unit,
   first_bad_bill,
   last_good_bill,
   explanation,
@@ -34,7 +35,8 @@ comment on column analytics.breaks.anchor is 'Where the break is: a bill''s id, 
 comment on column analytics.breaks.happened_at is 'When it happened, by the exchange''s clock.';
 comment on column analytics.breaks.expected is 'The value that follows from the bills before.';
 comment on column analytics.breaks.observed is 'The value that was served.';
-comment on column analytics.breaks.difference is 'Observed minus expected.';
+comment on column analytics.breaks.difference is 'Observed minus expected; or how long lost time is, or how many bills are gone or restated.';
+comment on column analytics.breaks.unit is 'The unit of difference: a coin, ms or bills; null for a ratio.';
 comment on column analytics.breaks.first_bad_bill is 'The first bill that shows the break.';
 comment on column analytics.breaks.last_good_bill is 'The last bill before that whose balance is right.';
 comment on column analytics.breaks.explanation is 'What the data says about the cause.';
