@@ -322,7 +322,7 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   }
   // Also a table without rows has its header.
   expect(await run("report", ...lots, "--format", "csv", "--table", "accepted")).toMatch(
-    /^ledger,number,kind,/,
+    /^account,productType,isDemo,number,kind,/,
   );
 });
 

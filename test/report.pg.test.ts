@@ -150,8 +150,14 @@ test("what was accepted stays in the close: a row that was rejected, and what a 
   expect(await decideOnRejected(db, decision, everything)).toEqual([]);
   const { accepted, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(accepted).toMatchObject([
-    { kind: "restatement", state: "resolved", note: `note: ${hostile}`, by: "Ada" },
-    { kind: "rejected row", state: "accepted", number: "abc", note: "support knows", by: "Ben" },
+    { kind: "restatement", state: "resolved", note: `note: ${hostile}`, acceptedBy: "Ada" },
+    {
+      kind: "rejected row",
+      state: "accepted",
+      number: "abc",
+      note: "support knows",
+      acceptedBy: "Ben",
+    },
   ]);
   expect(ledgers[0].counts.rejected).toBe(0);
 });

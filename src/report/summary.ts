@@ -28,7 +28,20 @@ export type Section = Pick<Result, "data" | "parts"> & { readonly title: string 
 
 /** A ledger's rows beside its name. */
 type Of<Row> = Row & { readonly ledger: LedgerClose };
-const ledgerColumn = { kind: "text", of: (row: Of<object>) => nameOf(row.ledger) } as const;
+/** A row's ledger: its name for people, its parts for programs. */
+const ledgerColumns = {
+  account: { kind: "value", of: ({ ledger }: Partial<Of<object>>) => ledger?.wallet.account },
+  productType: {
+    kind: "value",
+    of: ({ ledger }: Partial<Of<object>>) => ledger?.wallet.productType,
+  },
+  isDemo: { kind: "value", of: ({ ledger }: Partial<Of<object>>) => ledger?.wallet.isDemo },
+  ledger: {
+    kind: "text",
+    isForPeople: true,
+    of: ({ ledger }: Partial<Of<object>>) => (ledger === undefined ? "all" : nameOf(ledger)),
+  },
+} as const;
 const ofAll = <Row>(
   { ledgers }: CloseReport,
   rowsOf: (ledger: LedgerClose) => readonly Row[],
@@ -121,7 +134,6 @@ const total = (all: readonly Sums[]): Sums =>
 function summaryTables(report: CloseReport): readonly Table[] {
   const { allDigits, prices, zone } = report;
   type Row = { readonly sums: Sums } & Partial<{
-    readonly name: string;
     /** Undefined in the sum of several coins, which has worths only. */
     readonly coin: string;
     readonly ledger: LedgerClose;
@@ -158,7 +170,7 @@ function summaryTables(report: CloseReport): readonly Table[] {
       : { resultValue: worthOf("result"), closingValue: worthOf("closing") };
   const dayOf = dayIn(zone);
   const columns: Columns<Row> = {
-    ledger: { kind: "text", of: ({ name }) => name },
+    ...ledgerColumns,
     ...amounts,
     closingCheck: {
       ...{ kind: "text", title: "confirmed by the exchange" },
@@ -167,7 +179,7 @@ function summaryTables(report: CloseReport): readonly Table[] {
     ...values,
   };
   const rows = ofAll(report, ({ figures }) => figures).map(({ ledger, ...figures }) => ({
-    ...{ ledger, name: nameOf(ledger), coin: figures.coin, sums: sumsOf(figures) },
+    ...{ ledger, coin: figures.coin, sums: sumsOf(figures) },
     isOpeningRead: ledger.coverage.isStartRead,
   }));
   const real = rows.filter(({ ledger }) => !ledger.wallet.isDemo);
@@ -178,7 +190,7 @@ function summaryTables(report: CloseReport): readonly Table[] {
     }),
   );
   const hasSum = prices !== undefined && real.length > 0;
-  const sum = hasSum ? [{ name: "all", sums: totalOf(real) }] : [];
+  const sum = hasSum ? [{ sums: totalOf(real) }] : [];
   return [
     table<Row>("summary", columns, rows, [...rows, ...sum]),
     fundTable(report),
@@ -204,7 +216,7 @@ function closingCheckText(
 }
 
 const changeColumns = (options: CloseReport): Columns<Of<Change>> => ({
-  ledger: ledgerColumn,
+  ...ledgerColumns,
   ...fields<Change>("text", ["kind", "category", "coin"]),
   ...fields<Change>("count", ["bills"]),
   difference: {
@@ -225,15 +237,15 @@ const noBreak = {
 };
 
 const acceptedColumns: Columns<Of<Acceptance>> = {
-  ledger: ledgerColumn,
+  ...ledgerColumns,
   // A restatement is resolved by the next check, and an accepted break once its bill has come.
   ...fields<Acceptance>("text", ["number", "kind", "state"]),
   coin: { kind: "text", of: ({ coin }) => coin || null },
-  happened: { kind: "instant", of: ({ happenedAt }) => happenedAt },
+  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
   ...fields<Acceptance>("amount", ["difference"], ""),
   unit: { kind: "value", of: unitOf },
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   ...fields<Acceptance>("text", ["note"]),
-  by: { kind: "text", of: ({ acceptedBy }) => acceptedBy },
-  on: { kind: "instant", of: ({ acceptedAt }) => acceptedAt },
+  acceptedBy: { kind: "text", title: "by", of: ({ acceptedBy }) => acceptedBy },
+  acceptedAt: { kind: "instant", title: "on", of: ({ acceptedAt }) => acceptedAt },
 };

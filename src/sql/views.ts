@@ -73,13 +73,13 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
 const moves = walletMoves("bills");
 const sums = walletSums("days");
 
-/** What the files of views leave open: each stands in one place of src/sql. */
 /** What the difference of a break counts, where it is no amount of the break's coin. A ratio has no unit. */
 export const differenceUnits: Readonly<Record<string, string | null>> = {
   ...{ lost: "ms", "rows-gone": "bills", restatement: "bills" },
   ...{ "ltv-assets": "USDT", "ltv-haircut": "USDT", "ltv-ratio": null },
 };
 
+/** What the files of views leave open: each stands in one place of src/sql. */
 const words: Words = {
   amount_apart: apart("amount", "entries.product_type"),
   bills_wallet: walletOf("bills.product_type"),
