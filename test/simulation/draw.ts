@@ -68,7 +68,15 @@ export function drawHistory(seed: number): History {
     ledger: drawLedger(random, seed, spanMs),
     steps,
   };
-  const drawn = [withAccount, withRecords, withKeys, withOtherFaults, withTinyPages, withPaging];
+  const drawn = [
+    withAccount,
+    withRecords,
+    withKeys,
+    withOtherFaults,
+    withTinyPages,
+    withPaging,
+    withAnotherTime,
+  ];
   return drawn.reduce((history, draw) => draw(history), plain);
 }
 
@@ -90,6 +98,20 @@ const pagings: readonly ((random: Random) => Paging)[] = [
   () => ({ kind: "filtered", empty: "null" }),
   (random) => ({ kind: "shrinking", after: integer(random, 1, 60), rows: integer(random, 3, 20) }),
 ];
+
+/** In one history of twenty, all pages of a step's first requests are of another time. */
+function withAnotherTime(history: History): History {
+  const random = seededRandom(`another ${history.seed}`);
+  if (random() >= 0.05) return history;
+  const kinds = ["page-of-another-time"] as const;
+  const faults = drawFaultSchedule(random, { requests: 1, count: 1, kinds });
+  const always = faults.map((fault) => ({ ...fault, times: 40 }));
+  const at = integer(random, 0, history.steps.length - 1);
+  const steps = history.steps.map((step, place) =>
+    place === at ? { ...step, exchange: [...step.exchange, ...always] } : step,
+  );
+  return { ...history, steps };
+}
 
 /** In one step of four, faults strike requests that are not for bills. */
 function withOtherFaults(history: History): History {
