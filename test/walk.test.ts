@@ -547,6 +547,12 @@ describe("the questions of a window", () => {
       expect((await walked(ledger, { sortedBy: "time" })).missing).toBe(0);
     });
 
+    test("where a newer bill has nearly the lowest id of a millisecond with more bills than a page", async () => {
+      const crowd = Array.from({ length: 279 }, (_, place) => [from + 4, 10_000 + place]);
+      const ledger = ledgerWith([[from + 4, 500], ...crowd, [from + 30, 1_000]]);
+      expect((await walked(ledger, { sortedBy: "time" })).missing).toBe(0);
+    });
+
     test("where only two pages together show that ids do not follow the times", async () => {
       const ids = [1_400, 1_600, 1_500, 2_100, 2_200, 2_300, 2_400];
       const ledger = ledgerWith(ids.map((id, place) => [from + place * secondMs, id]));

@@ -53,7 +53,6 @@ export class IdWalk {
   readonly #habits: PageHabits;
   #asked: IdQuestion;
   #lowest: Place | undefined;
-  #oldest = Number.POSITIVE_INFINITY;
   #hasEnded = false;
   /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
@@ -116,9 +115,9 @@ export class IdWalk {
     const isLower = next !== undefined && this.#isLower(next);
     const doubt = unservedWitness(witnesses, answer);
     if (doubt !== undefined) return doubt;
-    const oldest = oldestOf(rows, this.#oldest);
-    if (oldest < this.#oldest) this.#narrowestMs = Math.min(this.#narrowestMs, spanMs);
-    this.#oldest = oldest;
+    const overlap = new Set([below?.billId, ...witnesses.map(({ billId }) => billId)]);
+    const goesOn = rows.some(({ billId }) => billId !== undefined && !overlap.has(billId));
+    if (goesOn) this.#narrowestMs = Math.min(this.#narrowestMs, spanMs);
     if (!isLower) return this.#askLower(answer, rows);
     this.#lowest = next;
     this.#goOn(rows, this.#habits.mayBeCut(answer.rows.length, answer.limit));
