@@ -20,11 +20,11 @@ export type Listed<Item> = { readonly total: number; readonly shown: readonly It
 export type Coverage = {
   /** The complete time, also before and after the period. */
   readonly read: readonly Interval[];
-  /** The month's time that was read to its end, that was not, and that is lost. */
+  /** The period's time that was read to its end, that was not, and that is lost. */
   readonly complete: readonly Interval[];
   readonly unread: readonly Interval[];
   readonly lost: readonly Interval[];
-  /** The month's time whose bills were recovered from tax records. */
+  /** The period's time whose bills were recovered from tax records. */
   readonly recovered: readonly Interval[];
   /** The unread time that is older than what was ever to be read. */
   readonly older: readonly Interval[];

@@ -19,7 +19,7 @@ import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./cl
 import { readCostBasis } from "./cost-basis.ts";
 import { Valuation } from "./figures.ts";
 import { readFlows } from "./flows.ts";
-import { readLedgerMonth } from "./read-ledger.ts";
+import { readLedgerClose } from "./read-ledger.ts";
 
 /**
  * The period of the selected ledgers, as stored at one moment.
@@ -65,7 +65,7 @@ export async function readCloseReport(
     );
   const ledgers: LedgerClose[] = [];
   for (const wallet of wallets) {
-    const ledger = await readLedgerMonth(tx, wallet, { span, zone, valuation, signedAt });
+    const ledger = await readLedgerClose(tx, wallet, { span, zone, valuation, signedAt });
     ledgers.push({
       ...ledger,
       costBasis: costBasis.filter((one) => one.wallet === wallet),
@@ -90,7 +90,7 @@ export async function readCloseReport(
       ({ wallet, restatements }) =>
         restatements.total > 0 && wallet.account === account && wallet.productType === ledger,
     );
-  const isOfMonth = (finding: Finding) =>
+  const isOfPeriod = (finding: Finding) =>
     isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
   return {
     ...options,
@@ -104,7 +104,7 @@ export async function readCloseReport(
             `${ledgerName(wallet)} was not read from ${formatInterval(span)}, before its history begins`,
         ),
       ),
-      ...headLines(findings.filter(isOfMonth), now).map(({ text }) => text),
+      ...headLines(findings.filter(isOfPeriod), now).map(({ text }) => text),
       ...ledgers.flatMap(({ wallet, figures }) =>
         figures
           .filter(({ opening }) => opening === null)

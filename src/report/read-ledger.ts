@@ -36,13 +36,13 @@ type Reading = Pick<ReportOptions, "span" | "zone" | "signedAt"> & {
 };
 
 /** A ledger's period, in one snapshot. */
-export async function readLedgerMonth(
+export async function readLedgerClose(
   tx: Transaction,
   stored: ReportedWallet,
   { span, zone, valuation, signedAt }: Reading,
 ): Promise<Omit<LedgerClose, "balanceChecks" | "flows" | "costBasis">> {
   const { account, productTypes, endedAt } = stored;
-  // A closing after the month is not part of the report.
+  // An end after the period is not part of the report.
   const isEnded = endedAt !== undefined && endedAt < span.to;
   const wallet = { ...stored, endedAt: isEnded ? endedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
@@ -63,7 +63,7 @@ export async function readLedgerMonth(
         : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
     rejected: await readRejected(tx, wallet, isOpenRejection),
     acceptedRows: (await readRejected(tx, wallet, sql`note is not null`)).shown,
-    breaks: await readMonthBreaks(tx, wallet, span, restatements.total > 0),
+    breaks: await readPeriodBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
 
@@ -129,13 +129,13 @@ const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Lis
   shown: rows.map(({ total: _, ...row }) => row as Item),
 });
 
-/** Replaced contents of bills that are or were of the month, each beside the content that came after it. */
+/** Replaced contents of bills that are or were of the period, each beside the content that came after it. */
 async function readRestatements(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
 ): Promise<Listed<Restatement>> {
-  const isOfMonth = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
+  const isOfPeriod = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
   type Content = Readonly<Record<string, string | null>>;
   type Row = Omit<Restatement, "changes"> & { old: Content; new: Content; total: string };
   const { rows } = await tx.execute<Row>(sql`
@@ -166,7 +166,7 @@ async function readRestatements(
       ) as chained
     ) as revised
     where revision is not null
-      and (${isOfMonth(sql`content`)} or ${isOfMonth(sql`next_content`)})
+      and (${isOfPeriod(sql`content`)} or ${isOfPeriod(sql`next_content`)})
     order by replaced_at, bill_id, revision
     limit ${shownMax}`);
   return listed(
@@ -190,22 +190,22 @@ const content = sql`jsonb_build_object(${sql.join(
 )})`;
 
 /**
- * The month's breaks that are open, and those that were accepted, also if a later check has resolved them. Restatements
- * are included if the month has some.
+ * The period's breaks that are open, and those that were accepted, also if a later check has resolved them. Restatements
+ * are included if the period has some.
  */
-async function readMonthBreaks(
+async function readPeriodBreaks(
   tx: Transaction,
   { account, productType, productTypes }: ReportedWallet,
   span: Interval,
   isRestated: boolean,
 ): Promise<readonly Break[]> {
   const scope = { accounts: [account], productTypes: [productType, ...productTypes] };
-  const isOfMonth = ({ kind, happenedAt }: Break): boolean => {
+  const isOfPeriod = ({ kind, happenedAt }: Break): boolean => {
     if (happenedAt === null) return true;
     if (kind === "restatement") return isRestated;
     return happenedAt >= isoTime(span.from) && happenedAt < isoTime(span.to);
   };
-  const breaks = (await readBreaks(tx, scope, { isAll: true })).filter(isOfMonth);
+  const breaks = (await readBreaks(tx, scope, { isAll: true })).filter(isOfPeriod);
   const open = breaks.filter(({ state }) => state === "open");
   return [...open, ...breaks.filter(({ state, acceptedAt }) => state !== "open" && acceptedAt)];
 }

@@ -28,18 +28,19 @@ export type Section = Pick<Result, "data" | "parts"> & { readonly title: string 
 
 /** A ledger's rows beside its name. */
 type Of<Row> = Row & { readonly ledger: LedgerClose };
-/** A row's ledger: its name for people, its parts for programs. */
+/** A row's ledger; undefined in the sum of all. */
+type InLedger = Partial<Of<object>>;
+const ofWallet = (key: "account" | "productType" | "isDemo") =>
+  ({ kind: "value", of: ({ ledger }: InLedger) => ledger?.wallet[key] }) as const;
+/** Its name for people, its parts for programs. */
 const ledgerColumns = {
-  account: { kind: "value", of: ({ ledger }: Partial<Of<object>>) => ledger?.wallet.account },
-  productType: {
-    kind: "value",
-    of: ({ ledger }: Partial<Of<object>>) => ledger?.wallet.productType,
-  },
-  isDemo: { kind: "value", of: ({ ledger }: Partial<Of<object>>) => ledger?.wallet.isDemo },
+  account: ofWallet("account"),
+  productType: ofWallet("productType"),
+  isDemo: ofWallet("isDemo"),
   ledger: {
     kind: "text",
     isForPeople: true,
-    of: ({ ledger }: Partial<Of<object>>) => (ledger === undefined ? "all" : nameOf(ledger)),
+    of: ({ ledger }: InLedger) => (ledger === undefined ? "all" : nameOf(ledger)),
   },
 } as const;
 const ofAll = <Row>(

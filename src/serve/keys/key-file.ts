@@ -129,11 +129,15 @@ const lookMs = secondMs;
  */
 export function openKeyRing(path: string, now: () => number, log: Pick<Log, "error">): KeyRing {
   let keys = byApiKey(readKeys(path));
+  let version = versionOf(path);
   let lookedAt = now();
   return () => {
     const at = now();
     if (Math.abs(at - lookedAt) < lookMs) return keys;
     lookedAt = at;
+    const current = versionOf(path);
+    if (current === version) return keys;
+    version = current;
     try {
       keys = byApiKey(readKeys(path));
     } catch (error) {
@@ -146,3 +150,9 @@ export function openKeyRing(path: string, now: () => number, log: Pick<Log, "err
 
 const byApiKey = (keys: readonly MirrorKey[]): ReadonlyMap<string, MirrorKey> =>
   new Map(keys.map((key) => [key.apiKey, key]));
+
+/** Identifies the file's content. A replaced file has another inode, even within one tick of the clock. */
+function versionOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? "none" : `${stats.ino} ${stats.mtimeNs} ${stats.mode}`;
+}
