@@ -34,7 +34,7 @@ test("a text is put into a statement as it stands only where it is this program'
   // Each use was reviewed: columns, constants, migrations and views. A new one is reviewed, and then
   // counted.
   expect(countedByRoom(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
-    ...{ audit: 4, db: 19, export: 1, health: 3, ledger: 24, page: 2, report: 3, sql: 24 },
+    ...{ audit: 4, db: 19, export: 1, health: 3, ledger: 23, page: 2, report: 3, sql: 24 },
   });
 });
 

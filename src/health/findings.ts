@@ -2,6 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { walletOf } from "../contract/product-types.ts";
 import type { Queryable } from "../db/connect.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../db/values.ts";
+import { keyOf, storedLess, typeDaySums } from "../ledger/day-sums.ts";
 import { isNeverRead, type RosterLedger } from "../roster/roster.ts";
 import { accountFlags, isDemo } from "../sql/ledgers.ts";
 import { accountFindings } from "./account-findings.ts";
@@ -163,7 +164,12 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
   const startOf = (time: number) => sql`date_trunc('day', ${timeOf(time)}, 'UTC')`;
   const first = from === undefined ? sql`'-infinity'::timestamptz` : startOf(from);
   const last = to === undefined ? sql`'infinity'::timestamptz` : startOf(to - 1);
-  const day = sql`(c_time at time zone 'UTC')::date`;
+  const stored = sql`${isOneOf(accounts)}
+          and day between (${first} at time zone 'UTC')::date and (${last} at time zone 'UTC')::date`;
+  const billsOfPeriod = {
+    from: sql`bills`,
+    where: sql`${isOneOf(accounts)} and c_time >= ${first} and c_time < ${last} + interval '24 hours'`,
+  };
   return flaggedOf(accounts)(
     "broken",
     "product_type",
@@ -174,30 +180,15 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
     sql`(
       select account, product_type, min(day) as day, count(distinct day) as days
       from (
-        select account, product_type, coin, day, business_type
-        from (
-          select
-            ${dayKeys}, day, bills, amount_in + amount_out as amount, fee_in + fee_out as fee
-          from type_days
-          where ${isOneOf(accounts)}
-            and day between (${first} at time zone 'UTC')::date and (${last} at time zone 'UTC')::date
-          union all
-          select ${dayKeys}, ${day}, -count(*), -sum(amount), -sum(fee)
-          from bills
-          where ${isOneOf(accounts)}
-            and c_time >= ${first}
-            and c_time < ${last} + interval '24 hours'
-          group by ${dayKeys}, ${day}
-        ) as sums
-        group by account, product_type, coin, day, business_type
-        having sum(bills) <> 0 or sum(amount) <> 0 or sum(fee) <> 0
+        select account, product_type, day
+        from ${storedLess(typeDaySums, stored, billsOfPeriod)}
+        group by ${keyOf(typeDaySums)}
+        having sum(bills) <> 0 or sum(amount_in + amount_out) <> 0 or sum(fee_in + fee_out) <> 0
       ) as wrong
       group by account, product_type
     )`,
   );
 }
-
-const dayKeys = sql`account, product_type, coin, business_type`;
 
 /**
  * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads

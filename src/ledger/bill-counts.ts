@@ -4,6 +4,7 @@ import { type Database, inTransaction, type Transaction } from "../db/connect.ts
 import { withDatabaseErrors } from "../db/database-errors.ts";
 import { onlyRow, textArray, timeText } from "../db/values.ts";
 import type { Ledger, PageCounts } from "../sync/store.ts";
+import { allBillsOf, keyOf, storedLess, typeDaySums } from "./day-sums.ts";
 import { makeDays } from "./differing-days.ts";
 
 /** How many bills a ledger has by the count that is kept, and by counting its rows, which are right. */
@@ -116,17 +117,8 @@ async function daysWithRowsGone(tx: Transaction, account: string): Promise<reado
     select product_type as "productType", to_char(day, 'YYYY-MM-DD') as day, sum(bills)::text as bills
     from (
       select account, product_type, day, sum(bills) as bills
-      from (
-        select account, product_type, coin, day, business_type, bills
-        from type_days
-        where account = ${account}
-        union all
-        select account, product_type, coin, (c_time at time zone 'UTC')::date, business_type, -count(*)
-        from bills
-        where account = ${account}
-        group by 1, 2, 3, 4, 5
-      ) as counted
-      group by account, product_type, coin, day, business_type
+      from ${storedLess(typeDaySums, sql`account = ${account}`, allBillsOf(account))}
+      group by ${keyOf(typeDaySums)}
       having sum(bills) > 0
     ) as gone
     group by account, product_type, gone.day

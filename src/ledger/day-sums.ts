@@ -35,7 +35,7 @@ const sums: readonly Column[] = [
   ["coupon", "coalesce(sum(bills.fee_by_coupon), 0)"],
 ];
 
-const typeDaySums: SumTable = {
+export const typeDaySums: SumTable = {
   name: "type_days",
   keys: [
     ["product_type", "bills.product_type"],
@@ -67,6 +67,9 @@ export const sumTables: readonly SumTable[] = [typeDaySums, symbolDaySums];
 
 const names = (columns: readonly Column[]) => columns.map(([name]) => name);
 
+/** The columns of a table's key. */
+export const keyOf = ({ keys }: SumTable): SQL => sql.raw(["account", ...names(keys)].join(", "));
+
 /** Which bills: what follows `from`, with the table under its own name, and the condition. */
 export type Bills = { readonly from: SQL; readonly where: SQL };
 
@@ -85,6 +88,22 @@ export function sumsOf({ keys, sums }: SumTable, { from, where }: Bills, sign: "
       group by ${sql.raw(places)}`;
 }
 
+/**
+ * The stored rows of a table of sums, and those of the bills with a minus. Added up by key, nothing is left where nobody
+ * changed either by hand.
+ * @param stored which stored rows: those of the same bills.
+ */
+export function storedLess(table: SumTable, stored: SQL, bills: Bills): SQL {
+  const { name, sums } = table;
+  return sql`(
+        select ${keyOf(table)}, ${sql.raw(names(sums).join(", "))}
+        from ${sql.identifier(name)}
+        where ${stored}
+        union all
+        ${sumsOf(table, bills, "-")}
+      ) as compared`;
+}
+
 /** Adds bills to their rows, or subtracts them. */
 export async function addSums(
   tx: Transaction,
@@ -93,13 +112,13 @@ export async function addSums(
   sign: "" | "-" = "",
 ): Promise<void> {
   const { name, keys, sums } = table;
-  const key = ["account", ...names(keys)].join(", ");
+  const key = keyOf(table);
   const changes = names(sums).map((column) => `${column} = ${name}.${column} + excluded.${column}`);
   await tx.execute(sql`
-      insert into ${sql.raw(`${name} (${key}, ${names(sums).join(", ")})`)}
+      insert into ${sql.identifier(name)} (${key}, ${sql.raw(names(sums).join(", "))})
       ${sumsOf(table, bills, sign)}
       order by ${sql.raw(keys.map((_, index) => `${index + 2}`).join(", "))}
-      on conflict (${sql.raw(key)}) do update
+      on conflict (${key}) do update
       set ${sql.raw(changes.join(", "))}`);
 }
 

@@ -5,7 +5,7 @@ import { withDatabaseErrors } from "../db/database-errors.ts";
 import { pauseHolder } from "../db/lease/lease.ts";
 import { insertMissingTypes } from "../db/reference/stored-business-types.ts";
 import { walletOf } from "../sql/wallet-moves.ts";
-import { addSums, allBillsOf, type SumTable, sumsOf, sumTables } from "./day-sums.ts";
+import { addSums, allBillsOf, keyOf, type SumTable, storedLess, sumTables } from "./day-sums.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
 
 /** A chain's day whose stored rows are not what its bills say. */
@@ -42,27 +42,16 @@ export function findDifferingDays(
   );
 }
 
-/** The stored sums less those of the bills, where anything is left. */
+/** The days of a table of sums where anything is left of the stored sums less those of the bills. */
 function differingSums(table: SumTable, account: string): SQL {
-  const { name, keys, sums } = table;
-  const keyNames = keys.map(([key]) => key);
-  const sumNames = sums.map(([sum]) => sum);
-  const stored = ["account", ...keyNames, ...sumNames].join(", ");
-  const isDifferent = sumNames.map((sum) => `sum(${sum}) <> 0`).join(" or ");
+  const isDifferent = table.sums.map(([sum]) => `sum(${sum}) <> 0`).join(" or ");
   return sql`
       select
         ${walletOf("product_type")} as wallet,
         coin,
         day
-      from (
-        select ${sql.raw(stored)}
-        from ${sql.identifier(name)}
-        where account = ${account}
-        union all
-        select ${sql.raw(stored)}
-        from (${sumsOf(table, allBillsOf(account), "-")}) as computed
-      ) as compared
-      group by ${sql.raw(["account", ...keyNames].join(", "))}
+      from ${storedLess(table, sql`account = ${account}`, allBillsOf(account))}
+      group by ${keyOf(table)}
       having ${sql.raw(isDifferent)}`;
 }
 
