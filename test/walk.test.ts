@@ -476,10 +476,10 @@ describe("the questions of a window", () => {
     limit,
   });
 
-  /** What a run knows after it was served a page of 100 rows. */
-  function hundredAPage(): PageHabits {
+  /** What a run knows after it was served a page of so many rows. */
+  function pagesOf(rows: number): PageHabits {
     const habits = new PageHabits();
-    habits.look(100);
+    habits.look(rows);
     return habits;
   }
 
@@ -609,17 +609,20 @@ describe("the questions of a window", () => {
         Array.from({ length: count }, (_, place) => from + place * minute),
       );
 
-    test.each([
+    test.each<[string, number, number, number?]>([
       ["two where it is empty", 0, 2],
       ["one for its page and two at its end", 99, 3],
-      ["one more above its newest bill, where no page was longer than its own", 100, 5],
+      ["one more above its newest bill, where no page was longer than its own", 100, 4],
+      ["the same in an hour's window, where a run has seen eight bills at most", 20, 4, 8],
+      ["none more for a few bills", 7, 3, 8],
       [
         "one a page and two at its end, where a page serves one bill of the page before again",
         297,
         5,
       ],
-    ])("%s", async (_title, bills, questions) => {
-      const { asked } = await walked(everyMinute(bills), {}, { habits: hundredAPage() });
+    ])("%s", async (_title, bills, questions, longest = 100) => {
+      const habits = pagesOf(longest);
+      const { asked } = await walked(everyMinute(bills), {}, { habits });
       expect(asked).toHaveLength(questions);
     });
   });

@@ -98,8 +98,8 @@ export class IdOrder {
   }
 }
 
-// Nobody has seen pages with fewer rows where more bills exist. A walk could not tell them from the last.
-const pageRowsMin = 3;
+/** Nobody has seen pages with fewer rows where more bills exist. A walk could not tell them from the last. */
+export const pageRowsMin = 3;
 
 /**
  * What answers have shown about the exchange's pages. The walks of a run share one, since they ask the

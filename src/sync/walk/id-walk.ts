@@ -8,6 +8,7 @@ import {
   lowestId,
   type PageHabits,
   type PlacedRow,
+  pageRowsMin,
   type RowPlace,
   unservedWitness,
 } from "./answers.ts";
@@ -43,7 +44,7 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
  * The walk through a window by falling ids. It makes its cursor from the ids of the rows. The exchange's
  * `endId` is used only where no row of a page has an id. After a page that may have been cut, the next cursor is an id a
  * little above the lowest one. So the next answer must serve some known bills again: its witnesses. The
- * last question asks below the lowest id. It may serve its cursor's own bill.
+ * last question asks below the lowest id, unless such a page shows that there is none. It may serve its cursor's own bill.
  *
  * An exchange may sort its pages by time, and go on after the place of the cursor's bill in that order.
  * Where ids do not follow the times, it then serves bills that are older than the cursor but have higher
@@ -174,8 +175,9 @@ export class IdWalk {
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
   #askLower({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
-    if (this.#lowest !== undefined && this.idLessThan !== this.#lowest.billId) {
-      // The known bills of the overlap may have filled the page.
+    const isOverlap = this.#lowest !== undefined && this.idLessThan !== this.#lowest.billId;
+    if (isOverlap && all.length >= pageRowsMin) {
+      // The overlap's known bills may have filled the page. Fewer, with a witness, are an end as good as an empty page.
       this.#asked = askedBelow(this.#lowest);
       return undefined;
     }
