@@ -16,6 +16,6 @@ execFileSync(
   [join(typescript, "bin", "tsc"), "--project", join(root, "tsconfig.build.json")],
   { cwd: root, stdio: "inherit" },
 );
-for (const path of globSync("{**/*.sql,page/assets/*}", { cwd: join(root, "src") })) {
+for (const path of globSync("{**/*.sql,wings/serve/page/assets/*}", { cwd: join(root, "src") })) {
   cpSync(join(root, "src", path), join(root, "dist", path));
 }

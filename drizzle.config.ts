@@ -2,6 +2,6 @@ import { defineConfig } from "drizzle-kit";
 
 export default defineConfig({
   dialect: "postgresql",
-  schema: "./src/db/schema/*schema.ts",
+  schema: "./src/core/postgres/schema/*schema.ts",
   out: "./migrations",
 });

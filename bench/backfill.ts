@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
-import { billsApiOf } from "../src/contract/bills-api.ts";
-import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
+import { billsApiOf } from "../src/core/contract/bills-api.ts";
+import { classicProductTypes, unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { type Databases, openDatabases, query } from "./backfill/databases.ts";
 import { type ExchangeOptions, startExchange } from "./backfill/exchange.ts";
 import type { Kind } from "./backfill/ledger.ts";

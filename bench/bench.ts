@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { epochMs, isoTime } from "../src/contract/time.ts";
+import { epochMs, isoTime } from "../src/lib/time.ts";
 import type { Bench, BenchResult } from "./result.ts";
 
 /*

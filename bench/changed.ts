@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { rebuildDays } from "../src/ledger/differing-days.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { rebuildDays } from "../src/core/store/differing-days.ts";
 import { openDatabases, query } from "./backfill/databases.ts";
 import { type Bench, type BenchResult, median } from "./result.ts";
 import { chainedLedger } from "./support/chained-ledger.ts";

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { setInterval } from "node:timers";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
-import { migrate } from "../src/db/migrate.ts";
-import { formatNames } from "../src/export/formats.ts";
+import { formatNames } from "../src/books/export/formats.ts";
+import { migrate } from "../src/core/postgres/migrate.ts";
 import { openTestServer } from "../test/support/postgres-server.ts";
 import { nodeFlags } from "./support/node-flags.ts";
 

@@ -1,9 +1,9 @@
-import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
-import { readStatus } from "../src/health/ledger-status.ts";
-import { readKnownTime } from "../src/ledger/known-time.ts";
-import { openStore } from "../src/ledger/ledger-store.ts";
-import { planLedger } from "../src/sync/plan.ts";
+import { readStatus } from "../src/check/health/ledger-status.ts";
+import { type Database, openDatabase } from "../src/core/postgres/connect.ts";
+import { readKnownTime } from "../src/core/store/known-time.ts";
+import { openStore } from "../src/core/store/ledger-store.ts";
+import { planLedger } from "../src/core/words/plan.ts";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/lib/time.ts";
 import { type Bench, median } from "./result.ts";
 import { openPageExchange } from "./support/exchange.ts";
 import { type BenchDatabase, openBenchServer } from "./support/postgres.ts";

@@ -1,8 +1,8 @@
-import type { Clock } from "../src/clock.ts";
-import { secondMs } from "../src/contract/time.ts";
-import type { Arrival } from "../src/exchange/one-way-delay.ts";
-import { createRateLimiter } from "../src/exchange/rate-limiter.ts";
-import { integer, type Random, seededRandom } from "../src/sandbox/random.ts";
+import type { Arrival } from "../src/core/exchange/one-way-delay.ts";
+import { createRateLimiter } from "../src/core/exchange/rate-limiter.ts";
+import type { Clock } from "../src/lib/clock.ts";
+import { secondMs } from "../src/lib/time.ts";
+import { integer, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { virtualClock } from "../test/support/virtual-clock.ts";
 import type { BenchOptions, BenchResult } from "./result.ts";
 

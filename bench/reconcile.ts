@@ -1,6 +1,6 @@
 import { Client } from "pg";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { openDatabase } from "../src/db/connect.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type BenchOptions, type BenchResult, median } from "./result.ts";
 import { chainedLedger } from "./support/chained-ledger.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
-import { openSandbox, sandboxEnvironment } from "../src/sandbox/sandbox.ts";
+import { openSandbox, sandboxEnvironment } from "../src/wings/sandbox/sandbox.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";
 import { openBenchServer } from "./support/postgres.ts";

@@ -1,6 +1,6 @@
 import { type ExitCode, fail, type Io, note } from "./commands/io.ts";
-import { runCommandLine } from "./commands/program.ts";
-import { messageOf, ReportableError, StoppedError } from "./errors.ts";
+import { messageOf, ReportableError, StoppedError } from "./lib/errors.ts";
+import { runCommandLine } from "./program.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
 // What can be typed is in commands/program.ts.

@@ -1,29 +1,31 @@
-import { listed, readRoster, type Selection } from "./roster/roster.ts";
+import { listed, readRoster, type Selection } from "./accounts/roster.ts";
+
 // What other programs import. It reads no environment, ends no process and prints nothing.
 
-import type { Reconciliation } from "./audit/reconcile.ts";
+import { type Config, readConfig } from "./accounts/config.ts";
+import type { Settings } from "./accounts/settings.ts";
+import type { ExportedBill } from "./books/export/exported-bill.ts";
+import { readBills } from "./books/export/read-bills.ts";
+import { readStatus, type Status } from "./check/health/ledger-status.ts";
+import type { Reconciliation } from "./check/reconcile/reconcile.ts";
+import { type CommandDatabase, openCommandDatabase } from "./commands/open.ts";
 import { check } from "./commands/reconcile.ts";
 import { runSync, targetsOf } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
 import { isOfAccounts, type Target } from "./commands/sync-run.ts";
 import { readSpan, runVerification } from "./commands/verify.ts";
 import type { Verification } from "./commands/verify-result.ts";
-import type { ProductType } from "./contract/product-types.ts";
-import { epochMs } from "./contract/time.ts";
-import { inSnapshot } from "./db/connect.ts";
-import { withDatabaseErrors } from "./db/database-errors.ts";
-import { migrate } from "./db/migrate.ts";
-import { type CommandDatabase, openCommandDatabase } from "./db/open.ts";
-import { StoppedError } from "./errors.ts";
-import type { ExportedBill } from "./export/exported-bill.ts";
-import { readBills } from "./export/read-bills.ts";
-import { readStatus, type Status } from "./health/ledger-status.ts";
-import { type Config, readConfig } from "./roster/config.ts";
-import type { Settings } from "./roster/settings.ts";
-import type { BillsProgress } from "./sync/ledger-run.ts";
+import type { ProductType } from "./core/contract/product-types.ts";
+import { inSnapshot } from "./core/postgres/connect.ts";
+import { withDatabaseErrors } from "./core/postgres/database-errors.ts";
+import { migrate } from "./core/postgres/migrate.ts";
+import type { BillsProgress } from "./core/sync/ledger-run.ts";
+import { StoppedError } from "./lib/errors.ts";
+import { epochMs } from "./lib/time.ts";
 
-export type { ProductType } from "./contract/product-types.ts";
-export { productTypes } from "./contract/product-types.ts";
+export type { Settings } from "./accounts/settings.ts";
+export type { ProductType } from "./core/contract/product-types.ts";
+export { productTypes } from "./core/contract/product-types.ts";
 export {
   AccountHeldError,
   DatabaseError,
@@ -31,8 +33,7 @@ export {
   ReportableError,
   StoppedError,
   UsageError,
-} from "./errors.ts";
-export type { Settings } from "./roster/settings.ts";
+} from "./lib/errors.ts";
 export type {
   BillsProgress,
   ExportedBill,

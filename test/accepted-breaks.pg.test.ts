@@ -3,9 +3,9 @@
 
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import { reconcile as reconcileLedger } from "../src/audit/reconcile.ts";
-import type { Bill } from "../src/contract/bill.ts";
-import { hourMs } from "../src/contract/time.ts";
+import { reconcile as reconcileLedger } from "../src/check/reconcile/reconcile.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import { hourMs } from "../src/lib/time.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -9,11 +9,11 @@ import {
   isDemoProductType,
   type ProductType,
   productTypes,
-} from "../src/contract/product-types.ts";
-import { hourMs } from "../src/contract/time.ts";
-import { Refusal } from "../src/exchange-server/source.ts";
-import { productTypesOf } from "../src/sync/account-state.ts";
-import { type AccountReport, isComplete } from "../src/sync/run.ts";
+} from "../src/core/contract/product-types.ts";
+import { Refusal } from "../src/core/server/source.ts";
+import { type AccountReport, isComplete } from "../src/core/sync/run.ts";
+import { productTypesOf } from "../src/core/words/account-state.ts";
+import { hourMs } from "../src/lib/time.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 

@@ -3,24 +3,24 @@
 // After a ban of the address, no more requests are sent for any account.
 
 import { describe, expect, test } from "vitest";
-import type { Clock } from "../src/clock.ts";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { billsApiOf } from "../src/contract/bills-api.ts";
-import { symbols } from "../src/contract/symbols.ts";
-import { hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import type { ExchangeError } from "../src/errors.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { billsApiOf } from "../src/core/contract/bills-api.ts";
+import { symbols } from "../src/core/contract/symbols.ts";
 import {
   type AddressLimits,
   accountsAtOnce,
   createAddressLimits,
   readSideBySide,
-} from "../src/exchange/address-limits.ts";
-import { createRateLimiter, type RateLimiter } from "../src/exchange/rate-limiter.ts";
-import { exchangeOf } from "../src/exchange/session.ts";
-import type { HttpAnswer, Transport } from "../src/exchange/transport.ts";
-import { rollingWindow } from "../src/exchange-server/arrivals.ts";
-import { createSandbox } from "../src/sandbox/sandbox.ts";
-import { Secret } from "../src/secret.ts";
+} from "../src/core/exchange/address-limits.ts";
+import { createRateLimiter, type RateLimiter } from "../src/core/exchange/rate-limiter.ts";
+import { exchangeOf } from "../src/core/exchange/session.ts";
+import type { HttpAnswer, Transport } from "../src/core/exchange/transport.ts";
+import { rollingWindow } from "../src/core/server/arrivals.ts";
+import type { Clock } from "../src/lib/clock.ts";
+import type { ExchangeError } from "../src/lib/errors.ts";
+import { Secret } from "../src/lib/secret.ts";
+import { hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
+import { createSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { emptyPage, secretsOf, testAccount } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 

@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs, epochMs, isoTime, secondMs } from "../src/contract/time.ts";
-import { countNeighbours, holderName } from "../src/db/lease/leases.ts";
-import { rollingWindow } from "../src/exchange-server/arrivals.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { rollingWindow } from "../src/core/server/arrivals.ts";
+import { countNeighbours, holderName } from "../src/core/store/lease/leases.ts";
+import { dayMs, epochMs, isoTime, secondMs } from "../src/lib/time.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
 

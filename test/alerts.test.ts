@@ -3,9 +3,9 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { epochMs, hourMs } from "../src/contract/time.ts";
-import { findingKinds } from "../src/health/kinds.ts";
-import { registryOf, type StoredMetrics } from "../src/metrics/registry.ts";
+import { findingKinds } from "../src/check/health/kinds.ts";
+import { epochMs, hourMs } from "../src/lib/time.ts";
+import { registryOf, type StoredMetrics } from "../src/wings/serve/registry.ts";
 import { findingsTable } from "./support/docs-parts.ts";
 import { alertRules, hasPromtool, judgeRules, promtool, seriesOf } from "./support/promtool.ts";
 

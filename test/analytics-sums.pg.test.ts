@@ -4,13 +4,13 @@
 
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
-import { type Bill, noPosition } from "../src/contract/bill.ts";
-import { businessTypes } from "../src/contract/business-types.ts";
-import { epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
-import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import { type Bill, noPosition } from "../src/core/contract/bill.ts";
+import { businessTypes } from "../src/core/contract/business-types.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { epochMs, hourMs, isoTime } from "../src/lib/time.ts";
+import { snowflake } from "../src/wings/sandbox/entry.ts";
+import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 

@@ -2,17 +2,17 @@
 // one; where both may differ it is a notice.
 
 import { expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { unifiedProductTypes } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { balancesOperations } from "../src/contract/wallet-balances.ts";
-import type { Answer } from "../src/exchange-server/api.ts";
-import type { Source } from "../src/exchange-server/source.ts";
-import { readFindings } from "../src/health/findings.ts";
-import type { LedgerBill } from "../src/sandbox/entry.ts";
-import type { AccountBills } from "../src/sandbox/ledger.ts";
-import { integer, seededRandom } from "../src/sandbox/random.ts";
-import { isComplete } from "../src/sync/run.ts";
+import { readFindings } from "../src/check/health/findings.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
+import { balancesOperations } from "../src/core/contract/wallet-balances.ts";
+import type { Answer } from "../src/core/server/api.ts";
+import type { Source } from "../src/core/server/source.ts";
+import { isComplete } from "../src/core/sync/run.ts";
+import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
+import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
+import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
+import { integer, seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 import { query } from "./support/query.ts";

@@ -2,16 +2,16 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import { type Database, inTransaction, openDatabase } from "../src/db/connect.ts";
-import { mapType } from "../src/db/reference/stored-business-types.ts";
-import { recount } from "../src/ledger/bill-counts.ts";
-import { findDifferingDays } from "../src/ledger/differing-days.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
-import type { Ledger } from "../src/sync/store.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { type Database, inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
+import { recount } from "../src/core/store/bill-counts.ts";
+import { findDifferingDays } from "../src/core/store/differing-days.ts";
+import { mapType } from "../src/core/store/reference/stored-business-types.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import type { Ledger } from "../src/core/words/nouns.ts";
+import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { aLedger, bills } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";

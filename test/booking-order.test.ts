@@ -4,10 +4,10 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import * as bookingOrder from "../src/audit/booking-order.ts";
-import type { ChainBill } from "../src/audit/order.ts";
-import { newTally } from "../src/audit/rules.ts";
-import { amountAndFee } from "../src/sql/wallet-moves.ts";
+import * as bookingOrder from "../src/check/reconcile/booking-order.ts";
+import type { ChainBill } from "../src/check/reconcile/order.ts";
+import { newTally } from "../src/check/reconcile/rules.ts";
+import { amountAndFee } from "../src/core/views/wallet-moves.ts";
 
 /** What the order of bills depends on. */
 type Step = Pick<ChainBill, "billId" | "time" | "moved" | "after">;

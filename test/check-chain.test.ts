@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FinerAmount, readNumbers } from "../src/audit/bill-numbers.ts";
-import { Chain } from "../src/audit/check-chain.ts";
-import type { ChainBill } from "../src/audit/order.ts";
-import { newTally } from "../src/audit/rules.ts";
-import { amountAndFee } from "../src/sql/wallet-moves.ts";
+import { FinerAmount, readNumbers } from "../src/check/reconcile/bill-numbers.ts";
+import { Chain } from "../src/check/reconcile/check-chain.ts";
+import type { ChainBill } from "../src/check/reconcile/order.ts";
+import { newTally } from "../src/check/reconcile/rules.ts";
+import { amountAndFee } from "../src/core/views/wallet-moves.ts";
 
 test("a bill's numbers are read exactly, and refused where they have more decimal places than are computed with", () => {
   expect(

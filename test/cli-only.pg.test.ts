@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { keyInfo } from "../src/contract/key-info.ts";
-import { balancesOperations } from "../src/contract/wallet-balances.ts";
-import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { keyInfo } from "../src/core/contract/key-info.ts";
+import { balancesOperations } from "../src/core/contract/wallet-balances.ts";
+import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { withFaults } from "./faults/network.ts";
 import { type CliEnvironment, runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";

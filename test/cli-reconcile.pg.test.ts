@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs } from "../src/contract/time.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import { dayMs } from "../src/lib/time.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { runCli } from "./support/cli.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";

@@ -2,11 +2,11 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { classicProductTypes, spotWallet } from "../src/contract/product-types.ts";
-import { dayMs } from "../src/contract/time.ts";
-import type { Credential } from "../src/exchange-server/source.ts";
-import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { classicProductTypes, spotWallet } from "../src/core/contract/product-types.ts";
+import type { Credential } from "../src/core/server/source.ts";
+import { dayMs } from "../src/lib/time.ts";
+import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { type CliEnvironment, runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 

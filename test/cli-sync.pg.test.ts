@@ -3,10 +3,10 @@
 import { parseEnv } from "node:util";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import type { Database } from "../src/db/connect.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import type { ProductType } from "../src/core/contract/product-types.ts";
+import type { Database } from "../src/core/postgres/connect.ts";
+import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { type CliEnd, runCli, startCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";

@@ -4,10 +4,10 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { asTyped } from "../src/as-typed.ts";
 import { openReporter } from "../src/commands/sync-reporter.ts";
-import { symbols } from "../src/contract/symbols.ts";
-import { programVersion } from "../src/version.ts";
+import { symbols } from "../src/core/contract/symbols.ts";
+import { asTyped } from "../src/lib/as-typed.ts";
+import { programVersion } from "../src/lib/version.ts";
 import {
   type CliEnvironment,
   type CliOptions,

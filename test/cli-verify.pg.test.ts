@@ -2,10 +2,10 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import { Leases } from "../src/db/lease/leases.ts";
-import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { Leases } from "../src/core/store/lease/leases.ts";
+import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
+import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { openHouse } from "./support/house.ts";
 
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));

@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ExchangeError } from "../src/errors.ts";
-import { holdsSecret, scrubber } from "../src/exchange/scrub.ts";
+import { holdsSecret, scrubber } from "../src/core/exchange/scrub.ts";
+import { ExchangeError } from "../src/lib/errors.ts";
 import { give, openClient, serve } from "./support/exchange-client.ts";
 
 /** Contains every character that some spelling changes. */

@@ -1,12 +1,12 @@
 // Holds: Honest coverage, Within the limit
 
 import { describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { signature } from "../src/contract/signature.ts";
-import { symbols } from "../src/contract/symbols.ts";
-import { minuteMs } from "../src/contract/time.ts";
-import { type ExchangeError, type ExchangeErrorKind, messageOf } from "../src/errors.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { signature } from "../src/core/contract/signature.ts";
+import { symbols } from "../src/core/contract/symbols.ts";
+import { type ExchangeError, type ExchangeErrorKind, messageOf } from "../src/lib/errors.ts";
+import { minuteMs } from "../src/lib/time.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import {
   emptyPage,
   type Given,

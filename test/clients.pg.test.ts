@@ -5,16 +5,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RestClientV2 } from "bitget-api";
 import ccxt, { type bitget } from "ccxt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { billFields } from "../src/contract/bill.ts";
+import { billFields } from "../src/core/contract/bill.ts";
 import {
   classicProductTypes,
   type ProductType,
   unifiedProductTypes,
-} from "../src/contract/product-types.ts";
-import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
-import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { type OpenSandbox, openSandbox } from "../src/sandbox/sandbox.ts";
-import { listen } from "../src/serve/app.ts";
+} from "../src/core/contract/product-types.ts";
+import { readStoredBills } from "../src/core/store/bill-rows.ts";
+import { dayMs, epochMs, minuteMs } from "../src/lib/time.ts";
+import { type OpenSandbox, openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { listen } from "../src/wings/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { storeLedger, storeLists, storeLoanToValue } from "./support/stored-year.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { productTypes } from "../src/contract/product-types.ts";
-import { UsageError } from "../src/errors.ts";
-import { readConfig, readDatabaseConfig } from "../src/roster/config.ts";
-import { selectedAccounts, selectionOf } from "../src/roster/roster.ts";
-import type { Environment } from "../src/roster/settings.ts";
+import { readConfig, readDatabaseConfig } from "../src/accounts/config.ts";
+import { selectedAccounts, selectionOf } from "../src/accounts/roster.ts";
+import type { Environment } from "../src/accounts/settings.ts";
+import { productTypes } from "../src/core/contract/product-types.ts";
+import { UsageError } from "../src/lib/errors.ts";
 
 const credentials = {
   EXCHANGE_API_KEY: "key-hKq81",

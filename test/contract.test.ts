@@ -4,24 +4,24 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { classicRows, noPosition } from "../src/contract/bill.ts";
-import { billsApiOf } from "../src/contract/bills-api.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { classicRows, noPosition } from "../src/core/contract/bill.ts";
+import { billsApiOf } from "../src/core/contract/bills-api.ts";
 import {
   businessTypes,
   coinFilterTypes,
   nonFinancialTypes,
-} from "../src/contract/business-types.ts";
-import { contractFields, readContract } from "../src/contract/contracts.ts";
-import { envelope } from "../src/contract/envelope.ts";
-import { financialRecords } from "../src/contract/financial-records.ts";
-import { parseExactJson } from "../src/contract/json.ts";
-import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
-import { readLoanToValue } from "../src/contract/loan-to-value.ts";
-import { isUnified, productTypes } from "../src/contract/product-types.ts";
-import { readSymbol, symbolOf } from "../src/contract/symbols.ts";
-import { epochMs } from "../src/contract/time.ts";
-import { accountSettings } from "../src/contract/unified-account.ts";
+} from "../src/core/contract/business-types.ts";
+import { contractFields, readContract } from "../src/core/contract/contracts.ts";
+import { envelope } from "../src/core/contract/envelope.ts";
+import { financialRecords } from "../src/core/contract/financial-records.ts";
+import { parseExactJson } from "../src/core/contract/json.ts";
+import { type KeyInfo, keyInfo } from "../src/core/contract/key-info.ts";
+import { readLoanToValue } from "../src/core/contract/loan-to-value.ts";
+import { isUnified, productTypes } from "../src/core/contract/product-types.ts";
+import { readSymbol, symbolOf } from "../src/core/contract/symbols.ts";
+import { accountSettings } from "../src/core/contract/unified-account.ts";
+import { epochMs } from "../src/lib/time.ts";
 
 /** Answers are read from text, as they come: what JSON.parse does is part of what is tested. */
 const readers = {

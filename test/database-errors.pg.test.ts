@@ -7,20 +7,20 @@ import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { minuteMs } from "../src/contract/time.ts";
+import { readDatabaseConfig } from "../src/accounts/config.ts";
+import { openCommandDatabase } from "../src/commands/open.ts";
 import {
   inSnapshot,
   inTransaction,
   type OpenDatabase,
   openDatabase,
   type Transaction,
-} from "../src/db/connect.ts";
-import { explained, withDatabaseErrors } from "../src/db/database-errors.ts";
-import { migrate } from "../src/db/migrate.ts";
-import { openCommandDatabase } from "../src/db/open.ts";
-import { DatabaseError, messageOf } from "../src/errors.ts";
-import { readDatabaseConfig } from "../src/roster/config.ts";
-import { Secret } from "../src/secret.ts";
+} from "../src/core/postgres/connect.ts";
+import { explained, withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
+import { migrate } from "../src/core/postgres/migrate.ts";
+import { DatabaseError, messageOf } from "../src/lib/errors.ts";
+import { Secret } from "../src/lib/secret.ts";
+import { minuteMs } from "../src/lib/time.ts";
 import { certificate, certificateOfOther, expiredCertificate } from "./support/certificates.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";

@@ -1,14 +1,14 @@
 // Holds: Stored days
 
 import { expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
-import { dayMs, epochMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { findDifferingDays } from "../src/ledger/differing-days.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { decimalText } from "../src/sandbox/money.ts";
-import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import type { ProductType } from "../src/core/contract/product-types.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { findDifferingDays } from "../src/core/store/differing-days.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { dayMs, epochMs } from "../src/lib/time.ts";
+import { decimalText } from "../src/wings/sandbox/money.ts";
+import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { productTypesOf } from "../src/sync/account-state.ts";
+import { productTypesOf } from "../src/core/words/account-state.ts";
 import { startCli, temporaryFolder } from "./support/cli.ts";
 
 /** Postgres removes this file when it ends. */

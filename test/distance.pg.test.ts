@@ -3,8 +3,8 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";

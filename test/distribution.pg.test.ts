@@ -1,8 +1,8 @@
 import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
-import { placements } from "../src/db/citus.ts";
-import { tables } from "../src/db/schema/tables.ts";
+import { tables } from "../src/core/postgres/schema/tables.ts";
+import { placements } from "../src/wings/citus/citus.ts";
 import { runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";

@@ -22,10 +22,10 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
-import { withDatabaseErrors } from "../src/db/database-errors.ts";
-import { openEmbedded } from "../src/db/embedded/embedded.ts";
-import { DatabaseError, messageOf, UsageError } from "../src/errors.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
+import { DatabaseError, messageOf, UsageError } from "../src/lib/errors.ts";
+import { openEmbedded } from "../src/wings/embedded/embedded.ts";
 import { query } from "./support/query.ts";
 import { scratch } from "./support/scratch.ts";
 
@@ -232,7 +232,7 @@ async function checkOut(dir: string): Promise<string> {
   await mkdir(join(dir, dirname(embeddedPackage)), { recursive: true });
   for (const name of ["pg", "drizzle-orm", "p-queue"])
     await symlink(join(root, "node_modules", name), join(dir, "node_modules", name));
-  return join(dir, "src/db/embedded/embedded.ts");
+  return join(dir, "src/wings/embedded/embedded.ts");
 }
 
 type User = {
@@ -256,7 +256,7 @@ const variables = {
  */
 async function startUser(
   dataDir: string,
-  source = join(root, "src/db/embedded/embedded.ts"),
+  source = join(root, "src/wings/embedded/embedded.ts"),
   uid?: number,
 ): Promise<User> {
   const script = `

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { firstThrown, messageOf, StoppedError } from "../src/errors.ts";
+import { firstThrown, messageOf, StoppedError } from "../src/lib/errors.ts";
 
 const stopped = new StoppedError("stopped on request");
 const closing = new Error("closing failed");

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochMs } from "../src/contract/time.ts";
-import { createExchangeClock } from "../src/exchange/exchange-clock.ts";
+import { createExchangeClock } from "../src/core/exchange/exchange-clock.ts";
+import { epochMs } from "../src/lib/time.ts";
 
 const localNow = epochMs(Date.UTC(2025, 5, 1));
 const sample = (roundTripMs: number, aheadMs: number) => ({

@@ -5,7 +5,7 @@ import { createSecureServer } from "node:http2";
 import { createServer } from "node:https";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, expect, test } from "vitest";
-import { openTransport } from "../src/exchange/transport.ts";
+import { openTransport } from "../src/core/exchange/transport.ts";
 import {
   certificate,
   certificateOfOther,

@@ -3,7 +3,7 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { csvLines, csvRow, harmless, toCsv } from "../src/export/csv.ts";
+import { csvLines, csvRow, harmless, toCsv } from "../src/books/export/csv.ts";
 import { anExportedBill } from "./support/bills.ts";
 
 test("a field is quoted where a reader needs it, and a reader finds the same rows, whatever the fields hold", () => {

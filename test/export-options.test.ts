@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { dayIn } from "../src/books/export/time-zone.ts";
 import { type ExportFlags, exportOptions } from "../src/commands/export-options.ts";
 import { endNote } from "../src/commands/export-plan.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { dayIn } from "../src/export/time-zone.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 
 test.each<[Partial<ExportFlags>, string, string?]>([
   [{ from: "2024-02-29" }, "2024-02-29T00:00:00.000Z"],

@@ -1,7 +1,7 @@
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
-import type { BillPages } from "../src/export/exported-bill.ts";
-import { toParquet } from "../src/export/parquet.ts";
+import type { BillPages } from "../src/books/export/exported-bill.ts";
+import { toParquet } from "../src/books/export/parquet.ts";
 import { anExportedBill } from "./support/bills.ts";
 
 test.each([

@@ -4,10 +4,10 @@
 import { strFromU8, unzipSync } from "fflate";
 import { readXlsx } from "hucre/xlsx";
 import { expect, test } from "vitest";
-import { dayMs, epochMs } from "../src/contract/time.ts";
-import { columns } from "../src/export/columns.ts";
-import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
-import { toXlsx } from "../src/export/xlsx.ts";
+import { columns } from "../src/books/export/columns.ts";
+import type { BillPages, ExportedBill } from "../src/books/export/exported-bill.ts";
+import { toXlsx } from "../src/books/export/xlsx.ts";
+import { dayMs, epochMs } from "../src/lib/time.ts";
 import { anExportedBill } from "./support/bills.ts";
 
 async function* inPages(bills: readonly ExportedBill[], pageBills = 2): BillPages {

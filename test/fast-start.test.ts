@@ -21,7 +21,7 @@ async function drizzleFiles(module: string): Promise<readonly string[]> {
 }
 
 test("Drizzle is loaded from its CommonJS build, which takes a tenth of the time and memory", async () => {
-  const files = await drizzleFiles("src/db/schema/schema.ts");
+  const files = await drizzleFiles("src/core/postgres/schema/schema.ts");
   expect(files.length).toBeGreaterThan(50);
   expect(files.filter((file) => !file.endsWith(".cjs"))).toEqual([]);
 });

@@ -2,10 +2,10 @@
 // Each kind of fault in whole runs.
 
 import { expect, test } from "vitest";
-import { minuteMs, retentionMs } from "../src/contract/time.ts";
-import { ExchangeError } from "../src/errors.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
-import { isComplete } from "../src/sync/run.ts";
+import { isComplete } from "../src/core/sync/run.ts";
+import { ExchangeError } from "../src/lib/errors.ts";
+import { minuteMs, retentionMs } from "../src/lib/time.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import {
   drawFaultSchedule,
   type FaultKind,

@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
-import { isDirect } from "../src/db/connections.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { isDirect } from "../src/core/postgres/connections.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";

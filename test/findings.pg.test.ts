@@ -4,14 +4,12 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { exportOptions } from "../src/commands/export-options.ts";
-import { planExport } from "../src/commands/export-plan.ts";
-import { status } from "../src/commands/status.ts";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/contract/time.ts";
-import { inTransaction, type OpenDatabase } from "../src/db/connect.ts";
-import { periodIn } from "../src/export/time-zone.ts";
-import { countFindings, readAccepted, readFindings } from "../src/health/findings.ts";
+import type { Account } from "../src/accounts/account.ts";
+import { type Config, readConfig } from "../src/accounts/config.ts";
+import { everyLedger } from "../src/accounts/roster.ts";
+import { periodIn } from "../src/books/export/time-zone.ts";
+import { readCloseReport } from "../src/books/report/read-close.ts";
+import { countFindings, readAccepted, readFindings } from "../src/check/health/findings.ts";
 import {
   alarms,
   type Finding,
@@ -22,19 +20,21 @@ import {
   remedyOf,
   sentenceOf,
   severityOf,
-} from "../src/health/kinds.ts";
-import { usualLimits } from "../src/health/select.ts";
-import { verdictOf } from "../src/health/verdict.ts";
-import { addSums, allBillsOf, sumTables } from "../src/ledger/day-sums.ts";
-import { readMetrics, registryOf } from "../src/metrics/registry.ts";
+} from "../src/check/health/kinds.ts";
+import { usualLimits } from "../src/check/health/select.ts";
+import { verdictOf } from "../src/check/health/verdict.ts";
+import { exportOptions } from "../src/commands/export-options.ts";
+import { planExport } from "../src/commands/export-plan.ts";
+import { status } from "../src/commands/status.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { inTransaction, type OpenDatabase } from "../src/core/postgres/connect.ts";
+import { addSums, allBillsOf, sumTables } from "../src/core/store/day-sums.ts";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/lib/time.ts";
+import { html } from "../src/output/html.ts";
 import { asJson, asText } from "../src/output/result.ts";
-import { exportFile } from "../src/page/download.ts";
-import { html } from "../src/page/html.ts";
-import { writePage } from "../src/page/page.ts";
-import { readCloseReport } from "../src/report/read-close.ts";
-import type { Account } from "../src/roster/account.ts";
-import { type Config, readConfig } from "../src/roster/config.ts";
-import { everyLedger } from "../src/roster/roster.ts";
+import { exportFile } from "../src/wings/serve/page/download.ts";
+import { writePage } from "../src/wings/serve/page/page.ts";
+import { readMetrics, registryOf } from "../src/wings/serve/registry.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { healthStates, plant } from "./support/health-states.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";

@@ -4,12 +4,12 @@
 import { sql } from "drizzle-orm";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";
-import { dayMs, minuteMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { Queue } from "../src/fleet/queue.ts";
-import { readQueue } from "../src/fleet/queue-status.ts";
-import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/fleet/tasks.ts";
-import { Secret } from "../src/secret.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { Secret } from "../src/lib/secret.ts";
+import { dayMs, minuteMs } from "../src/lib/time.ts";
+import { Queue } from "../src/wings/fleet/queue.ts";
+import { readQueue } from "../src/wings/fleet/queue-status.ts";
+import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/wings/fleet/tasks.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { coverUpTo, ledgerOf } from "./support/stored-ledger.ts";
 

@@ -3,15 +3,15 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, epochMs, minuteMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { addressLimit } from "../src/exchange/address-limits.ts";
-import { rollingWindow } from "../src/exchange-server/arrivals.ts";
-import { readQueue } from "../src/fleet/queue-status.ts";
-import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { compareWithLedger } from "../src/sandbox/comparison.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { addressLimit } from "../src/core/exchange/address-limits.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { rollingWindow } from "../src/core/server/arrivals.ts";
+import { readStoredBills } from "../src/core/store/bill-rows.ts";
+import { dayMs, epochMs, minuteMs } from "../src/lib/time.ts";
+import { readQueue } from "../src/wings/fleet/queue-status.ts";
+import { compareWithLedger } from "../src/wings/sandbox/comparison.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { accountsEnvironment, entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import { dayMs, epochMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
 import {
   formatCounted,
   formatDuration,
   formatInterval,
   formatMinute,
   formatTime,
-} from "../src/output/format.ts";
+} from "../src/output/output-format.ts";
 
 test("a duration has its two largest units, rounded down but for seconds", () => {
   for (const [ms, text] of [

@@ -1,5 +1,5 @@
 // No install script is needed: those of dependencies do not run, and of a production install only the embedded
-// Postgres has one, whose work src/db/embedded/binaries.ts does.
+// Postgres has one, whose work src/wings/embedded/binaries.ts does.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

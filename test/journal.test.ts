@@ -3,12 +3,12 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { epochMs, hourMs } from "../src/contract/time.ts";
-import { add, decimalOf, decimalText } from "../src/decimal.ts";
-import { toBeancount } from "../src/export/beancount.ts";
-import type { BillPages, ExportedBill } from "../src/export/exported-bill.ts";
-import { balanceChange } from "../src/export/exported-bill.ts";
-import { toHledger } from "../src/export/hledger.ts";
+import { toBeancount } from "../src/books/export/beancount.ts";
+import type { BillPages, ExportedBill } from "../src/books/export/exported-bill.ts";
+import { balanceChange } from "../src/books/export/exported-bill.ts";
+import { toHledger } from "../src/books/export/hledger.ts";
+import { add, decimalOf, decimalText } from "../src/lib/decimal.ts";
+import { epochMs, hourMs } from "../src/lib/time.ts";
 import { anExportedBill } from "./support/bills.ts";
 import { exactUnits, refusalOf, type Sums, verifiedSums } from "./support/journal.ts";
 

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { elementTexts, stringsIn } from "../src/contract/json-source.ts";
+import { elementTexts, stringsIn } from "../src/core/contract/json-source.ts";
 
 test("the elements of a list are as they are written: order, escapes, repeated names and spaces", () => {
   const rows = [

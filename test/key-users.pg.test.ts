@@ -8,20 +8,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { financialRecords } from "../src/contract/financial-records.ts";
-import { type KeyInfo, keyInfo } from "../src/contract/key-info.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
-import { msOf } from "../src/db/values.ts";
-import { ExchangeError } from "../src/errors.ts";
-import { AccountKey } from "../src/ledger/account-key.ts";
-import type { LedgerBill } from "../src/sandbox/entry.ts";
-import type { ModeChange } from "../src/sandbox/ledger.ts";
-import { openSandbox, type SandboxAccount, type SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { Secret } from "../src/secret.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { financialRecords } from "../src/core/contract/financial-records.ts";
+import { type KeyInfo, keyInfo } from "../src/core/contract/key-info.ts";
+import type { ProductType } from "../src/core/contract/product-types.ts";
+import { type Database, openDatabase } from "../src/core/postgres/connect.ts";
+import { msOf } from "../src/core/postgres/values.ts";
+import { AccountKey } from "../src/core/store/account-key.ts";
+import { ExchangeError } from "../src/lib/errors.ts";
+import { Secret } from "../src/lib/secret.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
+import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
+import type { ModeChange } from "../src/wings/sandbox/ledger.ts";
+import {
+  openSandbox,
+  type SandboxAccount,
+  type SandboxOptions,
+} from "../src/wings/sandbox/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import {
   type CliEnvironment,

@@ -2,11 +2,11 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs, epochMs, hourMs } from "../src/contract/time.ts";
-import type { OpenDatabase } from "../src/db/connect.ts";
-import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { compareWithLedger } from "../src/sandbox/comparison.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import type { OpenDatabase } from "../src/core/postgres/connect.ts";
+import { readStoredBills } from "../src/core/store/bill-rows.ts";
+import { dayMs, epochMs, hourMs } from "../src/lib/time.ts";
+import { compareWithLedger } from "../src/wings/sandbox/comparison.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { openTestDatabase, testDatabase } from "./support/database.ts";
 import { killAtPoints } from "./support/kill-points.ts";

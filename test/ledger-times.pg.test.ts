@@ -2,12 +2,10 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { readLedgerTimes } from "../src/health/ledger-status.ts";
-import { ledgerTimes, readKnownTime } from "../src/ledger/known-time.ts";
-import { forgetCoverage } from "../src/ledger/record-time.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import { readLedgerTimes } from "../src/check/health/ledger-status.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { ledgerTimes, readKnownTime } from "../src/core/store/known-time.ts";
+import { forgetCoverage } from "../src/core/store/record-time.ts";
 import {
   type Interval,
   intersect,
@@ -15,9 +13,11 @@ import {
   lengthMs,
   subtract,
   union,
-} from "../src/sync/intervals.ts";
-import { horizonAt, planLedger } from "../src/sync/plan.ts";
-import type { KnownTime, Ledger, Walk } from "../src/sync/store.ts";
+} from "../src/core/words/intervals.ts";
+import type { KnownTime, Ledger, Walk } from "../src/core/words/nouns.ts";
+import { horizonAt, planLedger } from "../src/core/words/plan.ts";
+import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/lib/time.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {

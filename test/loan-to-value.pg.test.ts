@@ -2,14 +2,14 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { readLoanToValue } from "../src/contract/loan-to-value.ts";
-import { epochMs, minuteMs } from "../src/contract/time.ts";
-import type { Database } from "../src/db/connect.ts";
-import { ExchangeError, LeaseLostError } from "../src/errors.ts";
-import { Refusal } from "../src/exchange-server/source.ts";
-import { openStore } from "../src/ledger/ledger-store.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { syncLoanToValue } from "../src/sync/sync-loan-to-value.ts";
+import { readLoanToValue } from "../src/core/contract/loan-to-value.ts";
+import type { Database } from "../src/core/postgres/connect.ts";
+import { Refusal } from "../src/core/server/source.ts";
+import { openStore } from "../src/core/store/ledger-store.ts";
+import { syncLoanToValue } from "../src/core/sync/sync-loan-to-value.ts";
+import { ExchangeError, LeaseLostError } from "../src/lib/errors.ts";
+import { epochMs, minuteMs } from "../src/lib/time.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { openClient } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";

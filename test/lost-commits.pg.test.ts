@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { type AccountReport, isComplete } from "../src/sync/run.ts";
+import { type AccountReport, isComplete } from "../src/core/sync/run.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 import { simulate } from "./support/simulation.ts";

@@ -3,8 +3,8 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs } from "../src/contract/time.ts";
-import type { LedgerBill } from "../src/sandbox/entry.ts";
+import { dayMs } from "../src/lib/time.ts";
+import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import { runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";

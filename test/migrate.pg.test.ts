@@ -8,11 +8,16 @@ import { getTableName } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
-import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { inTransaction, openDatabase } from "../src/db/connect.ts";
-import { migrate, migrateTo, type ServerSettings, unfitness } from "../src/db/migrate.ts";
-import { tables } from "../src/db/schema/tables.ts";
-import { DatabaseError } from "../src/errors.ts";
+import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
+import { inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
+import {
+  migrate,
+  migrateTo,
+  type ServerSettings,
+  unfitness,
+} from "../src/core/postgres/migrate.ts";
+import { tables } from "../src/core/postgres/schema/tables.ts";
+import { DatabaseError } from "../src/lib/errors.ts";
 import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 

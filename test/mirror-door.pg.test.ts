@@ -3,15 +3,15 @@
 
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { financialRecords } from "../src/contract/financial-records.ts";
-import { loanToValue } from "../src/contract/loan-to-value.ts";
-import { signature } from "../src/contract/signature.ts";
-import { symbols } from "../src/contract/symbols.ts";
-import { epochMs, hourMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { financialRecords } from "../src/core/contract/financial-records.ts";
+import { loanToValue } from "../src/core/contract/loan-to-value.ts";
+import { signature } from "../src/core/contract/signature.ts";
+import { symbols } from "../src/core/contract/symbols.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { epochMs, hourMs } from "../src/lib/time.ts";
+import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror, signedHeaders } from "./support/mirror.ts";

@@ -5,11 +5,11 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";

@@ -3,13 +3,13 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { financialRecords } from "../src/contract/financial-records.ts";
-import { parseExactJson, sortedJson } from "../src/contract/json.ts";
-import type { Query } from "../src/contract/operation.ts";
-import { classicProductTypes, unifiedProductTypes } from "../src/contract/product-types.ts";
-import { dayMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import type { Sandbox } from "../src/sandbox/sandbox.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { financialRecords } from "../src/core/contract/financial-records.ts";
+import { parseExactJson, sortedJson } from "../src/core/contract/json.ts";
+import type { Query } from "../src/core/contract/operation.ts";
+import { classicProductTypes, unifiedProductTypes } from "../src/core/contract/product-types.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
+import type { Sandbox } from "../src/wings/sandbox/sandbox.ts";
 import { quirky } from "./faults/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror, signedHeaders } from "./support/mirror.ts";

@@ -3,36 +3,36 @@ import { join } from "node:path";
 import { getTableColumns } from "drizzle-orm";
 import { getTableConfig } from "drizzle-orm/pg-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { breakKinds } from "../src/audit/breaks.ts";
+import { AccountsFile, NamedEntry } from "../src/accounts/accounts-file.ts";
+import { type Config, readConfig } from "../src/accounts/config.ts";
+import { everyLedger, ledgerStates, readRoster } from "../src/accounts/roster.ts";
+import { type Environment, variableNames } from "../src/accounts/settings.ts";
+import { columns as exportColumns } from "../src/books/export/columns.ts";
+import { readCloseReport } from "../src/books/report/read-close.ts";
+import { sectionsOf } from "../src/books/report/sections.ts";
+import { findingKinds, kindNames } from "../src/check/health/kinds.ts";
+import { breakKinds } from "../src/check/reconcile/breaks.ts";
 import { pricesOf } from "../src/commands/export-options.ts";
 import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
 import { targetNames } from "../src/commands/sync-run.ts";
 import { differenceKinds } from "../src/commands/verify-result.ts";
-import { categories } from "../src/contract/business-types.ts";
-import { productTypes } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import { inSnapshot } from "../src/db/connect.ts";
-import { tables as schema } from "../src/db/schema/tables.ts";
-import { Refusal } from "../src/exchange-server/source.ts";
-import { columns as exportColumns } from "../src/export/columns.ts";
-import { findingKinds, kindNames } from "../src/health/kinds.ts";
+import { categories } from "../src/core/contract/business-types.ts";
+import { productTypes } from "../src/core/contract/product-types.ts";
+import { inSnapshot } from "../src/core/postgres/connect.ts";
+import { tables as schema } from "../src/core/postgres/schema/tables.ts";
+import { Refusal } from "../src/core/server/source.ts";
 import * as library from "../src/index.ts";
-import { createHttpMetrics, gauges, registryOf } from "../src/metrics/registry.ts";
-import { jsonInterval } from "../src/output/format.ts";
+import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
+import { jsonInterval } from "../src/output/output-format.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";
-import { downloadFormats } from "../src/page/download.ts";
-import { parameters, views } from "../src/page/selection.ts";
-import { readCloseReport } from "../src/report/read-close.ts";
-import { sectionsOf } from "../src/report/sections.ts";
-import { AccountsFile, NamedEntry } from "../src/roster/accounts-file.ts";
-import { type Config, readConfig } from "../src/roster/config.ts";
-import { everyLedger, ledgerStates, readRoster } from "../src/roster/roster.ts";
-import { type Environment, variableNames } from "../src/roster/settings.ts";
-import { makeSymbols } from "../src/sandbox/records.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { incompleteAnswers } from "../src/serve/keys/key-file.ts";
-import { routes } from "../src/serve/mirror/mirror.ts";
+import { makeSymbols } from "../src/wings/sandbox/records.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { incompleteAnswers } from "../src/wings/serve/mirror/key-file.ts";
+import { routes } from "../src/wings/serve/mirror/mirror.ts";
+import { downloadFormats } from "../src/wings/serve/page/download.ts";
+import { parameters, views } from "../src/wings/serve/page/selection.ts";
+import { createHttpMetrics, gauges, registryOf } from "../src/wings/serve/registry.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { environmentFor } from "./support/cli.ts";
 import { commandsByName, resultOf } from "./support/command-tree.ts";
@@ -99,13 +99,15 @@ beforeAll(async () => {
     ],
     [
       "JSON of /readyz",
-      libraryTypes("src/serve/health.ts").flatMap(([name, members]) =>
+      libraryTypes("src/wings/serve/health.ts").flatMap(([name, members]) =>
         name === "Readiness" ? members : [],
       ),
     ],
     [
       "headers of serve",
-      globSync("src/serve/**/*.ts").flatMap((path) => matches(path, /"(x-(?!content)[a-z-]+)"/g)),
+      globSync("src/wings/serve/**/*.ts").flatMap((path) =>
+        matches(path, /"(x-(?!content)[a-z-]+)"/g),
+      ),
     ],
   ];
   names = new Map(
@@ -192,7 +194,7 @@ async function viewNames() {
   const values = /(?:select account, \w+,|then|else) '([a-z-]+)'(?!.* as wallet)/g;
   return rows.flatMap(({ name, columns }) => [
     [`view analytics.${name}`, columns] as const,
-    [`values in analytics.${name}`, matches(`src/sql/views/${name}.sql`, values)] as const,
+    [`values in analytics.${name}`, matches(`src/core/views/${name}.sql`, values)] as const,
   ]);
 }
 
@@ -209,9 +211,9 @@ const metricNames = (): readonly string[] => [
 ];
 
 const addresses = (): readonly string[] => [
-  ...matches("src/serve/page/page-routes.ts", /^ {6}"(\/\w*)": /gm),
+  ...matches("src/wings/serve/page/page-routes.ts", /^ {6}"(\/\w*)": /gm),
   ...routes.map(({ path }) => path),
-  ...globSync("src/serve/*.ts").flatMap((path) => matches(path, /app\.get\("(\/[^"]+)"/g)),
+  ...globSync("src/wings/serve/*.ts").flatMap((path) => matches(path, /app\.get\("(\/[^"]+)"/g)),
 ];
 
 /** The sandbox of an account in which something is wrong of every kind that a sandbox has. */

@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { dayMs } from "../src/contract/time.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
-import { changeKeys, type MirrorKey } from "../src/serve/keys/key-file.ts";
+import { dayMs } from "../src/lib/time.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { changeKeys, type MirrorKey } from "../src/wings/serve/mirror/key-file.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";

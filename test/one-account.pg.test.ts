@@ -2,9 +2,9 @@
 // shows.
 
 import { expect, test } from "vitest";
-import { dayMs, hourMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { dayMs, hourMs } from "../src/lib/time.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";

@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import { writeAccounts } from "./support/accounts-file.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";

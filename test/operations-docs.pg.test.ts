@@ -8,8 +8,8 @@ import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { Client } from "pg";
 import { expect, inject, test } from "vitest";
-import { dayMs } from "../src/contract/time.ts";
-import { openSandbox, sandboxEnvironment } from "../src/sandbox/sandbox.ts";
+import { dayMs } from "../src/lib/time.ts";
+import { openSandbox, sandboxEnvironment } from "../src/wings/sandbox/sandbox.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 

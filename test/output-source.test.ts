@@ -12,8 +12,6 @@ test("what goes to a terminal goes through print and note, which spell out what 
     // Takes the ledgers from the process, survives their errors and waits for their end.
     "src/cli.ts",
     // Asks whether the output is a terminal.
-    "src/commands/demo.ts",
-    // Asks whether the output is a terminal.
     "src/commands/export.ts",
     // Defines print, note and the like.
     "src/commands/io.ts",
@@ -23,5 +21,7 @@ test("what goes to a terminal goes through print and note, which spell out what 
     "src/commands/sync-reporter.ts",
     // Writes only this program's own text.
     "src/node-24.js",
+    // Asks whether the output is a terminal.
+    "src/wings/sandbox/demo.ts",
   ]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { epochMs, hourMs, minuteMs } from "../src/contract/time.ts";
+import { epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import {
   asJson,
   asText,

@@ -1,12 +1,12 @@
 import { globSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import { axisOf, chart } from "../src/page/chart.ts";
-import { amount, daysText, movement, percentage, timeTag } from "../src/page/format.ts";
-import { html, joined } from "../src/page/html.ts";
-import type { Period } from "../src/page/periods.ts";
-import { type Figures, pieceNames } from "../src/page/pieces.ts";
+import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
+import { amount, daysText, movement, percentage, timeTag } from "../src/output/format.ts";
+import { html, joined } from "../src/output/html.ts";
+import { type Figures, pieceNames } from "../src/output/pieces.ts";
+import { axisOf, chart } from "../src/wings/serve/page/chart.ts";
+import type { Period } from "../src/wings/serve/page/periods.ts";
 import {
   askedIn,
   type Days,
@@ -15,7 +15,7 @@ import {
   selectionOf,
   type Wallet,
   walletValue,
-} from "../src/page/selection.ts";
+} from "../src/wings/serve/page/selection.ts";
 
 const shown = { coin: "USDT", isExact: false };
 const textOf = (markup: { readonly text: string }) => markup.text.replaceAll(/<[^>]*>/g, "");
@@ -33,7 +33,9 @@ test("no text becomes markup, wherever it stands in a template", () => {
 });
 
 test("every value of an attribute stands in quotes, and markup is made by html alone", () => {
-  const sources = globSync("src/page/**/*.ts").map((path) => readFileSync(path, "utf8"));
+  const sources = globSync("{src/wings/serve/page,src/output}/**/*.ts").map((path) =>
+    readFileSync(path, "utf8"),
+  );
   expect(sources.length).toBeGreaterThan(5);
   expect(sources.filter((text) => /<[^>]*\s[\w-]+=\$\{/.test(text))).toEqual([]);
   expect(sources.filter((text) => /\bnew Html\(/.test(text))).toHaveLength(1);

@@ -3,10 +3,10 @@
 //   npm run picture -- FOLDER   every state of the page at five widths, light and dark
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { epochMs, isoTime } from "../src/contract/time.ts";
-import { type Database, openDatabase } from "../src/db/connect.ts";
-import { migrate } from "../src/db/migrate.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import { type Database, openDatabase } from "../src/core/postgres/connect.ts";
+import { migrate } from "../src/core/postgres/migrate.ts";
+import { epochMs, isoTime } from "../src/lib/time.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { openBrowser } from "./support/browser.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { states } from "./support/page-states.ts";

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { inTransaction, type Transaction } from "../src/db/connect.ts";
-import type { OverviewDeps } from "../src/page/overview.ts";
-import { writePage } from "../src/page/page.ts";
+import { inTransaction, type Transaction } from "../src/core/postgres/connect.ts";
+import type { OverviewDeps } from "../src/wings/serve/page/overview.ts";
+import { writePage } from "../src/wings/serve/page/page.ts";
 import { fileDatabase } from "./support/database.ts";
 import { check, storeAccount } from "./support/page-states.ts";
 import { unconfigured } from "./support/roster.ts";

@@ -4,10 +4,10 @@
 import { get, type IncomingHttpHeaders } from "node:http";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { decideOnBreaks } from "../src/audit/record-breaks.ts";
-import { dayMs } from "../src/contract/time.ts";
-import { rosterReader } from "../src/roster/roster.ts";
-import { isShownTo } from "../src/serve/page/page-routes.ts";
+import { rosterReader } from "../src/accounts/roster.ts";
+import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
+import { dayMs } from "../src/lib/time.ts";
+import { isShownTo } from "../src/wings/serve/page/page-routes.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { exactUnits } from "./support/journal.ts";
 import { openPageServer } from "./support/page-server.ts";

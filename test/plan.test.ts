@@ -2,8 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { billsApiOf } from "../src/contract/bills-api.ts";
-import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/contract/time.ts";
+import { billsApiOf } from "../src/core/contract/bills-api.ts";
 import {
   type Interval,
   intersect,
@@ -11,9 +10,10 @@ import {
   lengthMs,
   subtract,
   union,
-} from "../src/sync/intervals.ts";
-import { horizonAt, planLedger, readTime, startSlackMs } from "../src/sync/plan.ts";
-import type { KnownTime, Walk } from "../src/sync/store.ts";
+} from "../src/core/words/intervals.ts";
+import type { KnownTime, Walk } from "../src/core/words/nouns.ts";
+import { horizonAt, planLedger, readTime, startSlackMs } from "../src/core/words/plan.ts";
+import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/lib/time.ts";
 
 const { windowMaxMs } = billsApiOf("USDT-FUTURES");
 

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochMs } from "../src/contract/time.ts";
-import { ledgerName } from "../src/output/format.ts";
+import { strayText } from "../src/core/sync/walk/pages.ts";
+import { printable, printableJson, printableLine, shellWord } from "../src/lib/printable.ts";
+import { epochMs } from "../src/lib/time.ts";
+import { ledgerName } from "../src/output/output-format.ts";
 import { table, tableText } from "../src/output/result.ts";
-import { printable, printableJson, printableLine, shellWord } from "../src/printable.ts";
-import { strayText } from "../src/sync/walk/pages.ts";
 
 test("a name is one word of a shell's command, whatever it holds", () => {
   const names = ["main", "a b", "it's", "$(id)", "`id`", "a\\", '"', "", "*", "a;b", "~"];

@@ -3,10 +3,10 @@
 import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Clock } from "../src/clock.ts";
-import { createOneWayDelay } from "../src/exchange/one-way-delay.ts";
-import { createRateLimiter, type RateLimit } from "../src/exchange/rate-limiter.ts";
-import { type Random, seededRandom } from "../src/sandbox/random.ts";
+import { createOneWayDelay } from "../src/core/exchange/one-way-delay.ts";
+import { createRateLimiter, type RateLimit } from "../src/core/exchange/rate-limiter.ts";
+import type { Clock } from "../src/lib/clock.ts";
+import { type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const bills: RateLimit = { requests: 10, perMs: 1_000 };

@@ -2,9 +2,9 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
-import { readOnlyAtOnce } from "../src/db/connect.ts";
-import { wireBill } from "../src/serve/mirror/listings.ts";
-import { readBillPage } from "../src/serve/mirror/read-bill-page.ts";
+import { readOnlyAtOnce } from "../src/core/postgres/connect.ts";
+import { wireBill } from "../src/wings/serve/mirror/listings.ts";
+import { readBillPage } from "../src/wings/serve/mirror/read-bill-page.ts";
 import { fileDatabase } from "./support/database.ts";
 
 const { db } = await fileDatabase();

@@ -4,12 +4,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { type Reconciliation, reconcile } from "../src/audit/reconcile.ts";
-import { decideOnBreaks } from "../src/audit/record-breaks.ts";
-import { hourMs } from "../src/contract/time.ts";
-import { type Database, inTransaction } from "../src/db/connect.ts";
-import { mapType } from "../src/db/reference/stored-business-types.ts";
-import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
+import { type Reconciliation, reconcile } from "../src/check/reconcile/reconcile.ts";
+import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
+import { type Database, inTransaction } from "../src/core/postgres/connect.ts";
+import { mapType } from "../src/core/store/reference/stored-business-types.ts";
+import { hourMs } from "../src/lib/time.ts";
+import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import {
   type ChangingLedger,
   changingLedger,

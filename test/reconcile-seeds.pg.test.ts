@@ -4,11 +4,11 @@
 
 import { type SQL, sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
-import type { Break } from "../src/audit/breaks.ts";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { units } from "../src/sandbox/money.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import type { Break } from "../src/check/reconcile/breaks.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { units } from "../src/wings/sandbox/money.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { type Damage, type Damaged, damages, visible } from "./support/ledger-damage.ts";
 import { type Habits, smallLedger, storeLedgers, type TrueBill } from "./support/small-ledger.ts";

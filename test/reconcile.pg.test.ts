@@ -2,14 +2,14 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { decideOnBreaks } from "../src/audit/record-breaks.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
 import { resultOfReconcile } from "../src/commands/reconcile.ts";
-import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
-import { decimalText, units } from "../src/sandbox/money.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
+import { snowflake } from "../src/wings/sandbox/entry.ts";
+import { decimalText, units } from "../src/wings/sandbox/money.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { realBills } from "./support/export.ts";

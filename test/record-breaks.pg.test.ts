@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { discrepancyText, unitOf } from "../src/health/discrepancy.ts";
+import { discrepancyText, unitOf } from "../src/check/health/discrepancy.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import type { ProductType } from "../src/core/contract/product-types.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 import { billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedgerStart } from "./support/small-ledger.ts";

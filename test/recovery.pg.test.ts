@@ -4,15 +4,15 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
+import { readFindings } from "../src/check/health/findings.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { recoverFromOf } from "../src/commands/sync-run.ts";
-import { asPrinted } from "../src/contract/scalars.ts";
-import { dayMs, epochMs, isoTime, retentionMs } from "../src/contract/time.ts";
-import type { Answer } from "../src/exchange-server/api.ts";
-import { readFindings } from "../src/health/findings.ts";
-import { analyzeGrown } from "../src/ledger/analyze.ts";
-import { findDifferingDays } from "../src/ledger/differing-days.ts";
-import { isComplete } from "../src/sync/run.ts";
+import { asPrinted } from "../src/core/contract/scalars.ts";
+import type { Answer } from "../src/core/server/api.ts";
+import { analyzeGrown } from "../src/core/store/analyze.ts";
+import { findDifferingDays } from "../src/core/store/differing-days.ts";
+import { isComplete } from "../src/core/sync/run.ts";
+import { dayMs, epochMs, isoTime, retentionMs } from "../src/lib/time.ts";
 import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";
 import {

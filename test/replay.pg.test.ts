@@ -3,11 +3,11 @@
 import { createHash } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { inTransaction } from "../src/db/connect.ts";
-import { LeaseLostError } from "../src/errors.ts";
-import { replayRejected } from "../src/ledger/replay-rows.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import type { Ledger, RejectedRow } from "../src/sync/store.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { replayRejected } from "../src/core/store/replay-rows.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import type { Ledger, RejectedRow } from "../src/core/words/nouns.ts";
+import { LeaseLostError } from "../src/lib/errors.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aPage, holdLedger, minutes, plan } from "./support/held-store.ts";

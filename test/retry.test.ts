@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ExchangeErrorKind } from "../src/errors.ts";
-import { refusalOf } from "../src/exchange/answer.ts";
-import { attemptsBound, retryAfterMs, retryDelayMs } from "../src/exchange/retry.ts";
+import { refusalOf } from "../src/core/exchange/answer.ts";
+import { attemptsBound, retryAfterMs, retryDelayMs } from "../src/core/exchange/retry.ts";
+import type { ExchangeErrorKind } from "../src/lib/errors.ts";
 
 test("a refusal with a code that nobody knows, or none, is judged by its status where that says enough", () => {
   expect(refusalOf(undefined, 302)).toMatchObject({

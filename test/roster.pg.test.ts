@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import type { Account, Configured } from "../src/roster/account.ts";
-import { readRoster } from "../src/roster/roster.ts";
+import type { Account, Configured } from "../src/accounts/account.ts";
+import { readRoster } from "../src/accounts/roster.ts";
 import { openTestDatabase } from "./support/database.ts";
 
 // One account a state. A row of `ledgers` is a ledger that was read, or the state of a whole account.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { candidates, inferRules } from "../src/audit/rules.ts";
+import { candidates, inferRules } from "../src/check/reconcile/rules.ts";
 
 const rules = {
   "amount + fee": [true, true, false],

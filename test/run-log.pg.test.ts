@@ -2,11 +2,11 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { dayMs, epochMs, isoTime } from "../src/contract/time.ts";
-import type { Database } from "../src/db/connect.ts";
-import { Leases } from "../src/db/lease/leases.ts";
-import { forgetOldRuns } from "../src/db/run-log.ts";
-import type { SandboxOptions } from "../src/sandbox/sandbox.ts";
+import type { Database } from "../src/core/postgres/connect.ts";
+import { forgetOldRuns } from "../src/core/postgres/run-log.ts";
+import { Leases } from "../src/core/store/lease/leases.ts";
+import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
+import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
 

@@ -1,31 +1,31 @@
 import { describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { businessTypes } from "../src/contract/business-types.ts";
-import { financialRecords } from "../src/contract/financial-records.ts";
-import { parseExactJson } from "../src/contract/json.ts";
-import { keyInfo } from "../src/contract/key-info.ts";
-import { loanToValue, unifiedLoanToValue } from "../src/contract/loan-to-value.ts";
-import type { Query } from "../src/contract/operation.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import { businessTypes } from "../src/core/contract/business-types.ts";
+import { financialRecords } from "../src/core/contract/financial-records.ts";
+import { parseExactJson } from "../src/core/contract/json.ts";
+import { keyInfo } from "../src/core/contract/key-info.ts";
+import { loanToValue, unifiedLoanToValue } from "../src/core/contract/loan-to-value.ts";
+import type { Query } from "../src/core/contract/operation.ts";
 import {
   classicProductTypes,
   type ProductType,
   unifiedProductTypes,
-} from "../src/contract/product-types.ts";
-import { signature, signatureOf } from "../src/contract/signature.ts";
+} from "../src/core/contract/product-types.ts";
+import { signature, signatureOf } from "../src/core/contract/signature.ts";
+import { accountSettings } from "../src/core/contract/unified-account.ts";
+import { acceptedSignatures } from "../src/core/server/authenticate.ts";
+import { type Credential, Refusal } from "../src/core/server/source.ts";
 import {
   dayMs,
   intervalMaxMs,
   minuteMs,
   retentionMs,
   unifiedIntervalMaxMs,
-} from "../src/contract/time.ts";
-import { accountSettings } from "../src/contract/unified-account.ts";
-import { acceptedSignatures } from "../src/exchange-server/authenticate.ts";
-import { type Credential, Refusal } from "../src/exchange-server/source.ts";
-import type { LedgerBill, WireBill } from "../src/sandbox/entry.ts";
-import { type LedgerOptions, type ModeChange, makeLedger } from "../src/sandbox/ledger.ts";
-import { createSandbox, type Sandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { unheardOfTypes } from "../src/sandbox/schedule.ts";
+} from "../src/lib/time.ts";
+import type { LedgerBill, WireBill } from "../src/wings/sandbox/entry.ts";
+import { type LedgerOptions, type ModeChange, makeLedger } from "../src/wings/sandbox/ledger.ts";
+import { createSandbox, type Sandbox, type SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
+import { unheardOfTypes } from "../src/wings/sandbox/schedule.ts";
 
 // What the exchange is known to do. That a sandbox with any quirk of test/faults serves each bill
 // once is seen by the simulation, which compares what was stored with the sandbox's ledger.

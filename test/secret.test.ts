@@ -3,8 +3,8 @@
 import { format, inspect } from "node:util";
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { messageOf } from "../src/errors.ts";
-import { Secret } from "../src/secret.ts";
+import { messageOf } from "../src/lib/errors.ts";
+import { Secret } from "../src/lib/secret.ts";
 
 const value = "hKq81Zt02b";
 const secret = new Secret(value);

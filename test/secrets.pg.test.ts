@@ -8,9 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client, escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
-import { dayMs } from "../src/contract/time.ts";
-import { openDatabase } from "../src/db/connect.ts";
-import { openSandbox } from "../src/sandbox/sandbox.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { dayMs } from "../src/lib/time.ts";
+import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { canariesOf, canaryPassword, canarySearch } from "./support/canaries.ts";
 import {
   type CliEnvironment,

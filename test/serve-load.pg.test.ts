@@ -3,10 +3,10 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { dayMs } from "../src/contract/time.ts";
-import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../src/db/connect.ts";
-import { createApp, listen } from "../src/serve/app.ts";
-import { answersMax, answersOfConnectionMax } from "../src/serve/load.ts";
+import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../src/core/postgres/connect.ts";
+import { dayMs } from "../src/lib/time.ts";
+import { createApp, listen } from "../src/wings/serve/app.ts";
+import { answersMax, answersOfConnectionMax } from "../src/wings/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
 import { unconfigured } from "./support/roster.ts";
 import { coverLedger } from "./support/stored-ledger.ts";

@@ -3,10 +3,10 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { hourMs } from "../src/contract/time.ts";
-import { readOnly, readOnlyAtOnce } from "../src/db/connect.ts";
-import type { Log } from "../src/log.ts";
-import { createApp } from "../src/serve/app.ts";
+import type { Log } from "../src/commands/log.ts";
+import { readOnly, readOnlyAtOnce } from "../src/core/postgres/connect.ts";
+import { hourMs } from "../src/lib/time.ts";
+import { createApp } from "../src/wings/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";

@@ -3,12 +3,12 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { readContract } from "../src/contract/contracts.ts";
-import type { ContractProductType } from "../src/contract/product-types.ts";
-import { readSymbol } from "../src/contract/symbols.ts";
-import { epochMs, hourMs } from "../src/contract/time.ts";
-import { commitContracts, commitSymbols } from "../src/db/reference/stored-symbols.ts";
-import { readList } from "../src/sync/settings-lists.ts";
+import { readContract } from "../src/core/contract/contracts.ts";
+import type { ContractProductType } from "../src/core/contract/product-types.ts";
+import { readSymbol } from "../src/core/contract/symbols.ts";
+import { commitContracts, commitSymbols } from "../src/core/store/reference/stored-symbols.ts";
+import { readList } from "../src/core/sync/settings-lists.ts";
+import { epochMs, hourMs } from "../src/lib/time.ts";
 import { openTestDatabase } from "./support/database.ts";
 
 const start = Date.UTC(2026, 9, 1, 12, 34, 56, 789);

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-import { signature } from "../src/contract/signature.ts";
-import { acceptedSignatures } from "../src/exchange-server/authenticate.ts";
+import { signature } from "../src/core/contract/signature.ts";
+import { acceptedSignatures } from "../src/core/server/authenticate.ts";
 
 // Two public clients of the API and a plain HMAC agree on these signatures.
 const vectors = [

@@ -5,10 +5,10 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { describe, expect, test, vi } from "vitest";
-import { openDatabase } from "../src/db/connect.ts";
-import { connectMaxMs } from "../src/db/connections.ts";
-import { withDatabaseErrors } from "../src/db/database-errors.ts";
-import { DatabaseSilentError, messageOf } from "../src/errors.ts";
+import { openDatabase } from "../src/core/postgres/connect.ts";
+import { connectMaxMs } from "../src/core/postgres/connections.ts";
+import { withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
+import { DatabaseSilentError, messageOf } from "../src/lib/errors.ts";
 import { certificate, key } from "./support/certificates.ts";
 import { listening } from "./support/listening.ts";
 

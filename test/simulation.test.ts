@@ -2,7 +2,7 @@
 
 import { readFileSync, rmSync } from "node:fs";
 import { expect, test } from "vitest";
-import { UsageError } from "../src/errors.ts";
+import { UsageError } from "../src/lib/errors.ts";
 import { wantedBy } from "./simulation/command-line.ts";
 import { drawHistory, exchangeKinds } from "./simulation/draw.ts";
 import { mutants, mutated } from "./simulation/mutants.ts";

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from "node:fs";
 import { getTableColumns, getTableName, is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
-import { placements } from "../src/db/citus.ts";
-import { tables } from "../src/db/schema/tables.ts";
+import { tables } from "../src/core/postgres/schema/tables.ts";
+import { placements } from "../src/wings/citus/citus.ts";
 
 const sources = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
@@ -34,7 +34,7 @@ test("a text is put into a statement as it stands only where it is this program'
   // Each use was reviewed: columns, constants, migrations and views. A new one is reviewed, and then
   // counted.
   expect(countedByRoom(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
-    ...{ audit: 4, db: 19, export: 1, health: 3, ledger: 23, page: 2, report: 3, sql: 24 },
+    ...{ accounts: 3, books: 4, check: 7, commands: 1, core: 59, output: 1, wings: 4 },
   });
 });
 
@@ -44,7 +44,7 @@ test("values are never put into the text of a statement beside Drizzle's", () =>
   );
   expect(queries.filter(({ query = "" }) => query.includes("${"))).toEqual([
     {
-      path: "src/db/embedded/embedded.ts",
+      path: "src/wings/embedded/embedded.ts",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source
       query: "`create database ${escapeIdentifier(databaseName)}`",
     },
@@ -77,10 +77,10 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
   const writers = templates.filter(({ text }) => writing.test(text) && text.match(volatile));
   // The leases' tables stay on the coordinator: see docs/many-accounts.md.
   expect([...new Set(writers.map(({ path }) => path))].toSorted()).toEqual([
-    "src/db/lease/lease.ts",
+    "src/core/store/lease/lease.ts",
   ]);
   // The others read, or ask only for the time. A new use is reviewed, and then counted.
-  expect(countedByRoom(volatile)).toEqual({ audit: 1, db: 12, fleet: 1, health: 3, ledger: 4 });
+  expect(countedByRoom(volatile)).toEqual({ check: 4, core: 14, wings: 3 });
 });
 
 test("what ON CONFLICT and RETURNING compute depends on no clock and no setting of the session", () => {
@@ -120,27 +120,31 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   );
   expect(laterals).toEqual([]);
   // Of API keys, which are on the coordinator.
-  expect(counted(/\bset account =/g)).toEqual({ "src/db/accounts/rename-account.ts": 1 });
+  expect(counted(/\bset account =/g)).toEqual({ "src/accounts/rename-account.ts": 1 });
   // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
   expect(counted(/\bwith recursive\b/g)).toEqual({
-    "src/metrics/registry.ts": 1,
+    "src/wings/serve/registry.ts": 1,
   });
   expect(
     counted(/\b(?:grouping sets|rollup \(|cube \(|tablesample|full (?:outer )?join)\b/gi),
   ).toEqual({});
   // A row's lock is of one account, on its node, or of a lease or the fleet's queue, on the coordinator.
   expect(Object.keys(counted(/\bfor (?:no key )?(?:key )?(?:update|share)\b/g)).toSorted()).toEqual(
-    ["src/audit/reconcile.ts", "src/db/lease/lease.ts", "src/fleet/queue.ts"],
+    [
+      "src/check/reconcile/reconcile.ts",
+      "src/core/store/lease/lease.ts",
+      "src/wings/fleet/queue.ts",
+    ],
   );
 });
 
 test("no sync waits for an advisory lock, which users of the database may hold", () => {
   expect(counted(/\bpg_(?:try_)?advisory_\w*lock/g)).toEqual({
     // Who uses the embedded server, which no other user reaches.
-    "src/db/embedded/embedded.ts": 3,
+    "src/wings/embedded/embedded.ts": 3,
     // A migration that is due, and nothing where none is.
-    "src/db/migrate.ts": 1,
+    "src/core/postgres/migrate.ts": 1,
     // reconcile --full counts bills again.
-    "src/ledger/bill-counts.ts": 1,
+    "src/core/store/bill-counts.ts": 1,
   });
 });

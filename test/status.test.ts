@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import type { Finding } from "../src/check/health/kinds.ts";
+import { coverageShare, type LedgerStatus } from "../src/check/health/ledger-status.ts";
+import { headLines } from "../src/check/health/verdict.ts";
 import { ledgersTable, recordsTable } from "../src/commands/status-parts.ts";
-import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
-import type { Finding } from "../src/health/kinds.ts";
-import { coverageShare, type LedgerStatus } from "../src/health/ledger-status.ts";
-import { headLines } from "../src/health/verdict.ts";
+import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { tableText } from "../src/output/result.ts";
 
 const now = epochMs(Date.UTC(2026, 10, 21, 12));

@@ -4,13 +4,23 @@
 import { sql } from "drizzle-orm";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
-import { epochMs, minuteMs } from "../src/contract/time.ts";
-import { type Database, openDatabase, type TransactionOptions } from "../src/db/connect.ts";
-import { DatabaseError, DatabaseSilentError, LeaseLostError } from "../src/errors.ts";
-import { readStoredBills } from "../src/ledger/bill-rows.ts";
-import { openStore, openVerifyStore } from "../src/ledger/ledger-store.ts";
-import type { Ledger, PageCommit, PageCounts, RejectedRow, WalkEnd } from "../src/sync/store.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import {
+  type Database,
+  openDatabase,
+  type TransactionOptions,
+} from "../src/core/postgres/connect.ts";
+import { readStoredBills } from "../src/core/store/bill-rows.ts";
+import { openStore, openVerifyStore } from "../src/core/store/ledger-store.ts";
+import type {
+  Ledger,
+  PageCommit,
+  PageCounts,
+  RejectedRow,
+  WalkEnd,
+} from "../src/core/words/nouns.ts";
+import { DatabaseError, DatabaseSilentError, LeaseLostError } from "../src/lib/errors.ts";
+import { epochMs, minuteMs } from "../src/lib/time.ts";
 import { accountTables } from "./simulation/tables.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -3,26 +3,26 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
+import type { Log } from "../src/commands/log.ts";
 import { progressLine } from "../src/commands/run-progress.ts";
 import { planResult } from "../src/commands/sync.ts";
 import { logReporter, terminalReporter } from "../src/commands/sync-reporter.ts";
 import { type NamedList, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
 import { resultOfSync } from "../src/commands/sync-summary.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
-import { dayMs, epochMs, minuteMs, secondMs } from "../src/contract/time.ts";
+import type { ProductType } from "../src/core/contract/product-types.ts";
+import type { BillsProgress, LedgerReport } from "../src/core/sync/ledger-run.ts";
+import type { AccountReport } from "../src/core/sync/run.ts";
+import type { LoanToValueReport } from "../src/core/sync/sync-loan-to-value.ts";
+import type { LedgerPlan, Walk } from "../src/core/words/nouns.ts";
 import {
   AccountHeldError,
   CursorError,
   ExchangeError,
   StoppedError,
   UsageError,
-} from "../src/errors.ts";
-import type { Log } from "../src/log.ts";
+} from "../src/lib/errors.ts";
+import { dayMs, epochMs, minuteMs, secondMs } from "../src/lib/time.ts";
 import { asText } from "../src/output/result.ts";
-import type { BillsProgress, LedgerReport } from "../src/sync/ledger-run.ts";
-import type { AccountReport } from "../src/sync/run.ts";
-import type { LedgerPlan, Walk } from "../src/sync/store.ts";
-import type { LoanToValueReport } from "../src/sync/sync-loan-to-value.ts";
 import { Screen } from "./support/screen.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 

@@ -2,14 +2,14 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { dayMs, hourMs, minuteMs, secondMs } from "../src/contract/time.ts";
-import { DatabaseError, messageOf, StoppedError } from "../src/errors.ts";
-import type { Answer, ApiRequest } from "../src/exchange-server/api.ts";
-import { readKnownTime } from "../src/ledger/known-time.ts";
-import type { LedgerBill } from "../src/sandbox/entry.ts";
-import type { LedgerReport } from "../src/sync/ledger-run.ts";
-import { isComplete } from "../src/sync/run.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import type { Answer, ApiRequest } from "../src/core/server/api.ts";
+import { readKnownTime } from "../src/core/store/known-time.ts";
+import type { LedgerReport } from "../src/core/sync/ledger-run.ts";
+import { isComplete } from "../src/core/sync/run.ts";
+import { DatabaseError, messageOf, StoppedError } from "../src/lib/errors.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
+import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { Fault, ScheduledFault } from "./faults/kinds.ts";
 import { withBrokenRows } from "./faults/ledger.ts";
 import { withFaults } from "./faults/network.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bookedMaxMs, epochMs } from "../src/contract/time.ts";
-import type { ExportedBill } from "../src/export/exported-bill.ts";
-import { tradesOf, wholeTrades } from "../src/export/koinly.ts";
+import type { ExportedBill } from "../src/books/export/exported-bill.ts";
+import { tradesOf, wholeTrades } from "../src/books/export/koinly.ts";
+import { bookedMaxMs, epochMs } from "../src/lib/time.ts";
 import { anExportedBill } from "./support/bills.ts";
 
 type Happening = {

@@ -2,8 +2,12 @@
 
 import { createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { accountBills } from "../src/contract/account-bills.ts";
-import { openTransport, type TransportLimits, transportLimits } from "../src/exchange/transport.ts";
+import { accountBills } from "../src/core/contract/account-bills.ts";
+import {
+  openTransport,
+  type TransportLimits,
+  transportLimits,
+} from "../src/core/exchange/transport.ts";
 import { emptyPage, give, openClient, type Responder, serve } from "./support/exchange-client.ts";
 import { listening } from "./support/listening.ts";
 

@@ -2,11 +2,11 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import type { Bill } from "../src/contract/bill.ts";
-import { categories, categoryOfGroup } from "../src/contract/business-types.ts";
-import { hourMs } from "../src/contract/time.ts";
-import { listedBusinessTypes } from "../src/contract/unified-business-types.ts";
-import { migrate } from "../src/db/migrate.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import { categories, categoryOfGroup } from "../src/core/contract/business-types.ts";
+import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
+import { migrate } from "../src/core/postgres/migrate.ts";
+import { hourMs } from "../src/lib/time.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -3,12 +3,12 @@
 import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import type { Bill } from "../src/contract/bill.ts";
-import { dayMs, epochMs, hourMs, isoTime } from "../src/contract/time.ts";
-import { bookings, feeBooking } from "../src/export/bookings.ts";
-import { type Units, unifiedPlaces, units } from "../src/sandbox/money.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import { bookings, feeBooking } from "../src/books/export/bookings.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
+import { type Units, unifiedPlaces, units } from "../src/wings/sandbox/money.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";

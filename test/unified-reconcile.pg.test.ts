@@ -4,17 +4,17 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import { unifiedProductTypes } from "../src/contract/product-types.ts";
-import { bookedMaxMs, epochMs, hourMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import type { ExportedBill } from "../src/export/exported-bill.ts";
-import { readBills } from "../src/export/read-bills.ts";
-import { findDifferingDays } from "../src/ledger/differing-days.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import { snowflake } from "../src/sandbox/entry.ts";
-import { decimalText, unifiedPlaces, units } from "../src/sandbox/money.ts";
-import { pick, seededRandom } from "../src/sandbox/random.ts";
+import type { ExportedBill } from "../src/books/export/exported-bill.ts";
+import { readBills } from "../src/books/export/read-bills.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { findDifferingDays } from "../src/core/store/differing-days.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { bookedMaxMs, epochMs, hourMs } from "../src/lib/time.ts";
+import { snowflake } from "../src/wings/sandbox/entry.ts";
+import { decimalText, unifiedPlaces, units } from "../src/wings/sandbox/money.ts";
+import { pick, seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { coverLedger, storeBills, storeEnd } from "./support/stored-ledger.ts";

@@ -3,13 +3,13 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Bill, classicRows, noPosition } from "../src/contract/bill.ts";
-import { parseExactJson, sortedJson } from "../src/contract/json.ts";
-import { epochMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { readBillsByKey, readStoredBills } from "../src/ledger/bill-rows.ts";
-import { upsertBills } from "../src/ledger/upsert-bills.ts";
-import type { Ledger } from "../src/sync/store.ts";
+import { type Bill, classicRows, noPosition } from "../src/core/contract/bill.ts";
+import { parseExactJson, sortedJson } from "../src/core/contract/json.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { readBillsByKey, readStoredBills } from "../src/core/store/bill-rows.ts";
+import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import type { Ledger } from "../src/core/words/nouns.ts";
+import { epochMs } from "../src/lib/time.ts";
 import { aBill, aLedger, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 

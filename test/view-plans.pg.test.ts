@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { seededRandom } from "../src/sandbox/random.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 

@@ -2,19 +2,19 @@
 // Bills that were booked days after their times are stored and named, and fail no window.
 
 import { describe, expect, test } from "vitest";
-import { compareIds } from "../src/contract/compare-ids.ts";
-import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/contract/time.ts";
-import { ContradictionError } from "../src/errors.ts";
-import { type BillsRequest, Refusal, type WirePage } from "../src/exchange-server/source.ts";
-import { type LedgerBill, snowflake } from "../src/sandbox/entry.ts";
-import type { AccountBills } from "../src/sandbox/ledger.ts";
-import { integer, pick, type Random, seededRandom } from "../src/sandbox/random.ts";
-import { sandboxSource } from "../src/sandbox/source.ts";
-import type { PageCommit, Walk } from "../src/sync/store.ts";
-import { IdOrder, PageHabits, type Question } from "../src/sync/walk/answers.ts";
-import { type FetchedPage, isAnew, type PageRequest } from "../src/sync/walk/pages.ts";
-import { WindowQuestions } from "../src/sync/walk/questions.ts";
-import { walkWindow } from "../src/sync/walk/walk.ts";
+import { compareIds } from "../src/core/contract/compare-ids.ts";
+import { type BillsRequest, Refusal, type WirePage } from "../src/core/server/source.ts";
+import { IdOrder, PageHabits, type Question } from "../src/core/sync/walk/answers.ts";
+import { type FetchedPage, isAnew, type PageRequest } from "../src/core/sync/walk/pages.ts";
+import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
+import { walkWindow } from "../src/core/sync/walk/walk.ts";
+import type { PageCommit, Walk } from "../src/core/words/nouns.ts";
+import { ContradictionError } from "../src/lib/errors.ts";
+import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
+import { type LedgerBill, snowflake } from "../src/wings/sandbox/entry.ts";
+import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
+import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
+import { sandboxSource } from "../src/wings/sandbox/source.ts";
 import { type Quirks, quirky } from "./faults/quirks.ts";
 
 const ledger = { account: "main", productType: "USDT-FUTURES" } as const;

@@ -4,13 +4,13 @@
 
 import { sql } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
-import { reconcile } from "../src/audit/reconcile.ts";
-import type { Bill } from "../src/contract/bill.ts";
-import type { ProductType } from "../src/contract/product-types.ts";
-import { hourMs } from "../src/contract/time.ts";
-import { inTransaction } from "../src/db/connect.ts";
-import { decimalText, drawUnits, type Units, units } from "../src/sandbox/money.ts";
-import { seededRandom } from "../src/sandbox/random.ts";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
+import type { Bill } from "../src/core/contract/bill.ts";
+import type { ProductType } from "../src/core/contract/product-types.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
+import { hourMs } from "../src/lib/time.ts";
+import { decimalText, drawUnits, type Units, units } from "../src/wings/sandbox/money.ts";
+import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";

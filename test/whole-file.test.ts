@@ -5,7 +5,7 @@ import { chmod, lstat, mkdtemp, readdir, readFile, rm, symlink, writeFile } from
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fileOutput } from "../src/commands/output-file.ts";
-import { makeWholeFile } from "../src/whole-file.ts";
+import { makeWholeFile } from "../src/lib/whole-file.ts";
 import { scratch } from "./support/scratch.ts";
 
 /** A folder in which others may create files, as they may in /tmp. */
@@ -64,7 +64,7 @@ test("every file that a command writes is made so", () => {
     ),
   );
   // The embedded server's own folder is entered by its user and root alone.
-  expect(writers.filter((path) => !path.startsWith("src/db/embedded/"))).toEqual([
-    "src/whole-file.ts",
+  expect(writers.filter((path) => !path.startsWith("src/wings/embedded/"))).toEqual([
+    "src/lib/whole-file.ts",
   ]);
 });

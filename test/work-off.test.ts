@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { secondMs } from "../src/contract/time.ts";
-import { type Job, type JobEnd, keyOf } from "../src/fleet/tasks.ts";
-import { type WorkDeps, workOff } from "../src/fleet/work-off.ts";
+import { secondMs } from "../src/lib/time.ts";
+import { type Job, type JobEnd, keyOf } from "../src/wings/fleet/tasks.ts";
+import { type WorkDeps, workOff } from "../src/wings/fleet/work-off.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
 const silentMaxMs = 14 * secondMs;

@@ -1,5 +1,5 @@
-import { pageSizeMax } from "../../src/contract/account-bills.ts";
-import { billsApiOf } from "../../src/contract/bills-api.ts";
+import { pageSizeMax } from "../../src/core/contract/account-bills.ts";
+import { billsApiOf } from "../../src/core/contract/bills-api.ts";
 import {
   categoryOf,
   classicProductTypes,
@@ -7,12 +7,12 @@ import {
   type ProductType,
   productTypes,
   unifiedProductTypes,
-} from "../../src/contract/product-types.ts";
-import { type EpochMs, epochMs } from "../../src/contract/time.ts";
-import { type LedgerBill, snowflake } from "../../src/sandbox/entry.ts";
-import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
-import { type Interval, interval, split } from "../../src/sync/intervals.ts";
-import { horizonAt } from "../../src/sync/plan.ts";
+} from "../../src/core/contract/product-types.ts";
+import { type Interval, interval, split } from "../../src/core/words/intervals.ts";
+import { horizonAt } from "../../src/core/words/plan.ts";
+import { type EpochMs, epochMs } from "../../src/lib/time.ts";
+import { type LedgerBill, snowflake } from "../../src/wings/sandbox/entry.ts";
+import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 
 export type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 

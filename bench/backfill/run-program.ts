@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { secondMs } from "../../src/contract/time.ts";
+import { secondMs } from "../../src/lib/time.ts";
 
 export type Ended = { readonly seconds: number; readonly stdout: string };
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { rollingWindow } from "../../src/exchange-server/arrivals.ts";
-import { openSandbox } from "../../src/sandbox/sandbox.ts";
+import { rollingWindow } from "../../src/core/server/arrivals.ts";
+import { openSandbox } from "../../src/wings/sandbox/sandbox.ts";
 import type { FleetExchangeFacts } from "./exchange.ts";
 
 /*

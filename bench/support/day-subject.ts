@@ -1,6 +1,6 @@
 import { Client } from "pg";
-import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
-import { rebuildDays } from "../../src/ledger/differing-days.ts";
+import { type Database, type OpenDatabase, openDatabase } from "../../src/core/postgres/connect.ts";
+import { rebuildDays } from "../../src/core/store/differing-days.ts";
 import type { Databases } from "../backfill/databases.ts";
 import { median } from "../result.ts";
 import { chainedLedger } from "./chained-ledger.ts";

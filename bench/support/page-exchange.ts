@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { hourMs, retentionMs } from "../../src/contract/time.ts";
+import { hourMs, retentionMs } from "../../src/lib/time.ts";
 
 /*
  * An exchange that costs next to nothing: it serves the same ledger to every account and product

@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { openEmbedded } from "../../src/db/embedded/embedded.ts";
-import { migrate } from "../../src/db/migrate.ts";
+import { migrate } from "../../src/core/postgres/migrate.ts";
+import { openEmbedded } from "../../src/wings/embedded/embedded.ts";
 
 export type BenchServer = AsyncDisposable & {
   readonly version: string;

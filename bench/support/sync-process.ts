@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../../src/clock.ts";
-import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
-import { minuteMs } from "../../src/contract/time.ts";
-import { openDatabase } from "../../src/db/connect.ts";
-import { Leases } from "../../src/db/lease/leases.ts";
-import { createAddressLimits } from "../../src/exchange/address-limits.ts";
-import { createClient } from "../../src/exchange/client.ts";
-import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
-import type { RateLimiter } from "../../src/exchange/rate-limiter.ts";
-import { openTransport } from "../../src/exchange/transport.ts";
-import { openStore } from "../../src/ledger/ledger-store.ts";
-import { Secret } from "../../src/secret.ts";
-import { syncAccount } from "../../src/sync/run.ts";
+import { classicProductTypes, type ProductType } from "../../src/core/contract/product-types.ts";
+import { createAddressLimits } from "../../src/core/exchange/address-limits.ts";
+import { createClient } from "../../src/core/exchange/client.ts";
+import { createExchangeClock } from "../../src/core/exchange/exchange-clock.ts";
+import type { RateLimiter } from "../../src/core/exchange/rate-limiter.ts";
+import { openTransport } from "../../src/core/exchange/transport.ts";
+import { openDatabase } from "../../src/core/postgres/connect.ts";
+import { Leases } from "../../src/core/store/lease/leases.ts";
+import { openStore } from "../../src/core/store/ledger-store.ts";
+import { syncAccount } from "../../src/core/sync/run.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { Secret } from "../../src/lib/secret.ts";
+import { minuteMs } from "../../src/lib/time.ts";
 
 /*
  * The real sync of many accounts, without the exchange's rate limit, in a process of its own.

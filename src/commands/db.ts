@@ -2,10 +2,15 @@ import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { epochMs } from "../contract/time.ts";
-import { backUp, tableMaxMs } from "../db/backup/backup.ts";
-import { type BackupHeader, readBackup, rowsOfAll } from "../db/backup/backup-file.ts";
-import { restore } from "../db/backup/restore.ts";
+import type { Config } from "../accounts/config.ts";
+import { migrate } from "../core/postgres/migrate.ts";
+import { UsageError } from "../lib/errors.ts";
+import { epochMs } from "../lib/time.ts";
+import { formatCount, formatCounted, formatMinute, jsonTime } from "../output/output-format.ts";
+import { done, type Result } from "../output/result.ts";
+import { backUp, tableMaxMs } from "../wings/backup/backup.ts";
+import { type BackupHeader, readBackup, rowsOfAll } from "../wings/backup/backup-file.ts";
+import { restore } from "../wings/backup/restore.ts";
 import {
   distributionSteps,
   extensionMissing,
@@ -13,13 +18,8 @@ import {
   readDistribution,
   type Step,
   takeStep,
-} from "../db/citus.ts";
-import { readOnlyUrl } from "../db/embedded/embedded.ts";
-import { migrate } from "../db/migrate.ts";
-import { UsageError } from "../errors.ts";
-import { formatCount, formatCounted, formatMinute, jsonTime } from "../output/format.ts";
-import { done, type Result } from "../output/result.ts";
-import type { Config } from "../roster/config.ts";
+} from "../wings/citus/citus.ts";
+import { readOnlyUrl } from "../wings/embedded/embedded.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { fileOutput, refuseTakenOutput } from "./output-file.ts";

@@ -2,27 +2,30 @@ import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { sql } from "drizzle-orm";
-import { systemClock } from "../clock.ts";
-import { secondMs } from "../contract/time.ts";
-import type { Database } from "../db/connect.ts";
-import { type MigrationState, migrationState, refuseUnfitServer } from "../db/migrate.ts";
-import type { CommandDatabase } from "../db/open.ts";
-import { onlyRow } from "../db/values.ts";
-import { UsageError } from "../errors.ts";
-import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted } from "../output/format.ts";
-import { fields, type Result, table } from "../output/result.ts";
-import type { Account } from "../roster/account.ts";
+import type { Account } from "../accounts/account.ts";
 import {
   type Config,
   type DatabaseConfig,
   readConfig,
   readDatabaseConfig,
-} from "../roster/config.ts";
-import { envFileExposure } from "../roster/credentials.ts";
-import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.ts";
-import type { Environment } from "../roster/settings.ts";
-import { accountsToRead } from "../roster/to-read.ts";
+} from "../accounts/config.ts";
+import { envFileExposure } from "../accounts/credentials.ts";
+import { type Selection, selectedAccounts, selectionOf } from "../accounts/roster.ts";
+import type { Environment } from "../accounts/settings.ts";
+import { accountsToRead } from "../accounts/to-read.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import {
+  type MigrationState,
+  migrationState,
+  refuseUnfitServer,
+} from "../core/postgres/migrate.ts";
+import { onlyRow } from "../core/postgres/values.ts";
+import { systemClock } from "../lib/clock.ts";
+import { UsageError } from "../lib/errors.ts";
+import { secondMs } from "../lib/time.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
+import { formatCount, formatCounted } from "../output/output-format.ts";
+import { fields, type Result, table } from "../output/result.ts";
 import {
   type Check,
   checkExchange,
@@ -33,6 +36,7 @@ import {
   warned,
 } from "./doctor-exchange.ts";
 import { type Io, stopped } from "./io.ts";
+import type { CommandDatabase } from "./open.ts";
 import {
   accountOption,
   type Define,

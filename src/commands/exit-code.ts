@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Database } from "../db/connect.ts";
-import { beginRun, finishRun, forgetOldRuns, type Outcome } from "../db/run-log.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import { beginRun, finishRun, forgetOldRuns, type Outcome } from "../core/postgres/run-log.ts";
 import {
   AccountHeldError,
   ExchangeError,
@@ -8,7 +8,7 @@ import {
   messageOf,
   StoppedError,
   UsageError,
-} from "../errors.ts";
+} from "../lib/errors.ts";
 import type { Result } from "../output/result.ts";
 
 /** The facts of a run that decide its outcome. */

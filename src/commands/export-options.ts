@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import { UsageError } from "../errors.ts";
-import { type FormatName, formatOf } from "../export/formats.ts";
-import { type Prices, readPrices } from "../export/prices.ts";
-import { dayIn, isZone, periodIn, startOfDay } from "../export/time-zone.ts";
-import { selectionOf } from "../roster/roster.ts";
+import { selectionOf } from "../accounts/roster.ts";
+import { type FormatName, formatOf } from "../books/export/formats.ts";
+import { type Prices, readPrices } from "../books/export/prices.ts";
+import { dayIn, isZone, periodIn, startOfDay } from "../books/export/time-zone.ts";
+import { UsageError } from "../lib/errors.ts";
+import { type EpochMs, epochMs } from "../lib/time.ts";
 import type { LedgerFlags } from "./options.ts";
 
 const isoPattern =

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { asTyped } from "../as-typed.ts";
-import { hourMs } from "../contract/time.ts";
-import { explained } from "../db/database-errors.ts";
+import type { Environment } from "../accounts/settings.ts";
+import { explained } from "../core/postgres/database-errors.ts";
+import { asTyped } from "../lib/as-typed.ts";
 import {
   AccountHeldError,
   DatabaseError,
@@ -11,11 +11,11 @@ import {
   ReportableError,
   StoppedError,
   UsageError,
-} from "../errors.ts";
-import { isOutOfFiles, openFilesRemedy } from "../open-files.ts";
+} from "../lib/errors.ts";
+import { isOutOfFiles, openFilesRemedy } from "../lib/open-files.ts";
+import { printable, printableJson } from "../lib/printable.ts";
+import { hourMs } from "../lib/time.ts";
 import { asJson, asText, type Result } from "../output/result.ts";
-import { printable, printableJson } from "../printable.ts";
-import type { Environment } from "../roster/settings.ts";
 import { exitOfThrown } from "./exit-code.ts";
 
 /** A command's access to its process. Results go to `out`, everything else to `err`. */

@@ -1,12 +1,12 @@
-import { recordDemo } from "../db/accounts/decisions.ts";
-import type { Database } from "../db/connect.ts";
-import { checkLease, type Lease, recordUser, type Users } from "../db/lease/lease.ts";
-import type { Leases } from "../db/lease/leases.ts";
-import type { AccountExchange } from "../exchange/session.ts";
-import { AccountKey } from "../ledger/account-key.ts";
-import type { AccountWithCredentials } from "../roster/account.ts";
-import { horizonAt } from "../sync/plan.ts";
-import type { KeyAnswer } from "../sync/store.ts";
+import type { AccountWithCredentials } from "../accounts/account.ts";
+import { recordDemo } from "../accounts/decisions.ts";
+import type { AccountExchange } from "../core/exchange/session.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import { AccountKey } from "../core/store/account-key.ts";
+import { checkLease, type Lease, recordUser, type Users } from "../core/store/lease/lease.ts";
+import type { Leases } from "../core/store/lease/leases.ts";
+import type { KeyAnswer } from "../core/words/nouns.ts";
+import { horizonAt } from "../core/words/plan.ts";
 
 type OpenDeps = {
   readonly db: Database;

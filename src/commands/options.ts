@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Config } from "../accounts/config.ts";
+import { type Selection, selectedAccounts, selectionOf } from "../accounts/roster.ts";
+import type { Environment } from "../accounts/settings.ts";
 import type { Result } from "../output/result.ts";
-import type { Config } from "../roster/config.ts";
-import { type Selection, selectedAccounts, selectionOf } from "../roster/roster.ts";
-import type { Environment } from "../roster/settings.ts";
 import type { Io } from "./io.ts";
 
 /** What the definition of a command has of the program. */

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
-import { messageOf, ReportableError, UsageError } from "../errors.ts";
-import { makeWholeFile } from "../whole-file.ts";
+import { messageOf, ReportableError, UsageError } from "../lib/errors.ts";
+import { makeWholeFile } from "../lib/whole-file.ts";
 import type { Io } from "./io.ts";
 
 /** Where an export is written to. Until commit, the file exists under another name only. */

@@ -1,29 +1,29 @@
-import { type BrokenSpan, countAccepted, readBrokenSpans } from "../audit/breaks.ts";
+import type { Config } from "../accounts/config.ts";
+import { everyLedger, rosterReader, type Selection, selectionOf } from "../accounts/roster.ts";
+import { accountsToRead, reachableSelection } from "../accounts/to-read.ts";
+import { readFindings } from "../check/health/findings.ts";
+import type { Kind } from "../check/health/kinds.ts";
+import { usualLimits } from "../check/health/select.ts";
+import { verdictOf } from "../check/health/verdict.ts";
+import { type BrokenSpan, countAccepted, readBrokenSpans } from "../check/reconcile/breaks.ts";
 import {
   type ChainSummary,
   type Reconciliation,
   type RuleSummary,
   reconcile,
   statementMaxMs,
-} from "../audit/reconcile.ts";
-import { noteUnrepaired } from "../audit/record-breaks.ts";
-import { movesText } from "../audit/rules.ts";
-import { epochMs, isoTime } from "../contract/time.ts";
-import type { Database } from "../db/connect.ts";
-import { readFindings } from "../health/findings.ts";
-import type { Kind } from "../health/kinds.ts";
-import { usualLimits } from "../health/select.ts";
-import { verdictOf } from "../health/verdict.ts";
-import type { DifferingDay } from "../ledger/differing-days.ts";
-import { readExchangeTime } from "../ledger/known-time.ts";
-import { formatCount, formatCounted, ledgerName } from "../output/format.ts";
+} from "../check/reconcile/reconcile.ts";
+import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
+import { movesText } from "../check/reconcile/rules.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import type { DifferingDay } from "../core/store/differing-days.ts";
+import { readExchangeTime } from "../core/store/known-time.ts";
+import { expectedRule } from "../core/views/wallet-moves.ts";
+import { horizonAt } from "../core/words/plan.ts";
+import { printableLine } from "../lib/printable.ts";
+import { epochMs, isoTime } from "../lib/time.ts";
+import { formatCount, formatCounted, ledgerName } from "../output/output-format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
-import { printableLine } from "../printable.ts";
-import type { Config } from "../roster/config.ts";
-import { everyLedger, rosterReader, type Selection, selectionOf } from "../roster/roster.ts";
-import { accountsToRead, reachableSelection } from "../roster/to-read.ts";
-import { expectedRule } from "../sql/wallet-moves.ts";
-import { horizonAt } from "../sync/plan.ts";
 import { breaksTable, isFault } from "./breaks.ts";
 import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";

@@ -1,21 +1,21 @@
 import { Option } from "commander";
-import { epochMs } from "../contract/time.ts";
-import { inSnapshot } from "../db/connect.ts";
-import { UsageError } from "../errors.ts";
-import { dayIn } from "../export/time-zone.ts";
-import { done, type Result } from "../output/result.ts";
-import type { ReportOptions } from "../report/close-report.ts";
-import { readCloseReport } from "../report/read-close.ts";
+import type { Config } from "../accounts/config.ts";
+import { readRoster, selectionOf } from "../accounts/roster.ts";
+import { refuseUnreachable } from "../accounts/to-read.ts";
+import { dayIn } from "../books/export/time-zone.ts";
+import type { ReportOptions } from "../books/report/close-report.ts";
+import { readCloseReport } from "../books/report/read-close.ts";
 import {
   reportCsv,
   reportHtml,
   reportJson,
   reportText,
   tableNames,
-} from "../report/write-report.ts";
-import type { Config } from "../roster/config.ts";
-import { readRoster, selectionOf } from "../roster/roster.ts";
-import { refuseUnreachable } from "../roster/to-read.ts";
+} from "../books/report/write-report.ts";
+import { inSnapshot } from "../core/postgres/connect.ts";
+import { UsageError } from "../lib/errors.ts";
+import { epochMs } from "../lib/time.ts";
+import { done, type Result } from "../output/result.ts";
 import {
   type PeriodFlags,
   type PricesFlags,

@@ -1,6 +1,6 @@
-import { secondMs } from "../contract/time.ts";
-import { formatCounted, formatDuration, ledgerName } from "../output/format.ts";
-import type { BillsProgress } from "../sync/ledger-run.ts";
+import type { BillsProgress } from "../core/sync/ledger-run.ts";
+import { secondMs } from "../lib/time.ts";
+import { formatCounted, formatDuration, ledgerName } from "../output/output-format.ts";
 
 /** How far a run is over all its ledgers. */
 export type Beat = Readonly<

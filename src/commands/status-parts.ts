@@ -1,17 +1,18 @@
-import { type EpochMs, epochMs, secondMs } from "../contract/time.ts";
-import type { QueueStatus } from "../fleet/queue-status.ts";
-import type { ComparedBalance } from "../health/balances.ts";
-import type { FindingCount } from "../health/findings.ts";
-import { type Finding, remedyOf, sentenceOf, severityOf } from "../health/kinds.ts";
+import type { RosterLedger } from "../accounts/roster.ts";
+import type { ComparedBalance } from "../check/health/balances.ts";
+import type { FindingCount } from "../check/health/findings.ts";
+import { type Finding, remedyOf, sentenceOf, severityOf } from "../check/health/kinds.ts";
 import {
   type AccountStatus,
   coverageShare,
   type LedgerStatus,
   type Status,
-} from "../health/ledger-status.ts";
-import type { ListStatus, LoanToValueStatus, Totals } from "../health/ledgers.ts";
-import type { LoggedRun } from "../health/runs.ts";
-import { type HeadLine, headLines, type Verdict } from "../health/verdict.ts";
+} from "../check/health/ledger-status.ts";
+import type { ListStatus, LoanToValueStatus, Totals } from "../check/health/ledgers.ts";
+import type { LoggedRun } from "../check/health/runs.ts";
+import { type HeadLine, headLines, type Verdict } from "../check/health/verdict.ts";
+import { printableLine } from "../lib/printable.ts";
+import { type EpochMs, epochMs, secondMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import {
   formatCounted,
@@ -19,7 +20,7 @@ import {
   jsonTime,
   ledgerName,
   riskUnitName,
-} from "../output/format.ts";
+} from "../output/output-format.ts";
 import {
   type Columns,
   fields,
@@ -29,8 +30,7 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import { printableLine } from "../printable.ts";
-import type { RosterLedger } from "../roster/roster.ts";
+import type { QueueStatus } from "../wings/fleet/queue-status.ts";
 
 /** So many findings are put into lines for people: those of some hundred ledgers. */
 export const findingsMax = 1_000;

@@ -1,19 +1,5 @@
 import { Option } from "commander";
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import type { Database } from "../db/connect.ts";
-import { readQueue } from "../fleet/queue-status.ts";
-import { readComparedBalances } from "../health/balances.ts";
-import { countFindings, readAccepted, readFindings } from "../health/findings.ts";
-import { alarms, type Finding } from "../health/kinds.ts";
-import { readStatus } from "../health/ledger-status.ts";
-import { countLedgers, readLists, readLoans, readTotals, worstLedgers } from "../health/ledgers.ts";
-import { type Accepted, neverSynced, unreachableFindings, verdictOf } from "../health/verdict.ts";
-import { readExchangeTime } from "../ledger/known-time.ts";
-import { readMetrics, registryOf } from "../metrics/registry.ts";
-import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/format.ts";
-import { done, type Result } from "../output/result.ts";
-import type { Config } from "../roster/config.ts";
+import type { Config } from "../accounts/config.ts";
 import {
   everyLedger,
   listed,
@@ -21,8 +7,33 @@ import {
   rosterReader,
   type Selection,
   selectionOf,
-} from "../roster/roster.ts";
-import { readSelected } from "../roster/to-read.ts";
+} from "../accounts/roster.ts";
+import { readSelected } from "../accounts/to-read.ts";
+import { readComparedBalances } from "../check/health/balances.ts";
+import { countFindings, readAccepted, readFindings } from "../check/health/findings.ts";
+import { alarms, type Finding } from "../check/health/kinds.ts";
+import { readStatus } from "../check/health/ledger-status.ts";
+import {
+  countLedgers,
+  readLists,
+  readLoans,
+  readTotals,
+  worstLedgers,
+} from "../check/health/ledgers.ts";
+import {
+  type Accepted,
+  neverSynced,
+  unreachableFindings,
+  verdictOf,
+} from "../check/health/verdict.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import { readExchangeTime } from "../core/store/known-time.ts";
+import { type EpochMs, epochMs } from "../lib/time.ts";
+import { unreachableLines } from "../output/account-remarks.ts";
+import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/output-format.ts";
+import { done, type Result } from "../output/result.ts";
+import { readQueue } from "../wings/fleet/queue-status.ts";
+import { readMetrics, registryOf } from "../wings/serve/registry.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { findingsMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";

@@ -1,17 +1,17 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import type { Unreachable } from "../db/citus.ts";
-import type { Database } from "../db/connect.ts";
-import type { StatementLimit } from "../db/connections.ts";
-import { hasSchema, type Migrated, migrate } from "../db/migrate.ts";
-import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
-import { ReportableError } from "../errors.ts";
+import type { Config } from "../accounts/config.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import type { StatementLimit } from "../core/postgres/connections.ts";
+import { hasSchema, type Migrated, migrate } from "../core/postgres/migrate.ts";
+import { ReportableError } from "../lib/errors.ts";
+import type { Secret } from "../lib/secret.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
-import { formatCounted } from "../output/format.ts";
+import { formatCounted } from "../output/output-format.ts";
 import { type Columns, errorColumn, fields, type Result, table } from "../output/result.ts";
-import type { Config } from "../roster/config.ts";
-import type { Secret } from "../secret.ts";
+import type { Unreachable } from "../wings/citus/citus.ts";
 import { type Io, note } from "./io.ts";
+import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 
 type Where = Pick<Config, "database">;
 

@@ -1,9 +1,9 @@
-import type { Break } from "../audit/breaks.ts";
-import { messageOf } from "../errors.ts";
-import type { RejectedCount } from "../health/ledgers.ts";
-import { ledgerName, ledgerNames, riskUnitName } from "../output/format.ts";
-import { type AccountReport, isComplete } from "../sync/run.ts";
-import type { ListReport } from "../sync/settings-lists.ts";
+import type { RejectedCount } from "../check/health/ledgers.ts";
+import type { Break } from "../check/reconcile/breaks.ts";
+import { type AccountReport, isComplete } from "../core/sync/run.ts";
+import type { ListReport } from "../core/sync/settings-lists.ts";
+import { messageOf } from "../lib/errors.ts";
+import { ledgerName, ledgerNames, riskUnitName } from "../output/output-format.ts";
 import { isFault } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 

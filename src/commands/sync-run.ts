@@ -1,40 +1,40 @@
-import { type Break, readBreaks } from "../audit/breaks.ts";
-import { reconcileAccount } from "../audit/reconcile.ts";
+import { type Account, type AccountWithCredentials, withCredentials } from "../accounts/account.ts";
+import type { Config } from "../accounts/config.ts";
+import type { Selection } from "../accounts/roster.ts";
+import { type AccountsToRead, accountsToRead } from "../accounts/to-read.ts";
+import { countRejected } from "../check/health/ledgers.ts";
+import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
+import { reconcileAccount } from "../check/reconcile/reconcile.ts";
 import {
   type ContractProductType,
   contractProductTypes,
   contractTypeOf,
-} from "../contract/product-types.ts";
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import type { Database } from "../db/connect.ts";
-import { readUsers, type Users } from "../db/lease/lease.ts";
-import { type Egress, holderName, Leases, shareAddress } from "../db/lease/leases.ts";
-import { migrate } from "../db/migrate.ts";
-import type { CommandDatabase } from "../db/open.ts";
-import { commitContracts, commitSymbols } from "../db/reference/stored-symbols.ts";
-import { DatabaseError } from "../errors.ts";
-import { readSideBySide } from "../exchange/address-limits.ts";
-import { rightsLine } from "../exchange/key-rights.ts";
+} from "../core/contract/product-types.ts";
+import { readSideBySide } from "../core/exchange/address-limits.ts";
+import { rightsLine } from "../core/exchange/key-rights.ts";
 import {
   type AccountExchange,
   type ExchangeAccess,
   exchangeOf,
   openExchangeAccess,
-} from "../exchange/session.ts";
-import { countRejected } from "../health/ledgers.ts";
-import { analyzeGrown } from "../ledger/analyze.ts";
-import { openStore } from "../ledger/ledger-store.ts";
-import { replayRejected } from "../ledger/replay-rows.ts";
-import { formatCounted } from "../output/format.ts";
-import { type Account, type AccountWithCredentials, withCredentials } from "../roster/account.ts";
-import type { Config } from "../roster/config.ts";
-import type { Selection } from "../roster/roster.ts";
-import { type AccountsToRead, accountsToRead } from "../roster/to-read.ts";
-import { recoverDefaultMs } from "../sync/recover.ts";
-import { type AccountReport, syncAccount } from "../sync/run.ts";
-import { syncContracts, syncSymbols } from "../sync/settings-lists.ts";
-import type { KeyAnswer } from "../sync/store.ts";
+} from "../core/exchange/session.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import { migrate } from "../core/postgres/migrate.ts";
+import { analyzeGrown } from "../core/store/analyze.ts";
+import { readUsers, type Users } from "../core/store/lease/lease.ts";
+import { type Egress, holderName, Leases, shareAddress } from "../core/store/lease/leases.ts";
+import { openStore } from "../core/store/ledger-store.ts";
+import { commitContracts, commitSymbols } from "../core/store/reference/stored-symbols.ts";
+import { replayRejected } from "../core/store/replay-rows.ts";
+import { type AccountReport, syncAccount } from "../core/sync/run.ts";
+import { syncContracts, syncSymbols } from "../core/sync/settings-lists.ts";
+import type { KeyAnswer } from "../core/words/nouns.ts";
+import { DatabaseError } from "../lib/errors.ts";
+import { type EpochMs, epochMs } from "../lib/time.ts";
+import { formatCounted } from "../output/output-format.ts";
+import { recoverDefaultMs } from "../wings/recovery/recover.ts";
 import { loggedRun } from "./exit-code.ts";
+import type { CommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
 import { migratedText } from "./stored.ts";
 import { noticeFailure, type Reporter } from "./sync-reporter.ts";

@@ -1,8 +1,13 @@
-import { taxRowsMax } from "../contract/tax-records.ts";
-import { epochMs, isoTime } from "../contract/time.ts";
-import type { Outcome } from "../db/run-log.ts";
-import { firstThrown, isPermanent, messageOf, StoppedError } from "../errors.ts";
-import type { RejectedCount } from "../health/ledgers.ts";
+import type { RejectedCount } from "../check/health/ledgers.ts";
+import { taxRowsMax } from "../core/contract/tax-records.ts";
+import type { Outcome } from "../core/postgres/run-log.ts";
+import type { LedgerReport } from "../core/sync/ledger-run.ts";
+import { type AccountReport, isComplete } from "../core/sync/run.ts";
+import type { LoanToValueReport } from "../core/sync/sync-loan-to-value.ts";
+import { lengthMs } from "../core/words/intervals.ts";
+import { firstThrown, isPermanent, messageOf, StoppedError } from "../lib/errors.ts";
+import { printableLine } from "../lib/printable.ts";
+import { epochMs, isoTime } from "../lib/time.ts";
 import { endedLines, notAvailableLines } from "../output/account-remarks.ts";
 import {
   formatCount,
@@ -14,7 +19,7 @@ import {
   jsonTimeOrNull,
   ledgerName,
   riskUnitName,
-} from "../output/format.ts";
+} from "../output/output-format.ts";
 import {
   asJson,
   type Columns,
@@ -25,12 +30,7 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import { printableLine } from "../printable.ts";
-import { lengthMs } from "../sync/intervals.ts";
-import type { LedgerReport } from "../sync/ledger-run.ts";
-import type { RecoverReport } from "../sync/recover.ts";
-import { type AccountReport, isComplete } from "../sync/run.ts";
-import type { LoanToValueReport } from "../sync/sync-loan-to-value.ts";
+import type { RecoverReport } from "../wings/recovery/recover.ts";
 import { breaksTable } from "./breaks.ts";
 import {
   type AccountsChecked,

@@ -1,28 +1,32 @@
-import { pageSizeMax } from "../contract/account-bills.ts";
-import { symbols } from "../contract/symbols.ts";
-import type { EpochMs } from "../contract/time.ts";
-import { type AccountStates, noStates, readAccountStates } from "../db/accounts/account-states.ts";
-import { type CommandDatabase, openCommandDatabase } from "../db/open.ts";
-import { UsageError } from "../errors.ts";
-import { exchangeOf, openExchangeAccess } from "../exchange/session.ts";
-import { readKnownTimes } from "../ledger/known-time.ts";
-import { didYouMean } from "../nearest.ts";
+import type { Account } from "../accounts/account.ts";
+import type { Config } from "../accounts/config.ts";
+import { readableTypes, type Selection, selectedAccounts } from "../accounts/roster.ts";
+import { accountsToRead } from "../accounts/to-read.ts";
+import { pageSizeMax } from "../core/contract/account-bills.ts";
+import { symbols } from "../core/contract/symbols.ts";
+import { exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
+import {
+  type AccountStates,
+  noStates,
+  readAccountStates,
+} from "../core/store/accounts/account-states.ts";
+import { readKnownTimes } from "../core/store/known-time.ts";
+import { nothingToRead } from "../core/sync/account-mode.ts";
+import type { LedgerPlan } from "../core/words/nouns.ts";
+import { planLedger } from "../core/words/plan.ts";
+import { UsageError } from "../lib/errors.ts";
+import { didYouMean } from "../lib/nearest.ts";
+import type { EpochMs } from "../lib/time.ts";
 import {
   formatCounted,
   formatInterval,
   jsonInterval,
   jsonTime,
   ledgerName,
-} from "../output/format.ts";
+} from "../output/output-format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
-import type { Account } from "../roster/account.ts";
-import type { Config } from "../roster/config.ts";
-import { readableTypes, type Selection, selectedAccounts } from "../roster/roster.ts";
-import { accountsToRead } from "../roster/to-read.ts";
-import { nothingToRead } from "../sync/account-mode.ts";
-import { planLedger } from "../sync/plan.ts";
-import type { LedgerPlan } from "../sync/store.ts";
 import { type Io, note } from "./io.ts";
+import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 import { type Define, type LedgerFlags, reporting, selectedConfig } from "./options.ts";
 import { openStored, withUnreachable } from "./stored.ts";
 import { openReporter } from "./sync-reporter.ts";

@@ -1,13 +1,13 @@
-import { categories, isCategory } from "../contract/business-types.ts";
+import type { Config } from "../accounts/config.ts";
+import { categories, isCategory } from "../core/contract/business-types.ts";
 import {
   type MappedType,
   mapType,
   readMappedTypes,
-} from "../db/reference/stored-business-types.ts";
-import { UsageError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+} from "../core/store/reference/stored-business-types.ts";
+import { UsageError } from "../lib/errors.ts";
+import { didYouMean } from "../lib/nearest.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
-import type { Config } from "../roster/config.ts";
 import type { Io } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { openFilled, openMigrated } from "./stored.ts";

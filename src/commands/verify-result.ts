@@ -1,6 +1,8 @@
-import type { EpochMs } from "../contract/time.ts";
-import { messageOf } from "../errors.ts";
-import type { BillCount } from "../ledger/bill-counts.ts";
+import type { Difference, LedgerVerification } from "../check/verify/verify.ts";
+import type { BillCount } from "../core/store/bill-counts.ts";
+import type { Interval } from "../core/words/intervals.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { EpochMs } from "../lib/time.ts";
 import {
   formatCount,
   formatCounted,
@@ -9,7 +11,7 @@ import {
   jsonInterval,
   ledgerName,
   ledgerNames,
-} from "../output/format.ts";
+} from "../output/output-format.ts";
 import {
   type Column,
   type Columns,
@@ -20,8 +22,6 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import type { Interval } from "../sync/intervals.ts";
-import type { Difference, LedgerVerification } from "../sync/verify.ts";
 import type { RunExit, RunFacts } from "./exit-code.ts";
 
 export type AccountVerification = {

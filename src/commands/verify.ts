@@ -1,37 +1,37 @@
-import type { ProductType } from "../contract/product-types.ts";
-import { type EpochMs, isoTime } from "../contract/time.ts";
-import { readAccountStates } from "../db/accounts/account-states.ts";
-import type { Database } from "../db/connect.ts";
-import { readUsers, type Users } from "../db/lease/lease.ts";
-import { Leases, shareAddress } from "../db/lease/leases.ts";
-import { migrate } from "../db/migrate.ts";
-import type { CommandDatabase } from "../db/open.ts";
-import { firstThrown, UsageError } from "../errors.ts";
-import { readSideBySide } from "../exchange/address-limits.ts";
-import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../exchange/session.ts";
-import { recount } from "../ledger/bill-counts.ts";
-import { readExchangeTime } from "../ledger/known-time.ts";
-import { openVerifyStore } from "../ledger/ledger-store.ts";
-import { ledgerName } from "../output/format.ts";
-import type { Result } from "../output/result.ts";
-import { printableLine } from "../printable.ts";
-import { type Account, withCredentials } from "../roster/account.ts";
-import type { Config } from "../roster/config.ts";
-import type { Selection } from "../roster/roster.ts";
-import { accountsToRead } from "../roster/to-read.ts";
-import { assertSomethingToRead, identifyAccount } from "../sync/account-mode.ts";
-import { type AccountMode, modeOf } from "../sync/account-state.ts";
-import type { Interval } from "../sync/intervals.ts";
-import { horizonAt } from "../sync/plan.ts";
+import { type Account, withCredentials } from "../accounts/account.ts";
+import type { Config } from "../accounts/config.ts";
+import type { Selection } from "../accounts/roster.ts";
+import { accountsToRead } from "../accounts/to-read.ts";
 import {
   type LedgerVerification,
   ledgerVerifiers,
   type VerifyDeps,
   verifyBills,
-} from "../sync/verify.ts";
+} from "../check/verify/verify.ts";
+import type { ProductType } from "../core/contract/product-types.ts";
+import { readSideBySide } from "../core/exchange/address-limits.ts";
+import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import { migrate } from "../core/postgres/migrate.ts";
+import { readAccountStates } from "../core/store/accounts/account-states.ts";
+import { recount } from "../core/store/bill-counts.ts";
+import { readExchangeTime } from "../core/store/known-time.ts";
+import { readUsers, type Users } from "../core/store/lease/lease.ts";
+import { Leases, shareAddress } from "../core/store/lease/leases.ts";
+import { openVerifyStore } from "../core/store/ledger-store.ts";
+import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
+import { type AccountMode, modeOf } from "../core/words/account-state.ts";
+import type { Interval } from "../core/words/intervals.ts";
+import { horizonAt } from "../core/words/plan.ts";
+import { firstThrown, UsageError } from "../lib/errors.ts";
+import { printableLine } from "../lib/printable.ts";
+import { type EpochMs, isoTime } from "../lib/time.ts";
+import { ledgerName } from "../output/output-format.ts";
+import type { Result } from "../output/result.ts";
 import { loggedRun, type RunExit } from "./exit-code.ts";
 import { periodOf } from "./export-options.ts";
 import { note } from "./io.ts";
+import type { CommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
 import {
   type Define,

@@ -1,7 +1,7 @@
-import { printableLine } from "../printable.ts";
-import type { EndedLedger } from "../sync/account-mode.ts";
-import { type Ended, modeOf, type NotAvailable } from "../sync/account-state.ts";
-import { formatCount, formatLength, formatMinute, ledgerNames } from "./format.ts";
+import type { EndedLedger } from "../core/sync/account-mode.ts";
+import { type Ended, modeOf, type NotAvailable } from "../core/words/account-state.ts";
+import { printableLine } from "../lib/printable.ts";
+import { formatCount, formatLength, formatMinute, ledgerNames } from "./output-format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
 

@@ -1,133 +1,108 @@
-import {
-  dayMs,
-  type EpochMs,
-  epochMs,
-  hourMs,
-  isoTime,
-  minuteMs,
-  secondMs,
-} from "../contract/time.ts";
-import { printableLine } from "../printable.ts";
-import { type Interval, lengthMs } from "../sync/intervals.ts";
-import type { Ledger } from "../sync/store.ts";
+import { type Decimal, decimalOf, decimalText } from "../lib/decimal.ts";
+import { dayMs, type EpochMs, isoTime } from "../lib/time.ts";
+import { type Html, html } from "./html.ts";
+import { formatMinute } from "./output-format.ts";
 
-/** 2026-11-21 03:24:59Z, or a dash. */
-export const formatTime = (time: EpochMs | undefined): string =>
-  time === undefined ? "-" : `${isoTime(time).slice(0, 19).replace("T", " ")}Z`;
+// How the page writes figures. Numbers are decimals as text all the way from Postgres to the reader.
 
-/** The minute in which the time lies: 2026-11-21 03:24Z. A dash where there is no time. */
-export const formatMinute = (time: EpochMs | undefined): string =>
-  time === undefined ? "-" : `${isoTime(time).slice(0, 16).replace("T", " ")}Z`;
+const minus = "−";
+export const unknown = html`<i>unknown</i>`;
+export const none = html`<span class="quiet">–</span>`;
 
-export const formatInterval = ({ from, to }: Interval): string =>
-  `${formatTime(from)} to ${formatTime(to)}`;
+/** How an amount is written. */
+export type AmountStyle = {
+  readonly coin: string;
+  /** Shows all stored digits instead of the coin's usual number of places. */
+  readonly isExact: boolean;
+};
 
-/** 1,234,567 */
-export const formatCount = (count: number): string => count.toLocaleString("en-US");
+/** A balance: `1,234.56`. */
+export const amount = (decimal: string | null, style: AmountStyle): Html =>
+  decimal === null ? unknown : figure(decimal, style, "");
 
-/** "1 window", "1,234 windows" */
-export const formatCounted = (count: number, noun: string): string =>
-  `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+/** What a balance moved by: `+1,234.56`, `−1,234.56`, or a dash. */
+export const movement = (decimal: string, style: AmountStyle): Html =>
+  isZero(decimal) ? none : figure(decimal, style, "+");
 
-/** The two largest units: "89 d 23 h", "4 m 10 s", "0.4 s". */
-export function formatDuration(ms: number): string {
-  const rounded = Math.round(ms / secondMs) * secondMs;
-  if (rounded < 10 * secondMs) return `${(ms / secondMs).toFixed(1)} s`;
-  const units = [
-    [dayMs, "d"],
-    [hourMs, "h"],
-    [minuteMs, "m"],
-    [secondMs, "s"],
-  ] as const;
-  const first = units.findIndex(([unitMs]) => rounded >= unitMs);
-  let rest = rounded;
-  return units
-    .slice(first, first + 2)
-    .map(([unitMs, name]) => {
-      const count = Math.floor(rest / unitMs);
-      rest -= count * unitMs;
-      return count === 0 ? "" : `${count} ${name}`;
-    })
-    .filter((part) => part !== "")
-    .join(" ");
+/** The value is exact, whatever is shown. */
+const figure = (decimal: string, style: AmountStyle, plus: string): Html =>
+  html`<data value="${decimal}">${digitsOf(decimal, style, plus)}</data>`;
+
+/** A number as it is read: grouped, with the coin's usual places or with all. */
+export const digitsOf = (decimal: string, { coin, isExact }: AmountStyle, plus = ""): string =>
+  isExact ? allDigits(decimal, plus) : rounded(decimal, placesOf(coin), plus);
+
+/** A number with all its digits, grouped, and with a plus where one is given. */
+export const allDigits = (decimal: string, plus = ""): string => signed(decimal, decimal, plus);
+
+const rounded = (decimal: string, places: number, plus = ""): string =>
+  signed(decimal, decimalText(roundedTo(decimalOf(decimal), places)), plus);
+
+/** Takes the sign from the number itself: a number that rounds to zero keeps its sign. */
+function signed(decimal: string, digits: string, plus: string): string {
+  const [whole = "", ...places] = digits.replace("-", "").split(".");
+  const grouped = [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ","), ...places].join(".");
+  return `${decimal.startsWith("-") ? minus : plus}${grouped}`;
 }
 
-/** How much time the intervals hold, or a dash for none. */
-export const formatLength = (intervals: readonly Interval[]): string =>
-  intervals.length === 0 ? "-" : formatDuration(lengthMs(intervals));
+export const isZero = (decimal: string): boolean => /^-?[0.]+$/.test(decimal);
 
-// Tables that would fit into such a line by a narrower gap have one: a sync of a million bills is one.
-const lineMax = 80;
+/** A ratio such as 0.1673 as `16.73 %`. */
+export const percentage = (ratio: string): string => {
+  const { units, scale } = decimalOf(ratio);
+  return `${rounded(decimalText({ units: units * 100n, scale }), 2)} %`;
+};
 
-/** Columns under their titles. */
-export function formatTable(
-  titles: readonly string[],
-  rows: readonly (readonly string[])[],
-  /** Which columns are flush right. Default all but the first. */
-  isRight: readonly boolean[] = titles.map((_, column) => column > 0),
-): string {
-  const lines = [titles, ...rows].map((line) => line.map(printableLine));
-  const widths = titles.map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  );
-  const narrow = widths.reduce((sum, width) => sum + width + 1, -1);
-  const gap = narrow <= lineMax && narrow + widths.length - 1 > lineMax ? " " : "  ";
-  return lines
-    .map((line) =>
-      widths
-        .map((columnWidth, column) => {
-          const cell = line[column] ?? "";
-          return isRight[column] === true ? cell.padStart(columnWidth) : cell.padEnd(columnWidth);
-        })
-        .join(gap)
-        .trimEnd(),
-    )
-    .join("\n");
+const dollarCoins = new Set(["USD", "USDT", "USDC", "USDE", "USDS", "DAI", "FDUSD", "TUSD"]);
+
+/** Whether a coin is worth about a dollar; a demo coin counts as the one that it is named after. */
+export const isDollarCoin = (coin: string): boolean =>
+  dollarCoins.has(coin) || dollarCoins.has(coin.replace(/^S/, ""));
+
+/** How many places a coin is usually written with. A demo coin's name is the coin's with an S before it. */
+export function placesOf(coin: string): number {
+  if (isDollarCoin(coin)) return 2;
+  return ["BTC", "ETH", "SBTC", "SETH"].includes(coin) ? 6 : 4;
 }
 
-/**
- * A time in JSON: ISO 8601 in UTC, cut to the second. jq's `fromdate` reads no milliseconds: where
- * they matter, a field beside it whose name ends in `Ms` has them.
- */
-export const jsonTime = (time: EpochMs): string => `${isoTime(time).slice(0, 19)}Z`;
+/** Rounds to exactly this many places, halves away from zero. */
+export function roundedTo({ units, scale }: Decimal, places: number): Decimal {
+  if (scale <= places) return { units: units * 10n ** BigInt(places - scale), scale: places };
+  const factor = 10n ** BigInt(scale - places);
+  const half = (factor / 2n) * (units < 0n ? -1n : 1n);
+  return { units: (units + half) / factor, scale: places };
+}
 
-/** The same of a time in ISO 8601. */
-export const jsonInstant = (iso: string): string => jsonTime(epochMs(Date.parse(iso)));
+/** 2026-11-22 01:09Z, or *unknown*. */
+export const timeTag = (time: EpochMs | undefined): Html =>
+  time === undefined
+    ? unknown
+    : html`<time datetime="${isoTime(time)}">${formatMinute(time)}</time>`;
 
-/** A time in JSON, or null. */
-export const jsonTimeOrNull = (time: EpochMs | undefined): string | null =>
-  time === undefined ? null : jsonTime(time);
+// An error may quote an exchange's answer, which may be a page of HTML.
+const lengthMax = 300;
 
-/** A half-open interval, with its ends as text and in milliseconds since the Unix epoch. */
-export const jsonInterval = ({ from, to }: Interval): object => ({
-  from: jsonTime(from),
-  to: jsonTime(to),
-  fromMs: from,
-  toMs: to,
-});
+/** The start of a text that may be long. */
+export const shortened = (text: string): string =>
+  text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
 
-// Made printable, because the tables may hold names that no configuration accepts.
-export const ledgerName = ({
-  account,
-  productType,
-}: {
-  readonly account: string;
-  /** A product type, or the name of a wallet. */
-  readonly productType: string;
-}): string => printableLine(`${account}/${productType}`);
+const monthNames = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
-/** The names of one account's ledgers: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
-export const ledgerNames = (ledgers: readonly Ledger[]): string =>
-  ledgers
-    .map((ledger, place) => (place === 0 ? ledgerName(ledger) : printableLine(ledger.productType)))
-    .join(", ");
+const monthName = (day: string): string => monthNames[Number(day.slice(5, 7)) - 1] ?? "";
 
-/** "main/loan-to-value", "main/loan-to-value/123": the account's own risk unit, or a named one. */
-export const riskUnitName = (unit: {
-  readonly account: string;
-  readonly riskUnitId: string | undefined;
-}): string =>
-  [unit.account, "loan-to-value", unit.riskUnitId ?? ""]
-    .filter(Boolean)
-    .map(printableLine)
-    .join("/");
+/** 2026-11-22 as `22 Nov`. */
+export const dayText = (day: string): string => `${Number(day.slice(8))} ${monthName(day)}`;
+
+/** `28 Aug – 25 Nov 2026`, `26 – 31 Aug 2026`, `Aug 2026` for a whole month, or `25 Nov 2026`. */
+export function daysText({ from, to }: { readonly from: string; readonly to: string }): string {
+  const year = to.slice(0, 4);
+  if (from === to) return `${dayText(from)} ${year}`;
+  if (from.slice(0, 7) === to.slice(0, 7)) {
+    if (from.endsWith("-01") && isLastOfMonth(to)) return `${monthName(to)} ${year}`;
+    return `${Number(from.slice(8))} – ${dayText(to)} ${year}`;
+  }
+  return `${dayText(from)}${from.startsWith(year) ? "" : ` ${from.slice(0, 4)}`} – ${dayText(to)} ${year}`;
+}
+
+const isLastOfMonth = (day: string): boolean =>
+  isoTime((Date.parse(day) + dayMs) as EpochMs).slice(8, 10) === "01";

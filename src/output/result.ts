@@ -1,8 +1,8 @@
-import { type EpochMs, epochMs } from "../contract/time.ts";
-import { messageOf } from "../errors.ts";
-import { printableLine } from "../printable.ts";
-import type { Interval } from "../sync/intervals.ts";
-import type { Ledger } from "../sync/store.ts";
+import type { Interval } from "../core/words/intervals.ts";
+import type { Ledger } from "../core/words/nouns.ts";
+import { messageOf } from "../lib/errors.ts";
+import { printableLine } from "../lib/printable.ts";
+import { type EpochMs, epochMs } from "../lib/time.ts";
 import {
   formatCount,
   formatDuration,
@@ -13,7 +13,7 @@ import {
   jsonInterval,
   jsonTime,
   ledgerName,
-} from "./format.ts";
+} from "./output-format.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
 

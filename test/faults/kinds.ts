@@ -1,5 +1,5 @@
-import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import { integer, pick, type Random } from "../../src/sandbox/random.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../../src/lib/time.ts";
+import { integer, pick, type Random } from "../../src/wings/sandbox/random.ts";
 
 /** Refusals that mean "later". Each may come with HTTP 200 as well as with 400. */
 export const laterCodes = {

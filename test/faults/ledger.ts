@@ -1,8 +1,8 @@
-import { productTypes } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs, retentionMs } from "../../src/contract/time.ts";
-import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
-import type { AccountBills } from "../../src/sandbox/ledger.ts";
-import { integer, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import { productTypes } from "../../src/core/contract/product-types.ts";
+import { dayMs, epochMs, retentionMs } from "../../src/lib/time.ts";
+import { type LedgerBill, snowflake, type WireBill } from "../../src/wings/sandbox/entry.ts";
+import type { AccountBills } from "../../src/wings/sandbox/ledger.ts";
+import { integer, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 import { shuffled } from "../support/shuffled.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { type Answer, type ApiRequest, toAnswer } from "../../src/exchange-server/api.ts";
-import { Refusal } from "../../src/exchange-server/source.ts";
+import { type Answer, type ApiRequest, toAnswer } from "../../src/core/server/api.ts";
+import { Refusal } from "../../src/core/server/source.ts";
 import { envelope, spoiledAnswer } from "./answers.ts";
 import type { Fault } from "./kinds.ts";
 

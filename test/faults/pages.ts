@@ -1,11 +1,11 @@
-import { isUnified } from "../../src/contract/product-types.ts";
-import { epochMs, hourMs, retentionMs, unifiedIntervalMaxMs } from "../../src/contract/time.ts";
+import { isUnified } from "../../src/core/contract/product-types.ts";
 import {
   type BillsRequest,
   Refusal,
   type Source,
   type WirePage,
-} from "../../src/exchange-server/source.ts";
+} from "../../src/core/server/source.ts";
+import { epochMs, hourMs, retentionMs, unifiedIntervalMaxMs } from "../../src/lib/time.ts";
 import type { Meeting, ScheduledFault } from "./kinds.ts";
 
 /** A page with bills, and the cursor for the page after it. */

@@ -1,12 +1,12 @@
-import { epochMs } from "../../src/contract/time.ts";
 import {
   type BillsRequest,
   illegalTimeRange,
   Refusal,
   type Source,
   type WirePage,
-} from "../../src/exchange-server/source.ts";
-import { integer, type Random, seededRandom } from "../../src/sandbox/random.ts";
+} from "../../src/core/server/source.ts";
+import { epochMs } from "../../src/lib/time.ts";
+import { integer, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 import { shuffled } from "../support/shuffled.ts";
 
 /** Behaviours that the API's documentation leaves open. The real exchange may show any of them. */

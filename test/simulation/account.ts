@@ -1,11 +1,16 @@
-import { isUnified, type ProductType } from "../../src/contract/product-types.ts";
-import { taxOperations } from "../../src/contract/tax-records.ts";
-import { epochMs } from "../../src/contract/time.ts";
-import type { Answer } from "../../src/exchange-server/api.ts";
-import type { Credential } from "../../src/exchange-server/source.ts";
-import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../../src/sandbox/ledger.ts";
-import type { SandboxOptions } from "../../src/sandbox/sandbox.ts";
-import type { AccountMode } from "../../src/sync/account-state.ts";
+import { isUnified, type ProductType } from "../../src/core/contract/product-types.ts";
+import { taxOperations } from "../../src/core/contract/tax-records.ts";
+import type { Answer } from "../../src/core/server/api.ts";
+import type { Credential } from "../../src/core/server/source.ts";
+import type { AccountMode } from "../../src/core/words/account-state.ts";
+import { epochMs } from "../../src/lib/time.ts";
+import {
+  alwaysClassic,
+  isInTransit,
+  type ModeChange,
+  modeAt,
+} from "../../src/wings/sandbox/ledger.ts";
+import type { SandboxOptions } from "../../src/wings/sandbox/sandbox.ts";
 import type { AccountKind, History, KeyKind, RecordsKind } from "./history.ts";
 import { accountName, type World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { messageOf, UsageError } from "../../src/errors.ts";
+import { messageOf, UsageError } from "../../src/lib/errors.ts";
 import type { History } from "./history.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 import type { Origin } from "./worker.ts";

@@ -1,8 +1,8 @@
-import type { ProductType } from "../../src/contract/product-types.ts";
-import type { EpochMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
-import type { Ledger, LedgerPlan, PageCommit, ReadRows } from "../../src/sync/store.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import type { Interval } from "../../src/core/words/intervals.ts";
+import type { Ledger, LedgerPlan, PageCommit, ReadRows } from "../../src/core/words/nouns.ts";
+import type { EpochMs } from "../../src/lib/time.ts";
+import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";
 
 /** With which of its two contents a bill was served. */

@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/node-postgres";
 import type pg from "pg";
-import { isoTime } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { isoTime } from "../../src/lib/time.ts";
 import type { VirtualClock } from "../support/virtual-clock.ts";
 import type { DatabaseFault } from "./history.ts";
 import type { SimulatedProcess } from "./process.ts";

@@ -1,7 +1,7 @@
-import { unifiedProductTypes } from "../../src/contract/product-types.ts";
-import { dayMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
-import { unifiedProfiles } from "../../src/sandbox/unified/ledger-events.ts";
+import { unifiedProductTypes } from "../../src/core/contract/product-types.ts";
+import { dayMs, minuteMs, secondMs } from "../../src/lib/time.ts";
+import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
+import { unifiedProfiles } from "../../src/wings/sandbox/unified/ledger-events.ts";
 import { shuffled } from "../support/shuffled.ts";
 import type { AccountKind, History, RecordsKind, Step } from "./history.ts";
 

@@ -1,7 +1,7 @@
-import { classicProductTypes } from "../../src/contract/product-types.ts";
-import { dayMs, hourMs, minuteMs, secondMs } from "../../src/contract/time.ts";
-import { profiles } from "../../src/sandbox/profiles.ts";
-import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import { classicProductTypes } from "../../src/core/contract/product-types.ts";
+import { dayMs, hourMs, minuteMs, secondMs } from "../../src/lib/time.ts";
+import { profiles } from "../../src/wings/sandbox/profiles.ts";
+import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 import {
   answerlessKinds,
   drawFaultSchedule,

@@ -1,4 +1,4 @@
-import type { ProductType, UnifiedProductType } from "../../src/contract/product-types.ts";
+import type { ProductType, UnifiedProductType } from "../../src/core/contract/product-types.ts";
 import type { ScheduledFault } from "../faults/kinds.ts";
 import type { BrokenRow } from "../faults/ledger.ts";
 import type { Quirks } from "../faults/quirks.ts";

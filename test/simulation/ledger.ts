@@ -1,8 +1,8 @@
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { type EpochMs, epochMs, secondMs } from "../../src/contract/time.ts";
-import { type LedgerBill, snowflake, type WireBill } from "../../src/sandbox/entry.ts";
-import type { AccountBills } from "../../src/sandbox/ledger.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import type { Interval } from "../../src/core/words/intervals.ts";
+import { type EpochMs, epochMs, secondMs } from "../../src/lib/time.ts";
+import { type LedgerBill, snowflake, type WireBill } from "../../src/wings/sandbox/entry.ts";
+import type { AccountBills } from "../../src/wings/sandbox/ledger.ts";
 import {
   brokenRows,
   disorderedIds,

@@ -1,6 +1,6 @@
-import { intersect, interval } from "../../src/sync/intervals.ts";
-import { horizonAt } from "../../src/sync/plan.ts";
-import { type AccountReport, isComplete } from "../../src/sync/run.ts";
+import { type AccountReport, isComplete } from "../../src/core/sync/run.ts";
+import { intersect, interval } from "../../src/core/words/intervals.ts";
+import { horizonAt } from "../../src/core/words/plan.ts";
 import { modeOfType } from "./account.ts";
 import type { Write } from "./committed.ts";
 import type { Run } from "./sync.ts";

@@ -18,7 +18,7 @@ export function mutated(source: string, { name, file, changes }: Mutant): string
 
 /** The changes of each broken program that the simulation must notice, by file and name. */
 const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["changes"]>>>> = {
-  "src/sync/walk/walk.ts": {
+  "src/core/sync/walk/walk.ts": {
     "the cursor before the rows, in a transaction of its own": {
       "const counts = await this.#deps.commitPage(page);": `if ("cursor" in next) await this.#deps.commitPage({ ...page, bills: [], rejected: [] });
     const counts = await this.#deps.commitPage("cursor" in next ? { ...page, after: next.cursor } : page);`,
@@ -49,12 +49,12 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "this.#questions.next === undefined || endId === undefined;",
     },
   },
-  "src/db/connect.ts": {
+  "src/core/postgres/connect.ts": {
     "a page without a transaction": {
       "client.query({ text: beginText(options) })": "Promise.resolve()",
     },
   },
-  "src/sync/walk/questions.ts": {
+  "src/core/sync/walk/questions.ts": {
     "windows asked for without the millisecond at their end": {
       "endTime: to, limit:": "endTime: epochMs(to - 1), limit:",
     },
@@ -66,7 +66,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "return this.#byId.resumeBelow;",
     },
   },
-  "src/sync/walk/pages.ts": {
+  "src/core/sync/walk/pages.ts": {
     "windows asked for without the millisecond at their start": {
       "Math.max(window.from - 1, edge)": "Math.max(window.from, edge)",
     },
@@ -75,12 +75,12 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "return this.#doubtful.size > 0;": "return false;",
     },
   },
-  "src/sync/intervals.ts": {
+  "src/core/words/intervals.ts": {
     "windows that overlap by a millisecond": {
       "Math.min(start + lengthMs, to)": "Math.min(start + lengthMs + 1, to)",
     },
   },
-  "src/sync/plan.ts": {
+  "src/core/words/plan.ts": {
     "a window that is taken up proves what was not settled when it began": {
       "Math.min(window.to, settledTo(settleLagMs, startedAt))": "window.to",
     },
@@ -91,13 +91,13 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "epochMs(now - retentionMs + marginMs)": "epochMs(now - retentionMs + marginMs + 86_400_000)",
     },
   },
-  "src/sync/walk/id-walk.ts": {
+  "src/core/sync/walk/id-walk.ts": {
     "pages that do not overlap taken for pages that do": {
       "(mayBeCut ? overlap : undefined) ?? askedBelow": "askedBelow",
       "below === undefined ? Number.POSITIVE_INFINITY : 0": "Number.POSITIVE_INFINITY",
     },
   },
-  "src/exchange/client.ts": {
+  "src/core/exchange/client.ts": {
     "a retry outside the limiter": {
       "await limiter.run(\n            (arrived) => {": `await (attempts === 1 ? limiter.run : (send) => send(() => {}))(
             (arrived) => {`,
@@ -106,13 +106,13 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "if (failure === undefined) refuseImpossibleTime(headers, sample);": "",
     },
   },
-  "src/exchange/rate-limiter.ts": {
+  "src/core/exchange/rate-limiter.ts": {
     "the limiter's slot freed at the answer": {
       "await sleepUntil(clock, () => sentAt + perMs);": "",
       "await sleepUntil(clock, () => freeAt(endedAt, arrival));": "",
     },
   },
-  "src/ledger/ledger-store.ts": {
+  "src/core/store/ledger-store.ts": {
     "no epoch check": {
       "=> checkLease(tx, lease)": "=> Promise.resolve()",
       // A frozen run notices it by its own clock, too; a run whose machine slept does not.
@@ -126,7 +126,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "if (isSame(before, served)) return [];": "return [];",
     },
   },
-  "src/ledger/upsert-bills.ts": {
+  "src/core/store/upsert-bills.ts": {
     "restatements dropped": {
       "last !== undefined && isSame(last.bill, bill)": "last !== undefined",
     },
@@ -142,25 +142,25 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "counted.unchanged += 1;": "counted.unchanged += 1; changed.set(key, { productType, bill });",
     },
   },
-  "src/ledger/bill-rows.ts": {
+  "src/core/store/bill-rows.ts": {
     "decimals that pass through numbers": {
       "amount: asPrinted(bill.amount)": "amount: String(Number(bill.amount))",
     },
   },
-  "src/ledger/write-pages.ts": {
+  "src/core/store/write-pages.ts": {
     "rows that broke the contract dropped": {
       "rejectRows(tx, ledger, rejected)": "Promise.resolve(rejected.length)",
     },
   },
-  "src/ledger/record-time.ts": {
+  "src/core/store/record-time.ts": {
     "time that was lost not recorded": { "`lost + ${multirange(plan.lost)}`": "`lost`" },
   },
-  "src/sync/run.ts": {
+  "src/core/sync/run.ts": {
     "a ledger that failed counts as complete": {
       "        error === undefined &&\n        windowsRead === windowsPlanned &&\n": "",
     },
   },
-  "src/ledger/account-key.ts": {
+  "src/core/store/account-key.ts": {
     "another user's key taken": { "return told === userId;": "return true;" },
     "two names of one user": {
       "accounts.find((name) => name !== account)": "accounts.find(() => false)",
@@ -172,22 +172,22 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);": "",
     },
   },
-  "src/sync/recover.ts": {
+  "src/wings/recovery/recover.ts": {
     "tax records believed that differ from the bills": {
       "if (differing.length + rejected.length > 0) {": "if (this.#requests === 0) {",
     },
   },
-  "src/ledger/recovery.ts": {
+  "src/wings/recovery/recovery.ts": {
     "a tax record stored over the bill that a page served": {
       "bills.filter(({ billId }) => !stored.has(billId))": "bills",
     },
   },
-  "src/sync/tax-windows.ts": {
+  "src/wings/recovery/tax-windows.ts": {
     "as many tax records as an answer holds taken for all of its time": {
       "answer.count >= taxRowsMax;": "answer.count > taxRowsMax;",
     },
   },
-  "src/sync/account-mode.ts": {
+  "src/core/sync/account-mode.ts": {
     "unified: an account in transit taken for a unified one": {
       "if (unifiedWords.includes(accountMode))": 'if (accountMode !== "")',
     },
@@ -210,7 +210,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "through: undefined, unread: (await held.store.knownTime(ledger)).open.map((walk) => walk.window) };",
     },
   },
-  "src/db/accounts/account-states.ts": {
+  "src/core/store/accounts/account-states.ts": {
     "unified: ledgers of the mode before left open": {
       "and product_type <> all(": "and false and product_type <> all(",
     },
@@ -218,12 +218,12 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "and ended_at is not null`);": "and false`);",
     },
   },
-  "src/contract/unified-bill.ts": {
+  "src/core/contract/unified-bill.ts": {
     "unified: a position's fields dropped": {
       "      ...same,\n": "      ...same,\n      positionBalance: null,\n",
     },
   },
-  "src/contract/bills-api.ts": {
+  "src/core/contract/bills-api.ts": {
     "unified: windows longer than may be asked for": {
       "windowMaxMs: intervalMaxMs - 1,\n  // A funding":
         "windowMaxMs: unifiedIntervalMaxMs + 1,\n  // A funding",
@@ -233,7 +233,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         '{ [cursor]: cursor === "cursor" ? String(BigInt(idLessThan) - (4_000n << 22n)) : idLessThan }',
     },
   },
-  "src/exchange/answer.ts": {
+  "src/core/exchange/answer.ts": {
     "unified: 40085 taken for refused credentials": {
       '"40085": otherMode(': '"40085": credentials(',
     },

@@ -1,10 +1,10 @@
-import { billsOperations } from "../../src/contract/bills-api.ts";
-import { parseExactJson } from "../../src/contract/json.ts";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { type AccountExchange, exchangeOf } from "../../src/exchange/session.ts";
-import type { HttpAnswer, Transport } from "../../src/exchange/transport.ts";
-import { seededRandom } from "../../src/sandbox/random.ts";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import { billsOperations } from "../../src/core/contract/bills-api.ts";
+import { parseExactJson } from "../../src/core/contract/json.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import { type AccountExchange, exchangeOf } from "../../src/core/exchange/session.ts";
+import type { HttpAnswer, Transport } from "../../src/core/exchange/transport.ts";
+import { seededRandom } from "../../src/wings/sandbox/random.ts";
+import type { Sandbox } from "../../src/wings/sandbox/sandbox.ts";
 import { secretsOf } from "../support/exchange-client.ts";
 import { sandboxTransport } from "../support/sandbox-transport.ts";
 import { type DatabaseEvents, processDatabase, type Statements } from "./database.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { dayMs, epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/entry.ts";
+import { dayMs, epochMs, hourMs, secondMs } from "../../src/lib/time.ts";
+import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { keyOf } from "./account.ts";
 import { checkDays, checkRun, checkTables } from "./checks.ts";
 import type { History, ProcessFault, Step } from "./history.ts";

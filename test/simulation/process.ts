@@ -1,6 +1,6 @@
-import type { Clock } from "../../src/clock.ts";
-import { epochMs } from "../../src/contract/time.ts";
-import { StoppedError } from "../../src/errors.ts";
+import type { Clock } from "../../src/lib/clock.ts";
+import { StoppedError } from "../../src/lib/errors.ts";
+import { epochMs } from "../../src/lib/time.ts";
 import type { VirtualClock } from "../support/virtual-clock.ts";
 import type { ProcessFault } from "./history.ts";
 

@@ -1,10 +1,10 @@
-import type { BillText } from "../../src/contract/bill.ts";
-import { isUnified, type ProductType } from "../../src/contract/product-types.ts";
-import { asPrinted } from "../../src/contract/scalars.ts";
-import { taxTypes } from "../../src/contract/tax-records.ts";
-import { dayMs, epochMs } from "../../src/contract/time.ts";
-import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { AccountReport } from "../../src/sync/run.ts";
+import type { BillText } from "../../src/core/contract/bill.ts";
+import { isUnified, type ProductType } from "../../src/core/contract/product-types.ts";
+import { asPrinted } from "../../src/core/contract/scalars.ts";
+import { taxTypes } from "../../src/core/contract/tax-records.ts";
+import type { AccountReport } from "../../src/core/sync/run.ts";
+import { dayMs, epochMs } from "../../src/lib/time.ts";
+import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import type { Run } from "./sync.ts";
 import type { LedgerTables, Tables } from "./tables.ts";
 import { covers, seams, timeText } from "./time-checks.ts";

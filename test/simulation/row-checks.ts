@@ -1,8 +1,8 @@
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, retentionMs } from "../../src/contract/time.ts";
-import { compareWithLedger } from "../../src/sandbox/comparison.ts";
-import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import { isAnew } from "../../src/sync/walk/pages.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import { isAnew } from "../../src/core/sync/walk/pages.ts";
+import { epochMs, retentionMs } from "../../src/lib/time.ts";
+import { compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
+import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { billAs, type CommittedLedger } from "./committed.ts";
 import type { LedgerTables, Span } from "./tables.ts";
 import { covers, type Tolerance } from "./time-checks.ts";

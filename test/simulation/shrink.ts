@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dayMs } from "../../src/contract/time.ts";
+import { dayMs } from "../../src/lib/time.ts";
 import type { History } from "./history.ts";
 import { timeText } from "./time-checks.ts";
 

@@ -1,7 +1,8 @@
 // npm run simulate: see its --help.
-import { dayMs, secondMs } from "../../src/contract/time.ts";
-import { StoppedError, UsageError } from "../../src/errors.ts";
-import { printableLine } from "../../src/printable.ts";
+
+import { StoppedError, UsageError } from "../../src/lib/errors.ts";
+import { printableLine } from "../../src/lib/printable.ts";
+import { dayMs, secondMs } from "../../src/lib/time.ts";
 import { type Hunt, wantedBy } from "./command-line.ts";
 import { openDatabases } from "./databases.ts";
 import type { HistoryResult } from "./play.ts";

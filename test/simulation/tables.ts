@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { BillText } from "../../src/contract/bill.ts";
-import { type ProductType, productTypes } from "../../src/contract/product-types.ts";
-import { type EpochMs, epochMs } from "../../src/contract/time.ts";
+import type { BillText } from "../../src/core/contract/bill.ts";
+import { type ProductType, productTypes } from "../../src/core/contract/product-types.ts";
+import { type EpochMs, epochMs } from "../../src/lib/time.ts";
 
 /** A stored row and its physical place in the table, which changes when the row is rewritten. */
 type StoredRow = BillText & { readonly version: string };

@@ -1,4 +1,6 @@
-import { isUnified } from "../../src/contract/product-types.ts";
+import { isUnified } from "../../src/core/contract/product-types.ts";
+import { type Interval, subtract } from "../../src/core/words/intervals.ts";
+import type { LedgerPlan } from "../../src/core/words/nouns.ts";
 import {
   type EpochMs,
   epochMs,
@@ -8,9 +10,7 @@ import {
   retentionMs,
   secondMs,
   unifiedIntervalMaxMs,
-} from "../../src/contract/time.ts";
-import { type Interval, subtract } from "../../src/sync/intervals.ts";
-import type { LedgerPlan } from "../../src/sync/store.ts";
+} from "../../src/lib/time.ts";
 import type { History, ProcessFault } from "./history.ts";
 import type { Span } from "./tables.ts";
 

@@ -1,18 +1,18 @@
 import type pg from "pg";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs, retentionMs } from "../../src/contract/time.ts";
-import { Leases } from "../../src/db/lease/leases.ts";
-import { openVerifyStore } from "../../src/ledger/ledger-store.ts";
-import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
-import type { Ledger, ReadRows, VerifyStore } from "../../src/sync/store.ts";
 import {
   type Difference,
   type LedgerVerification,
   ledgerVerifiers,
   type VerifyDeps,
   verifyBills,
-} from "../../src/sync/verify.ts";
+} from "../../src/check/verify/verify.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import { Leases } from "../../src/core/store/lease/leases.ts";
+import { openVerifyStore } from "../../src/core/store/ledger-store.ts";
+import type { Interval } from "../../src/core/words/intervals.ts";
+import type { Ledger, ReadRows, VerifyStore } from "../../src/core/words/nouns.ts";
+import { dayMs, epochMs, retentionMs } from "../../src/lib/time.ts";
+import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { versionOf, type WrittenBill } from "./committed.ts";
 import type { ProcessFault } from "./history.ts";
 import { noted, type OnFault, openProcess } from "./outside.ts";

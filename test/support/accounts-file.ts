@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import type { OpenSandbox, SandboxAccount } from "../../src/sandbox/sandbox.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import type { OpenSandbox, SandboxAccount } from "../../src/wings/sandbox/sandbox.ts";
 
 /** An account's entry in an accounts file. */
 export const entryOf = ({ name, apiKey, apiSecret, apiPassphrase }: SandboxAccount) => ({

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type Bill, noPosition } from "../../src/contract/bill.ts";
-import { epochMs } from "../../src/contract/time.ts";
-import type { ExportedBill } from "../../src/export/exported-bill.ts";
-import { snowflake } from "../../src/sandbox/entry.ts";
-import type { Ledger } from "../../src/sync/store.ts";
+import type { ExportedBill } from "../../src/books/export/exported-bill.ts";
+import { type Bill, noPosition } from "../../src/core/contract/bill.ts";
+import type { Ledger } from "../../src/core/words/nouns.ts";
+import { epochMs } from "../../src/lib/time.ts";
+import { snowflake } from "../../src/wings/sandbox/entry.ts";
 
 /** An ordinary bill, with the fields that the test sets. */
 export const aBill = (but: Partial<Bill> = {}): Bill => ({

@@ -56,7 +56,7 @@ async function build(folder: string): Promise<void> {
   const bundle = await rolldown({
     input: {
       cli: join(root, "src", "cli.ts"),
-      "command-line": join(root, "src", "commands", "program.ts"),
+      "command-line": join(root, "src", "program.ts"),
     },
     cwd: root,
     platform: "node",

@@ -1,9 +1,9 @@
-import type { Bill } from "../../src/contract/bill.ts";
-import { type ProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
-import { epochMs, hourMs, secondMs } from "../../src/contract/time.ts";
-import type { Transaction } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
-import { integer, pick, type Random, seededRandom } from "../../src/sandbox/random.ts";
+import type { Bill } from "../../src/core/contract/bill.ts";
+import { type ProductType, unifiedProductTypes } from "../../src/core/contract/product-types.ts";
+import type { Transaction } from "../../src/core/postgres/connect.ts";
+import { upsertBills } from "../../src/core/store/upsert-bills.ts";
+import { epochMs, hourMs, secondMs } from "../../src/lib/time.ts";
+import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 import { smallLedger, smallLedgerStart } from "./small-ledger.ts";
 import { coverLedger, ledgerOf } from "./stored-ledger.ts";
 import { unifiedLedger, unifiedStart } from "./unified-ledger.ts";

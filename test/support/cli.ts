@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { inject } from "vitest";
-import type { runCommandLine } from "../../src/commands/program.ts";
-import { type OpenSandbox, sandboxEnvironment } from "../../src/sandbox/sandbox.ts";
+import type { runCommandLine } from "../../src/program.ts";
+import { type OpenSandbox, sandboxEnvironment } from "../../src/wings/sandbox/sandbox.ts";
 import type { TestDatabase } from "./database.ts";
 import { scratch } from "./scratch.ts";
 

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { programOf } from "../../src/commands/program.ts";
+import { readConfig } from "../../src/accounts/config.ts";
+import type { Environment } from "../../src/accounts/settings.ts";
 import type { Result } from "../../src/output/result.ts";
-import { readConfig } from "../../src/roster/config.ts";
-import type { Environment } from "../../src/roster/settings.ts";
+import { programOf } from "../../src/program.ts";
 
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const nothing = () => {

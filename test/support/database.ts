@@ -3,8 +3,8 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, DatabaseError, escapeIdentifier } from "pg";
 import { afterAll, inject } from "vitest";
-import { openDatabase } from "../../src/db/connect.ts";
-import { connectionOf } from "../../src/db/connections.ts";
+import { openDatabase } from "../../src/core/postgres/connect.ts";
+import { connectionOf } from "../../src/core/postgres/connections.ts";
 
 export type TestDatabase = { readonly url: string; [Symbol.asyncDispose](): Promise<void> };
 

@@ -1,6 +1,6 @@
 import { existsSync, globSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Binaries } from "../../src/db/embedded/binaries.ts";
+import type { Binaries } from "../../src/wings/embedded/binaries.ts";
 
 /** The newest Postgres of another major version among this machine's packages, if any. */
 export function otherPostgres(

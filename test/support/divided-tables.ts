@@ -1,8 +1,8 @@
 import { getTableName } from "drizzle-orm";
 import { escapeIdentifier } from "pg";
-import { placements } from "../../src/db/citus.ts";
-import { migrate } from "../../src/db/migrate.ts";
-import { tables } from "../../src/db/schema/tables.ts";
+import { migrate } from "../../src/core/postgres/migrate.ts";
+import { tables } from "../../src/core/postgres/schema/tables.ts";
+import { placements } from "../../src/wings/citus/citus.ts";
 import { query } from "./query.ts";
 
 /** The tables that are distributed by account. */

@@ -4,10 +4,10 @@ import type { Command, Option } from "commander";
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
-import { breakKinds } from "../../src/audit/breaks.ts";
-import { tables } from "../../src/db/schema/tables.ts";
-import { findingKinds, isHole, kindNames } from "../../src/health/kinds.ts";
-import { variables } from "../../src/roster/settings.ts";
+import { variables } from "../../src/accounts/settings.ts";
+import { findingKinds, isHole, kindNames } from "../../src/check/health/kinds.ts";
+import { breakKinds } from "../../src/check/reconcile/breaks.ts";
+import { tables } from "../../src/core/postgres/schema/tables.ts";
 
 /** A part of a page that `npm run docs` writes, and its name. */
 export const generatedPart = /^<!-- generated: (\w+) -->$.*?^<!-- end -->$/gms;
@@ -99,7 +99,7 @@ function breaksTable(): string {
 
 /** Each table with the first sentence of its comment, and its key. */
 function tablesTable(): string {
-  const source = globSync("src/db/schema/*.ts")
+  const source = globSync("src/core/postgres/schema/*.ts")
     .map((path) => readFileSync(path, "utf8"))
     .join("\n");
   const rows = Object.values(tables)

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { accountBills } from "../../src/contract/account-bills.ts";
-import type { Operation } from "../../src/contract/operation.ts";
-import { createAddressLimits } from "../../src/exchange/address-limits.ts";
-import { type AskOptions, createClient } from "../../src/exchange/client.ts";
-import { createExchangeClock } from "../../src/exchange/exchange-clock.ts";
-import { createRateLimiter, type RateLimiter } from "../../src/exchange/rate-limiter.ts";
-import { openTransport, type TransportLimits } from "../../src/exchange/transport.ts";
-import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
-import { Secret } from "../../src/secret.ts";
+import { accountBills } from "../../src/core/contract/account-bills.ts";
+import type { Operation } from "../../src/core/contract/operation.ts";
+import { createAddressLimits } from "../../src/core/exchange/address-limits.ts";
+import { type AskOptions, createClient } from "../../src/core/exchange/client.ts";
+import { createExchangeClock } from "../../src/core/exchange/exchange-clock.ts";
+import { createRateLimiter, type RateLimiter } from "../../src/core/exchange/rate-limiter.ts";
+import { openTransport, type TransportLimits } from "../../src/core/exchange/transport.ts";
+import { Secret } from "../../src/lib/secret.ts";
+import type { SandboxAccount } from "../../src/wings/sandbox/sandbox.ts";
 import { listening } from "./listening.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 

@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import { Writable } from "node:stream";
+import { readConfig } from "../../src/accounts/config.ts";
+import type { Environment } from "../../src/accounts/settings.ts";
+import type { ExportedBill } from "../../src/books/export/exported-bill.ts";
+import { type FormatName, formatOf } from "../../src/books/export/formats.ts";
+import { type BillSelection, readBills } from "../../src/books/export/read-bills.ts";
 import { exportCommand } from "../../src/commands/export.ts";
 import { type ExportFlags, exportOptions } from "../../src/commands/export-options.ts";
 import type { Io } from "../../src/commands/io.ts";
-import type { Bill } from "../../src/contract/bill.ts";
-import { classicProductTypes } from "../../src/contract/product-types.ts";
-import { type Database, inSnapshot } from "../../src/db/connect.ts";
-import type { ExportedBill } from "../../src/export/exported-bill.ts";
-import { type FormatName, formatOf } from "../../src/export/formats.ts";
-import { type BillSelection, readBills } from "../../src/export/read-bills.ts";
-import { readConfig } from "../../src/roster/config.ts";
-import type { Environment } from "../../src/roster/settings.ts";
-import type { AccountBills } from "../../src/sandbox/ledger.ts";
+import type { Bill } from "../../src/core/contract/bill.ts";
+import { classicProductTypes } from "../../src/core/contract/product-types.ts";
+import { type Database, inSnapshot } from "../../src/core/postgres/connect.ts";
+import type { AccountBills } from "../../src/wings/sandbox/ledger.ts";
 import { billAt } from "./bills.ts";
 import { servedBills, storeBills } from "./stored-ledger.ts";
 

@@ -1,8 +1,8 @@
-import { enqueueAccounts } from "../../src/commands/worker.ts";
-import { openDatabase } from "../../src/db/connect.ts";
-import { Queue } from "../../src/fleet/queue.ts";
-import { readConfig } from "../../src/roster/config.ts";
-import { Secret } from "../../src/secret.ts";
+import { readConfig } from "../../src/accounts/config.ts";
+import { openDatabase } from "../../src/core/postgres/connect.ts";
+import { Secret } from "../../src/lib/secret.ts";
+import { Queue } from "../../src/wings/fleet/queue.ts";
+import { enqueueAccounts } from "../../src/wings/fleet/worker.ts";
 
 /** Queues every account once, as a worker's round does. */
 export async function queueAccounts(env: Record<string, string>): Promise<string> {

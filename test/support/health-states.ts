@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { dayMs, type EpochMs, epochMs, hourMs, isoTime } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
-import type { Account } from "../../src/roster/account.ts";
+import type { Account } from "../../src/accounts/account.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { dayMs, type EpochMs, epochMs, hourMs, isoTime } from "../../src/lib/time.ts";
 
 /** Statements with times as `{5 h}` or `{20 d}`: so long ago. */
 type Statements = readonly string[];

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import type { PoolClient } from "pg";
-import { epochMs, minuteMs } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
-import { readKnownTime } from "../../src/ledger/known-time.ts";
-import { openStore } from "../../src/ledger/ledger-store.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
-import type { Ledger, PageCommit, Store } from "../../src/sync/store.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { readKnownTime } from "../../src/core/store/known-time.ts";
+import { openStore } from "../../src/core/store/ledger-store.ts";
+import type { Interval } from "../../src/core/words/intervals.ts";
+import type { Ledger, PageCommit, Store } from "../../src/core/words/nouns.ts";
+import { epochMs, minuteMs } from "../../src/lib/time.ts";
 import { aLedger } from "./bills.ts";
 
 /** When the windows of these tests begin, with milliseconds that rounding would lose. */

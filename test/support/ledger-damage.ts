@@ -1,7 +1,7 @@
-import type { BreakKind } from "../../src/audit/breaks.ts";
-import { dayMs } from "../../src/contract/time.ts";
-import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
-import { integer, type Random } from "../../src/sandbox/random.ts";
+import type { BreakKind } from "../../src/check/reconcile/breaks.ts";
+import { dayMs } from "../../src/lib/time.ts";
+import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
+import { integer, type Random } from "../../src/wings/sandbox/random.ts";
 import type { TrueBill } from "./small-ledger.ts";
 
 export type Damaged = {

@@ -1,12 +1,17 @@
-import { accountBills } from "../../src/contract/account-bills.ts";
-import type { Query } from "../../src/contract/operation.ts";
-import { signature } from "../../src/contract/signature.ts";
-import { hourMs } from "../../src/contract/time.ts";
-import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../../src/db/connect.ts";
-import { usualLimits } from "../../src/health/select.ts";
-import type { Log } from "../../src/log.ts";
-import { createApp } from "../../src/serve/app.ts";
-import { type MirrorKey, newKey } from "../../src/serve/keys/key-file.ts";
+import { usualLimits } from "../../src/check/health/select.ts";
+import type { Log } from "../../src/commands/log.ts";
+import { accountBills } from "../../src/core/contract/account-bills.ts";
+import type { Query } from "../../src/core/contract/operation.ts";
+import { signature } from "../../src/core/contract/signature.ts";
+import {
+  openDatabase,
+  readOnly,
+  readOnlyAtOnce,
+  urgently,
+} from "../../src/core/postgres/connect.ts";
+import { hourMs } from "../../src/lib/time.ts";
+import { createApp } from "../../src/wings/serve/app.ts";
+import { type MirrorKey, newKey } from "../../src/wings/serve/mirror/key-file.ts";
 import { unconfigured } from "./roster.ts";
 
 export const aMirrorKey = (

@@ -1,6 +1,6 @@
-import { inTransaction, type OpenDatabase } from "../../src/db/connect.ts";
-import { createApp, listen } from "../../src/serve/app.ts";
-import type { ServeDeps } from "../../src/serve/route-group.ts";
+import { inTransaction, type OpenDatabase } from "../../src/core/postgres/connect.ts";
+import { createApp, listen } from "../../src/wings/serve/app.ts";
+import type { ServeDeps } from "../../src/wings/serve/route-group.ts";
 import { unconfigured } from "./roster.ts";
 
 export type PageServer = Awaited<ReturnType<typeof openPageServer>>;

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { reconcile } from "../../src/audit/reconcile.ts";
-import { decideOnBreaks } from "../../src/audit/record-breaks.ts";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
-import { rebuildDays } from "../../src/ledger/differing-days.ts";
-import { makeLedger } from "../../src/sandbox/ledger.ts";
+import { reconcile } from "../../src/check/reconcile/reconcile.ts";
+import { decideOnBreaks } from "../../src/check/reconcile/record-breaks.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { rebuildDays } from "../../src/core/store/differing-days.ts";
+import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/lib/time.ts";
+import { makeLedger } from "../../src/wings/sandbox/ledger.ts";
 import { servedBills, storeBills, storeTime } from "./stored-ledger.ts";
 
 // Databases in every state that the page shows, with one ledger of three products and a demo one.

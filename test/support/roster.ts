@@ -1,7 +1,7 @@
-import type { ReadReachable } from "../../src/db/citus.ts";
-import { usualLimits } from "../../src/health/select.ts";
-import type { Account } from "../../src/roster/account.ts";
-import { type ReadRoster, rosterReader } from "../../src/roster/roster.ts";
+import type { Account } from "../../src/accounts/account.ts";
+import { type ReadRoster, rosterReader } from "../../src/accounts/roster.ts";
+import { usualLimits } from "../../src/check/health/select.ts";
+import type { ReadReachable } from "../../src/wings/citus/citus.ts";
 
 /** Reads the roster of a configuration that names these accounts. */
 export const rosterOfAccounts = (accounts: readonly Account[]): ReadRoster =>

@@ -1,10 +1,10 @@
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { epochMs, minuteMs } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
-import { readStoredBills } from "../../src/ledger/bill-rows.ts";
-import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { horizonAt } from "../../src/sync/plan.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { readStoredBills } from "../../src/core/store/bill-rows.ts";
+import { horizonAt } from "../../src/core/words/plan.ts";
+import { epochMs, minuteMs } from "../../src/lib/time.ts";
+import { type Comparison, compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
+import type { Sandbox } from "../../src/wings/sandbox/sandbox.ts";
 
 /** Compares what is stored of a product type with the sandbox's own ledger. */
 export async function heldAgainstLedger(

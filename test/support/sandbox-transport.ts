@@ -1,6 +1,10 @@
-import { ExchangeError } from "../../src/errors.ts";
-import { type HttpAnswer, type Transport, transportLimits } from "../../src/exchange/transport.ts";
-import type { Sandbox } from "../../src/sandbox/sandbox.ts";
+import {
+  type HttpAnswer,
+  type Transport,
+  transportLimits,
+} from "../../src/core/exchange/transport.ts";
+import { ExchangeError } from "../../src/lib/errors.ts";
+import type { Sandbox } from "../../src/wings/sandbox/sandbox.ts";
 import type { DeliveredAnswer } from "../faults/answers.ts";
 import { withLatency } from "../faults/network.ts";
 

@@ -1,4 +1,4 @@
-import type { Random } from "../../src/sandbox/random.ts";
+import type { Random } from "../../src/wings/sandbox/random.ts";
 
 export function shuffled<Item>(random: Random, items: readonly Item[]): Item[] {
   return items

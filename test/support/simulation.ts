@@ -1,19 +1,23 @@
 import { sql } from "drizzle-orm";
-import { classicProductTypes, type ProductType } from "../../src/contract/product-types.ts";
-import { type EpochMs, epochMs, minuteMs } from "../../src/contract/time.ts";
-import { type Database, type OpenDatabase, openDatabase } from "../../src/db/connect.ts";
-import { Leases } from "../../src/db/lease/leases.ts";
-import type { ExchangeError } from "../../src/errors.ts";
-import { exchangeOf } from "../../src/exchange/session.ts";
-import { readStoredBills } from "../../src/ledger/bill-rows.ts";
-import { openStore, openVerifyStore } from "../../src/ledger/ledger-store.ts";
-import { type Comparison, compareWithLedger } from "../../src/sandbox/comparison.ts";
-import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
-import { horizonAt } from "../../src/sync/plan.ts";
-import { type AccountReport, syncAccount } from "../../src/sync/run.ts";
-import type { LeasedAccount, Store, VerifyStore } from "../../src/sync/store.ts";
-import { ledgerVerifiers, type VerifyDeps, verifyBills } from "../../src/sync/verify.ts";
+import { ledgerVerifiers, type VerifyDeps, verifyBills } from "../../src/check/verify/verify.ts";
+import { classicProductTypes, type ProductType } from "../../src/core/contract/product-types.ts";
+import { exchangeOf } from "../../src/core/exchange/session.ts";
+import { type Database, type OpenDatabase, openDatabase } from "../../src/core/postgres/connect.ts";
+import { readStoredBills } from "../../src/core/store/bill-rows.ts";
+import { Leases } from "../../src/core/store/lease/leases.ts";
+import { openStore, openVerifyStore } from "../../src/core/store/ledger-store.ts";
+import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
+import type { Interval } from "../../src/core/words/intervals.ts";
+import type { LeasedAccount, Store, VerifyStore } from "../../src/core/words/nouns.ts";
+import { horizonAt } from "../../src/core/words/plan.ts";
+import type { ExchangeError } from "../../src/lib/errors.ts";
+import { type EpochMs, epochMs, minuteMs } from "../../src/lib/time.ts";
+import { type Comparison, compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
+import {
+  createSandbox,
+  type Sandbox,
+  type SandboxOptions,
+} from "../../src/wings/sandbox/sandbox.ts";
 import { secretsOf } from "./exchange-client.ts";
 import { sandboxTransport } from "./sandbox-transport.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";

@@ -1,11 +1,11 @@
-import { type Bill, noPosition } from "../../src/contract/bill.ts";
-import { businessTypes } from "../../src/contract/business-types.ts";
-import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
-import type { Database } from "../../src/db/connect.ts";
-import { drawMovement, movesBalance, snowflake } from "../../src/sandbox/entry.ts";
-import { decimalText, type Units, units } from "../../src/sandbox/money.ts";
-import { integer, pick, type Random } from "../../src/sandbox/random.ts";
-import { unheardOfTypes } from "../../src/sandbox/schedule.ts";
+import { type Bill, noPosition } from "../../src/core/contract/bill.ts";
+import { businessTypes } from "../../src/core/contract/business-types.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { dayMs, epochMs, hourMs } from "../../src/lib/time.ts";
+import { drawMovement, movesBalance, snowflake } from "../../src/wings/sandbox/entry.ts";
+import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
+import { integer, pick, type Random } from "../../src/wings/sandbox/random.ts";
+import { unheardOfTypes } from "../../src/wings/sandbox/schedule.ts";
 import { shuffled } from "./shuffled.ts";
 import { coverLedger, ledgerOf, storeBills } from "./stored-ledger.ts";
 

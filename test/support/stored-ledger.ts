@@ -1,14 +1,14 @@
 import { sql } from "drizzle-orm";
-import type { Bill } from "../../src/contract/bill.ts";
-import { billsApiOf } from "../../src/contract/bills-api.ts";
-import type { ProductType } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs, isoTime } from "../../src/contract/time.ts";
-import { type Database, inTransaction, type Queryable } from "../../src/db/connect.ts";
-import { upsertBills } from "../../src/ledger/upsert-bills.ts";
-import type { LedgerBill } from "../../src/sandbox/entry.ts";
-import type { AccountBills } from "../../src/sandbox/ledger.ts";
-import type { Interval } from "../../src/sync/intervals.ts";
-import type { Ledger } from "../../src/sync/store.ts";
+import type { Bill } from "../../src/core/contract/bill.ts";
+import { billsApiOf } from "../../src/core/contract/bills-api.ts";
+import type { ProductType } from "../../src/core/contract/product-types.ts";
+import { type Database, inTransaction, type Queryable } from "../../src/core/postgres/connect.ts";
+import { upsertBills } from "../../src/core/store/upsert-bills.ts";
+import type { Interval } from "../../src/core/words/intervals.ts";
+import type { Ledger } from "../../src/core/words/nouns.ts";
+import { dayMs, epochMs, isoTime } from "../../src/lib/time.ts";
+import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
+import type { AccountBills } from "../../src/wings/sandbox/ledger.ts";
 
 // Ledgers as runs would have left them.
 

@@ -1,16 +1,16 @@
-import { readContract } from "../../src/contract/contracts.ts";
-import { readLoanToValue } from "../../src/contract/loan-to-value.ts";
+import { readContract } from "../../src/core/contract/contracts.ts";
+import { readLoanToValue } from "../../src/core/contract/loan-to-value.ts";
 import {
   type ContractProductType,
   contractProductTypes,
   type ProductType,
-} from "../../src/contract/product-types.ts";
-import { readSymbol } from "../../src/contract/symbols.ts";
-import { type EpochMs, epochMs } from "../../src/contract/time.ts";
-import { type Database, inTransaction } from "../../src/db/connect.ts";
-import { commitLoanToValue } from "../../src/db/reference/stored-loan-to-value.ts";
-import { commitContracts, commitSymbols } from "../../src/db/reference/stored-symbols.ts";
-import type { SandboxAccount } from "../../src/sandbox/sandbox.ts";
+} from "../../src/core/contract/product-types.ts";
+import { readSymbol } from "../../src/core/contract/symbols.ts";
+import { type Database, inTransaction } from "../../src/core/postgres/connect.ts";
+import { commitLoanToValue } from "../../src/core/store/reference/stored-loan-to-value.ts";
+import { commitContracts, commitSymbols } from "../../src/core/store/reference/stored-symbols.ts";
+import { type EpochMs, epochMs } from "../../src/lib/time.ts";
+import type { SandboxAccount } from "../../src/wings/sandbox/sandbox.ts";
 import { coverLedger, servedBills, storeBills } from "./stored-ledger.ts";
 
 /** A ledger as it is after syncs of a long time, without their requests. */

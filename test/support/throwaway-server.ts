@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type Binaries, findBinaries, run, serverAccount } from "../../src/db/embedded/binaries.ts";
+import {
+  type Binaries,
+  findBinaries,
+  run,
+  serverAccount,
+} from "../../src/wings/embedded/binaries.ts";
 import { scratch } from "./scratch.ts";
 
 // Below the ports that systems give to outgoing connections.

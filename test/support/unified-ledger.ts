@@ -1,18 +1,21 @@
-import { type Bill, noPosition } from "../../src/contract/bill.ts";
-import type { Category } from "../../src/contract/business-types.ts";
-import { type UnifiedProductType, unifiedProductTypes } from "../../src/contract/product-types.ts";
-import { dayMs, epochMs, hourMs } from "../../src/contract/time.ts";
-import { unifiedBusinessTypes } from "../../src/contract/unified-business-types.ts";
-import type { Database } from "../../src/db/connect.ts";
-import { snowflake } from "../../src/sandbox/entry.ts";
+import { type Bill, noPosition } from "../../src/core/contract/bill.ts";
+import type { Category } from "../../src/core/contract/business-types.ts";
+import {
+  type UnifiedProductType,
+  unifiedProductTypes,
+} from "../../src/core/contract/product-types.ts";
+import { unifiedBusinessTypes } from "../../src/core/contract/unified-business-types.ts";
+import type { Database } from "../../src/core/postgres/connect.ts";
+import { dayMs, epochMs, hourMs } from "../../src/lib/time.ts";
+import { snowflake } from "../../src/wings/sandbox/entry.ts";
 import {
   decimalText,
   drawUnits,
   type Units,
   unifiedPlaces,
   units,
-} from "../../src/sandbox/money.ts";
-import { integer, pick, type Random } from "../../src/sandbox/random.ts";
+} from "../../src/wings/sandbox/money.ts";
+import { integer, pick, type Random } from "../../src/wings/sandbox/random.ts";
 import { shuffled } from "./shuffled.ts";
 import { coverLedger, storeBills } from "./stored-ledger.ts";
 

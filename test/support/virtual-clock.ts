@@ -1,6 +1,6 @@
 import { setTimeout as realDelay, setImmediate as turn } from "node:timers/promises";
-import type { Clock } from "../../src/clock.ts";
-import { type EpochMs, epochMs } from "../../src/contract/time.ts";
+import type { Clock } from "../../src/lib/clock.ts";
+import { type EpochMs, epochMs } from "../../src/lib/time.ts";
 
 type Sleeper = { readonly wakeAt: number; readonly wake: () => void };
 

@@ -1,0 +1,299 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import {
+  demoKeyProductTypes,
+  isDemoProductType,
+  type ProductType,
+} from "../core/contract/product-types.ts";
+import { shownCode, UsageError } from "../lib/errors.ts";
+import { didYouMean } from "../lib/nearest.ts";
+import { shellWord } from "../lib/printable.ts";
+import { type Account, type Configured, wantedTypes } from "./account.ts";
+import {
+  CommandSource,
+  credentialKeys,
+  credentialOrigin,
+  exposureOf,
+  lookUpOf,
+  Reference,
+  type Source,
+  ThreeKeys,
+} from "./credentials.ts";
+import type { AddedAccount } from "./decisions.ts";
+import { accountName, productType } from "./settings.ts";
+
+/*
+ * The accounts of ACCOUNTS_FILE: a file with a list of them, or a directory with a file for each. All faults are
+ * collected, each with its place. No value is quoted: a secret may stand where a name, a path or a key belongs.
+ */
+
+export type AccountsSource = Configured & { readonly warnings: readonly string[] };
+
+type Fault = (text: string) => void;
+
+export type AccountsDeps = {
+  /** The default of accounts that name none; undefined for all that their keys can read. */
+  readonly productTypes: readonly ProductType[] | undefined;
+  readonly isSelected: (account: string) => boolean;
+  readonly variable: (name: string) => string | undefined;
+  /** Takes a fault, which begins with its place. */
+  readonly fault: Fault;
+};
+
+/** A field with one message for all its faults, and perhaps another where it is missing. */
+const field = <Schema extends z.ZodType>(schema: Schema, fault: string, missing = fault) =>
+  z.custom<z.output<Schema>>((value) => schema.safeParse(value).success, {
+    error: ({ input }) => (input === undefined ? missing : fault),
+  });
+const text = z.string().min(1);
+const listOf = <Item extends z.ZodType<string, string>>(item: Item, example: string) =>
+  field(
+    z.array(text).min(1),
+    `is not a list of texts in quotes; leave it out, or write a list such as ["${example}"]`,
+  ).pipe(z.array(item));
+const flag = z.boolean({ error: "is neither true nor false" }).optional();
+const name = field(
+  z.string().regex(accountName.pattern),
+  `is not ${accountName.form}`,
+  `is missing; it is ${accountName.form}`,
+);
+const settings = {
+  productTypes: listOf(productType, "USDT-FUTURES").optional(),
+  riskUnitIds: listOf(text, "123").optional(),
+  ltv: flag,
+  demo: flag,
+  uid: field(z.string().regex(/^\d{1,20}$/), "is not the digits of a user ID in quotes").optional(),
+};
+const credential = field(
+  Reference,
+  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}',
+).optional();
+const command = field(CommandSource, 'is not {"command": ["PROGRAM", …]}').optional();
+const noObject = { error: "is not an object in braces" };
+export const AccountsFile = z.strictObject(
+  { accounts: z.unknown().optional(), credentials: command },
+  noObject,
+);
+export const NamedEntry = z.strictObject(
+  {
+    name,
+    ...{ apiKey: credential, apiSecret: credential, apiPassphrase: credential },
+    credentials: command,
+    ...settings,
+  },
+  noObject,
+);
+/** In a directory, the file has the name. */
+const Entry = NamedEntry.omit({ name: true });
+
+/** Reads the file or directory. Never throws: faults go to `deps.fault`. */
+export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isDirectory ? readDirectory(path, deps) : readList(path, deps);
+}
+
+const none: AccountsSource = { accounts: [], accountNames: [], namesAccounts: true, warnings: [] };
+
+function readList(path: string, deps: AccountsDeps): AccountsSource {
+  const { fault } = deps;
+  const json = jsonOf(path, fault);
+  const file = json && checked(AccountsFile, json.value, faultAt(fault));
+  if (file === undefined) return none;
+  const { accounts: list, credentials: commandOfAll } = file;
+  const place = { folder: dirname(path), commandOfAll };
+  const added = commandOfAll && { addedAccount: addedBy(commandOfAll, place, deps) };
+  if (list === undefined && added) return { ...none, ...added };
+  if (!Array.isArray(list) || list.length === 0) {
+    fault('accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}');
+    return none;
+  }
+  const placeOfName = new Map<string, string>();
+  const accounts = list.flatMap((value: unknown, index): readonly Account[] => {
+    const at = `accounts[${index}]`;
+    const account = readEntry(value, { ...place, at }, deps);
+    if (account === undefined) return [];
+    const first = placeOfName.get(account.name);
+    if (first === undefined) placeOfName.set(account.name, `${at}.name`);
+    else
+      fault(
+        `${at}.name: is the same name as ${first}; remove one of the two accounts, or correct it`,
+      );
+    return [account];
+  });
+  return {
+    ...none,
+    ...added,
+    accounts,
+    accountNames: accounts.map((account) => account.name),
+    warnings: exposureOf(list.some(holdsSecret) ? [path] : []),
+  };
+}
+
+/** The accounts of the table `added_accounts`, of which one command prints the credentials. */
+const addedBy =
+  (command: Source, place: Pick<Place, "folder">, deps: AccountsDeps) =>
+  ({ account: name, productTypes: types, riskUnitIds, demo, ltv }: AddedAccount): Account => ({
+    ...{ name, demo, ltv, riskUnitIds: riskUnitIds ?? [] },
+    ...wantedTypes(types ?? deps.productTypes, demo),
+    lookUp: accountName.pattern.test(name)
+      ? lookUpOf(name, command, { ...deps, ...place })
+      : () => Promise.reject(unusableName(name)),
+  });
+
+/** Of an account that was added before its name was refused, or past this program. */
+const unusableName = (name: string): UsageError =>
+  new UsageError(
+    `account ${name}: its credentials are not looked up, since a name is ${accountName.form}; ` +
+      `run bill-sync accounts rename -- ${shellWord(name)} NAME`,
+  );
+
+const ending = ".json";
+
+function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
+  const { fault } = deps;
+  let files: readonly string[] = [];
+  try {
+    files = readdirSync(directory);
+  } catch (error) {
+    fault(`cannot be read (${shownCode(error)}); correct the path ${directory} or its permissions`);
+    return none;
+  }
+  // A name that begins with a dot is the mount's.
+  const accountNames = files
+    .filter((file) => file.endsWith(ending) && !file.startsWith("."))
+    .map((file) => file.slice(0, -ending.length))
+    .toSorted();
+  const wrong = accountNames.filter((file) => !accountName.pattern.test(file)).length;
+  if (wrong > 0)
+    fault(`has ${wrong} files whose name, without ${ending}, is not ${accountName.form}`);
+  if (accountNames.length === 0) fault(`has no file such as main${ending}`);
+  const withSecrets: string[] = [];
+  const accounts = accountNames.filter(deps.isSelected).flatMap((account) => {
+    const path = join(directory, `${account}${ending}`);
+    const faultOfFile = (what: string) => fault(`${account}${ending}: ${what}`);
+    const json = jsonOf(path, faultOfFile);
+    if (json === undefined) return [];
+    if (holdsSecret(json.value)) withSecrets.push(path);
+    const place = { folder: directory, at: "", account };
+    return readEntry(json.value, place, { ...deps, fault: faultOfFile }) ?? [];
+  });
+  return { ...none, accounts, accountNames, warnings: exposureOf(withSecrets) };
+}
+
+const holdsSecret = (entry: unknown): boolean =>
+  credentialKeys.some((key) => typeof Object(entry)[key] === "string");
+
+type Place = {
+  /** Paths are relative to this folder. */
+  readonly folder: string;
+  /** The place of the account in the file. */
+  readonly at: string;
+  /** The account's name where the file itself has it. */
+  readonly account?: string;
+  /** The credential source of accounts without their own. */
+  readonly commandOfAll?: Source | undefined;
+};
+
+/** The account that a value describes; undefined where the value has a fault. */
+function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | undefined {
+  const { at, commandOfAll } = place;
+  const schema: z.ZodObject = place.account === undefined ? NamedEntry : Entry;
+  const faultIn = faultAt(deps.fault, at);
+  const entry = checked(schema, value, faultIn);
+  const { isObject, has, lacks } = keysIn(value);
+  if (isObject && Object(value).credentials !== undefined) {
+    for (const key of has) faultIn(key, "stands beside credentials; remove one of the two");
+  } else if (isObject && (has.length > 0 || commandOfAll === undefined)) {
+    for (const key of lacks) faultIn(key, `is missing; ${credentialOrigin}`);
+  }
+  if (entry === undefined) return undefined;
+  const account = place.account ?? String(entry["name"]);
+  const source = entry["credentials"] ?? ThreeKeys.safeParse(entry).data ?? commandOfAll;
+  return {
+    ...accountOf(account, entry, faultIn, deps),
+    lookUp: lookUpOf(account, source as Source, { ...deps, ...place }),
+  };
+}
+
+/** The credential keys that an entry has. */
+const keysIn = (value: unknown) => ({
+  isObject: typeof value === "object" && value !== null && !Array.isArray(value),
+  has: credentialKeys.filter((key) => Object(value)[key] !== undefined),
+  lacks: credentialKeys.filter((key) => Object(value)[key] === undefined),
+});
+
+function accountOf(
+  account: string,
+  { productTypes: types, riskUnitIds, ltv, demo = false, uid }: z.infer<typeof Entry>,
+  faultIn: (key: string, what: string) => void,
+  deps: AccountsDeps,
+): Account {
+  for (const type of demo ? (types ?? []).filter(isDemoProductType) : []) {
+    faultIn(
+      "productTypes",
+      `"${type}" is read by live keys only; "demo": true says that this one is of demo trading, which has ` +
+        demoKeyProductTypes.join(", "),
+    );
+  }
+  if (riskUnitIds !== undefined && ltv !== true)
+    faultIn("riskUnitIds", 'has no use without "ltv": true');
+  return {
+    name: account,
+    ...(types === undefined
+      ? wantedTypes(deps.productTypes, demo)
+      : { productTypes: [...new Set(types)] }),
+    ...(demo && { demo }),
+    ...(ltv !== undefined && { ltv }),
+    ...(riskUnitIds && { riskUnitIds }),
+    ...(uid !== undefined && { uid }),
+  };
+}
+
+/** A JSON file's content; undefined where it has a fault. */
+function jsonOf(path: string, fault: Fault): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, "")) };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) {
+      fault(`cannot be read (${shownCode(error)}); correct the path ${path} or its permissions`);
+      return undefined;
+    }
+    // The parser's own message quotes the text around the place, which may be a secret.
+    const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(error.message) ?? [];
+    const place = line === undefined ? "" : ` at line ${line}, column ${column}`;
+    fault(`is not JSON${place}; often a comma is wrong`);
+    return undefined;
+  }
+}
+
+/** Takes faults of the parts of a place in the file; of the whole place without a key. */
+const faultAt =
+  (fault: Fault, at = "") =>
+  (key: string, what: string): void => {
+    const place = [at, key].filter(Boolean).join(".");
+    fault(place === "" ? what : `${place}: ${what}`);
+  };
+
+/** The value by its schema; undefined where it has faults. */
+function checked<Schema extends z.ZodObject>(
+  schema: Schema,
+  value: unknown,
+  faultIn: (key: string, what: string) => void,
+): z.output<Schema> | undefined {
+  const keys = Object.keys(schema.shape);
+  const { data, error } = schema.safeParse(value);
+  for (const issue of error?.issues ?? []) {
+    if (issue.code !== "unrecognized_keys") {
+      faultIn(String(issue.path[0] ?? ""), issue.message);
+      continue;
+    }
+    for (const unknown of issue.keys) {
+      const meant = didYouMean(unknown, keys);
+      // A slip of a known key is no secret.
+      if (meant === "") faultIn("", `has a key that is none of ${keys.join(", ")}`);
+      else faultIn(unknown, `is not a key of this file${meant}`);
+    }
+  }
+  return data;
+}

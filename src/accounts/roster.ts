@@ -1,0 +1,252 @@
+import {
+  isDemoProductType,
+  type ProductType,
+  unifiedProductTypes,
+} from "../core/contract/product-types.ts";
+import type { Queryable } from "../core/postgres/connect.ts";
+import {
+  type AccountStates,
+  noStates,
+  readAccountStates,
+  retiredSince,
+  type StoredState,
+} from "../core/store/accounts/account-states.ts";
+import { modeOf } from "../core/words/account-state.ts";
+import type { Ledger } from "../core/words/nouns.ts";
+import { UsageError } from "../lib/errors.ts";
+import type { EpochMs } from "../lib/time.ts";
+import type { Account, Configured } from "./account.ts";
+import { unknownAccount } from "./config.ts";
+import { readAddedAccounts } from "./decisions.ts";
+import { productTypeOf } from "./settings.ts";
+
+/** The ledgers that a command is of. Undefined selects all. */
+export type Selection = {
+  readonly accounts: readonly string[] | undefined;
+  readonly productTypes: readonly ProductType[] | undefined;
+};
+
+export const everyLedger: Selection = { accounts: undefined, productTypes: undefined };
+
+/** @throws UsageError for a word that is no product type. */
+export const selectionOf = (words: {
+  readonly account?: readonly string[];
+  readonly product?: readonly string[];
+}): Selection => ({
+  accounts: words.account,
+  productTypes: words.product?.flatMap((word) => word.split(",")).map(productTypeOf),
+});
+
+export const isSelected = (
+  { accounts, productTypes }: Partial<Selection>,
+  { account, productType }: Ledger,
+): boolean =>
+  (accounts?.includes(account) ?? true) && (productTypes?.includes(productType) ?? true);
+
+/** Why a ledger is read or is not. */
+export const ledgerStates = [
+  "active",
+  "paused",
+  "retired",
+  "ended",
+  "not-available",
+  "not-configured",
+] as const;
+export type LedgerState = (typeof ledgerStates)[number];
+
+export type RosterLedger = Ledger & {
+  readonly state: LedgerState;
+  /** When it was retired or paused, or ended. */
+  readonly since: EpochMs | undefined;
+  /** Whether a run has planned to read it. */
+  readonly isStored: boolean;
+  readonly isConfigured: boolean;
+  readonly isDemo: boolean;
+};
+
+export type Roster = {
+  readonly ledgers: readonly RosterLedger[];
+  /** The configured and the added accounts. */
+  readonly accounts: readonly Account[];
+  readonly states: AccountStates;
+};
+
+/**
+ * Every ledger that is configured, added or stored, and what became of it: the only place that decides which
+ * ledgers a command is of.
+ * @param db undefined before the first migration.
+ * @param among the accounts to read of those that are selected: without those that cannot be reached.
+ * @throws UsageError for a selected name that none of them has.
+ */
+export async function readRoster(
+  db: Queryable | undefined,
+  config: Configured,
+  selection: Partial<Selection> = everyLedger,
+  among: readonly string[] | undefined = selection.accounts,
+): Promise<Roster> {
+  const rows = db && config.addedAccount ? await readAddedAccounts(db, among) : [];
+  const accounts = accountsOf(config, rows, among);
+  const states = db ? await readAccountStates(db, among) : noStates;
+  const typed = selection.accounts?.filter((name) => among?.includes(name) ?? true);
+  const names = new Set([
+    ...config.accountNames,
+    ...accounts.map(({ name }) => name),
+    ...states.accounts,
+  ]);
+  const unknown = typed?.find((name) => !names.has(name));
+  if (unknown !== undefined) {
+    const stored = db ? (await readAccountStates(db)).accounts : [];
+    throw unknownAccount(unknown, [...new Set([...config.accountNames, ...stored])]);
+  }
+  // A name that nobody configured is the default's, unless it was typed and nothing is stored of it.
+  const configured = new Map(
+    accounts
+      .filter(
+        ({ name }) =>
+          config.namesAccounts || (typed?.includes(name) && !states.accounts.includes(name)),
+      )
+      .map((account) => [account.name, account]),
+  );
+  const whole = [...new Set([...configured.keys(), ...states.accounts])].flatMap((name) =>
+    ledgersOf(name, configured.get(name), states.of(name)),
+  );
+  for (const type of selection.productTypes ?? []) {
+    const isWanted = accounts.some(({ productTypes }) => productTypes.includes(type));
+    if (!isWanted && whole.every(({ isStored, productType }) => !isStored || productType !== type))
+      throw new UsageError(`--product ${type} is neither configured nor stored`);
+  }
+  const ledgers = whole.filter((ledger) => isSelected({ ...selection, accounts: typed }, ledger));
+  return { ledgers, accounts, states };
+}
+
+/** The ledgers that a command shows: without those that nobody asked for, and that no run has read. */
+export const listed = ({ ledgers }: Roster): readonly RosterLedger[] =>
+  ledgers.filter(({ isStored, isConfigured }) => isStored || isConfigured);
+
+/** The ledgers that wait for their first run, as findings ask for them. */
+export const isNeverRead = ({ isStored, state }: RosterLedger): boolean =>
+  !isStored && (state === "active" || state === "not-configured");
+
+/** Reads the ledgers of all accounts, or of some. */
+export type ReadRoster = (
+  db: Queryable,
+  accounts?: readonly string[],
+) => Promise<readonly RosterLedger[]>;
+
+export const rosterReader =
+  (config: Configured): ReadRoster =>
+  async (db, accounts) =>
+    (await readRoster(db, config, everyLedger, accounts)).ledgers;
+
+function ledgersOf(
+  name: string,
+  account: Account | undefined,
+  state: StoredState,
+): readonly RosterLedger[] {
+  const { stored } = state;
+  const readable = account === undefined ? [] : readableTypes(account, state);
+  // All categories of a unified account share its balances: without one of them, none is whole.
+  const shared =
+    state.mode?.name === "unified" && stored.some((type) => modeOf(type) === "unified")
+      ? unifiedProductTypes.filter((type) => !isRefused(state, type))
+      : [];
+  const present = new Set([...readable, ...stored, ...shared]);
+  const inOrder = new Set([...(account?.productTypes ?? []), ...present]);
+  return [...inOrder].flatMap((productType): readonly RosterLedger[] => {
+    if (!present.has(productType)) return [];
+    const isStored = stored.includes(productType);
+    const isConfigured = readable.includes(productType);
+    const isWanted = account?.productTypes.includes(productType) ?? false;
+    const isDemoKey = isStored ? state.isDemo : (account?.demo ?? state.isDemo);
+    return [
+      {
+        account: name,
+        productType,
+        ...stateOf(state, productType, { isConfigured, isWanted }),
+        isStored,
+        isConfigured,
+        isDemo: isDemoKey || isDemoProductType(productType),
+      },
+    ];
+  });
+}
+
+function stateOf(
+  state: StoredState,
+  productType: ProductType,
+  { isConfigured, isWanted }: { readonly isConfigured: boolean; readonly isWanted: boolean },
+): Pick<RosterLedger, "state" | "since"> {
+  const stops = [
+    { state: "retired", since: retiredSince(state, productType) },
+    { state: "ended", since: endedSince(state, productType) },
+    { state: "paused", since: state.pausedAt },
+  ] as const;
+  const unread = isWanted ? "not-available" : "not-configured";
+  return (
+    stops.find(({ since }) => since !== undefined) ?? {
+      state: isConfigured ? "active" : unread,
+      since: undefined,
+    }
+  );
+}
+
+export const endedSince = ({ ended }: StoredState, productType: ProductType): EpochMs | undefined =>
+  ended.find((one) => one.productType === productType)?.endedAt;
+
+const isRefused = ({ notAvailable }: StoredState, productType: ProductType): boolean =>
+  notAvailable.some((one) => one.productType === productType);
+
+/**
+ * The product types that an account has and its key can read, as the last runs learned. An account of unknown
+ * mode counts as classic.
+ */
+export function readableTypes(
+  { productTypes, readsAll = false }: Account,
+  state: StoredState,
+): readonly ProductType[] {
+  const { mode } = state;
+  const ofMode = productTypes.filter((type) => modeOf(type) === (mode?.name ?? "classic"));
+  // For an account of unknown mode, the configured product types are all that is known.
+  if (!readsAll) return mode === undefined && ofMode.length === 0 ? productTypes : ofMode;
+  return ofMode.filter((type) => !isRefused(state, type));
+}
+
+/** The configured accounts, and those of the table `added_accounts`. For an account in both, the configuration counts. */
+function accountsOf(
+  { accounts, accountNames, addedAccount }: Configured,
+  rows: Awaited<ReturnType<typeof readAddedAccounts>>,
+  among: readonly string[] | undefined,
+): readonly Account[] {
+  const configured = new Set(accountNames);
+  const others = rows
+    .filter(({ account }) => !configured.has(account))
+    .flatMap((row) => addedAccount?.(row) ?? []);
+  const names = among && new Set(among);
+  return [...accounts, ...others].filter(({ name }) => names?.has(name) ?? true);
+}
+
+/**
+ * The accounts of a selection, each with the selected product types. Those that then read nothing are left out.
+ * @throws UsageError for a name or a product type that none of them has.
+ */
+export function selectedAccounts(
+  { accounts, accountNames }: Pick<Configured, "accounts" | "accountNames">,
+  { accounts: names, productTypes: types }: Partial<Selection>,
+): readonly Account[] {
+  const unknown = names?.find((name) => !accountNames.includes(name));
+  if (unknown !== undefined) throw unknownAccount(unknown, accountNames);
+  const named = accounts.filter(({ name }) => names?.includes(name) ?? true);
+  if (types === undefined) return named;
+  const missing = types.find((type) =>
+    named.every(({ productTypes }) => !productTypes.includes(type)),
+  );
+  if (missing !== undefined)
+    throw new UsageError(
+      `--product ${missing} is not configured: PRODUCT_TYPES or ACCOUNTS_FILE leaves it out`,
+    );
+  return named.flatMap((account): readonly Account[] => {
+    const productTypes = account.productTypes.filter((type) => types.includes(type));
+    // What is typed is named.
+    return productTypes.length === 0 ? [] : [{ ...account, productTypes, readsAll: false }];
+  });
+}

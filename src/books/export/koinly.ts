@@ -1,0 +1,172 @@
+import { compareIds } from "../../core/contract/compare-ids.ts";
+import { mayContainFee } from "../../core/contract/product-types.ts";
+import { decimalOf, decimalText, magnitude } from "../../lib/decimal.ts";
+import { bookedMaxMs, isoTime } from "../../lib/time.ts";
+import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
+import { csvLines, harmless } from "./csv.ts";
+import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
+
+/** An exchange of one coin for another: the bill of each coin. */
+type Trade = { readonly sent: ExportedBill; readonly received: ExportedBill };
+
+/**
+ * The same bills in pages that keep the bills of one account's trades together. Bills are sorted by when they
+ * were booked, so bills of other times may stand between a trade's two.
+ */
+export async function* wholeTrades(pages: BillPages): BillPages {
+  let openBills: readonly ExportedBill[] = [];
+  for await (const page of pages) {
+    const bills = [...openBills, ...page];
+    const start = startOfOpen(bills);
+    openBills = bills.slice(start);
+    yield bills.slice(0, start);
+  }
+  yield openBills;
+}
+
+/** The place from which on bills are kept back, so that no trade has one of its bills before and one after it. */
+function startOfOpen(bills: readonly ExportedBill[]): number {
+  const last = bills.at(-1);
+  const sides = [...bills.entries()].filter(
+    ([, bill]) => bill.account === last?.account && isSide(bill),
+  );
+  // No bill that is still to come is earlier than this.
+  let since = (last?.cTime ?? 0) - bookedMaxMs;
+  for (let start = bills.length; ; ) {
+    const [first = start] = sides.find(([, { cTime }]) => cTime >= since) ?? [];
+    if (first >= start) return start;
+    start = first;
+    // A late bill that is kept back now takes the other one of its trade along.
+    for (const [place, { cTime }] of sides) if (place >= start) since = Math.min(since, cTime);
+  }
+}
+
+/**
+ * Pairs the bills of a unified account's spot trades and conversions. Both sides have the same
+ * millisecond, category and symbol, and consecutive ids. Where a side is missing, no bills of that
+ * millisecond are paired.
+ *
+ * @param bills with both sides of each trade: see {@link wholeTrades}.
+ */
+export function tradesOf(bills: readonly ExportedBill[]): readonly Trade[] {
+  const groups = Map.groupBy(
+    bills.filter(isSide),
+    ({ account, productType, cTime, symbol, category }) =>
+      JSON.stringify([account, productType, cTime, symbol, category]),
+  );
+  return [...groups.values()].flatMap((group) => {
+    const ordered = group.toSorted((a, b) => compareIds(a.billId, b.billId));
+    const sent = ordered.filter((bill) => signOf(bill) < 0);
+    const received = ordered.filter((bill) => signOf(bill) > 0);
+    const trades = sent.flatMap((bill, place) => {
+      const other = received[place];
+      return other === undefined || other.coin === bill.coin
+        ? []
+        : [{ sent: bill, received: other }];
+    });
+    return trades.length === sent.length && sent.length === received.length ? trades : [];
+  });
+}
+
+const isSide = ({ productType, category }: ExportedBill): boolean =>
+  mayContainFee(productType) && (category === "spot" || category === "conversion");
+
+const signOf = ({ walletAmount }: ExportedBill): number => {
+  const { units } = decimalOf(walletAmount);
+  return units < 0n ? -1 : units > 0n ? 1 : 0;
+};
+
+// The header of Koinly's universal template, as its help and several open exporters have it.
+const header = [
+  "Date",
+  "Sent Amount",
+  "Sent Currency",
+  "Received Amount",
+  "Received Currency",
+  "Fee Amount",
+  "Fee Currency",
+  "Net Worth Amount",
+  "Net Worth Currency",
+  "Label",
+  "Description",
+  "TxHash",
+];
+
+/**
+ * Koinly's universal CSV. A bill has a row for the part of its amount that moved the wallet and another
+ * one for its fee, since Koinly allows no fee in a deposit. Both sides of a unified account's trade are
+ * one row: in two rows they would be a withdrawal and a deposit. A bill that moved nothing has no row.
+ */
+export async function* toKoinly(pages: BillPages): Chunks {
+  yield csvLines([header]);
+  for await (const bills of wholeTrades(pages)) {
+    const trades = tradesOf(bills);
+    const bySent = new Map(trades.map((trade) => [trade.sent, trade]));
+    const received = new Set(trades.map((trade) => trade.received));
+    const rows = bills.flatMap((bill) => {
+      const trade = bySent.get(bill);
+      const principal = received.has(bill) ? [] : amountRows(bill, trade?.received);
+      return [...principal, ...feeRows(bill)];
+    });
+    yield csvLines(rows);
+  }
+}
+
+type Row = readonly string[];
+
+// Two product types may have the same id, and Koinly takes equal hashes for one transaction.
+const hashOf = ({ account, productType, billId }: ExportedBill): string =>
+  `${account}/${productType}/${billId}`;
+
+function amountRows(bill: ExportedBill, other: ExportedBill | undefined): readonly Row[] {
+  const { category, walletAmount } = bill;
+  if (other === undefined) {
+    return movement(bill, walletAmount, bookings[category].koinly, hashOf(bill));
+  }
+  return [
+    rowOf(bill, moved(bill, walletAmount), moved(other, other.walletAmount), "", hashOf(bill)),
+  ];
+}
+
+const feeRows = (bill: ExportedBill): readonly Row[] => {
+  const { koinly } = bill.category === "spot" ? bookings["fee-bills"] : feeBooking;
+  return movement(bill, bill.walletFee, koinly, `${hashOf(bill)}/fee`);
+};
+
+function movement(
+  bill: ExportedBill,
+  amount: string,
+  label: KoinlyLabel,
+  hash: string,
+): readonly Row[] {
+  const { units } = decimalOf(amount);
+  if (units === 0n) return [];
+  const moves = moved(bill, amount);
+  return units > 0n
+    ? [rowOf(bill, none, moves, label.received, hash)]
+    : [rowOf(bill, moves, none, label.sent, hash)];
+}
+
+/** The two cells of an amount and its currency. */
+const moved = ({ coin }: ExportedBill, amount: string): Row => [
+  decimalText(magnitude(decimalOf(amount))),
+  harmless(coin),
+];
+const none: Row = ["", ""];
+
+function rowOf(
+  { account, productType, businessType, symbol, cTime }: ExportedBill,
+  sent: Row,
+  received: Row,
+  tag: string,
+  hash: string,
+): Row {
+  const date = `${isoTime(cTime).slice(0, 19).replace("T", " ")} UTC`;
+  const description = [businessType, symbol, `${account}/${productType}`].filter(Boolean).join(" ");
+  const fee = none;
+  const netWorth = none;
+  return [
+    ...[date, ...sent, ...received, ...fee, ...netWorth],
+    ...[tag, harmless(description), harmless(hash)],
+  ];
+}

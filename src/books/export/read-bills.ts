@@ -1,0 +1,165 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { BillText } from "../../core/contract/bill.ts";
+import { walletOf as nameOf } from "../../core/contract/product-types.ts";
+import type { Transaction } from "../../core/postgres/connect.ts";
+import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
+import { msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
+import { readAccountStates } from "../../core/store/accounts/account-states.ts";
+import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
+import { chainOrder, joinOrder } from "../../core/views/chain-order.ts";
+import { joinRules, walletMoves, walletOf } from "../../core/views/wallet-moves.ts";
+import type { Ledger } from "../../core/words/nouns.ts";
+import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
+import {
+  type BillPages,
+  type ExportedBill,
+  knownCategory,
+  type WalletEnd,
+} from "./exported-bill.ts";
+
+/** The wallets that ended in the selected time. */
+export async function readWalletEnds(
+  tx: Transaction,
+  { accounts, from = epochMs(0), to }: Pick<BillSelection, "accounts" | "from" | "to">,
+): Promise<readonly WalletEnd[]> {
+  const states = await readAccountStates(tx, accounts);
+  return states.accounts.flatMap((account) => {
+    const wallets = Map.groupBy(states.of(account).ended, (one) => nameOf(one.productType));
+    return [...wallets].flatMap(([wallet, ended]) => {
+      const at = epochMs(Math.max(...ended.map(({ endedAt }) => endedAt)));
+      return at >= from && (to === undefined || at < to) ? [{ account, wallet, at }] : [];
+    });
+  });
+}
+
+/** Which bills to read. An undefined field does not narrow the selection. */
+export type BillSelection = {
+  readonly accounts?: readonly string[] | undefined;
+  readonly productTypes?: readonly string[] | undefined;
+  readonly coins?: readonly string[] | undefined;
+  readonly from?: EpochMs | undefined;
+  /** Exclusive. */
+  readonly to?: EpochMs | undefined;
+  /** Ends of single ledgers: a ledger that ends at 0 has no bills, and one that is not listed has all. */
+  readonly ends?: readonly (Ledger & { readonly to: EpochMs })[] | undefined;
+  /** Only bills whose content was stored at or after this time of the database's clock. */
+  readonly changedSince?: EpochMs | undefined;
+  /** The bills as they were stored at this time of the database's clock. */
+  readonly asOf?: EpochMs | undefined;
+};
+
+// So many bills are 2 MB of text.
+const pageBills = 5_000;
+
+type Row = BillText & {
+  readonly account: string;
+  readonly productType: string;
+  readonly ingestedAtMs: string;
+  readonly category: string | null;
+  readonly walletAmount: string;
+  readonly walletFee: string;
+};
+
+/**
+ * The selected bills, a page at a time, through a cursor: never all in memory. The transaction must not be
+ * used for anything else until the iteration has ended. Named accounts are read one after the other, which is
+ * also the order of bills: in a distributed database each is on its own node, and another may be down.
+ */
+export async function* readBills(tx: Transaction, selection: BillSelection): BillPages {
+  if (selection.accounts === undefined) return yield* readThrough(tx, selection);
+  for (const account of [...new Set(selection.accounts)].toSorted())
+    yield* readThrough(tx, { ...selection, accounts: [account] }, account);
+}
+
+/** The same in the order of time over all accounts and wallets; those of one wallet in the order of the export. */
+export const readBillsByTime = (tx: Transaction, selection: BillSelection): BillPages =>
+  readThrough(tx, selection, undefined, sql``);
+
+async function* readThrough(
+  tx: Transaction,
+  selection: BillSelection,
+  account?: string,
+  byWallet = sql`bills.account, ${walletOf("bills.product_type")},`,
+): BillPages {
+  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account, byWallet)));
+  const fetch = sql.raw(`fetch ${pageBills} from exported`);
+  for (;;) {
+    const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
+    if (rows.length > 0) yield rows.map(billOf);
+    if (rows.length < pageBills) break;
+  }
+  await withDatabaseErrors(() => tx.execute(sql`close exported`));
+}
+
+function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill {
+  return {
+    ...row,
+    cTime: timeFrom(cTimeMs),
+    ingestedAt: timeFrom(ingestedAtMs),
+    category: knownCategory(category),
+  };
+}
+
+const moves = walletMoves("bills");
+
+/** @param account to which all selected bills belong. */
+const declareCursor = (
+  selection: BillSelection,
+  account: string | undefined,
+  byWallet: SQL,
+): SQL => sql`
+  declare exported no scroll cursor for
+  select
+    bills.account,
+    bills.product_type as "productType",
+    ${billTextColumns},
+    ${msOf(sql`bills.ingested_at`)} as "ingestedAtMs",
+    business_types.category,
+    ${moves.amount}::text as "walletAmount",
+    ${moves.fee}::text as "walletFee"
+  from ${selection.asOf === undefined ? sql`bills` : storedAt(selection.asOf)}
+  ${joinRules("bills", account)}
+  ${joinOrder("bills", account)}
+  where ${isSelected(selection)}
+  order by ${byWallet} ${chainOrder("bills")}`;
+
+function storedAt(time: EpochMs): SQL {
+  const columns = sql`account, product_type, bill_id, ${contentList}, ingested_at`;
+  const at = sql`${isoTime(time)}::timestamptz`;
+  return sql`(
+    select ${columns} from bills where ingested_at <= ${at}
+    union all
+    select ${columns} from bill_revisions where ingested_at <= ${at} and replaced_at > ${at}
+  ) as bills`;
+}
+
+/** The condition on rows of `bills`. */
+export function isSelected(selection: BillSelection): SQL {
+  const { accounts, productTypes, coins, from, to, ends = [], changedSince } = selection;
+  const among = (column: SQL, values: readonly string[]) =>
+    sql`${column} = any (${textArray(values)}::text[])`;
+  const conditions = [
+    accounts && among(sql`bills.account`, accounts),
+    productTypes && among(sql`bills.product_type`, productTypes),
+    coins && among(sql`bills.coin`, coins),
+    from === undefined ? undefined : sql`bills.c_time >= ${isoTime(from)}::timestamptz`,
+    to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
+    changedSince === undefined
+      ? undefined
+      : sql`bills.ingested_at >= ${isoTime(changedSince)}::timestamptz`,
+    ends.length === 0 ? undefined : isInTime(ends),
+  ].filter((condition) => condition !== undefined);
+  return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+}
+
+const isInTime = (ends: NonNullable<BillSelection["ends"]>): SQL => sql`not exists (
+      select 1
+      from unnest(
+        ${textArray(ends.map(({ account }) => account))}::text[],
+        ${textArray(ends.map(({ productType }) => productType))}::text[],
+        ${textArray(ends.map(({ to }) => isoTime(to)))}::timestamptz[]
+      ) as ends (name, type, until)
+      where name = bills.account
+        and type = bills.product_type
+        and bills.c_time >= until
+    )`;

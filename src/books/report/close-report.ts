@@ -1,0 +1,161 @@
+import type { ComparedBalance } from "../../check/health/balances.ts";
+import type { Break } from "../../check/reconcile/breaks.ts";
+import type { ProductType } from "../../core/contract/product-types.ts";
+import type { Interval } from "../../core/words/intervals.ts";
+import type { Ledger } from "../../core/words/nouns.ts";
+import type { Decimal } from "../../lib/decimal.ts";
+import type { EpochMs } from "../../lib/time.ts";
+import type { Prices } from "../export/prices.ts";
+import type { ReportedWallet } from "../export/reported-wallets.ts";
+import type { Digest } from "./digest.ts";
+import type { CoinFigures } from "./figures.ts";
+import type { Lots } from "./lots.ts";
+
+// A person reads one page; the tables of the database have the rest.
+export const shownMax = 100;
+
+/** The first items of a list, and the length of the whole list. */
+export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
+
+export type Coverage = {
+  /** The complete time, also before and after the period. */
+  readonly read: readonly Interval[];
+  /** The period's time that was read to its end, that was not, and that is lost. */
+  readonly complete: readonly Interval[];
+  readonly unread: readonly Interval[];
+  readonly lost: readonly Interval[];
+  /** The period's time whose bills were recovered from tax records. */
+  readonly recovered: readonly Interval[];
+  /** The unread time that is older than what was ever to be read. */
+  readonly older: readonly Interval[];
+  /** Whether the period's first moment was read, or recovered: else nothing shows what was held then. */
+  readonly isStartRead: boolean;
+};
+
+export type Rejected = {
+  readonly digest: string;
+  readonly billId: string | null;
+  readonly path: string;
+  readonly reason: string;
+  readonly rejectedAt: string;
+  /** Why it was accepted, by whom and when; null where it was not. */
+  readonly note: string | null;
+  readonly acceptedBy: string | null;
+  readonly acceptedAt: string | null;
+};
+
+export type Restatement = {
+  readonly billId: string;
+  readonly revision: number;
+  readonly replacedAt: string;
+  /** The changed columns, with old and new values. */
+  readonly changes: readonly {
+    readonly field: string;
+    readonly old: string | null;
+    readonly new: string | null;
+  }[];
+};
+
+/** Bills of one kind and category that changed after a time: what they moved more than before. */
+export type Change = {
+  readonly kind: "late" | "restated" | "recovered";
+  readonly category: string;
+  readonly coin: string;
+  readonly bills: number;
+  readonly difference: Decimal;
+  readonly value: Decimal | undefined;
+  /** The database's time of the first and of the last change. */
+  readonly since: string;
+  readonly until: string;
+};
+
+/** One leg of a transfer, and the other one where it is stored. */
+export type Leg = Ledger & {
+  readonly billId: string;
+  readonly time: EpochMs;
+  readonly coin: string;
+  readonly amount: string;
+  /** The meaning of its type. */
+  readonly meaning: string;
+  readonly otherAccount: string | null;
+  readonly otherProductType: ProductType | null;
+  readonly otherBillId: string | null;
+};
+
+/** A position that was taken over; its amount without fees, and what that was worth in the chosen currency. */
+export type Liquidation = {
+  readonly coin: string;
+  readonly at: EpochMs;
+  readonly symbols: readonly string[];
+  readonly bills: number;
+  readonly amount: Decimal;
+  readonly value: Decimal | undefined;
+};
+
+/** The lots of one coin that is no dollar, and what they are worth at the period's end, in the currency. */
+export type CostBasis = {
+  readonly wallet: ReportedWallet;
+  readonly coin: string;
+  readonly lots: Lots;
+  readonly closingValue: Decimal;
+  /** What was there before the coin's first bill: the bill's day, and the day of the price that it costs. */
+  readonly before: { readonly day: string; readonly amount: Decimal; readonly pricedOn: string };
+};
+
+/** The exchange's balance, beside that of the bills at the period's start or end. */
+export type BalanceCheck = ComparedBalance & { readonly of: "opening" | "closing" };
+
+export type LedgerClose = {
+  readonly wallet: ReportedWallet;
+  readonly coverage: Coverage;
+  /** The oldest of the chains' last checks; null if no chain was checked. */
+  readonly reconciledAt: string | null;
+  readonly figures: readonly CoinFigures[];
+  readonly balanceChecks: readonly BalanceCheck[];
+  readonly flows: readonly Leg[];
+  readonly liquidations: readonly Liquidation[];
+  readonly costBasis: readonly CostBasis[];
+  readonly digest: Digest;
+  /** The changes after the close was signed, and the digest of what was stored then. */
+  readonly changes: readonly Change[];
+  readonly digestThen: Digest | undefined;
+  readonly rejected: Listed<Rejected>;
+  readonly acceptedRows: readonly Rejected[];
+  readonly restatements: Listed<Restatement>;
+  /** Open ones, then those that were accepted, also if a later check has resolved them. */
+  readonly breaks: readonly Break[];
+};
+
+/** The selection of a report, and its form. */
+export type ReportOptions = {
+  /** A month, a year, or the first and the last day: 2026-10, 2026, 2026-01-01 to 2026-09-30. */
+  readonly period: string;
+  readonly span: Interval;
+  readonly zone: string;
+  readonly prices?: Prices | undefined;
+  /** When the close was signed: what changed since is listed. */
+  readonly signedAt?: EpochMs | undefined;
+  readonly allDigits?: boolean;
+  /** Whether people see all rows of long tables, and not the first ones. */
+  readonly allRows?: boolean;
+  /** Whether coins that are no dollars have their cost basis, from their first bill on. */
+  readonly lots?: boolean;
+};
+
+export type CloseReport = ReportOptions & {
+  readonly generatedAt: string;
+  readonly versions: {
+    readonly program: string;
+    readonly node: string;
+    readonly postgres: string;
+    readonly schema: string;
+  };
+  /**
+   * A sentence for each thing that is missing from the figures or not reconciled. Empty if there is none.
+   */
+  readonly problems: readonly string[];
+  /** The accepted differences by coin and the accepted lost time, in words. */
+  readonly accepted: readonly string[];
+  /** Real money before demo, the largest first. */
+  readonly ledgers: readonly LedgerClose[];
+};

@@ -1,0 +1,263 @@
+import { movements } from "../../core/views/movements.ts";
+import { add, type Decimal, decimalText, isZero, subtract, zero } from "../../lib/decimal.ts";
+import { digitsOf } from "../../output/format.ts";
+import { formatCount, ledgerName } from "../../output/output-format.ts";
+import { type PieceName, pieces } from "../../output/pieces.ts";
+import { type Columns, fields, type Table, table } from "../../output/result.ts";
+import { minuteIn } from "../export/time-zone.ts";
+import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
+import { type CoinFigures, plus, type Sum, sumOf, type Tally } from "./figures.ts";
+
+// The tables of the report that have figures. Each column is declared once, for people and for programs.
+
+type Money = { readonly exact: string; readonly shown: string };
+
+/** Digits for people, with a hyphen as minus, which a spreadsheet reads. */
+export const money = (
+  decimal: Decimal | undefined,
+  coin: string,
+  isExact = false,
+): Money | undefined =>
+  decimal && {
+    exact: decimalText(decimal),
+    shown: isZero(decimal)
+      ? "0"
+      : digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
+  };
+
+// A currency has cents, as dollars have.
+export const inCents = (decimal: Decimal | undefined, isExact = false) =>
+  money(decimal, "USD", isExact);
+
+export const nameOf = ({ wallet }: LedgerClose): string =>
+  `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
+
+/** The lines of the statement: opening, what moved it, and closing, each with what it was worth. */
+type Line = {
+  readonly line: string;
+  readonly title: string;
+  readonly amount?: Decimal | undefined;
+  readonly value?: Decimal | undefined;
+};
+
+export const isResult = (name: string): boolean =>
+  pieces.result.columns.some((column) => column === name);
+
+export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
+  sumOf(moved, pieces.result.columns);
+
+/** What an opening is called: where the period's start was not read, it is a guess by what was read. */
+export const openingTitle = ({ coverage }: LedgerClose): string =>
+  coverage.isStartRead ? "opening" : "opening (not read)";
+
+function linesOf(figures: CoinFigures): readonly Line[] {
+  const { opening, moved, closing } = figures;
+  const line = (name: string, title: string, sum: Sum | null): Line => ({
+    ...sum,
+    ...{ line: name, title },
+  });
+  const moves = movements.map(([name, title]) => line(name, title, sumOf(moved, [name])));
+  const computed = opening && [...moved.values()].reduce(plus, opening).value;
+  const change = computed && closing?.value && subtract(closing.value, computed);
+  return [
+    line("opening", "opening", opening),
+    ...moves.filter((move) => isResult(move.line)),
+    line("result", "net result", resultOf(figures)),
+    ...moves.filter((move) => !isResult(move.line)),
+    { line: "price_change", title: "change of prices", value: change ?? undefined },
+    line("closing", "closing", closing),
+  ];
+}
+
+type LineRow = Line & { readonly coin: string };
+
+/** The lines of coins side by side, and what all are worth. Lines that are zero everywhere are left out. */
+const sideBySide = (coins: readonly CoinFigures[]) => {
+  const all = coins.map(linesOf);
+  return (all[0] ?? []).flatMap(({ line, title }, place) => {
+    const cells = all.map((lines) => lines[place]);
+    const isFigure = cells.some((one) =>
+      [one?.amount, one?.value].some((sum) => sum && !isZero(sum)),
+    );
+    if (!isFigure && !["opening", "result", "closing"].includes(line)) return [];
+    return { line, title, cells, value: worthOf(cells) };
+  });
+};
+type LinesOfCoins = ReturnType<typeof sideBySide>[number];
+
+const worthOf = (all: readonly (Pick<Line, "value"> | undefined)[]): Decimal | undefined =>
+  all.map((one) => one?.value).reduce((sum, value) => sum && value && add(sum, value), zero);
+
+/** Transfers in and out as one line, in which those between the ledgers cancel out. */
+const withNetTransfers = (lines: readonly LinesOfCoins[]): readonly LinesOfCoins[] => {
+  const transfers = lines.filter(({ line }) => ["transfers_in", "transfers_out"].includes(line));
+  const net = {
+    ...{ line: "transfers", title: "transfers, in less out" },
+    ...{ cells: [], value: worthOf(transfers) },
+  };
+  return lines.flatMap((line) =>
+    line === transfers[0] ? [net] : transfers.includes(line) ? [] : [line],
+  );
+};
+
+/** With prices, what each line of several ledgers of real money is worth together. */
+export function fundTable({ allDigits, prices, ledgers }: CloseReport): Table {
+  const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
+  const coins = real.flatMap(({ figures }) => figures);
+  const isFund = prices !== undefined && real.length > 1;
+  const isRead = real.every(({ coverage }) => coverage.isStartRead);
+  const columns: Columns<LinesOfCoins> = {
+    title: {
+      ...{ kind: "text", title: "all ledgers" },
+      of: ({ line, title }) =>
+        line === "opening" && !isRead ? `${title} (partly not read)` : title,
+    },
+    value: {
+      ...{ kind: "money", title: prices?.currency ?? "" },
+      of: ({ value }) => inCents(value, allDigits),
+    },
+  };
+  return table("", columns, isFund ? withNetTransfers(sideBySide(coins)) : []);
+}
+
+// Half of a lying A4 page has room for so many columns of figures.
+const coinsMax = 5;
+
+/** For people, a column a coin, with prices one of what all are worth, and a row a line; for programs, a line a row. */
+export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): readonly Table[] {
+  const { allDigits, prices } = options;
+  const { wallet, figures: coins } = ledger;
+  const titleOf = ({ line, title }: Pick<Line, "line" | "title">) =>
+    line === "opening" ? openingTitle(ledger) : title;
+  const sums = sideBySide(coins);
+  const people = Array.from({ length: Math.ceil(coins.length / coinsMax) }, (_, chunk) => {
+    const first = chunk * coinsMax;
+    const shown = coins.slice(first, first + coinsMax);
+    const isLast = first + coinsMax >= coins.length;
+    const ofCoins = shown.map(({ coin }, place): [string, Columns<LinesOfCoins>[string]] => [
+      `coin ${coin}`,
+      {
+        ...{ kind: "money", title: coin },
+        of: ({ cells }) => money(cells[first + place]?.amount, coin, allDigits),
+      },
+    ]);
+    const columns: Columns<LinesOfCoins> = {
+      line: { kind: "text", title: "rollforward", of: titleOf },
+      ...Object.fromEntries(ofCoins),
+      ...(isLast ? valueColumn(options, ({ value }) => value, "all in") : {}),
+    };
+    return table("", columns, sums);
+  });
+  const columns: Columns<LineRow> = {
+    account: { kind: "text", of: () => wallet.account },
+    productType: { kind: "text", of: () => wallet.productType },
+    isDemo: { kind: "value", of: () => wallet.isDemo },
+    ...fields<LineRow>("text", ["coin", "line"]),
+    title: { kind: "text", of: titleOf },
+    amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },
+    currency: { kind: "text", of: () => prices?.currency },
+    value: { kind: "amount", of: ({ value }) => value && decimalText(value) },
+  };
+  const lines = coins
+    .flatMap((figures) => linesOf(figures).map((line) => ({ ...line, coin: figures.coin })))
+    .filter(({ line }) => line !== "price_change" || prices !== undefined);
+  return [...people, table("rollforward", columns, lines, [])];
+}
+
+/** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
+export function balanceCheckParts(
+  { balanceChecks, figures }: LedgerClose,
+  { allDigits, zone }: ReportOptions,
+): readonly (string | Table)[] {
+  type Row = BalanceCheck & { readonly byBills: Decimal | undefined };
+  const rows = balanceChecks.flatMap((check): readonly Row[] => {
+    const coin = figures.find((one) => one.coin === check.coin);
+    return coin ? [{ ...check, byBills: coin[check.of]?.amount }] : [];
+  });
+  const columns: Columns<Row> = {
+    at: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
+    ...fields<Row>("text", ["coin"]),
+    byBills: {
+      ...{ kind: "money", title: "by the bills" },
+      of: (row) => money(row.byBills, row.coin, allDigits),
+    },
+    readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
+    exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
+    expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
+    ...fields<Row>("value", ["differs"]),
+  };
+  const confirmed = rows.filter(({ differs }) => !differs);
+  const minuteOf = minuteIn(zone);
+  return [
+    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${minuteOf(row.asOf)}`)].map(
+      ([what, group]) =>
+        `the exchange confirms the ${what}: ${group.map(({ coin }) => coin).join(", ")}`,
+    ),
+    table(
+      "balanceChecks",
+      columns,
+      rows,
+      rows.filter(({ differs }) => differs),
+    ),
+  ];
+}
+
+// A page has room for so many; --all-rows and JSON have all.
+const rowsMax = 10;
+
+/** Each contract's result, the largest first. */
+export function contractsTable({ figures }: LedgerClose, options: ReportOptions): Table {
+  type Contract = Tally & Readonly<Record<"symbol" | "coin", string>>;
+  const { allDigits } = options;
+  const rows = figures.flatMap(({ coin, contracts }) =>
+    [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
+  );
+  const sizeOf = (row: Contract) => {
+    const { value, amount } = resultOf(row);
+    return Math.abs(Number(decimalText(value ?? amount)));
+  };
+  // Without any contract, as in the spot wallet, it would say what the rollforward says.
+  const isOfContracts = rows.some(({ symbol }) => symbol !== "");
+  const sorted = rows
+    .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
+    .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
+  const part = (title: string, ...names: readonly PieceName[]) => {
+    const summed = names.flatMap((name) => pieces[name].columns);
+    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed).amount, coin, allDigits);
+    return { kind: "money", title, of } as const;
+  };
+  const columns: Columns<Contract> = {
+    contract: { kind: "text", of: ({ symbol }) => symbol || "no contract" },
+    ...fields<Contract>("text", ["coin"]),
+    ...fields<Contract>("count", ["bills"]),
+    realisedPnl: part("profit", "profit"),
+    fees: part("fees", "fees"),
+    funding: part("funding", "funding"),
+    otherResult: part("other", "liquidations", "gains", "unclassified"),
+    result: part("net result", "result"),
+    ...valueColumn(options, (row) => resultOf(row).value),
+  };
+  return limited(table("contracts", columns, sorted), options);
+}
+
+/** What a row is worth in the chosen currency; no column without prices. */
+export const valueColumn = <Row>(
+  { allDigits, prices }: ReportOptions,
+  of: (row: Row) => Decimal | undefined,
+  title = "in",
+): Columns<Row> =>
+  prices === undefined
+    ? {}
+    : {
+        value: {
+          ...{ kind: "money", title: `${title} ${prices.currency}` },
+          of: (row) => inCents(of(row), allDigits),
+        },
+      };
+
+/** For people, its first rows, if they do not want all. */
+export function limited(all: Table, { allRows = false }: ReportOptions): Table {
+  const more = allRows ? 0 : all.cells.length - rowsMax;
+  const last = [`and ${formatCount(more)} more: --all-rows`, ...all.titles.slice(1).map(() => "")];
+  return more <= 0 ? all : { ...all, cells: [...all.cells.slice(0, rowsMax), last] };
+}

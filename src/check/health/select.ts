@@ -1,0 +1,84 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { RosterLedger } from "../../accounts/roster.ts";
+import type { ProductType } from "../../core/contract/product-types.ts";
+import { isOneOf } from "../../core/postgres/values.ts";
+import { accountFlags, isDemo } from "../../core/views/ledgers.ts";
+import type { Interval } from "../../core/words/intervals.ts";
+import { type EpochMs, epochMs, hourMs, isoTime } from "../../lib/time.ts";
+import type { Finding, Kind } from "./kinds.ts";
+
+export type Limits = { readonly maxAgeMs: number; readonly ltvMax: number };
+
+/** How far behind a ledger may be, and how high a loan to value. */
+export const usualLimits: Limits = { maxAgeMs: 3 * hourMs, ltvMax: 0.8 };
+
+/** A span of time, perhaps without a start or an end. */
+export type Span = { readonly [end in keyof Interval]?: Interval[end] | undefined };
+
+export type FindingScope = {
+  /** Only these; default all. */
+  readonly accounts?: readonly string[] | undefined;
+  readonly productTypes?: readonly ProductType[] | undefined;
+  /** The ledgers of the accounts. One that waits for its first run is a finding. */
+  readonly roster?: readonly RosterLedger[];
+  /** The exchange's time. */
+  readonly now: EpochMs;
+  readonly limits?: Limits;
+  /** Only what concerns this time. */
+  readonly span?: Span | undefined;
+};
+
+/** @param rows with an account, `is_demo` and `is_paused`: see {@link withFlags}. */
+export const select = (
+  kind: Kind | SQL,
+  columns: Partial<Record<keyof Finding, SQL>>,
+  rows: SQL,
+): SQL => sql`
+    select
+      ${typeof kind === "string" ? sql`${kind}::text` : kind} as kind,
+      (${columns.account ?? sql`account`})::text as account,
+      (${columns.ledger ?? sql`''`})::text as ledger,
+      (${columns.coin ?? sql`''`})::text as coin,
+      (${columns.since ?? sql`null`})::timestamptz as since,
+      (${columns.until ?? sql`null`})::timestamptz as until,
+      (${columns.count ?? sql`1`})::bigint as count,
+      (${columns.unreadMs ?? sql`null`})::float8 as unread_ms,
+      (${columns.detail ?? sql`''`})::text as detail,
+      (${columns.breakIds ?? sql`''`})::text as break_ids,
+      (${columns.isRepairable ?? sql`false`})::boolean as is_repairable,
+      (${columns.isDemo ?? sql`is_demo`})::boolean as is_demo,
+      (${columns.isPaused ?? sql`is_paused`})::boolean as is_paused
+    from ${rows}`;
+
+/**
+ * Rows with the flags of their accounts.
+ * @param rows of these accounts, in parentheses or by their table's name.
+ * @param ledger the column that names a product type or a wallet.
+ */
+export const withFlags = (
+  rows: SQL,
+  ledger: "ledger" | "product_type" | "risk_unit_id",
+  accounts: readonly string[] | undefined,
+): SQL => sql`(
+      select
+        flagged.*,
+        ${isDemo(ledger)} as is_demo,
+        coalesce(is_paused, false) as is_paused,
+        coalesce(is_retired, false) as is_retired
+      from ${rows} as flagged
+      left join ${accountFlags(isOneOf(accounts))} using (account)
+    ) as flagged`;
+
+/** A select of rows of these accounts, in parentheses, of which one column names the ledger. */
+export const flaggedOf =
+  (accounts: readonly string[] | undefined) =>
+  (
+    kind: Kind | SQL,
+    ledger: "ledger" | "product_type",
+    columns: Partial<Record<keyof Finding, SQL>>,
+    rows: SQL,
+  ): SQL =>
+    select(kind, { ledger: sql.raw(ledger), ...columns }, withFlags(rows, ledger, accounts));
+
+/** A time of this program in a statement. */
+export const timeOf = (time: number): SQL => sql`${isoTime(epochMs(time))}::timestamptz`;

@@ -1,0 +1,220 @@
+import {
+  and,
+  asc,
+  count,
+  eq,
+  getTableColumns,
+  inArray,
+  isNotNull,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import {
+  bookedMaxMsOf,
+  isUnified,
+  type ProductType,
+  unifiedProductTypes,
+  unifiedWallet,
+} from "../../core/contract/product-types.ts";
+import type { Queryable } from "../../core/postgres/connect.ts";
+import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
+import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconciliation-schema.ts";
+import { bills } from "../../core/postgres/schema/schema.ts";
+import { isOneOf, onlyRow } from "../../core/postgres/values.ts";
+import type { Among } from "../../core/store/rejected-bills.ts";
+import { union } from "../../core/words/intervals.ts";
+import { type EpochMs, epochMs, hourMs } from "../../lib/time.ts";
+
+/** What can be wrong with a ledger. */
+export const breakKinds = {
+  chain: "a balance is not the one before it plus its bill",
+  balance: "one balance is wrong, and the next is right again",
+  duplicate: "a bill is stored twice, under two ids",
+  "fee-sign": "a balance moved by a fee with the other sign",
+  rounding: "a discrepancy of one unit in the last place, where the ledger is otherwise exact",
+  "chain-unread":
+    "a balance is not the one before it plus its bill, and time between them is unread",
+  lost: "time that was not read, and that the exchange does not serve any more",
+  "balance-now":
+    "the exchange says that the wallet holds another balance than follows from the bills",
+  transfer: "the two legs of a transfer are of different amounts",
+  "ltv-assets": "the collateral does not add up to the assets",
+  "ltv-ratio": "the ratio is not the debt divided by the assets",
+  "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
+  "rows-gone": "stored bills were missing when a check counted them",
+  restatement: "stored bills were served again with other content since they were last accepted",
+} as const;
+
+export type BreakKind = keyof typeof breakKinds;
+
+/** The kinds whose acceptance leaves a discrepancy: amounts of bills and balances. */
+const amountKinds = [
+  "chain",
+  "balance",
+  "duplicate",
+  "fee-sign",
+  "rounding",
+  "chain-unread",
+  "balance-now",
+  "transfer",
+] as const satisfies readonly BreakKind[];
+
+/** One place where the ledger does not add up. Amounts are decimals as text. */
+export type FoundBreak = {
+  readonly kind: BreakKind;
+  /** A product type, or the wallet of the wrong balance, "UTA" in a unified account. Empty if the break is of neither. */
+  readonly ledger: string;
+  readonly coin: string;
+  /** Where the break is: a bill's id or a time. Identifies it in its account, with the fields above. */
+  readonly anchor: string;
+  /** ISO 8601. */
+  readonly happenedAt: string | null;
+  readonly expected: string | null;
+  readonly observed: string | null;
+  /** Of lost time: how long it is, in milliseconds. */
+  readonly difference: string | null;
+  readonly firstBadBill: string | null;
+  /** The bill's product type where it differs from the break's: a wallet's bills may have several. */
+  readonly firstBadProductType: string | null;
+  readonly lastGoodBill: string | null;
+  readonly lastGoodProductType: string | null;
+  readonly explanation: string;
+};
+
+export type Row = typeof ledgerBreaks.$inferSelect;
+export type DecisionRow = typeof breakDecisions.$inferSelect;
+
+/** An acceptance or a reopening. */
+export type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
+  /** ISO 8601. */
+  readonly decidedAt: string;
+};
+
+export type Break = FoundBreak &
+  Pick<Row, "account" | "breakId" | "state" | "note" | "acceptedBy"> & {
+    /** ISO 8601. */
+    readonly firstSeenAt: string;
+    readonly acceptedAt: string | null;
+    readonly resolvedAt: string | null;
+    /** Oldest first. */
+    readonly decisions: readonly PastDecision[];
+  };
+
+/**
+ * Widens a scope to whole wallets. All product types of a wallet share its balance, so where one of them is
+ * asked for, all are, and so is what is stored under the wallet's name.
+ */
+export function withWholeWallets({ accounts, productTypes }: Among): Among {
+  if (productTypes === undefined || !productTypes.some(isUnified))
+    return { accounts, productTypes };
+  const others = productTypes.filter((productType) => !isUnified(productType));
+  return { accounts, productTypes: [...others, ...unifiedProductTypes, unifiedWallet] };
+}
+
+const isoOf = (time: Date | null): string | null => time?.toISOString() ?? null;
+
+/** Breaks of whole wallets, and those of no product type. */
+function isWithin(scope: Among): SQL | undefined {
+  const { accounts, productTypes } = withWholeWallets(scope);
+  return and(
+    accounts && inArray(ledgerBreaks.account, [...accounts]),
+    productTypes && inArray(ledgerBreaks.ledger, ["", ...productTypes]),
+  );
+}
+
+/**
+ * The breaks in the order of their numbers, as the last check left them.
+ * @param isAll includes those that are accepted or resolved.
+ */
+export function readBreaks(
+  db: Queryable,
+  scope: Among,
+  { isAll = false }: { readonly isAll?: boolean } = {},
+): Promise<readonly Break[]> {
+  return withDatabaseErrors(async () => {
+    const { lastSeenAt: _, repairFailedAt: __, ...columns } = getTableColumns(ledgerBreaks);
+    const rows = await db
+      .select(columns)
+      .from(ledgerBreaks)
+      .where(and(isAll ? undefined : eq(ledgerBreaks.state, "open"), isWithin(scope)))
+      .orderBy(asc(ledgerBreaks.breakId));
+    const decisions = await db
+      .select()
+      .from(breakDecisions)
+      .where(isOneOf(scope.accounts))
+      .orderBy(asc(breakDecisions.place));
+    const decisionsOf = Map.groupBy(decisions, ({ breakId }) => breakId);
+    return rows.map(({ happenedAt, firstSeenAt, acceptedAt, resolvedAt, kind, ...row }) => ({
+      ...row,
+      kind: kind as BreakKind,
+      happenedAt: isoOf(happenedAt),
+      firstSeenAt: firstSeenAt.toISOString(),
+      acceptedAt: isoOf(acceptedAt),
+      resolvedAt: isoOf(resolvedAt),
+      decisions: (decisionsOf.get(row.breakId) ?? []).map(
+        ({ decision, decidedAt, decidedBy, note }) => ({
+          decision,
+          decidedAt: decidedAt.toISOString(),
+          decidedBy,
+          note,
+        }),
+      ),
+    }));
+  });
+}
+
+/** How many breaks are accepted of which something still does not add up. */
+export function countAccepted(db: Queryable, scope: Among): Promise<number> {
+  const { state, kind } = ledgerBreaks;
+  return withDatabaseErrors(async () => {
+    const rows = await db
+      .select({ breaks: count() })
+      .from(ledgerBreaks)
+      .where(and(eq(state, "accepted"), inArray(kind, amountKinds), isWithin(scope)));
+    return onlyRow(rows, "a count of breaks").breaks;
+  });
+}
+
+export type BrokenSpan = {
+  readonly account: string;
+  readonly productType: ProductType;
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+};
+
+/**
+ * The spans of time around the open breaks of balances: from the last good bill to the first bad one, both
+ * included. Overlapping spans are merged. The missing bill may belong to any product type of the wallet.
+ */
+export function readBrokenSpans(db: Queryable, scope: Among): Promise<readonly BrokenSpan[]> {
+  const { account, ledger, happenedAt, state, firstBadBill } = ledgerBreaks;
+  return withDatabaseErrors(async () => {
+    const rows = await db
+      .select({ account, wallet: ledger, happenedAt, goodAt: bills.cTime })
+      .from(ledgerBreaks)
+      .leftJoin(
+        bills,
+        and(
+          eq(bills.account, account),
+          sql`${bills.productType} = coalesce(${ledgerBreaks.lastGoodProductType}, ${ledger})`,
+          eq(bills.billId, ledgerBreaks.lastGoodBill),
+        ),
+      )
+      .where(and(eq(state, "open"), isNotNull(firstBadBill), isWithin(scope)));
+    const spans = rows.flatMap(({ happenedAt, goodAt, account, wallet }) => {
+      const at = happenedAt?.getTime() ?? 0;
+      const isUnified = wallet === unifiedWallet;
+      const good = goodAt?.getTime() ?? at - hourMs;
+      const from = epochMs(Math.min(good, at) - bookedMaxMsOf(wallet));
+      const to = epochMs(Math.max(good, at) + 1);
+      const members = isUnified ? unifiedProductTypes : [wallet as ProductType];
+      return members.map((member) => ({ account, productType: member, from, to }));
+    });
+    const ofLedgers = Map.groupBy(spans, (span) => `${span.productType} ${span.account}`);
+    return [...ofLedgers.values()].flatMap((together) =>
+      together
+        .slice(0, 1)
+        .flatMap((first) => union(together).map((span) => ({ ...first, ...span }))),
+    );
+  });
+}

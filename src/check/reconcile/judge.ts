@@ -1,0 +1,160 @@
+import { bookedMaxMsOf } from "../../core/contract/product-types.ts";
+import { shortText, withoutZeros } from "../../lib/decimal.ts";
+import { epochMs, isoTime } from "../../lib/time.ts";
+import { isFar } from "./bill-numbers.ts";
+import type { BreakKind, FoundBreak, Row } from "./breaks.ts";
+import type { Chain, Residual } from "./check-chain.ts";
+import { type Coverage, unreadPart } from "./coverage.ts";
+
+// A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
+const roundingShareMin = 0.01;
+const roundingMin = 3;
+
+/** Whether a chain rounds, judged from all of its bills. */
+export const doesRound = ({ tested, rounded }: { tested: number; rounded: number }): boolean =>
+  rounded >= roundingMin && rounded >= tested * roundingShareMin;
+
+export type Judged = {
+  readonly coverage: Coverage | undefined;
+  readonly doesRound: boolean;
+  /** How many decimal places the check computed with. */
+  readonly places: number;
+};
+
+/** Whether a balance is certainly wrong: one that is not judged yet, or only rounded, may be right. */
+const isCertain = ({ bill, isSmall }: Residual, { coverage, doesRound }: Judged): boolean =>
+  !(isSmall && doesRound) && bill.time < (coverage?.reconciledThrough ?? Number.POSITIVE_INFINITY);
+
+/**
+ * Whether a balance is wrong that is not a stored break. Only a check of all bills can tell whether it is a
+ * new break, or shows another rule or a habit of rounding.
+ */
+export function isAnythingNew(
+  chains: readonly { readonly chain: Chain; readonly judged: Judged }[],
+  stored: readonly Pick<Row, "ledger" | "coin" | "anchor" | "difference">[],
+): boolean {
+  const nameOf = (...parts: readonly (string | null)[]) => JSON.stringify(parts);
+  const names = new Set(
+    stored.map(({ ledger, coin, anchor, difference }) =>
+      nameOf(ledger, coin, anchor, withoutZeros(difference ?? "")),
+    ),
+  );
+  return chains.some(({ chain, judged }) =>
+    chain.residuals.some((residual) => {
+      const difference = shortText({ units: residual.off, scale: judged.places });
+      const anchor = anchorOf(chain.wallet, residual);
+      return (
+        isCertain(residual, judged) &&
+        !names.has(nameOf(chain.wallet, chain.coin, anchor, difference))
+      );
+    }),
+  );
+}
+
+/** The breaks of a chain, with what the data can say about why. */
+export function breaksOf(chain: Chain, judged: Judged): readonly FoundBreak[] {
+  const tolerance = 10n ** BigInt(judged.places - 8);
+  const undoes = (earlier: Residual | undefined, later: Residual | undefined): boolean =>
+    earlier !== undefined &&
+    later !== undefined &&
+    !earlier.isSmall &&
+    !later.isSmall &&
+    earlier.bill.billId === later.base.billId &&
+    earlier.bill.productType === later.base.productType &&
+    !isFar(earlier.off + later.off, 0n, BigInt(earlier.steps + later.steps) * tolerance);
+  return chain.residuals.flatMap((residual, index) => {
+    const isShared =
+      residual.base.time >= (judged.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
+    if (!residual.isTestable || !isShared || !isCertain(residual, judged)) return [];
+    if (undoes(chain.residuals[index - 1], residual)) return [];
+    const isUndone = undoes(residual, chain.residuals[index + 1]);
+    return [breakOf(chain, residual, isUndone, judged)];
+  });
+}
+
+function breakOf(
+  { wallet, coin }: Chain,
+  residual: Residual,
+  isUndone: boolean,
+  { coverage, places }: Judged,
+): FoundBreak {
+  const { bill, base } = residual;
+  const text = (units: bigint) => shortText({ units, scale: places });
+  const lateMs = bookedMaxMsOf(wallet);
+  const between = {
+    from: Math.min(base.time, bill.time) - lateMs,
+    to: Math.max(base.time, bill.time),
+  };
+  const unread = unreadPart(coverage?.read ?? [], between.from, between.to);
+  const difference = text(residual.off);
+  const opposite = text(-residual.off);
+  const { kind, explanation } = judge(residual, { isUndone, unread, difference, opposite });
+  return {
+    kind,
+    ledger: wallet,
+    coin,
+    anchor: anchorOf(wallet, residual),
+    happenedAt: timeTextOf(bill.time),
+    expected: text(residual.expected),
+    observed: text(residual.balance),
+    difference,
+    firstBadBill: bill.billId,
+    firstBadProductType: bill.productType === wallet ? null : bill.productType,
+    lastGoodBill: base.billId,
+    lastGoodProductType: base.productType === wallet ? null : base.productType,
+    explanation,
+  };
+}
+
+const timeTextOf = (ms: number): string => isoTime(epochMs(ms));
+
+/** Two categories of a unified account may have the same id. */
+const anchorOf = (wallet: string, { bill }: Residual): string =>
+  bill.productType === wallet ? bill.billId : `${bill.productType}/${bill.billId}`;
+
+type Seen = {
+  readonly isUndone: boolean;
+  readonly unread: ReturnType<typeof unreadPart>;
+  readonly difference: string;
+  readonly opposite: string;
+};
+
+function judge(
+  { double, isFeeSign, isSmall }: Residual,
+  { isUndone, unread, difference, opposite }: Seen,
+): { readonly kind: BreakKind; readonly explanation: string } {
+  if (unread !== undefined) {
+    return {
+      kind: "chain-unread",
+      explanation: `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`,
+    };
+  }
+  if (isUndone) {
+    return {
+      kind: "balance",
+      explanation: "this bill's balance is wrong; the next one is right again",
+    };
+  }
+  if (double !== undefined && !isSmall) {
+    return {
+      kind: "duplicate",
+      explanation: `bills ${double.join(" and ")} are equal except for their ids`,
+    };
+  }
+  if (isFeeSign) {
+    return { kind: "fee-sign", explanation: "the balance is right if the fee's sign is reversed" };
+  }
+  if (isSmall) {
+    return {
+      kind: "rounding",
+      explanation:
+        "a discrepancy of one unit in the last place; the other balances of this ledger are exact",
+    };
+  }
+  return {
+    kind: "chain",
+    explanation:
+      `one of three: bills that add up to ${difference} are missing before this one; bills before it that add up ` +
+      `to ${opposite} do not belong there; the amount, the fee or the balance of this one is wrong by as much`,
+  };
+}

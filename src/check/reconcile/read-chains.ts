@@ -1,0 +1,221 @@
+import { type SQL, sql } from "drizzle-orm";
+import {
+  bookedMaxMsOf,
+  type ProductType,
+  unifiedProductTypes,
+  unifiedWallet,
+} from "../../core/contract/product-types.ts";
+import type { Transaction } from "../../core/postgres/connect.ts";
+import { msOf, textArray } from "../../core/postgres/values.ts";
+import { joinOrder } from "../../core/views/chain-order.ts";
+import { FinerAmount, readNumbers } from "./bill-numbers.ts";
+import type { ChainStart } from "./chains.ts";
+import { Chain } from "./check-chain.ts";
+import { timeOf } from "./coverage.ts";
+import type { ChainBill, MovedBill } from "./order.ts";
+import { movedBy, type Rules, Tallies } from "./rules.ts";
+
+export type Reading = {
+  /** Undefined for all bills of the scope. */
+  readonly starts: readonly ChainStart[] | undefined;
+  readonly rules: Rules;
+  /** From when on a wallet's balances are not judged yet. */
+  readonly reconciledThroughOf: (wallet: string) => number;
+  /** Takes bills that were found in other places, a page at a time. */
+  readonly keepOrder: (moved: readonly MovedBill[]) => Promise<void>;
+};
+
+const movedIn = (chain: Chain): readonly MovedBill[] =>
+  chain.takeMoved().map((bill) => ({ bill, coin: chain.coin }));
+
+export type CheckedChains = {
+  readonly chains: readonly Chain[];
+  readonly tallies: Tallies;
+  /** How many decimal places were computed with. */
+  readonly places: number;
+};
+
+// So many bills are half a megabyte of text. Larger pages are no faster.
+const pageBills = 2_000;
+
+/** The exchange rounds balances to eight decimal places. */
+const roundedPlaces = 8;
+
+/** Streams bills through their chains, with as many decimal places as they have. */
+export async function checkChains(
+  tx: Transaction,
+  account: string,
+  reading: Reading,
+): Promise<CheckedChains> {
+  for (let places = 8; ; ) {
+    try {
+      return await checkWith(tx, account, reading, places);
+    } catch (error) {
+      if (!(error instanceof FinerAmount)) throw error;
+      // A unified account's amounts have up to sixteen.
+      places = Math.max(16, places + error.places);
+      await tx.execute(sql`close audited`);
+    }
+  }
+}
+
+/** @throws FinerAmount */
+async function checkWith(
+  tx: Transaction,
+  account: string,
+  { starts, rules, reconciledThroughOf, keepOrder }: Reading,
+  places: number,
+): Promise<CheckedChains> {
+  const tallies = new Tallies(rules);
+  const checked: Chain[] = [];
+  for (const isUnifiedWallet of [false, true]) {
+    const statement = billsOf(account, { isUnifiedWallet, starts });
+    if (statement === undefined) continue;
+    const chains = new Map<string, Map<string, Chain>>();
+    const chainOf = (wallet: string, coin: string): Chain => {
+      const ofWallet = chains.get(wallet) ?? new Map<string, Chain>();
+      chains.set(wallet, ofWallet);
+      const chain = new Chain({
+        wallet,
+        coin,
+        tolerance: 10n ** BigInt(places - roundedPlaces),
+        bookedMaxMs: bookedMaxMsOf(wallet),
+        reconciledThrough: reconciledThroughOf(wallet),
+      });
+      ofWallet.set(coin, chain);
+      return chain;
+    };
+    for await (const rows of pagesOf(tx, statement)) {
+      const changed = new Set<Chain>();
+      for (const row of rows) {
+        const [productType, coin] = row;
+        const wallet = isUnifiedWallet ? unifiedWallet : productType;
+        const chain = chains.get(wallet)?.get(coin) ?? chainOf(wallet, coin);
+        chain.take(billOf(row, tallies, places));
+        changed.add(chain);
+      }
+      await keepOrder([...changed].flatMap(movedIn));
+    }
+    const ended = [...chains.values()].flatMap((ofWallet) => [...ofWallet.values()]);
+    for (const chain of ended) chain.end();
+    await keepOrder(ended.flatMap(movedIn));
+    checked.push(...ended);
+  }
+  return { chains: checked, tallies, places };
+}
+
+type Row = readonly [
+  productType: ProductType,
+  coin: string,
+  billId: string,
+  businessType: string,
+  /** The numbers as one text: each column costs Node as much as a bill's arithmetic. */
+  numbers: string,
+  /** Null where no order was learned. */
+  place: string | null,
+  bookedMs: string | null,
+];
+
+function billOf(row: Row, tallies: Tallies, places: number): ChainBill {
+  const [productType, , billId, businessType, numbers, place, bookedMs] = row;
+  const type = tallies.of(productType, businessType);
+  const amounts = readNumbers(numbers, places);
+  const { time, amount, fee, coupon, balance } = amounts;
+  const { countsAmount, countsFee, countsCoupon } = type.rule;
+  const isUsual = countsAmount && countsFee && !countsCoupon;
+  return {
+    productType,
+    billId,
+    time,
+    at: bookedMs === null ? time : Math.max(time, Number(bookedMs)),
+    place: place === null ? 0 : Number(place),
+    type,
+    amount,
+    fee,
+    coupon,
+    moved: isUsual ? amount + fee : movedBy(type.rule, amounts),
+    after: balance,
+  };
+}
+
+/** The statement that reads the bills of all classic wallets or of the unified one; undefined where none is to be checked. */
+function billsOf(
+  account: string,
+  of: {
+    readonly isUnifiedWallet: boolean;
+    readonly starts: readonly ChainStart[] | undefined;
+  },
+): SQL | undefined {
+  const starts = of.starts?.filter(
+    ({ wallet }) => (wallet === unifiedWallet) === of.isUnifiedWallet,
+  );
+  if (starts?.length === 0) return undefined;
+  const unified = sql`${textArray(unifiedProductTypes)}::text[]`;
+  const from =
+    starts === undefined
+      ? sql`
+      from bills
+      ${joinOrder("bills", account)}
+      where bills.account = ${account}
+        and bills.product_type ${of.isUnifiedWallet ? sql`= any(${unified})` : sql`<> all(${unified})`}`
+      : sql`
+      from ${membersOf(starts)}
+      join bills
+        on bills.account = ${account}
+        and bills.product_type = chosen.product_type
+        and bills.coin = chosen.coin
+        and bills.c_time >= chosen.since
+        -- A constant, from which Postgres knows that these are few.
+        and bills.c_time >= ${timeOf(Math.min(...starts.map(({ since }) => since)))}::timestamptz
+      ${joinOrder("bills", account)}`;
+  return sql`
+      select
+        bills.product_type,
+        bills.coin,
+        bills.bill_id,
+        bills.business_type,
+        concat_ws(
+          ' ', ${msOf(sql`bills.c_time`)}, bills.amount, bills.fee, coalesce(bills.fee_by_coupon, 0), bills.balance
+        ),
+        place,
+        ${msOf(sql`booked_at`)}
+      ${from}
+      order by ${of.isUnifiedWallet ? sql`` : sql`bills.product_type,`} bills.c_time`;
+}
+
+/** Chains as rows, one for each product type of their wallet. */
+export function membersOf(starts: readonly ChainStart[]): SQL {
+  const members = starts.flatMap((start) =>
+    (start.wallet === unifiedWallet ? unifiedProductTypes : [start.wallet]).map((productType) => ({
+      ...start,
+      productType,
+    })),
+  );
+  return sql`unnest(
+        ${textArray(members.map(({ wallet }) => wallet))}::text[],
+        ${textArray(members.map(({ productType }) => productType))}::text[],
+        ${textArray(members.map(({ coin }) => coin))}::text[],
+        ${textArray(members.map(({ since }) => timeOf(since)))}::timestamptz[]
+      ) as chosen (wallet, product_type, coin, since)`;
+}
+
+/** The next page is read while this one is checked. */
+async function* pagesOf(tx: Transaction, statement: SQL): AsyncGenerator<readonly Row[]> {
+  await tx.execute(sql`declare audited no scroll cursor for ${statement}`);
+  const fetch = () => {
+    const page = tx.$client.query<[...Row]>({
+      text: `fetch ${pageBills} from audited`,
+      rowMode: "array",
+    });
+    page.catch(() => undefined);
+    return page;
+  };
+  for (let page = fetch(); ; ) {
+    const { rows } = await page;
+    const isLast = rows.length < pageBills;
+    if (!isLast) page = fetch();
+    if (rows.length > 0) yield rows;
+    if (isLast) break;
+  }
+  await tx.execute(sql`close audited`);
+}

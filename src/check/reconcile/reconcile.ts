@@ -1,0 +1,286 @@
+import { sql } from "drizzle-orm";
+import { type ProductType, walletOf } from "../../core/contract/product-types.ts";
+import {
+  type Database,
+  inTransaction,
+  type Queryable,
+  type Transaction,
+} from "../../core/postgres/connect.ts";
+import { sqlStateOf, withDatabaseErrors } from "../../core/postgres/database-errors.ts";
+import { type BillCount, recount } from "../../core/store/bill-counts.ts";
+import {
+  type DifferingDay,
+  findDifferingDays,
+  rebuildDays,
+} from "../../core/store/differing-days.ts";
+import type { Among } from "../../core/store/rejected-bills.ts";
+import { hourMs, minuteMs } from "../../lib/time.ts";
+import { type Break, readBreaks, withWholeWallets } from "./breaks.ts";
+import {
+  type ChainRecord,
+  type ChainStart,
+  type ChainSummary,
+  chainKey,
+  chooseChanged,
+  readChainRecords,
+  summariesOf,
+  writeChains,
+} from "./chains.ts";
+import type { Chain } from "./check-chain.ts";
+import { type Coverage, readCoverage } from "./coverage.ts";
+import { breaksOf, doesRound, isAnythingNew, type Judged } from "./judge.ts";
+import { forgetMovedBills, writeOrder } from "./order.ts";
+import {
+  areLegsAmong,
+  findBalanceBreaks,
+  findLoanToValueBreaks,
+  findLostTime,
+  findRestatements,
+  findTransferBreaks,
+} from "./other-checks.ts";
+import { type CheckedChains, checkChains } from "./read-chains.ts";
+import { readStoredBreaks, recordBreaks } from "./record-breaks.ts";
+import type { Rules } from "./rules.ts";
+import {
+  areSameRules,
+  isAnyUnlearned,
+  learnRules,
+  type RuleSummary,
+  readRules,
+  ruleSummaries,
+  writeRules,
+} from "./rules.ts";
+
+export type { ChainSummary, RuleSummary };
+
+export type Reconciliation = {
+  /** Whether all bills were checked; false where only those of an account that changed were. */
+  readonly isFull: boolean;
+  readonly chains: readonly ChainSummary[];
+  readonly rules: readonly RuleSummary[];
+  /** All open breaks, also those that this check did not look at. */
+  readonly breaks: readonly Break[];
+  /** The ledgers whose kept count was wrong. Only whole checks count. */
+  readonly recounted: readonly BillCount[];
+  /** The days that were not what their bills say, and were added up anew. Only whole checks compare. */
+  readonly wrongDays: readonly DifferingDay[];
+};
+
+/** Generous: a whole check reads the ledger, which takes some five seconds a million bills. */
+export const statementMaxMs = hourMs;
+// Putting a page's bills in order may take a while, in which the database waits.
+const idleMaxMs = 5 * minuteMs;
+// Each round finds rules from what does not fit those of the round before.
+const roundsMax = 8;
+const attemptsMax = 5;
+
+/**
+ * Checks that the ledger adds up: every balance against the previous one, every record's figures against each
+ * other. Stores the breaks, the rules of what each category moves, and the order of bills where times and ids do
+ * not give it. Each account is checked as a whole, in a transaction of its own.
+ * @param asked of which product types the result is.
+ */
+export async function reconcile(
+  db: Database,
+  asked: Among,
+  { isFull }: { readonly isFull: boolean },
+): Promise<Reconciliation> {
+  const { accounts, productTypes } = withWholeWallets(asked);
+  const names = new Set(accounts ?? (await withDatabaseErrors(() => readReconcilable(db))));
+  const results: Reconciliation[] = [];
+  const isAsked = (ledger: string) => ledger === "" || (productTypes?.includes(ledger) ?? true);
+  for (const account of [...names].toSorted())
+    results.push(await reconcileAccount(db, account, { isFull }));
+  return {
+    isFull: results.length === 0 ? isFull : results.every(({ isFull }) => isFull),
+    chains: results.flatMap(({ chains }) => chains.filter(({ wallet }) => isAsked(wallet))),
+    rules: results.flatMap(({ rules }) => rules.filter(({ productType }) => isAsked(productType))),
+    breaks: results.flatMap(({ breaks }) => breaks.filter(({ ledger }) => isAsked(ledger))),
+    recounted: results.flatMap(({ recounted }) => recounted),
+    wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
+  };
+}
+
+/** The accounts that have rows in any table that a check reads. */
+async function readReconcilable(db: Queryable): Promise<readonly string[]> {
+  const tables = ["ledger_breaks", "ltv_snapshots", "reconciled_chains", "ledgers"].map(
+    (name) => sql`select account from ${sql.identifier(name)}`,
+  );
+  const { rows } = await db.execute<{ account: string }>(sql.join(tables, sql` union `));
+  return rows.map(({ account }) => account);
+}
+
+/** Reconciles one account. After a check of all its bills, counts them and compares the stored days. */
+export async function reconcileAccount(
+  db: Database,
+  account: string,
+  options: { readonly isFull: boolean },
+): Promise<Reconciliation> {
+  const checked = await withDatabaseErrors(() =>
+    againAfterConflicts(() =>
+      inTransaction(db, (tx) => checkBills(tx, account, options), {
+        isolation: "repeatable read",
+        statementMaxMs,
+        idleMaxMs,
+      }),
+    ),
+  );
+  if (!checked.isFull) return { ...checked, recounted: [], wrongDays: [] };
+  const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
+  const recounted = await recount(db, account);
+  if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
+  const breaks =
+    recounted.length === 0 && wrongDays.length === 0
+      ? checked.breaks
+      : await readBreaks(db, { accounts: [account], productTypes: undefined });
+  return { ...checked, breaks, recounted, wrongDays };
+}
+
+/**
+ * Begins the check again where what it writes was written since it began: by a page that moved the end of a day, by
+ * another check of the account, or by a decision about its breaks. Nobody takes turns.
+ */
+async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (sqlStateOf(error) !== "40001" || attempt === attemptsMax) throw error;
+    }
+  }
+}
+
+async function checkBills(
+  tx: Transaction,
+  account: string,
+  { isFull }: { readonly isFull: boolean },
+): Promise<Omit<Reconciliation, "recounted" | "wrongDays">> {
+  // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
+  await tx.execute(sql`set local jit = off`);
+  // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.
+  await tx.execute(sql`select 1 from ledgers where account = ${account} for key share`);
+  const context: Context = {
+    tx,
+    account,
+    coverage: await readCoverage(tx, account),
+    rules: await readRules(tx, account),
+    records: await readChainRecords(tx, account),
+  };
+  await forgetMovedBills(tx, account);
+  let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
+  // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
+  if (!checked.isFull && (await record(context, checked)) > 0) checked = await checkWhole(context);
+  if (checked.isFull) await record(context, checked);
+  const breaks = await readBreaks(tx, { accounts: [account], productTypes: undefined });
+  return {
+    isFull: checked.isFull,
+    chains: summariesOf(account, checked.chains, { ...context, ...checked, breaks }),
+    rules: ruleSummaries(account, checked.rules.rules),
+    breaks,
+  };
+}
+
+/** What a check knows before it begins. */
+type Context = {
+  readonly tx: Transaction;
+  readonly account: string;
+  readonly coverage: ReadonlyMap<string, Coverage>;
+  readonly rules: Rules;
+  readonly records: ReadonlyMap<string, ChainRecord>;
+};
+
+type Checked = CheckedChains & {
+  readonly isFull: boolean;
+  /** Where the check began in each chain; undefined where all bills were checked. */
+  readonly starts: readonly ChainStart[] | undefined;
+  readonly rules: Rules;
+};
+
+async function check(
+  { tx, account, coverage }: Context,
+  rules: Rules,
+  starts: readonly ChainStart[] | undefined,
+): Promise<Omit<Checked, "isFull">> {
+  const checked = await checkChains(tx, account, {
+    starts,
+    rules,
+    reconciledThroughOf: (wallet) =>
+      coverage.get(wallet)?.reconciledThrough ?? Number.POSITIVE_INFINITY,
+    keepOrder: (moved) => writeOrder(tx, account, moved),
+  });
+  return { ...checked, starts, rules };
+}
+
+/** @returns undefined where a whole check is needed: there is something to learn, or changes alone do not tell. */
+async function checkChanged(context: Context): Promise<Checked | undefined> {
+  const { tx, account, coverage, rules, records } = context;
+  const starts = await chooseChanged(tx, account, records, coverage);
+  if (starts === undefined) return undefined;
+  const checked = { ...(await check(context, rules, starts)), isFull: false };
+  if (isAnyUnlearned(rules.rules, checked.tallies.all)) return undefined;
+  const judged = checked.chains.map((chain) => ({
+    chain,
+    judged: judgedOf(chain, checked, context),
+  }));
+  return isAnythingNew(judged, await readStoredBreaks(tx, account)) ? undefined : checked;
+}
+
+async function checkWhole(context: Context): Promise<Checked> {
+  let rules = context.rules;
+  for (let round = 1; ; round++) {
+    const checked = await check(context, rules, undefined);
+    rules = { ...rules, rules: learnRules(checked.tallies.all) };
+    if (areSameRules(rules.rules, checked.tallies.all) || round === roundsMax)
+      return { ...checked, rules, isFull: true };
+  }
+}
+
+/** What the judge of a chain must know. */
+function judgedOf(
+  chain: Chain,
+  { isFull, places }: Checked,
+  { coverage, records }: Context,
+): Judged {
+  const chainRecord = isFull ? undefined : records.get(chainKey(chain));
+  return {
+    coverage: coverage.get(chain.wallet),
+    doesRound: doesRound(chainRecord ?? chain),
+    places,
+  };
+}
+
+/** The newest time of each wallet that was read, up to where no more bills come. */
+const reconciledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
+  new Map(
+    [...coverage].flatMap(([wallet, { read, reconciledThrough }]) => {
+      const last = read.at(-1);
+      if (last === undefined) return [];
+      return [[wallet, { from: last.from, to: Math.min(last.to, reconciledThrough) }] as const];
+    }),
+  );
+
+/** Stores what was found. @returns how many open breaks were not found again. */
+async function record(context: Context, checked: Checked): Promise<number> {
+  const { tx, account, coverage, records } = context;
+  const { chains, isFull, starts, tallies, rules } = checked;
+  const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
+  const breaks = [
+    ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
+    ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
+    ...(await findLoanToValueBreaks(tx, account)),
+    ...(await findBalanceBreaks(tx, account, reconciledTimes(coverage))),
+    ...(await findRestatements(tx, account)),
+    ...(await findLostTime(tx, account)),
+  ];
+  const sinceOf = new Map(starts?.map(({ since, ...chain }) => [chainKey(chain), since]));
+  const resolved = await recordBreaks(tx, account, breaks, ({ kind, ledger, coin, happenedAt }) => {
+    if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
+    if (kind === "transfer") return areLegsCompared;
+    if (kind === "balance-now") return true;
+    const since = sinceOf.get(chainKey({ wallet: walletOf(ledger as ProductType), coin }));
+    return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
+  });
+  if (isFull) await writeRules(tx, account, rules.rules);
+  await writeChains(tx, account, chains, { isFull, records, coverage });
+  return resolved;
+}

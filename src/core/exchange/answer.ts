@@ -1,0 +1,224 @@
+import type { z } from "zod";
+import { ExchangeError, type ExchangeErrorKind } from "../../lib/errors.ts";
+import { secondMs } from "../../lib/time.ts";
+import { type Envelope, envelope, successCode } from "../contract/envelope.ts";
+import { parseExactJson } from "../contract/json.ts";
+import type { Operation } from "../contract/operation.ts";
+import { retryAfterMs } from "./retry.ts";
+import type { HttpAnswer } from "./transport.ts";
+
+type Refusal = { readonly kind: ExchangeErrorKind; readonly remedy: string };
+
+const credentials = (remedy: string): Refusal => ({ kind: "refused-credentials", remedy });
+const otherMode = (remedy: string): Refusal => ({ kind: "other-mode", remedy });
+const permission = (remedy: string): Refusal => ({ kind: "refused-permission", remedy });
+const clock: Refusal = {
+  kind: "clock",
+  remedy: "this run now uses the exchange's time; if that does not help, set this machine's clock",
+};
+const request: Refusal = {
+  kind: "refused-request",
+  remedy: "the exchange no longer accepts this request; look for a newer version of this program",
+};
+const timeRange: Refusal = {
+  kind: "time-range",
+  remedy:
+    "the exchange serves bills of the last 90 days in periods of at most 7 days, those of a " +
+    "unified account of at most 30",
+};
+const later: Refusal = { kind: "unavailable", remedy: "try again later" };
+const slower: Refusal = {
+  kind: "rate-limited",
+  remedy: "another program may be using up the account's limit; stop it, or try again later",
+};
+
+const banned: Refusal = {
+  kind: "banned",
+  remedy:
+    "the exchange's firewall has banned this machine's address, and no more requests are sent " +
+    "from it; wait at least five minutes before you run again, stop other programs that use " +
+    "this address, and check proxies and whether the exchange serves this machine's country",
+};
+
+const toCheck = {
+  key: "check EXCHANGE_API_KEY, or its apiKey in ACCOUNTS_FILE",
+  secret: "check EXCHANGE_API_SECRET, or its apiSecret in ACCOUNTS_FILE",
+  passphrase: "check EXCHANGE_API_PASSPHRASE, or its apiPassphrase in ACCOUNTS_FILE",
+};
+
+const notUnified = otherMode(
+  "this is a classic account, which the exchange's v3 API does not serve; run again, to " +
+    "read it by the v2 API",
+);
+const lacksRight = permission(
+  "the API key lacks a permission; give it the right to read futures, and that of a unified " +
+    "account the right to read UTA management",
+);
+
+/**
+ * The caller's next step for each of the exchange's codes. The API's documentation lists none of them.
+ * They were gathered from its public clients and their issue threads.
+ */
+const refusals: Readonly<Record<string, Refusal>> = {
+  "40001": credentials(`the API key is empty; ${toCheck.key}`),
+  "40002": credentials(`the signature is empty; ${toCheck.secret}`),
+  "40003": credentials(`the signature is empty; ${toCheck.secret}`),
+  "40006": credentials(`the API key is not valid; ${toCheck.key}`),
+  "40009": credentials(`the signature is wrong; ${toCheck.secret}`),
+  "40011": credentials(`the passphrase is empty; ${toCheck.passphrase}`),
+  "40012": credentials(
+    `the API key or its passphrase is wrong; ${toCheck.key}; ${toCheck.passphrase}`,
+  ),
+  "40018": credentials("this machine's IP address is not on the API key's list; add it there"),
+  "40036": credentials(`the passphrase is wrong; ${toCheck.passphrase}`),
+  "40037": credentials(`there is no such API key; ${toCheck.key}`),
+  "40038": credentials("this machine's IP address is not on the API key's list; add it there"),
+  "40042": credentials(
+    "the exchange does not serve the sub-account of a loan with this key; use another account's",
+  ),
+  "40084": notUnified,
+  "25245": notUnified,
+  "40085": otherMode(
+    "this is a unified account, which the exchange's v2 API does not serve; run again, to " +
+      "read it by the v3 API",
+  ),
+  "40731": otherMode(
+    "this is the key of an elite trader, which is read as that of a unified account; run again, " +
+      "to read it by the v3 API",
+  ),
+  "40014": lacksRight,
+  "25620": lacksRight,
+  "40099": permission(
+    "a demo key was used as a live one, or a live key as a demo one; a demo key needs " +
+      '"demo": true in ACCOUNTS_FILE, and reads no product type that begins with S',
+  ),
+  "40004": clock,
+  "40005": clock,
+  "40008": clock,
+  "40017": request,
+  "40019": request,
+  "40020": request,
+  "40034": request,
+  "400172": request,
+  "25200": request,
+  "30032": request,
+  "40404": request,
+  "00001": timeRange,
+  "40704": timeRange,
+  "40705": timeRange,
+  "40707": timeRange,
+  "43111": timeRange,
+  "429": slower,
+  "25004": slower,
+  "25000": later,
+  "25001": later,
+  "25003": later,
+  "40010": later,
+  "40015": later,
+  "40200": { kind: "unavailable", remedy: "the exchange is being upgraded; try again later" },
+  "40725": later,
+  "45001": later,
+  "40808": {
+    kind: "unknown-code",
+    remedy: "the exchange could not check the request's parameters; try again later",
+  },
+};
+
+const unknown = (remedy: string): Refusal => ({ kind: "unknown-code", remedy });
+const unknownCode = unknown("this code is not known; see its message");
+
+/** The statuses with which a firewall refuses. Its answers carry no code, while the exchange's own do. */
+const bans: readonly number[] = [403, 451];
+
+/** The meaning of a refusal with this code and HTTP status. Without a known code, the status decides. */
+export function refusalOf(code: string | undefined, status: number): Refusal {
+  const refusal = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
+  if (refusal !== undefined) return refusal;
+  if (status === 418 || (code === undefined && bans.includes(status))) return banned;
+  if (status === 429) return slower;
+  if (status === 408 || status >= 500) return later;
+  return code === undefined ? withoutCode(status) : unknownCode;
+}
+
+/** A refusal without a code. The exchange's own have one, so it comes from something in front of the exchange. */
+function withoutCode(status: number): Refusal {
+  if (status >= 300 && status < 400) {
+    return {
+      kind: "refused-request",
+      remedy:
+        "redirects are not followed, since they could send the key elsewhere; check " +
+        "EXCHANGE_BASE_URL",
+    };
+  }
+  if (status === 404) return unknown("this is not the exchange's API; check EXCHANGE_BASE_URL");
+  return unknown(
+    "a proxy or firewall in front of the exchange refused the request; check proxies and " +
+      "firewalls, and whether the exchange serves this machine's country",
+  );
+}
+
+/** The answer's envelope; undefined where the body is HTML, truncated or of another shape. */
+export function envelopeOf({ body }: HttpAnswer): Envelope | undefined {
+  try {
+    return envelope.safeParse(parseExactJson(body)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The failure that an answer reports by its HTTP status or by its code; undefined for a success.
+ * @param now the exchange's time, with which a Retry-After date is compared.
+ * @param scrub removes secrets from the answer's text.
+ */
+export function failureOf(
+  answer: HttpAnswer,
+  body: Envelope | undefined,
+  now: number,
+  scrub: (text: string) => string,
+): ExchangeError | undefined {
+  const httpOk = answer.status >= 200 && answer.status < 300;
+  if (httpOk && body?.code === successCode) return undefined;
+  const said = startOf(scrub(body?.msg ?? answer.body));
+  const start = `HTTP ${answer.status} ${said === "" ? "with an empty body" : `"${said}"`}`;
+  if (httpOk && body === undefined) {
+    // An empty body with HTTP 200 was seen on unified accounts. It went away by itself.
+    const kind = answer.body === "" ? "unavailable" : "malformed";
+    return new ExchangeError(kind, `the answer is not the exchange's: ${start}`);
+  }
+  const code = body?.code === successCode ? undefined : body?.code;
+  const { kind, remedy } = refusalOf(code, answer.status);
+  const shownCode = code === undefined ? undefined : startOf(scrub(code));
+  const name = shownCode === undefined ? start : `${shownCode}: ${said}`;
+  const pauseMs = retryAfterMs(answer.retryAfter, now);
+  const pause = pauseMs === undefined ? "" : `, retry after ${Math.ceil(pauseMs / secondMs)} s`;
+  return new ExchangeError(kind, `the exchange refused (${name}${pause}): ${remedy}`, {
+    code: shownCode ?? `HTTP ${answer.status}`,
+    retryAfterMs: pauseMs,
+  });
+}
+
+/** @throws ExchangeError of kind `malformed` where the data breaks the operation's contract. */
+export function dataOf<Op extends Operation>(
+  operation: Op,
+  body: Envelope | undefined,
+): z.output<Op["data"]> {
+  const parsed = operation.data.safeParse(body?.data);
+  if (parsed.success) return parsed.data as z.output<Op["data"]>;
+  const [issue] = parsed.error.issues;
+  const place = ["data", ...(issue?.path ?? [])].join(".");
+  throw new ExchangeError(
+    "malformed",
+    `the answer to ${operation.name} broke the API's contract at ${place}: ${issue?.message}`,
+  );
+}
+
+const lengthMax = 160;
+
+/** The start of an untrusted text, on one line and without control characters, for a terminal. */
+const startOf = (text: string): string =>
+  text
+    .slice(0, 4 * lengthMax)
+    .replaceAll(/[\p{C}\s]+/gu, " ")
+    .trim()
+    .slice(0, lengthMax);

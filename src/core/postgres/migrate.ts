@@ -1,0 +1,270 @@
+import { fileURLToPath } from "node:url";
+import { sql } from "drizzle-orm";
+import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
+import { DatabaseError, errorCode, messageOf } from "../../lib/errors.ts";
+import { hourMs } from "../../lib/time.ts";
+import { seedBusinessTypes } from "../store/reference/stored-business-types.ts";
+import { readViews } from "../views/views.ts";
+import {
+  type Database,
+  inTransaction,
+  openDatabase,
+  type Queryable,
+  type Transaction,
+} from "./connect.ts";
+import { explained, withDatabaseErrors } from "./database-errors.ts";
+import { onlyRow } from "./values.ts";
+import { areViewsCurrent, makeViews } from "./views.ts";
+
+const migrationsFolder = fileURLToPath(new URL("../../../migrations", import.meta.url));
+
+// The schema in which drizzle-kit looks for the journal.
+const journalSchema = sql.identifier("drizzle");
+const journal = sql`${journalSchema}.${sql.identifier("__drizzle_migrations")}`;
+const journalName = "drizzle.__drizzle_migrations";
+
+// Building an index on many millions of rows takes long.
+const statementMaxMs = hourMs;
+
+// Any number that no other program is likely to use.
+const migrationLock = 7_305_491_262;
+
+export type Migrated = {
+  /** How many migrations were applied. */
+  readonly migrations: number;
+  /** Whether the views were recreated. */
+  readonly areViewsNew: boolean;
+};
+
+/**
+ * Migrates a database to this program's schema. Cheap where nothing is pending. Two runs at once take
+ * turns.
+ *
+ * @throws DatabaseError where the database is newer than the program or half migrated, or its server is
+ *   unfit or refuses.
+ */
+export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<Migrated> {
+  return withDatabaseErrors(async () => {
+    await using database = openDatabase(databaseUrl, { statementMaxMs });
+    const { db } = database;
+    await refuseUnfitServer(db);
+    const migrations = readMigrationFiles({ migrationsFolder: folder });
+    const migrated = (await isCurrent(db, migrations))
+      ? { migrations: 0, areViewsNew: false }
+      : await applyPending(db, migrations);
+    await seedBusinessTypes(db);
+    return migrated;
+  });
+}
+
+async function isCurrent(db: Database, migrations: readonly MigrationMeta[]): Promise<boolean> {
+  const pending = await pendingMigrations(db, migrations);
+  return pending.length === 0 && areViewsCurrent(db, readViews());
+}
+
+/** Whether any migration was ever applied. */
+export async function hasSchema(db: Database): Promise<boolean> {
+  return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
+}
+
+/*
+ * The first migration makes the tables that earlier ones made by and by before the first release, and has the time of the
+ * last of these. So a database that had them all has the first, too.
+ */
+const lastCommitBefore = "1dcb0fdc";
+
+/**
+ * The times of migrations, without those that the first one replaced.
+ * @throws DatabaseError where some of these were applied, and not all.
+ */
+function sinceFirst(times: readonly number[], earlier: string): readonly number[] {
+  const [first] = readMigrationFiles({ migrationsFolder });
+  const since = times.filter((time) => time >= (first?.folderMillis ?? 0));
+  if (since.length === 0 && times.length > 0) throw new DatabaseError(earlier);
+  return since;
+}
+
+const countedMigrations = (count: number): string =>
+  `${count} ${count === 1 ? "migration" : "migrations"}`;
+
+/**
+ * How far a database is migrated. Changes nothing.
+ * @throws DatabaseError where it is newer than the program, or half migrated.
+ */
+export async function migrationState(db: Database): Promise<MigrationState> {
+  return withDatabaseErrors(async () => {
+    const migrations = readMigrationFiles({ migrationsFolder });
+    const pending = (await pendingMigrations(db, migrations)).length;
+    const areViewsOld = pending === 0 && !(await isCurrent(db, migrations));
+    return { applied: migrations.length - pending, pending, areViewsOld };
+  });
+}
+
+export type MigrationState = {
+  readonly applied: number;
+  readonly pending: number;
+  /** Whether the tables are up to date, but the views are not. */
+  readonly areViewsOld: boolean;
+};
+
+/** The migrations that the database lacks, oldest first. */
+async function pendingMigrations(
+  db: Queryable,
+  migrations: readonly MigrationMeta[],
+): Promise<readonly MigrationMeta[]> {
+  const applied = await appliedMigrations(db);
+  const ours = migrations.map(({ folderMillis }) => folderMillis);
+  const unknown = applied.filter((time) => !ours.includes(time));
+  if (unknown.length > 0) {
+    throw new DatabaseError(
+      `the database has ${countedMigrations(unknown.length)} that this version does not know: a newer ` +
+        "version of bill-sync has migrated it; update the program",
+    );
+  }
+  return migrations.filter(({ folderMillis }) => !applied.includes(folderMillis));
+}
+
+/**
+ * The migrations that were applied, each as its time in the journal.
+ * @throws DatabaseError where the database is of a version that is too old.
+ */
+export async function appliedMigrations(db: Queryable): Promise<readonly number[]> {
+  const { rows: found } = await db.execute(
+    sql`select 1 where to_regclass(${journalName}) is not null`,
+  );
+  if (found.length === 0) return [];
+  const { rows } = await db.execute<{ created_at: string }>(sql`select created_at from ${journal}`);
+  return sinceFirst(
+    rows.map(({ created_at }) => Number(created_at)),
+    "the database is of an earlier version, which this one cannot migrate: run bill-sync db migrate " +
+      `of commit ${lastCommitBefore} on it, and then this version again`,
+  );
+}
+
+/**
+ * Applies what is pending in one transaction, the journal and the views included. Drizzle's own migrator
+ * takes no lock, and a lock around it needs a second connection, which a small pooler may not have.
+ */
+async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<Migrated> {
+  try {
+    return await inTransaction(db, (tx) => apply(tx, migrations), {
+      statementMaxMs,
+      // Waits for another process that migrates.
+      lockMaxMs: statementMaxMs,
+    });
+  } catch (error) {
+    const known = explained(error);
+    if (!(known instanceof DatabaseError)) throw error;
+    if (errorCode(known.cause) === "42501") throw mayNotMigrate(known);
+    throw new DatabaseError(`a migration failed and was undone: ${known.message}`, {
+      cause: error,
+    });
+  }
+}
+
+async function apply(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<Migrated> {
+  await lockMigrations(tx);
+  const applied = await applyTables(tx, migrations);
+  return { migrations: applied, areViewsNew: await makeViews(tx, readViews()) };
+}
+
+/** Locks until the transaction ends: session locks do not hold behind a pooler in transaction mode. */
+export const lockMigrations = (tx: Transaction) =>
+  tx.execute(sql`select pg_advisory_xact_lock(${migrationLock})`);
+
+/**
+ * Creates the tables as they were after these migrations, named by their times, without the views.
+ * @throws DatabaseError for a migration that the program does not know.
+ */
+export async function migrateTo(tx: Transaction, times: readonly number[]): Promise<void> {
+  const applied = sinceFirst(
+    times,
+    "the backup is of an earlier version, which this one cannot migrate: restore it with commit " +
+      `${lastCommitBefore}, and back that database up`,
+  );
+  const migrations = readMigrationFiles({ migrationsFolder });
+  const wanted = migrations.filter(({ folderMillis }) => applied.includes(folderMillis));
+  if (wanted.length < applied.length) {
+    throw new DatabaseError(
+      `the backup has ${countedMigrations(applied.length - wanted.length)} that this version does not ` +
+        "know: a newer version of bill-sync has written it; update the program",
+    );
+  }
+  await applyTables(tx, wanted);
+}
+
+/** @returns how many were applied. */
+async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<number> {
+  await tx.execute(sql`create schema if not exists ${journalSchema}`);
+  await tx.execute(sql`
+    create table if not exists ${journal} (
+      id serial primary key,
+      hash text not null,
+      created_at bigint
+    )`);
+  const pending = await pendingMigrations(tx, migrations);
+  for (const { sql: statements, hash, folderMillis } of pending) {
+    // One by one: Citus hands some on to its nodes with the whole message's text.
+    for (const statement of statements) await tx.execute(sql.raw(statement));
+    await tx.execute(
+      sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`,
+    );
+  }
+  return pending.length;
+}
+
+const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
+  new DatabaseError(
+    `the database needs a migration, and this user may not make it (${messageOf(cause.cause)}): run ` +
+      "bill-sync db migrate as the owner of the tables, with the owner's DATABASE_URL, and run again; " +
+      "or let this user create schemas in the database and tables in schema public",
+    { cause },
+  );
+
+export type ServerSettings = {
+  /** `server_version_num`: 140012 is 14.12. */
+  readonly versionNumber: number;
+  readonly encoding: string;
+  /** The schema in which unqualified names are created; null where there is none. */
+  readonly currentSchema: string | null;
+};
+
+const versionMin = 14;
+
+/** Why these settings would fail the program or damage what it stores, with the remedy. */
+export function unfitness({
+  versionNumber,
+  encoding,
+  currentSchema,
+}: ServerSettings): string | undefined {
+  const version = Math.floor(versionNumber / 10_000);
+  if (version < versionMin) {
+    return (
+      `the server is PostgreSQL ${version}, and ${versionMin} or newer is needed; ` +
+      "point DATABASE_URL at a newer one"
+    );
+  }
+  if (encoding !== "UTF8") {
+    return (
+      `the database's encoding is ${encoding}, which cannot keep every text; make one with ` +
+      "create database NAME encoding 'UTF8' template template0, and name it in DATABASE_URL"
+    );
+  }
+  return currentSchema === "public"
+    ? undefined
+    : `this user's search_path begins with schema ${currentSchema ?? "(none)"}, and the tables ` +
+        "belong in public; alter role NAME set search_path = public, and let the user use public";
+}
+
+/** @throws DatabaseError where the program cannot keep its promises on this server. */
+export async function refuseUnfitServer(db: Database): Promise<void> {
+  const { rows } = await db.execute<ServerSettings>(sql`
+    select
+      current_setting('server_version_num')::int as "versionNumber",
+      pg_encoding_to_char(encoding) as "encoding",
+      current_schema() as "currentSchema"
+    from pg_database
+    where datname = current_database()`);
+  const reason = unfitness(onlyRow(rows, "the server's settings"));
+  if (reason !== undefined) throw new DatabaseError(reason);
+}

@@ -1,0 +1,233 @@
+import { z } from "zod";
+import { type EpochMs, epochMs, retentionMs } from "../../lib/time.ts";
+import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
+import { contracts } from "../contract/contracts.ts";
+import { financialRecords } from "../contract/financial-records.ts";
+import { fundingRecords } from "../contract/funding-records.ts";
+import { keyInfo } from "../contract/key-info.ts";
+import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
+import type { Operation } from "../contract/operation.ts";
+import {
+  fundingWallet,
+  isDemoProductType,
+  type ProductType,
+  spotWallet,
+  unifiedTypeOf,
+} from "../contract/product-types.ts";
+import { emptyLists, serverTimes } from "../contract/public-lists.ts";
+import { spotBills } from "../contract/spot-bills.ts";
+import { symbols } from "../contract/symbols.ts";
+import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
+import { accountSettings } from "../contract/unified-account.ts";
+import { balancesOperations } from "../contract/wallet-balances.ts";
+import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
+import {
+  type Context,
+  type Credential,
+  credentialMode,
+  type ListQuery,
+  type Permission,
+  Refusal,
+  readQuery,
+  type WirePage,
+} from "./source.ts";
+
+type Data = object | Refusal;
+
+export type Route =
+  | {
+      access: "public";
+      operation: Operation;
+      serve: (context: Context) => Promise<Data>;
+    }
+  | {
+      access: "signed";
+      operation: Operation;
+      api: OperationApi;
+      /** Undefined where every key may ask. */
+      permission: Permission | undefined;
+      serve: (context: Context, credential: Credential) => Promise<Data>;
+    };
+
+type Asking<Query extends z.ZodType> = Operation & { readonly query: Query };
+
+const open = <Query extends z.ZodType>(
+  operation: Asking<Query>,
+  serve: (query: z.output<Query>, context: Context) => Promise<Data>,
+): Route => ({
+  access: "public",
+  operation,
+  async serve(context) {
+    const query = readQuery(operation.query, context.query);
+    return query instanceof Refusal ? query : serve(query, context);
+  },
+});
+
+const signed = <Query extends z.ZodType>(
+  operation: Asking<Query>,
+  api: OperationApi,
+  permission: Permission | undefined,
+  serve: (query: z.output<Query>, context: Context, credential: Credential) => Promise<Data>,
+): Route => ({
+  ...{ access: "signed", operation, api, permission },
+  async serve(context, credential) {
+    const query = readQuery(operation.query, context.query);
+    return query instanceof Refusal ? query : serve(query, context, credential);
+  },
+});
+
+/** ccxt sends these two. The exchange accepts them, but what they do is not known: clients filter themselves. */
+const leniently = z.preprocess(
+  ({ symbol: _, marginCoin: __, ...query }: Context["query"]) => query,
+  accountBills.query,
+);
+
+const listed: readonly Route[] = [
+  signed({ ...accountBills, query: leniently }, "classic", "bills", (query, context, credential) =>
+    pageOf(context, credential, { limit: String(pageSizeDefault), ...query }),
+  ),
+  signed(spotBills, "classic", "spot", async (query, context, credential) => {
+    const page = await pageOf(context, credential, { ...query, productType: spotWallet });
+    return page instanceof Refusal ? page : (page.bills ?? []);
+  }),
+  signed(financialRecords, "unified", "uta-mgt", (query, context, credential) =>
+    recordsOf(context, credential, { ...query, productType: unifiedTypeOf(query.category) }),
+  ),
+  signed(fundingRecords, "unified", "uta-mgt", (query, context, credential) =>
+    recordsOf(context, credential, { ...query, productType: fundingWallet }),
+  ),
+  signed(classicTaxRecords, "classic", "tax", taxRecordsOf),
+  signed(unifiedTaxRecords, "unified", "tax", (query, context, credential) =>
+    taxRecordsOf({ ...query, productType: unifiedTypeOf(query.bizType) }, context, credential),
+  ),
+  signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
+  signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
+  signed(balancesOperations.classic, "classic", "bills", serveBalances),
+  signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
+  signed(accountSettings, "unified-mode", "uta-mgt", async (_, __, credential) => ({
+    uid: credential.uid,
+    accountMode: credentialMode(credential),
+    assetMode: "multi_assets",
+    accountLevel: "advanced",
+    holdMode: "hedge_mode",
+  })),
+  signed(keyInfo.classic, "classic", "spot", serveClassicInfo),
+  signed(keyInfo.unified, "unified-mode", undefined, serveUnifiedInfo),
+  open(symbols, ({ symbol }, { source }) => source.symbols(symbol?.trim() || undefined)),
+  open(contracts, ({ productType, symbol }, { source }) =>
+    source.contracts(productType, symbol?.trim() || undefined),
+  ),
+  ...serverTimes.map((operation) =>
+    open(operation, async (_, { clock }) => ({ serverTime: String(clock) })),
+  ),
+  ...emptyLists.map((operation) => open(operation, async () => [])),
+];
+
+export const routes: ReadonlyMap<string, Route> = new Map(
+  listed.map((route) => [route.operation.path, route]),
+);
+
+type PageQuery = ListQuery & { readonly productType: ProductType };
+
+async function pageOf(
+  { source, now, clock, demo }: Context,
+  { uid, name, refused }: Credential,
+  query: PageQuery,
+): Promise<WirePage | Refusal> {
+  const { productType } = query;
+  if (isDemoProductType(productType) && demo) return wrongEnvironment();
+  const refusal = refused?.get(productType);
+  if (refusal !== undefined) return refusal;
+  return source.bills({
+    ...{ caller: { uid, name }, now, productType, coin: query.coin },
+    businessType: query.businessType ?? query.type,
+    onlyFunding: query.onlyFunding === "yes",
+    idLessThan: query.idLessThan ?? query.cursor,
+    startTime: optionalTime(query.startTime),
+    endTime: optionalTime(query.endTime),
+    horizon: epochMs(clock - retentionMs),
+    limit: Number(query.limit ?? pageSizeMax),
+  });
+}
+
+const optionalTime = (digits: string | undefined): EpochMs | undefined =>
+  digits === undefined ? undefined : epochMs(Number(digits));
+
+/** A page of v3: the same content under other names. */
+async function recordsOf(context: Context, credential: Credential, query: PageQuery) {
+  const page = await pageOf(context, credential, query);
+  if (page instanceof Refusal) return page;
+  const { bills: list, endId: cursor } = page;
+  return { list, ...(cursor !== undefined && { cursor }) };
+}
+
+type TaxQuery = Pick<PageQuery, "productType" | "limit"> & Record<"startTime" | "endTime", string>;
+
+async function taxRecordsOf(
+  { productType, startTime, endTime, limit }: TaxQuery,
+  { source, now }: Context,
+  { uid, name }: Credential,
+): Promise<Data> {
+  if (source.taxRecords === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
+  return source.taxRecords({
+    ...{ caller: { uid, name }, now, productType },
+    startTime: epochMs(Number(startTime)),
+    endTime: epochMs(Number(endTime)),
+    limit: Number(limit ?? taxRowsMax),
+  });
+}
+
+async function serveLoanToValue(
+  { riskUnitId }: z.output<typeof loanToValue.query>,
+  { now, source }: Context,
+  { uid, name }: Credential,
+): Promise<Data> {
+  return source.loanToValue({ caller: { uid, name }, now, riskUnitId });
+}
+
+async function serveBalances(
+  { productType }: z.output<typeof balancesOperations.classic.query>,
+  { source, now, demo }: Context,
+  { uid, name, refused }: Credential,
+): Promise<Data> {
+  if (isDemoProductType(productType) && demo) return wrongEnvironment();
+  const refusal = refused?.get(productType);
+  const rows = refusal ?? (await source.balances({ caller: { uid, name }, now, productType }));
+  if (rows instanceof Refusal) return rows;
+  return rows.map(({ coin, balance }) => ({
+    marginCoin: coin,
+    locked: "0",
+    available: balance,
+    accountEquity: balance,
+    unrealizedPL: "",
+    assetMode: "single",
+  }));
+}
+
+async function serveAssets(
+  _: object,
+  { source, now }: Context,
+  { uid, name }: Credential,
+): Promise<Data> {
+  const rows = await source.balances({ caller: { uid, name }, now, productType: undefined });
+  if (rows instanceof Refusal) return rows;
+  return {
+    assets: rows.map(({ coin, balance }) => ({ coin, equity: balance, balance, locked: "0" })),
+  };
+}
+
+async function serveClassicInfo(_: object, __: Context, credential: Credential): Promise<Data> {
+  const words = { bills: ["coor", "cpor"], spot: ["stor"], tax: ["taxr"] };
+  const authorities = Object.entries(words).flatMap(([right, named]) =>
+    credential.permissions.some((permission) => permission === right) ? named : [],
+  );
+  const { uid: userId, info } = credential;
+  return { userId, ips: "", authorities, regisTime: "1700000000000", ...info };
+}
+
+async function serveUnifiedInfo(_: object, __: Context, credential: Credential): Promise<Data> {
+  const permissions = credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [];
+  const { uid: userId, info } = credential;
+  const regisTime = "1700000000000";
+  return { userId, permType: "read-only", permissions, ips: "", regisTime, ...info };
+}

@@ -1,0 +1,90 @@
+import { eq, sql } from "drizzle-orm";
+import { type Category, categoryOfGroup } from "../../contract/business-types.ts";
+import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
+import { type Database, inTransaction, type Transaction } from "../../postgres/connect.ts";
+import { withDatabaseErrors } from "../../postgres/database-errors.ts";
+import { businessTypes } from "../../postgres/schema/schema.ts";
+import { textArray } from "../../postgres/values.ts";
+
+/** A business type, and the category that it counts as. */
+export type MappedType = typeof businessTypes.$inferSelect;
+
+/**
+ * All types that are listed or were met, by category and code. Types without a category come last. A page that
+ * brings an unknown type adds it in its own transaction (upsert-bills.ts).
+ */
+export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
+  const { category, code } = businessTypes;
+  return withDatabaseErrors(() =>
+    db.select().from(businessTypes).orderBy(sql`${category} = 'unclassified'`, category, code),
+  );
+}
+
+/**
+ * Maps a type, or takes the user's mapping back. The next reconcile checks all bills again, since a
+ * bill's category decides what it moves.
+ * @param category undefined to take it back.
+ * @returns undefined where there is no such type.
+ */
+export function mapType(
+  db: Database,
+  code: string,
+  category: Category | undefined,
+): Promise<MappedType | undefined> {
+  return withDatabaseErrors(() =>
+    inTransaction(db, async (tx) => {
+      const { listedCategory } = businessTypes;
+      const [mapped] = await tx
+        .update(businessTypes)
+        .set({ categoryByUser: category ?? null, category: category ?? listedCategory })
+        .where(eq(businessTypes.code, code))
+        .returning();
+      if (mapped !== undefined)
+        await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
+      return mapped;
+    }),
+  );
+}
+
+const listed = sql`
+    jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
+      as listed (code text, category text, meaning text)`;
+
+/**
+ * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
+ * so do a user's mappings.
+ */
+export async function seedBusinessTypes(db: Database): Promise<void> {
+  // A read comes first: in a distributed database any write of this table fails while one node is down.
+  const { rows: differing } = await db.execute<{ code: string }>(sql`
+    select listed.code
+    from ${listed}
+    left join business_types as known on known.code = listed.code
+    where (known.listed_category, known.meaning) is distinct from (listed.category, listed.meaning)
+      or known.category <> coalesce(known.category_by_user, listed.category)`);
+  if (differing.length === 0) return;
+  await db.execute(sql`
+    insert into business_types (code, category, listed_category, meaning)
+    select code, category, category, meaning
+    from ${listed}
+    where code = any(${textArray(differing.map(({ code }) => code))}::text[])
+    order by code collate "C"
+    on conflict (code) do update
+    set
+      category = coalesce(business_types.category_by_user, excluded.listed_category),
+      listed_category = excluded.listed_category,
+      meaning = excluded.meaning`);
+}
+
+/** Adds rows for these types. In a distributed database, writing to this table takes every node. */
+export async function insertMissingTypes(tx: Transaction, codes: readonly string[]): Promise<void> {
+  if (codes.length === 0) return;
+  await tx.execute(sql`
+    insert into business_types (code, category, listed_category, meaning)
+    select code, category, category, case
+      when category = 'unclassified' then 'met in the ledger, not known to this program'
+      else replace(code, '/', ': ')
+    end
+    from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)
+    on conflict (code) do nothing`);
+}

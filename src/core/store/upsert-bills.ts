@@ -1,0 +1,261 @@
+import { getTableColumns, sql } from "drizzle-orm";
+import { DatabaseError } from "../../lib/errors.ts";
+import { type EpochMs, isoTime } from "../../lib/time.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import { listedBusinessTypes } from "../contract/unified-business-types.ts";
+import type { Transaction } from "../postgres/connect.ts";
+import { bills } from "../postgres/schema/schema.ts";
+import { msOf, onlyRow, textArray, timeFrom } from "../postgres/values.ts";
+import type { PageCommit, PageCounts } from "../words/nouns.ts";
+import { noteStored } from "./bill-counts.ts";
+import {
+  type BillRow,
+  contentList,
+  isSame,
+  keyArrays,
+  readBillsByKey,
+  type StoredRow,
+  textOf,
+  unnested,
+} from "./bill-rows.ts";
+import { putIntoDays, takeOutOfDays } from "./days.ts";
+import { insertMissingTypes } from "./reference/stored-business-types.ts";
+
+/*
+ * Bills are written in three steps: a look says which are stored and with what content, `changesOf` decides
+ * here what is written, and `writeBills` sends it all at once. Nothing is sent twice: on a line of 24 kB/s
+ * the bills themselves take most of the time.
+ */
+
+export type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
+export type BillCounts = Omit<PageCounts, "rejected">;
+
+/** What is read before bills are written. */
+export type BillsBefore = {
+  /** The database's time, with which the bills are stored. */
+  readonly now: EpochMs;
+  readonly stored: readonly StoredRow[];
+  /** The business types that have no row yet. */
+  readonly missingTypes: readonly string[];
+  /** Whether a trigger or rule of somebody else may drop rows of `bills`. */
+  readonly isWatched: boolean;
+};
+
+/** Content that is replaced, with the time since when it was stored. */
+type Replaced = StoredRow & {
+  /** How many contents of the same bill are replaced together with it, and before it. */
+  readonly place: number;
+};
+
+/** What pages change. All of them are one account's. */
+export type BillChanges = {
+  readonly account: string;
+  /** The counts of each page, in the order of the pages. */
+  readonly counts: readonly BillCounts[];
+  /** The bills that are new, or differ from what is stored, in the order of their keys. */
+  readonly written: readonly BillRow[];
+  readonly replaced: readonly Replaced[];
+};
+
+/**
+ * Stores bills by their key, in the order of the pages. A bill that is stored unchanged is not
+ * rewritten. One that is stored with other content is overwritten, and its old content goes to
+ * `bill_revisions`. Decimals are compared as text: 1.0 that becomes 1.00 is a change. A business
+ * type that is not in the program's list gets a row, so that every bill can be joined to one.
+ *
+ * All pages belong to one account, which the caller holds: two writers at once would both count the
+ * bills that both store.
+ *
+ * @returns the counts of each page, in the order of the pages.
+ */
+export async function upsertBills(
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+): Promise<readonly BillCounts[]> {
+  const before = await lookUpBills(tx, pages);
+  const changes = changesOf(pages, before);
+  await writeBills(tx, pages, changes, before);
+  return changes.counts;
+}
+
+/** Reads it in one round trip. */
+export async function lookUpBills(
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+): Promise<BillsBefore> {
+  const account = pages[0]?.ledger.account ?? "";
+  const ledgers = Map.groupBy(pages, ({ ledger }) => ledger.productType);
+  const keys = [...ledgers].flatMap(([productType, ofLedger]) =>
+    [...new Set(ofLedger.flatMap(({ bills }) => bills.map(({ billId }) => billId)))].map(
+      (billId) => ({ productType, billId }),
+    ),
+  );
+  const [server, stored, missingTypes] = await Promise.all([
+    readServer(tx),
+    readBillsByKey(tx, account, keys),
+    readUnmetTypes(tx, pages),
+  ]);
+  return { ...server, stored, missingTypes };
+}
+
+/**
+ * The database's time, rounded to the millisecond as the column `ingested_at` rounds it. A replay finds
+ * the bills that it stored by comparing their time with that of its start, so theirs must not be earlier.
+ * The statement reads no table: one that does may run on another node of a distributed database, and
+ * read that node's clock.
+ */
+async function readServer(tx: Transaction): Promise<Pick<BillsBefore, "now" | "isWatched">> {
+  const { rows } = await tx.execute<{ now: string; isWatched: boolean }>(sql`
+    select
+      ${msOf(sql`clock_timestamp()::timestamptz(3)`)} as now,
+      exists (select 1 from pg_trigger where tgrelid = 'bills'::regclass and not tgisinternal)
+        or exists (select 1 from pg_rewrite where ev_class = 'bills'::regclass) as "isWatched"`);
+  const { now, isWatched } = onlyRow(rows, "the database's time");
+  return { now: timeFrom(now), isWatched };
+}
+
+const keyOf = (productType: ProductType, billId: string) => `${productType} ${billId}`;
+
+/** Decides what is written. A bill that comes twice is compared with what came before it. */
+export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): BillChanges {
+  const latest = new Map<string, StoredRow>();
+  for (const row of before.stored) latest.set(keyOf(row.productType, row.bill.billId), row);
+  const changed = new Map<string, BillRow>();
+  const replaced: Replaced[] = [];
+  const places = new Map<string, number>();
+  const ingestedAt = isoTime(before.now);
+  const counts = pages.map(({ ledger, bills }) => {
+    const counted = { new: 0, unchanged: 0, restated: 0 };
+    const { productType } = ledger;
+    for (const source of bills) {
+      const bill = textOf(source);
+      const key = keyOf(productType, bill.billId);
+      const last = latest.get(key);
+      if (last !== undefined && isSame(last.bill, bill)) {
+        counted.unchanged += 1;
+        continue;
+      }
+      if (last === undefined) counted.new += 1;
+      else {
+        counted.restated += 1;
+        const place = places.get(key) ?? 0;
+        places.set(key, place + 1);
+        replaced.push({ ...last, place });
+      }
+      latest.set(key, { productType, bill, ingestedAt });
+      changed.set(key, { productType, bill });
+    }
+    return counted;
+  });
+  const written = [...changed].sort(([one], [other]) => (one < other ? -1 : 1));
+  const account = pages[0]?.ledger.account ?? "";
+  return { account, counts, replaced, written: written.map(([, change]) => change) };
+}
+
+/** Sends all statements at once. @throws DatabaseError where the database stored less than was sent. */
+export async function writeBills(
+  tx: Transaction,
+  pages: readonly BillsOfPage[],
+  changes: BillChanges,
+  { now, stored, missingTypes }: BillsBefore,
+): Promise<void> {
+  const { account, counts, written, replaced } = changes;
+  if (written.length === 0) return;
+  const keys = new Set(written.map(({ productType, bill }) => keyOf(productType, bill.billId)));
+  const rewritten = stored.filter(({ productType, bill }) =>
+    keys.has(keyOf(productType, bill.billId)),
+  );
+  // In this order: the days lose a bill's content before it is overwritten.
+  await Promise.all([
+    ...(replaced.length === 0 ? [] : [keepReplaced(tx, changes, now)]),
+    takeOutOfDays(tx, account, rewritten),
+    upsert(tx, changes, now),
+    putIntoDays(tx, account, written, rewritten),
+    noteStored(tx, pages, counts, now),
+    insertMissingTypes(tx, missingTypes),
+  ]);
+}
+
+const key = [bills.account, bills.productType, bills.billId];
+const excluded = Object.fromEntries(
+  Object.entries(getTableColumns(bills))
+    .filter(([, { name }]) => !key.some((part) => part.name === name))
+    .map(([property, { name }]) => [property, sql.raw(`excluded.${name}`)]),
+);
+
+async function upsert(
+  tx: Transaction,
+  { account, written }: BillChanges,
+  now: EpochMs,
+): Promise<void> {
+  const keys = written.map(({ productType, bill: { billId } }) => ({ productType, billId }));
+  const { rowCount } = await tx
+    .insert(bills)
+    .select(sql`
+      select ${account}, product_type, bill_id, ${contentList}, ${isoTime(now)}::timestamptz
+      from unnest(${keyArrays(keys)}, ${unnested(written)})
+        as written (product_type, bill_id, ${contentList})`)
+    .onConflictDoUpdate({ target: key, set: excluded });
+  if (rowCount !== written.length) {
+    throw new DatabaseError(
+      `the database stored ${rowCount} of ${written.length} bills of account ${account}: ` +
+        "a trigger or rule on table bills drops rows; remove it, and run again",
+    );
+  }
+}
+
+/** Adds the content that is about to be replaced to `bill_revisions`. */
+async function keepReplaced(
+  tx: Transaction,
+  { account, replaced }: BillChanges,
+  now: EpochMs,
+): Promise<void> {
+  const keys = replaced.map(({ productType, bill: { billId } }) => ({ productType, billId }));
+  await tx.execute(sql`
+    insert into bill_revisions (
+      account, product_type, bill_id, revision, ${contentList}, ingested_at, replaced_at
+    )
+    select
+      ${account},
+      product_type,
+      bill_id,
+      (
+        select count(*) + 1
+        from bill_revisions as earlier
+        where earlier.account = ${account}
+          and earlier.product_type = replaced.product_type
+          and earlier.bill_id = replaced.bill_id
+      ) + place,
+      ${contentList},
+      ingested_at,
+      ${isoTime(now)}::timestamptz
+    from unnest(
+      ${keyArrays(keys)},
+      ${unnested(replaced)},
+      ${textArray(replaced.map(({ ingestedAt }) => ingestedAt))}::timestamptz[],
+      ${textArray(replaced.map(({ place }) => String(place)))}::int[]
+    ) as replaced (product_type, bill_id, ${contentList}, ingested_at, place)`);
+}
+
+const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
+
+/** The business types that have no row yet. Those of the program's list have one since the migration. */
+async function readUnmetTypes(
+  tx: Transaction,
+  pages: readonly Pick<PageCommit, "bills">[],
+): Promise<readonly string[]> {
+  const unlisted = new Set<string>();
+  for (const { bills } of pages) {
+    for (const { businessType } of bills) {
+      if (!listedTypes.has(businessType)) unlisted.add(businessType);
+    }
+  }
+  if (unlisted.size === 0) return [];
+  const codes = [...unlisted].sort();
+  const { rows } = await tx.execute<{ code: string }>(sql`
+    select code
+    from business_types
+    where code = any(${textArray(codes)}::text[])`);
+  const known = new Set(rows.map(({ code }) => code));
+  return codes.filter((code) => !known.has(code));
+}

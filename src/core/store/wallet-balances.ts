@@ -1,0 +1,201 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type EpochMs, isoTime, secondMs } from "../../lib/time.ts";
+import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import type { Transaction } from "../postgres/connect.ts";
+import { isOneOf, textArray, timeText } from "../postgres/values.ts";
+import { chainOrder, joinOrder } from "../views/chain-order.ts";
+import type { BalancesCommit } from "../words/nouns.ts";
+
+/**
+ * Whether a balance is another one than its bills'. They are compared to the fewer decimals of the two, and to at least
+ * eight: an answer leaves zeros at the end out. Conversions of the exchange are off by one unit there.
+ */
+const differs = (balance: SQL, expected: SQL): SQL => sql`abs(${balance} - ${expected})
+      > 10::numeric ^ -greatest(8, least(scale(${balance}), scale(${expected})))`;
+
+/**
+ * Stores what the exchange told of a wallet. A balance that stayed the same extends the time that it was held; one
+ * of a coin without money is stored only after another one.
+ */
+export async function commitBalances(
+  tx: Transaction,
+  account: string,
+  { wallet, readAt, balances }: BalancesCommit,
+): Promise<void> {
+  const column = (pick: (one: BalancesCommit["balances"][number]) => string | null) =>
+    textArray(balances.map(pick));
+  const at = sql`${isoTime(readAt)}::timestamptz`;
+  await tx.execute(sql`
+    insert into wallet_balances (
+      account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ
+    )
+    select
+      ${account},
+      ${wallet},
+      coin,
+      case when last.balance = told.balance and last.may_differ = told.may_differ
+        then last.first_seen_at else ${at} end,
+      ${at},
+      told.balance,
+      told.may_differ
+    from (
+      select coin, equity - coalesce(unrealized, 0) as balance, is_union as may_differ
+      from unnest(
+        ${column(({ coin }) => coin)}::text[],
+        ${column(({ equity }) => equity)}::numeric[],
+        ${column(({ unrealized }) => unrealized)}::numeric[],
+        ${column(({ isUnion }) => String(isUnion))}::boolean[]
+      ) as answer (coin, equity, unrealized, is_union)
+    ) as told
+    left join (
+      select distinct on (coin) coin, first_seen_at, last_seen_at, balance, may_differ
+      from wallet_balances
+      where account = ${account}
+        and wallet = ${wallet}
+      order by coin, first_seen_at desc
+    ) as last using (coin)
+    where (told.balance <> 0 or last.balance is not null)
+      and coalesce(last.last_seen_at < ${at}, true)
+    on conflict (account, wallet, coin, first_seen_at) do update
+    set last_seen_at = excluded.last_seen_at`);
+}
+
+// A bill of about the same time may have come before or after the balance was looked up.
+const aboutMs = 5 * secondMs;
+
+/**
+ * Compares the newest balances whose time is reconciled with the bills: with the balance of the last bill before, and with
+ * those of bills of about the same time.
+ * @param reconciled of each wallet, the newest time that was read, up to where no more bills come.
+ */
+export async function compareBalances(
+  tx: Transaction,
+  account: string,
+  reconciled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
+): Promise<void> {
+  for (const [wallet, { from, to }] of reconciled) {
+    const { rows } = await tx.execute<{ coin: string; first_seen_at: string; at: string }>(sql`
+      select distinct on (coin)
+        coin,
+        ${timeText(sql`first_seen_at`)} as first_seen_at,
+        ${timeText(sql`case when last_seen_at < ${timeOf(to)} then last_seen_at else first_seen_at end`)} as at
+      from wallet_balances
+      where account = ${account}
+        and wallet = ${wallet}
+        and first_seen_at < ${timeOf(to)}
+      order by coin, first_seen_at desc`);
+    for (const { coin, first_seen_at, at } of rows) {
+      const expected = await balanceAt(tx, account, {
+        wallet,
+        coin,
+        from,
+        firstSeenAt: first_seen_at,
+        at,
+      });
+      await tx.execute(sql`
+        update wallet_balances
+        set expected = ${expected}::numeric
+        where account = ${account}
+          and wallet = ${wallet}
+          and coin = ${coin}
+          and first_seen_at = ${first_seen_at}::timestamptz
+          and expected is distinct from ${expected}::numeric`);
+    }
+  }
+}
+
+const timeOf = (ms: number): SQL =>
+  Number.isFinite(ms) ? sql`${isoTime(ms as EpochMs)}::timestamptz` : sql`'infinity'::timestamptz`;
+
+type Told = {
+  readonly wallet: string;
+  readonly coin: string;
+  /** Since when all was read: an older bill says nothing. */
+  readonly from: number;
+  readonly firstSeenAt: string;
+  readonly at: string;
+};
+
+/**
+ * The balance that follows from the bills at a time, or that of a bill of about that time which is the told one; null where
+ * no bill says.
+ */
+async function balanceAt(
+  tx: Transaction,
+  account: string,
+  { wallet, coin, from, firstSeenAt, at }: Told,
+): Promise<string | null> {
+  const isUnified = wallet === unifiedWallet;
+  const about = sql`${bookedMaxMsOf(wallet) || aboutMs} * interval '1 ms'`;
+  const isOf = sql`account = ${account}
+        and product_type = any(${textArray(isUnified ? unifiedProductTypes : [wallet])}::text[])
+        and coin = ${coin}`;
+  const { rows } = await tx.execute<{ expected: string | null }>(sql`
+    with known as (
+      select booked_at
+      from day_ends
+      where account = ${account}
+        and wallet = ${wallet}
+        and coin = ${coin}
+        and is_last
+        and booked_at < ${at}::timestamptz - ${about}
+      order by day desc
+      limit 1
+    ),
+    recent as (
+      select account, product_type, bill_id, c_time, balance
+      from bills
+      where ${isOf}
+        and c_time >= (select booked_at - ${about} from known)
+        and c_time < ${at}::timestamptz + ${about}
+        and c_time >= ${timeOf(from)}
+    ),
+    last as (
+      select max(c_time) as c_time
+      from recent
+      where c_time < ${at}::timestamptz - ${about}
+    ),
+    told as (
+      select balance
+      from wallet_balances
+      where account = ${account}
+        and wallet = ${wallet}
+        and coin = ${coin}
+        and first_seen_at = ${firstSeenAt}::timestamptz
+    )
+    select recent.balance::text as expected
+    from recent
+    ${joinOrder("recent")}
+    where recent.c_time >= (select c_time from last)
+    order by
+      not ${differs(sql`(select balance from told)`, sql`recent.balance`)} desc nulls first,
+      recent.c_time <= ${at}::timestamptz desc,
+      row(${chainOrder("recent")}) desc
+    limit 1`);
+  return rows[0]?.expected ?? null;
+}
+
+/**
+ * The newest balance of each wallet and coin that was compared, with whether it differs, as `compared`.
+ * @param since then the first one that was held at that time or later.
+ */
+export const comparedBalances = (
+  accounts: readonly string[] | undefined,
+  since?: EpochMs,
+): SQL => sql`(
+      select distinct on (account, wallet, coin)
+        account,
+        wallet,
+        coin,
+        first_seen_at,
+        last_seen_at,
+        balance,
+        expected,
+        may_differ,
+        ${differs(sql`balance`, sql`expected`)} as differs
+      from wallet_balances
+      where expected is not null
+        and ${isOneOf(accounts)}
+        and ${since === undefined ? sql`true` : sql`last_seen_at >= ${timeOf(since)}`}
+      order by account, wallet, coin, first_seen_at ${since === undefined ? sql`desc` : sql`asc`}
+    ) as compared`;

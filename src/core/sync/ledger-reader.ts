@@ -1,0 +1,180 @@
+import { ExchangeError, type ExchangeErrorKind } from "../../lib/errors.ts";
+import type { Bill } from "../contract/bill.ts";
+import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
+import type { Client } from "../exchange/client.ts";
+import type { Ledger, RejectedRow } from "../words/nouns.ts";
+import { failureScope, isOfProductType } from "./failure-scope.ts";
+import { IdOrder, PageHabits } from "./walk/answers.ts";
+import { type FetchedPage, readRows } from "./walk/pages.ts";
+
+// A walk that is not shown one of these later says so.
+const probedRows = 8;
+
+export type LedgerReaderDeps = {
+  readonly client: Client;
+  /** @throws LeaseLostError where another run may have taken the account. */
+  readonly assertHeld: () => void;
+  /** Stops all reading between two pages. */
+  readonly signal: AbortSignal;
+  /** Called after every request, with its failure if it failed. */
+  readonly onAttempt: (failure: ExchangeError | undefined) => void;
+  /** Called with the ledger's first failure. */
+  readonly onFirstFailure?: (error: unknown) => void;
+  /** What is known about the exchange's pages. The ledgers of an account's run share it. Default nothing. */
+  readonly pageHabits?: PageHabits | undefined;
+};
+
+/** A refusal because the account is in the other mode is an answer, on which the caller acts. */
+const isOtherMode = (kind: ExchangeErrorKind): boolean => kind === "other-mode";
+
+/** For a probe, the refusal of the product type is an answer, too. */
+const isAnswerToProbe = (kind: ExchangeErrorKind): boolean =>
+  isOtherMode(kind) || isOfProductType(kind);
+
+/** Reads a ledger, for a sync or a verification. It counts the requests and knows what ended the reading. */
+export class LedgerReader {
+  readonly ledger: Ledger;
+  /** What is known about the order of the ledger's ids. Its walks share it. */
+  readonly idOrder: IdOrder;
+  readonly pageHabits: PageHabits;
+  /** The rows that probes were served. */
+  readonly probed: { readonly bills: Bill[]; readonly rejected: RejectedRow[] } = {
+    bills: [],
+    rejected: [],
+  };
+  readonly #deps: LedgerReaderDeps;
+  readonly #stopped = new AbortController();
+  #requests = 0;
+  #hasAnswered = false;
+  #refusal: ExchangeError | undefined;
+  #error: unknown;
+
+  constructor(deps: LedgerReaderDeps, ledger: Ledger) {
+    this.#deps = deps;
+    this.ledger = ledger;
+    this.pageHabits = deps.pageHabits ?? new PageHabits();
+    this.idOrder = new IdOrder(billsApiOf(ledger.productType).idDisorderMs);
+  }
+
+  /** How many requests were sent, retries included. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Whether the exchange has answered any request without a failure. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** The ledger's first failure; undefined where there was none. */
+  get error(): unknown {
+    return this.#error;
+  }
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined;
+  }
+
+  /** Records a failure, and ends the ledger's other walks if it concerns them, too. */
+  fail(error: unknown): void {
+    if (!this.hasFailed) {
+      this.#error = error;
+      this.#deps.onFirstFailure?.(error);
+    }
+    if (failureScope(error) !== "window") this.#stopped.abort(error);
+  }
+
+  /** Records the probe's refusal, if any, as the ledger's failure. The caller reports it, not `onFirstFailure`. */
+  acceptRefusal(): void {
+    this.#error ??= this.#refusal;
+  }
+
+  /**
+   * Asks for one page.
+   * @param question is called when the rate limit allows sending, and again for each retry.
+   * @param priority of the requests that wait for the rate limit, the highest goes first.
+   */
+  ask(question: () => BillsQuestion, signal: AbortSignal, priority = 0): Promise<FetchedPage> {
+    return this.#ask(question, signal, { priority, isAnswer: isOtherMode });
+  }
+
+  async #ask(
+    question: () => BillsQuestion,
+    signal: AbortSignal,
+    { priority, isAnswer }: { priority: number; isAnswer: (kind: ExchangeErrorKind) => boolean },
+  ): Promise<FetchedPage> {
+    const { client, assertHeld, onAttempt } = this.#deps;
+    const counted = (failure: ExchangeError | undefined) => {
+      this.#requests += 1;
+      if (failure === undefined) this.#hasAnswered = true;
+      onAttempt(failure !== undefined && isAnswer(failure.kind) ? undefined : failure);
+    };
+    const { operation, query, rowsAt } = billsApiOf(this.ledger.productType);
+    const options = { signal, beforeSend: assertHeld, onAttempt: counted, priority };
+    const { data, requestTime, written } = await client.ask(
+      operation,
+      () => query(question()),
+      options,
+    );
+    return { ...data, requestTime, rowTexts: () => written(rowsAt) };
+  }
+
+  /** The exchange's refusal of the probe; undefined where there was none. */
+  get refusal(): ExchangeError | undefined {
+    return this.#refusal;
+  }
+
+  /**
+   * Asks for the newest bills, to learn whether the exchange serves the ledger at all. A refusal of
+   * the product type is kept in `refusal`, and is not a failure yet.
+   * @throws errors that do not concern this product type alone.
+   */
+  async probe(): Promise<void> {
+    this.#refusal = undefined;
+    try {
+      const asking = { priority: 0, isAnswer: isAnswerToProbe };
+      const few = () => ({ limit: probedRows });
+      const page = await this.#ask(few, this.#deps.signal, asking);
+      this.pageHabits.look(page.rows.length);
+      // Nothing of it is stored, so the rows' own texts are not looked at.
+      const rows = { ...page, rowTexts: () => [] };
+      const { bills, rejected } = readRows(billsApiOf(this.ledger.productType), rows);
+      this.probed.bills.push(...bills);
+      this.probed.rejected.push(...rejected);
+    } catch (error) {
+      if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
+      this.#refusal = error;
+    }
+  }
+
+  /**
+   * Walks one window. Never throws.
+   * @param accountStopped aborts when the whole account has failed.
+   * @param walk is called with the signal that ends it.
+   * @returns what stopped the walk; undefined where nothing did.
+   */
+  async read(
+    accountStopped: AbortSignal,
+    walk: (signal: AbortSignal) => Promise<void>,
+  ): Promise<unknown> {
+    try {
+      await walk(AbortSignal.any([this.#deps.signal, accountStopped, this.#stopped.signal]));
+      return undefined;
+    } catch (error) {
+      this.fail(error);
+      return error;
+    }
+  }
+}
+
+/**
+ * Sends the run's first request, and no other beside it. Wrong credentials are then refused once and not
+ * ten times at once. The answer also sets the exchange's clock, which planning needs. If only the product
+ * type is refused, the next one is tried.
+ */
+export async function probeAccount(readers: readonly LedgerReader[]): Promise<void> {
+  for (const reader of readers) {
+    await reader.probe();
+    if (reader.hasAnswered) return;
+  }
+}

@@ -1,0 +1,134 @@
+import { ExchangeError, type ExchangeErrorKind, ReportableError } from "../../lib/errors.ts";
+import { printableLine } from "../../lib/printable.ts";
+import type { EpochMs } from "../../lib/time.ts";
+import type { RowFault } from "../contract/json.ts";
+import {
+  type LoanToValue,
+  type LoanToValueOperation,
+  loanToValue,
+  readLoanToValue,
+} from "../contract/loan-to-value.ts";
+import type { Client } from "../exchange/client.ts";
+import type { LeasedAccount, LoanToValueChange } from "../words/nouns.ts";
+import { failureScope } from "./failure-scope.ts";
+
+export type LoanToValueDeps = {
+  readonly client: Client;
+  /** The operation for a classic or for a unified account. Default classic. */
+  readonly operation?: LoanToValueOperation;
+  readonly held: {
+    readonly store: Pick<LeasedAccount["store"], "commitLoanToValue">;
+    readonly assertHeld: LeasedAccount["assertHeld"];
+  };
+  readonly signal: AbortSignal;
+  /** Called with every failed request. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
+
+/** The result of syncing one risk unit. */
+export type LoanToValueReport = {
+  readonly account: string;
+  /** The risk unit that was asked for; undefined for the account's own. */
+  readonly riskUnitId: string | undefined;
+  readonly stored:
+    | {
+        readonly record: LoanToValue;
+        readonly readAt: EpochMs;
+        readonly change: LoanToValueChange;
+      }
+    | undefined;
+  readonly error: unknown;
+};
+
+/** The risk units that are asked for, one request each; undefined is the account's own. */
+export const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
+  ids.length === 0 ? [undefined] : ids;
+
+/**
+ * Stores the record of each risk unit. A unit that fails does not stop the others, and its report has the
+ * error. After an error that concerns the whole account, the remaining units are not asked for.
+ */
+export async function syncLoanToValue(
+  deps: LoanToValueDeps,
+  account: string,
+  riskUnitIds: readonly string[],
+): Promise<readonly LoanToValueReport[]> {
+  const reports: LoanToValueReport[] = [];
+  for (const riskUnitId of riskUnitsOf(riskUnitIds)) {
+    const last = reports.at(-1)?.error;
+    const isEnded = last !== undefined && endsAccount(last);
+    reports.push(
+      isEnded
+        ? { account, riskUnitId, stored: undefined, error: last }
+        : await syncRiskUnit(deps, account, riskUnitId),
+    );
+  }
+  return reports;
+}
+
+/** Whether the next risk unit would fail in the same way. */
+const endsAccount = (error: unknown): boolean =>
+  error instanceof ExchangeError
+    ? failureScope(error) === "account"
+    : !(error instanceof BrokenRecordError);
+
+async function syncRiskUnit(
+  { client, operation = loanToValue, held, signal, onFailure }: LoanToValueDeps,
+  account: string,
+  riskUnitId: string | undefined,
+): Promise<LoanToValueReport> {
+  try {
+    const { data, requestTime } = await client.ask(
+      operation,
+      riskUnitId === undefined ? {} : { riskUnitId },
+      {
+        signal,
+        beforeSend: held.assertHeld,
+        onAttempt: (failure) => failure !== undefined && onFailure(failure),
+      },
+    );
+    const reading = readLoanToValue(data);
+    if ("fault" in reading) throw new BrokenRecordError(reading.fault);
+    const commit = { account, riskUnitId, readAt: requestTime, record: reading.record };
+    const change = await held.store.commitLoanToValue(commit);
+    return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
+  } catch (error) {
+    return { account, riskUnitId, stored: undefined, error: withRemedy(error) };
+  }
+}
+
+/** A record that cannot be stored as it is. */
+class BrokenRecordError extends ReportableError {
+  override name = "BrokenRecordError";
+
+  constructor({ path, reason }: RowFault) {
+    const place = ["data", path].filter((part) => part !== "").join(".");
+    super(
+      "the loan-to-value record broke the API's contract and was not stored: " +
+        printableLine(`${place} ${reason}`),
+    );
+  }
+}
+
+const remedy =
+  "for loan-to-value, a parent account needs RISK_UNIT_IDS, a risk unit's own account goes " +
+  "without, and an account without an institutional loan leaves SYNC_LTV out";
+
+/**
+ * Adds the remedy to refusals that may mean that the account has no loan. How the exchange refuses such an
+ * account is not known.
+ */
+function withRemedy(error: unknown): unknown {
+  const isAboutLoan = error instanceof ExchangeError && aboutLoans.includes(error.kind);
+  if (!isAboutLoan) return error;
+  return new ExchangeError(error.kind, `${error.message}; ${remedy}`, {
+    ...(error.code === undefined ? {} : { code: error.code }),
+    cause: error,
+  });
+}
+
+const aboutLoans: readonly ExchangeErrorKind[] = [
+  "refused-permission",
+  "refused-request",
+  "unknown-code",
+];

@@ -1,0 +1,81 @@
+import { type EpochMs, epochMs } from "../../../lib/time.ts";
+import { pageSizeMax } from "../../contract/account-bills.ts";
+import { compareIds } from "../../contract/compare-ids.ts";
+import {
+  type Answer,
+  type Doubt,
+  isPlaced,
+  lowestId,
+  oldestRow,
+  type PageHabits,
+  type PlacedRow,
+  type Question,
+} from "./answers.ts";
+
+/** A page's lowest id and oldest time, and whether it may have been cut. */
+type PageEnd = {
+  readonly lowest: string;
+  readonly oldest: EpochMs;
+  readonly mayBeCut: boolean;
+};
+
+/**
+ * The check that pages begin with the newest bills, as both walks assume. A bill below the first page shows it. If none
+ * came, and the first page may have been cut, the time above its newest bill is asked for, and must be empty.
+ */
+export class NewestCheck {
+  readonly #endTime: EpochMs;
+  readonly #habits: PageHabits;
+  #first: PageEnd | undefined;
+  #newest: EpochMs | undefined;
+  #isPassed = false;
+  /** Whether bills of the newest time may fill a page that begins with it: it then begins a millisecond later. */
+  #skipsNewest = false;
+  /** A bill from the time above the newest one. */
+  #unread: PlacedRow | undefined;
+
+  /** @param endTime the end of the time that is asked for. Later bills may still appear. */
+  constructor(endTime: EpochMs, habits: PageHabits) {
+    this.#endTime = endTime;
+    this.#habits = habits;
+  }
+
+  pass(): void {
+    this.#isPassed = true;
+  }
+
+  /** Takes note of a page. The first one with rows began without a cursor. */
+  see({ rows, limit }: Answer): void {
+    const placed = rows.filter(isPlaced);
+    const first = this.#first;
+    if (first !== undefined && placed.some((row) => isBelow(row, first))) this.pass();
+    for (const { cTime } of placed) this.#newest = epochMs(Math.max(cTime, this.#newest ?? cTime));
+    const oldest = oldestRow(placed)?.cTime;
+    const lowest = lowestId(placed.map(({ billId }) => billId));
+    if (oldest === undefined || lowest === undefined) return;
+    this.#first ??= { lowest, oldest, mayBeCut: this.#habits.mayBeCut(rows.length, limit) };
+  }
+
+  /** The question about the time above the newest bill; undefined where it is not needed. */
+  get question(): Question | undefined {
+    const [newest, endTime] = [this.#newest, this.#endTime];
+    if (this.#isPassed || !this.#first?.mayBeCut) return undefined;
+    if (newest === undefined || endTime - newest <= 1) return undefined;
+    const startTime = epochMs(newest + Number(this.#skipsNewest));
+    return { startTime, endTime, idLessThan: undefined, limit: pageSizeMax };
+  }
+
+  /** Takes the answer to `question`. @returns why the first page cannot have begun with the newest bills. */
+  take({ rows, limit }: Answer): Doubt | undefined {
+    const [newest = 0, endTime] = [this.#newest, this.#endTime];
+    const isUnread = ({ cTime }: PlacedRow) => cTime > newest && cTime < endTime;
+    this.#unread ??= rows.filter(isPlaced).find(isUnread);
+    if (this.#unread) return `bill ${this.#unread.billId} is missing from the window's first page`;
+    if (!this.#skipsNewest && this.#habits.mayBeCut(rows.length, limit)) this.#skipsNewest = true;
+    else this.pass();
+    return undefined;
+  }
+}
+
+const isBelow = ({ billId, cTime }: PlacedRow, { lowest, oldest }: PageEnd): boolean =>
+  cTime < oldest && compareIds(billId, lowest) < 0;

@@ -1,0 +1,291 @@
+import { ExchangeError } from "../../../lib/errors.ts";
+import { printableLine } from "../../../lib/printable.ts";
+import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../../../lib/time.ts";
+import type { BillPage } from "../../contract/account-bills.ts";
+import type { Bill } from "../../contract/bill.ts";
+import type { BillsApi } from "../../contract/bills-api.ts";
+import { compareIds } from "../../contract/compare-ids.ts";
+import type { Interval } from "../../words/intervals.ts";
+import type { ReadRows, RejectedRow } from "../../words/nouns.ts";
+import { edgeMarginMs, horizonAt } from "../../words/plan.ts";
+import { isPlaced, lowestId, type PlacedRow, type Question, type RowPlace } from "./answers.ts";
+
+/** The request for one page, with the times as they are sent. */
+export type PageRequest = {
+  readonly startTime: EpochMs;
+  readonly endTime: EpochMs;
+  readonly idLessThan: string | undefined;
+  readonly limit: number;
+};
+
+/** A page, and the exchange's time when it received the request. */
+export type FetchedPage = BillPage & {
+  readonly requestTime: EpochMs;
+  /** The rows as they were served, letter for letter. Called only if a row cannot be read. */
+  readonly rowTexts: () => readonly string[];
+};
+
+/** Fetches a page. `request` is called when the rate limit allows sending, and again for each retry. */
+export type FetchPage = (request: () => PageRequest) => Promise<FetchedPage>;
+
+// The exchange may refuse even times inside its 90 days, if they are close to the edge. Then the next of
+// these margins is tried.
+const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 * minuteMs] as const;
+const edgeReachMs = 10 * minuteMs;
+
+/** A page, its request, and the oldest time of the window that the exchange still served. */
+export type EdgePage = FetchedPage & {
+  readonly readFrom: EpochMs;
+  /** Undefined where the horizon has passed the whole window, so that nothing was asked. */
+  readonly request: PageRequest | undefined;
+};
+
+/** Fetches a window's pages. It never asks for time older than the horizon, which moves with every page. */
+export function edgeAwareFetch(
+  {
+    fetchPage,
+    exchangeNow,
+  }: { readonly fetchPage: FetchPage; readonly exchangeNow: () => EpochMs },
+  window: Interval,
+) {
+  let margin = 0;
+  let readFrom = window.from;
+  return async (question: Question): Promise<EdgePage> => {
+    const { startTime: from = 0, endTime, idLessThan, limit } = question;
+    for (; margin < edgeMarginsMs.length; margin++) {
+      // Without the question's own start: a later start says nothing about what the exchange still serves.
+      let servedAfter = 0;
+      const requestNow = (): PageRequest => {
+        // 1 ms wider than the window on both sides, in case the exchange excludes the bounds: from `from - 1`
+        // to `to`, which is not part of the window.
+        const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
+        servedAfter = Math.max(window.from - 1, edge);
+        const startTime = epochMs(Math.max(from, servedAfter));
+        // The horizon may have passed the question's end: the oldest bill may have expired meanwhile.
+        return {
+          startTime,
+          endTime: epochMs(Math.max(endTime, servedAfter + 1)),
+          idLessThan,
+          limit,
+        };
+      };
+      let request = requestNow();
+      if (request.startTime >= window.to) break;
+      try {
+        const page = await fetchPage(() => {
+          request = requestNow();
+          return request;
+        });
+        // On a slow network the horizon may have passed the start before the request arrived.
+        const servedFrom = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
+        readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
+        return { ...page, readFrom, request };
+      } catch (error) {
+        const isEdge = request.startTime - horizonAt(exchangeNow()) < edgeReachMs;
+        const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
+        if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
+      }
+    }
+    // The horizon has passed the whole window, so nothing of it can be read.
+    const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime: exchangeNow() };
+    return { ...nothing, readFrom: window.to, request: undefined };
+  };
+}
+
+export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
+  const bills: Bill[] = [];
+  const rejected: RejectedRow[] = [];
+  let texts: readonly string[] | undefined;
+  for (const [place, row] of rows.entries()) {
+    const reading = api.read(row);
+    if ("bill" in reading) bills.push(reading.bill);
+    else {
+      texts ??= rowTexts();
+      const text = texts[place] ?? JSON.stringify(row);
+      rejected.push({ received: row, text, fault: reading.fault });
+    }
+  }
+  return { bills, rejected };
+}
+
+export const placesOf = (
+  { idOf, timeOf }: BillsApi,
+  { bills, rejected }: ReadRows,
+): readonly RowPlace[] => [
+  ...bills,
+  ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
+];
+
+/**
+ * Removes rows that were served before as they are, by the last two pages or the first one. A page overlaps its
+ * neighbours, and a question for what is newer than the first page may be answered with that page's newest bill. Of
+ * these pages, the last one that had the row counts: a server that lags may serve a restated bill as it was, and the
+ * next one as it is.
+ */
+export class ServedRows {
+  readonly #idOf: BillsApi["idOf"];
+  /** The rows' texts by id, or by text where a row has none; the newest page first. */
+  #pages: readonly ReadonlyMap<string, string>[] = [];
+
+  constructor({ idOf }: BillsApi) {
+    this.#idOf = idOf;
+  }
+
+  unknown({ bills, rejected }: ReadRows): ReadRows {
+    const page = new Map<string, string>();
+    const isUnknown = (key: string, text: string) => {
+      page.set(key, text);
+      return this.#pages.find((before) => before.has(key))?.get(key) !== text;
+    };
+    const unknown = {
+      rejected: rejected.filter(({ received, text }) =>
+        isUnknown(this.#idOf(received) ?? text, text),
+      ),
+      bills: bills.filter((bill) => isUnknown(bill.billId, JSON.stringify(bill))),
+    };
+    if (page.size > 0) this.#pages = [page, ...this.#pages.slice(0, 1), ...this.#pages.slice(-1)];
+    return unknown;
+  }
+}
+
+type Page = {
+  /** The id below which a later run may resume; undefined if it must begin with the newest page. */
+  readonly resumeBelow: string | undefined;
+  /** How many pages the walk has read before this one. */
+  readonly number: number;
+  /** Whether the page stores anything. */
+  readonly isStoring: boolean;
+};
+
+/**
+ * How far a window was read: the id below which a later run resumes, or "anew" and a number where it must
+ * begin again. Each page that stores something changes the place. The commit of the next page compares it
+ * with the stored one, and so notices if the page before is missing.
+ */
+export class ResumePlace {
+  #text: string | undefined;
+  #below: string | undefined;
+
+  constructor(cursor: string | undefined) {
+    this.#text = cursor;
+    this.#below = cursor;
+  }
+
+  /** The place as it is stored; undefined as long as the window has none. */
+  get text(): string | undefined {
+    return this.#text;
+  }
+
+  get #isResumable(): boolean {
+    return this.#text !== undefined && !isAnew(this.#text);
+  }
+
+  pass({ resumeBelow, number, isStoring }: Page): void {
+    if (resumeBelow !== undefined && resumeBelow !== this.#below) {
+      this.#below = resumeBelow;
+      this.#text = resumeBelow;
+    } else if (isStoring || (resumeBelow === undefined && this.#isResumable)) {
+      this.#text = `anew ${number}`;
+    }
+  }
+}
+
+/** Whether a later run begins the window again, with its newest page. */
+export const isAnew = (place: string): boolean => place.startsWith("anew ");
+
+// How the exchange rounds bounds is not known, so times up to a minute outside them are accepted. A page that
+// answers another request is days off.
+const boundsToleranceMs = minuteMs;
+
+type AskedTime = Pick<PageRequest, "startTime" | "endTime">;
+
+/** Whether a row's time is far outside of the time that was asked for. */
+export const isStray = (cTime: EpochMs | undefined, { startTime, endTime }: AskedTime): boolean =>
+  cTime !== undefined &&
+  (cTime < startTime - boundsToleranceMs || cTime > endTime + boundsToleranceMs);
+
+/**
+ * The bills of another time that a walk was served. An exchange that finds bills by the time of their booking
+ * serves those that were booked late among the others: another bill of the window has a lower id. Else the page
+ * may answer another request, and bills of the window may be missing.
+ */
+export class Strays {
+  readonly #late = new Set<string>();
+  readonly #doubtful = new Map<string, PlacedRow>();
+  #lowest: string | undefined;
+
+  /**
+   * Takes a page.
+   * @returns its rows of the time that was asked for, and in words what bills are now known to have been booked late.
+   * @throws ExchangeError where nothing of the page is of the time that was asked for, and it was not met before.
+   */
+  take(
+    rows: readonly RowPlace[],
+    asked: AskedTime,
+  ): { readonly inside: readonly RowPlace[]; readonly late: string | undefined } {
+    const inside = rows.filter(({ cTime }) => !isStray(cTime, asked));
+    const strays = rows.filter(({ cTime }) => isStray(cTime, asked));
+    const isMet = (row: RowPlace) => isPlaced(row) && this.has(row.billId);
+    const isAnother = inside.length === 0 && !strays.every(isMet);
+    if (isAnother || !strays.every(isPlaced)) {
+      throw wrong(`the page was not stored: ${answered(strays, spanText(asked))}`);
+    }
+    for (const stray of strays) {
+      if (!this.#late.has(stray.billId)) this.#doubtful.set(stray.billId, stray);
+    }
+    const ids = inside.flatMap(({ billId }) => billId ?? []);
+    this.#lowest = lowestId(this.#lowest === undefined ? ids : [...ids, this.#lowest]);
+    const lowest = this.#lowest;
+    const isLate = ({ billId }: PlacedRow) =>
+      lowest !== undefined && compareIds(billId, lowest) > 0;
+    const late = [...this.#doubtful.values()].filter(isLate);
+    for (const { billId } of late) {
+      this.#doubtful.delete(billId);
+      this.#late.add(billId);
+    }
+    const isNew = late.length > 0;
+    return {
+      inside,
+      late: isNew ? `booked late, and stored: ${answered(late, spanText(asked))}` : undefined,
+    };
+  }
+
+  has(billId: string): boolean {
+    return this.#late.has(billId) || this.#doubtful.has(billId);
+  }
+
+  /** Whether some of the pages may have answered another request. */
+  get areDoubtful(): boolean {
+    return this.#doubtful.size > 0;
+  }
+
+  /** @throws ExchangeError at the end of a window of which bills may be missing. */
+  refuseDoubtful(window: string): void {
+    if (!this.areDoubtful) return;
+    const doubtful = [...this.#doubtful.values()];
+    throw wrong(
+      `${answered(doubtful, window)}: what was read is stored, and the window stays unread`,
+    );
+  }
+}
+
+const wrong = (what: string) => new ExchangeError("malformed", `${what}; run again`);
+
+const answered = (strays: readonly RowPlace[], asked: string): string =>
+  `${strayText(strays)} came in answer to a request for ${asked}`;
+
+// A message names so many of them.
+const namedMax = 5;
+
+export function strayText(strays: readonly RowPlace[]): string {
+  const named = strays
+    .slice(0, namedMax)
+    .map(({ billId = "without an id", cTime }) =>
+      cTime === undefined ? billId : `bill ${billId} of ${isoTime(cTime)}`,
+    );
+  const more = strays.length > namedMax ? ` and ${strays.length - namedMax} more` : "";
+  return printableLine(named.join(", ")) + more;
+}
+
+const spanText = ({ startTime, endTime }: AskedTime): string =>
+  `${isoTime(startTime)} to ${isoTime(endTime)}`;

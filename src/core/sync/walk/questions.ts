@@ -1,0 +1,153 @@
+import { type EpochMs, epochMs } from "../../../lib/time.ts";
+import { pageSizeMax } from "../../contract/account-bills.ts";
+import {
+  type Answer,
+  type Doubt,
+  type IdOrder,
+  isPlaced,
+  oldestRow,
+  type PageHabits,
+  type PlacedRow,
+  type Question,
+} from "./answers.ts";
+import { IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
+import { NewestCheck } from "./newest-check.ts";
+import { TimeWalk } from "./time-walk.ts";
+
+// Different from the page size of questions by id, so that a cache cannot answer one with the other's page.
+const timePageSize = pageSizeMax - 1;
+
+export type WindowOptions = {
+  /** The end of the window. */
+  readonly to: EpochMs;
+  /** The end of the settled time. Only time before it is asked for: later bills may still appear. Default `to`. */
+  readonly settledTo?: EpochMs;
+  /** The cursor at which an earlier run stopped. Default none: the walk begins with the newest page. */
+  readonly cursor?: string | undefined;
+  /** What is known about the ledger's ids. Each answer adds to it. */
+  readonly order: IdOrder;
+  /** What is known about the exchange's pages. Each answer adds to it. */
+  readonly habits: PageHabits;
+};
+
+/**
+ * Decides which questions read a whole window. A walk by falling ids reads it first. Then a walk by
+ * falling times must find nothing older. The window ends where both walks find nothing more.
+ *
+ * A walk by ids misses nothing if the exchange sorts pages by id, and a walk by times misses nothing if it
+ * sorts them by time. If ids follow the times, either walk is enough. If they do not, the whole window is
+ * walked both ways. If cursors made from ids lead nowhere, the window is walked by times alone.
+ *
+ * Both walks assume that pages begin with the newest bills, which {@link NewestCheck} checks.
+ */
+export class WindowQuestions {
+  readonly #options: WindowOptions;
+  #byId: IdWalk;
+  /** Undefined until the walk by ids has ended. */
+  #byTime: TimeWalk | undefined;
+  #isResumed: boolean;
+  /** `order.isByTime` at the last answer: another walk of the ledger may set it while a question is under way. */
+  #isByTime: boolean;
+  #lastPage: readonly PlacedRow[] = [];
+  /** The oldest bill of all answers; of one millisecond, that with the lowest id. */
+  #known: PlacedRow | undefined;
+  #newestPage: readonly PlacedRow[] = [];
+  readonly #newestCheck: NewestCheck;
+
+  constructor(options: WindowOptions) {
+    const { to, settledTo = to, cursor, order, habits } = options;
+    this.#options = options;
+    this.#byId = new IdWalk(habits, cursor);
+    this.#isResumed = cursor !== undefined;
+    this.#isByTime = order.isByTime;
+    this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledTo)), habits);
+    this.#turnToTimes();
+  }
+
+  /** The next question; undefined where nothing is left to ask. */
+  get next(): Question | undefined {
+    const byTime = this.#hasEndedById ? this.#byTime : undefined;
+    if (byTime === undefined) {
+      const { to } = this.#options;
+      return { idLessThan: this.#byId.idLessThan, endTime: to, limit: pageSizeMax };
+    }
+    if (byTime.hasEnded) return this.#newestCheck.question;
+    const { idLessThan, endTime } = byTime;
+    return { idLessThan, endTime, limit: timePageSize };
+  }
+
+  get #hasEndedById(): boolean {
+    return this.#byId.hasEnded || this.#isByTime;
+  }
+
+  /** The id below which a later run may resume; undefined if it must begin with the newest page. */
+  get resumeBelow(): string | undefined {
+    return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;
+  }
+
+  /**
+   * Takes the answer to `next`.
+   * @returns why the answer, or an earlier one, cannot be true. The question is then asked again.
+   */
+  take(page: Omit<Answer, "limit">): Doubt | undefined {
+    const question = this.next;
+    if (question === undefined) return undefined;
+    const { order, habits } = this.#options;
+    // An id that only repeats the question's leads nowhere.
+    const endId = page.endId === question.idLessThan ? undefined : page.endId;
+    const answer = { ...page, endId, limit: question.limit };
+    if (question.startTime !== undefined) return this.#newestCheck.take(answer);
+    const placed = answer.rows.filter(isPlaced);
+    habits.look(answer.rows.length);
+    order.look([...this.#lastPage, ...placed]);
+    if (placed.length > 0) this.#lastPage = placed;
+    this.#known = oldestRow(this.#known ? [...placed, this.#known] : placed);
+    if (!this.#isResumed) this.#newestCheck.see(answer);
+    const doubt = this.#hasEndedById ? this.#takeByTime(answer) : this.#takeById(answer);
+    this.#isByTime = order.isByTime;
+    this.#turnToTimes();
+    return doubt;
+  }
+
+  #takeByTime(answer: Answer): Doubt | undefined {
+    const doubt = this.#byTime?.take(answer);
+    if (doubt === undefined) this.#byId.see(answer);
+    return doubt;
+  }
+
+  #takeById(answer: Answer): Doubt | undefined {
+    if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isPlaced);
+    const doubt = this.#byId.take(answer);
+    if (doubt !== undefined && !this.#isResumed) return doubt;
+    if (this.#byId.isByTime) this.#options.order.noteByTime();
+    // If this walk went on to older bills, the end that the other one began to check was none.
+    const hasOlder = this.#byTime?.see(answer.rows.filter(isPlaced));
+    if (hasOlder && this.#byTime?.isOrdered) this.#byTime = undefined;
+    // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
+    // cannot be judged because the cursor's time is not known, or if the answer may have nothing but what the
+    // earlier run was served.
+    const hasOnlyOverlap = answer.rows.length <= overlapRowsMax;
+    const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
+    else if (this.#isResumed) this.#newestCheck.pass();
+    this.#isResumed = false;
+    return undefined;
+  }
+
+  /** Begins the walk by times where that by ids has ended, and anew where ids turn out not to follow the times. */
+  #turnToTimes(): void {
+    if (!this.#hasEndedById) return;
+    const isOrdered = this.#doIdsFollow;
+    if (this.#byTime?.isOrdered && !isOrdered) this.#byTime = undefined;
+    const { to, habits } = this.#options;
+    const [known, newestPage] = [this.#known, this.#newestPage];
+    this.#byTime ??= new TimeWalk({ to, habits, known, newestPage, isOrdered });
+  }
+
+  /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */
+  get #doIdsFollow(): boolean {
+    const { order } = this.#options;
+    if (this.#isByTime) return false;
+    return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
+  }
+}

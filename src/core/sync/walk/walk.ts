@@ -1,0 +1,227 @@
+import { ContradictionError, CursorError } from "../../../lib/errors.ts";
+import { printableLine } from "../../../lib/printable.ts";
+import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
+import type { Bill } from "../../contract/bill.ts";
+import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
+import { type Interval, interval, lengthMs } from "../../words/intervals.ts";
+import type { Ledger, PageCommit, PageCounts, ReadRows, Walk, WalkEnd } from "../../words/nouns.ts";
+import { settledTo, startSlackMs } from "../../words/plan.ts";
+import { type Doubt, type IdOrder, PageHabits, type Question, type RowPlace } from "./answers.ts";
+import {
+  type EdgePage,
+  edgeAwareFetch,
+  type FetchPage,
+  placesOf,
+  ResumePlace,
+  readRows,
+  ServedRows,
+  Strays,
+} from "./pages.ts";
+import { WindowQuestions } from "./questions.ts";
+
+export type WalkDeps = {
+  readonly fetchPage: FetchPage;
+  readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
+  readonly exchangeNow: () => EpochMs;
+  /** The exchange's time when the run was planned. */
+  readonly plannedAt: EpochMs;
+  /** How long the newest time stays settling: stored, but not yet covered. */
+  readonly settleLagMs: number;
+  /** What is known about the order of the ledger's ids. Its walks share it. */
+  readonly idOrder: IdOrder;
+  /** What is known about the exchange's pages. The walks of a run share it. Default nothing. */
+  readonly pageHabits?: PageHabits;
+  /** Waits before another question about a window of which nothing was served yet. Default no wait. */
+  readonly pause?: () => Promise<void>;
+  readonly onPage: (progress: PageProgress) => void;
+  /** Called with what is contradictory about an answer. The question is then asked again. */
+  readonly onDoubt?: (what: string) => void;
+  /** Ends the walk between two pages. */
+  readonly signal: AbortSignal;
+};
+
+export type PageProgress = {
+  readonly window: Interval;
+  readonly counts: PageCounts;
+  /** How much of the window's time was walked, in ms. */
+  readonly walkedMs: number;
+  readonly finished: boolean;
+};
+
+// 10 million bills. The bound ends the walk if the exchange never ends the window.
+const pagesPerWindowMax = 100_000;
+
+// The walk fails when so many answers in a row contradict earlier ones.
+const answersMax = 5;
+
+/**
+ * Reads a window page by page, from its newest bill to its oldest. Each page is committed together
+ * with the place at which a later run resumes. {@link WindowQuestions} decides what is asked next, and
+ * when the window ends.
+ *
+ * @throws ContradictionError where the exchange's answers contradict each other; CursorError where
+ *   the window does not end; ExchangeError from `fetchPage`, and for a page that answers another request;
+ *   whatever `commitPage` throws; the signal's reason.
+ */
+export async function walkWindow(deps: WalkDeps, ledger: Ledger, walk: Walk): Promise<void> {
+  const windowWalk = new WindowWalk(deps, ledger, walk);
+  for (let page = 0; page < pagesPerWindowMax; page++) {
+    deps.signal.throwIfAborted();
+    if (await windowWalk.readPage(page)) return;
+  }
+  throw new CursorError(
+    `${windowWalk.name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
+  );
+}
+
+/** An answer, its rows, and those of them that are of the time that was asked for. */
+type CheckedPage = EdgePage & {
+  readonly read: ReadRows;
+  readonly inside: readonly RowPlace[];
+};
+
+/** The rows of an answer that were not served before, and what is needed to commit them. */
+type Answered = ReadRows & {
+  /** How many pages the walk has read before this one. */
+  readonly number: number;
+  readonly end: WalkEnd | undefined;
+};
+
+/** The walk through one window. */
+class WindowWalk {
+  readonly #deps: WalkDeps;
+  readonly #ledger: Ledger;
+  readonly #api: BillsApi;
+  readonly #questions: WindowQuestions;
+  readonly #place: ResumePlace;
+  readonly #served: ServedRows;
+  readonly #hasBegunBefore: boolean;
+  #startedAt: EpochMs;
+  readonly #window: Interval;
+  readonly #isLedgerStart: boolean;
+  readonly #fetchPage: ReturnType<typeof edgeAwareFetch>;
+  #oldest: EpochMs;
+  #hasRows = false;
+  /** How many answers in a row could not be true. */
+  #doubts = 0;
+  readonly #strays = new Strays();
+
+  constructor(deps: WalkDeps, ledger: Ledger, walk: Walk) {
+    const { window, cursor, startedAt, isLedgerStart = false } = walk;
+    this.#deps = deps;
+    this.#ledger = ledger;
+    this.#api = billsApiOf(ledger.productType);
+    this.#served = new ServedRows(this.#api);
+    this.#place = new ResumePlace(cursor);
+    this.#hasBegunBefore = startedAt !== undefined;
+    this.#startedAt = startedAt ?? deps.exchangeNow();
+    this.#questions = new WindowQuestions({
+      to: window.to,
+      settledTo: settledTo(deps.settleLagMs, deps.plannedAt, this.#startedAt),
+      cursor,
+      order: deps.idOrder,
+      habits: deps.pageHabits ?? new PageHabits(),
+    });
+    this.#window = window;
+    this.#isLedgerStart = isLedgerStart;
+    this.#fetchPage = edgeAwareFetch(deps, window);
+    this.#oldest = window.to;
+  }
+
+  get name(): string {
+    const { account, productType } = this.#ledger;
+    return `${account}/${productType} ${isoTime(this.#window.from)} to ${isoTime(this.#window.to)}`;
+  }
+
+  /** Asks the next question and commits its page. @returns whether the window is read to its end. */
+  async readPage(number: number): Promise<boolean> {
+    const question = this.#questions.next;
+    if (question === undefined) return true;
+    // Two questions in quick succession might get the same false empty answer, so the second one waits.
+    if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
+    const asked = await this.#ask(question);
+    const { read, inside, readFrom, request, endId, requestTime } = asked;
+    this.#hasRows ||= read.bills.length + read.rejected.length > 0;
+    // The answer's time corrects our estimate, which may be ahead by half a round trip.
+    if (!this.#hasBegunBefore && number === 0) {
+      this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
+    }
+    // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
+    const answer = { rows: inside, endId, servedFrom: readFrom };
+    const doubt = request && this.#questions.take(answer);
+    this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
+    const isOver = request === undefined || this.#questions.next === undefined;
+    const rows = this.#served.unknown(read);
+    const end = isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
+    await this.#commit({ ...rows, number, end });
+    if (isOver) this.#strays.refuseDoubtful(this.name);
+    if (isOver) return true;
+    if (doubt !== undefined) this.#reportDoubt(doubt);
+    return false;
+  }
+
+  async #ask(question: Question): Promise<CheckedPage> {
+    const page = await this.#fetchPage(question);
+    const read = readRows(this.#api, page);
+    const { request } = page;
+    const places = placesOf(this.#api, read);
+    if (request === undefined) return { ...page, read, inside: places };
+    const { inside, late } = this.#strays.take(places, request);
+    if (late !== undefined) this.#deps.onDoubt?.(late);
+    return { ...page, read, inside };
+  }
+
+  async #commit({ bills, rejected, number, end }: Answered) {
+    const window = this.#window;
+    const after = this.#place.text;
+    const isStoring = bills.length + rejected.length > 0;
+    const isAnew = this.#hasFailed || this.#strays.areDoubtful;
+    const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
+    this.#place.pass({ resumeBelow, number, isStoring });
+    const changesNothing = !isStoring && end === undefined && this.#place.text === after;
+    if (changesNothing) return;
+    const next = end === undefined ? { cursor: this.#place.text } : { end };
+    const [ledger, startedAt] = [this.#ledger, this.#startedAt];
+    const page = { ledger, window, startedAt, after, bills, rejected, next };
+    const counts = await this.#deps.commitPage(page);
+    const timely = bills.filter(({ billId }) => !this.#strays.has(billId));
+    this.#oldest = oldestOf(timely, this.#oldest);
+    const finished = end !== undefined;
+    const walkedMs = finished ? lengthMs([window]) : walkedTo(window, this.#oldest);
+    this.#deps.onPage({ window, counts, finished, walkedMs });
+  }
+
+  /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
+  #endAt(readFrom: EpochMs): WalkEnd {
+    const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
+    const { from, to } = this.#window;
+    const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, exchangeNow());
+    const isStart = this.#isLedgerStart && readFrom - from <= startSlackMs;
+    return {
+      proven: interval(readFrom, Math.min(to, provenTo)),
+      lost: isStart ? [] : interval(from, Math.min(readFrom, to)),
+    };
+  }
+
+  get #hasFailed(): boolean {
+    return this.#doubts >= answersMax;
+  }
+
+  /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
+  #reportDoubt(doubt: Doubt): void {
+    const what = `an answer of the exchange contradicts another: ${printableLine(doubt)}`;
+    this.#deps.onDoubt?.(`${what}; asked again`);
+    if (!this.#hasFailed) return;
+    throw new ContradictionError(
+      `${what}, in ${this.name}, ${answersMax} times; the window stays unread, and the ` +
+        "bills that came from it so far are kept; run again",
+    );
+  }
+}
+
+/** Not `Math.min(...times)`: an exchange may send more rows than a call can take arguments. */
+const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
+  bills.reduce((oldest, { cTime }) => epochMs(Math.min(oldest, cTime)), least);
+
+/** How much of the window is newer than the oldest bill so far, in ms. */
+const walkedTo = ({ from, to }: Interval, oldest: EpochMs): number => to - Math.max(from, oldest);

@@ -1,0 +1,178 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type SQL, sql } from "drizzle-orm";
+import { PgDialect } from "drizzle-orm/pg-core";
+import { frequentTypes } from "../contract/business-types.ts";
+import { bookedMaxOf, chainOrder, endPlace, isIdOddText } from "./chain-order.ts";
+import { isDemo } from "./ledgers.ts";
+import { movementPlaceholders } from "./movements.ts";
+import {
+  apart,
+  joinRules,
+  mayContainFeeText,
+  productTypesArray,
+  unifiedArray,
+  walletMoves,
+  walletOf,
+  walletSums,
+} from "./wallet-moves.ts";
+
+const folder = new URL("./", import.meta.url);
+const dialect = new PgDialect();
+
+/** What a file's placeholders stand for, by their names. None has a parameter. */
+type Words = Readonly<Record<string, SQL>>;
+
+/**
+ * The text of a file of core/views, with its placeholders replaced: a dollar sign and the name of one of the
+ * words. Others are left as they are.
+ * @param name of the file in that folder, without its ending.
+ */
+function readSqlFile(name: string, words: Words): string {
+  const text = readFileSync(new URL(`${name}.sql`, folder), "utf8");
+  return text.replaceAll(/\$([a-z_]+)/g, (placeholder, word) => {
+    const replacement = words[word];
+    return replacement === undefined ? placeholder : dialect.sqlToQuery(replacement).sql;
+  });
+}
+
+/** The views of schema `analytics`, each after those that it reads. */
+export const viewNames = [
+  "entries",
+  "activity",
+  "time_states",
+  "daily_rollforward",
+  "monthly_rollforward",
+  "by_symbol_day",
+  "liquidations",
+  "transfers",
+  "transfers_between_accounts",
+  "bonuses",
+  "ltv_history",
+  "bill_contracts",
+  "data_quality",
+  "breaks",
+  "break_history",
+] as const;
+
+/** A view's definition and comments, and their SHA-256 in hexadecimal. */
+export type View = {
+  readonly schema: "analytics" | "public";
+  readonly name: string;
+  readonly text: string;
+  readonly hash: string;
+};
+
+const viewOf = (schema: View["schema"], name: string, text: string): View => ({
+  schema,
+  name,
+  text,
+  hash: createHash("sha256").update(text).digest("hex"),
+});
+
+const moves = walletMoves("bills");
+const sums = walletSums("days");
+
+/** What the difference of a break counts, where it is no amount of the break's coin. A ratio has no unit. */
+export const differenceUnits: Readonly<Record<string, string | null>> = {
+  ...{ lost: "ms", "rows-gone": "bills", restatement: "bills" },
+  ...{ "ltv-assets": "USDT", "ltv-haircut": "USDT", "ltv-ratio": null },
+};
+
+/** What the files of views leave open: each stands in one place of core/views. */
+const words: Words = {
+  amount_apart: apart("amount", "entries.product_type"),
+  bills_wallet: walletOf("bills.product_type"),
+  chain_order: chainOrder(),
+  days_booked_max: bookedMaxOf("days.wallet"),
+  days_product_types: productTypesArray("days.wallet"),
+  days_place: endPlace("days"),
+  days_wallet: walletOf("days.product_type"),
+  entries_place: chainOrder("entries"),
+  fee_apart: apart("fee", "entries.product_type"),
+  first_place: endPlace("first"),
+  frequent_types: sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`),
+  may_contain_fee: sql.raw(mayContainFeeText("days.product_type")),
+  is_id_odd: sql.raw(isIdOddText("bills")),
+  join_day_rules: joinRules("days"),
+  bills_is_demo: isDemo("bills.product_type"),
+  is_demo: isDemo("product_type"),
+  // Joins the flag of an account's demo key to the rows of a view.
+  join_account: sql`left join (
+  select account, is_demo
+  from ledgers
+  where product_type = ''
+) as account_flags using (account)`,
+  ledger_is_demo: isDemo("ledger"),
+  wallet_is_demo: isDemo("wallet"),
+  ...movementPlaceholders,
+  join_rules: joinRules("bills"),
+  difference_unit: sql.raw(
+    `case kind ${Object.entries(differenceUnits)
+      .map(([kind, unit]) => `when '${kind}' then ${unit === null ? "null" : `'${unit}'`}`)
+      .join(" ")} else coin end`,
+  ),
+  // The kinds of breaks whose difference is how far one balance is off the bills before it.
+  step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'chain-unread')`,
+  sum_amount_in: sums.amountIn,
+  sum_amount_out: sums.amountOut,
+  sum_fee_in: sums.feeIn,
+  sum_fee_out: sums.feeOut,
+  unified_types: unifiedArray,
+  wallet: walletOf("product_type"),
+  wallet_amount: moves.amount,
+  wallet_fee: moves.fee,
+};
+
+/** The views of `analytics`. After the first, which they read, come the views that put days together. */
+export function readViews(): readonly View[] {
+  const [entries, ...others] = viewNames.map((name) => {
+    const shared = readSqlFile("shared-columns", { view: sql.raw(name) });
+    const text = readSqlFile(name, words);
+    return viewOf(
+      "analytics",
+      name,
+      text.replace(/(?=^comment on view)/m, () => shared),
+    );
+  });
+  const days = dayViews().map(({ name, text }) => viewOf("public", name, text));
+  return [...(entries === undefined ? [] : [entries]), ...days, ...others];
+}
+
+/**
+ * The views through which the views of `analytics` read days. They are not part of that schema:
+ * each is of use only together with the others.
+ */
+const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
+  ...["chain_day_sums", "chain_day_balances", "rare_entries"].map((name) => ({
+    name,
+    text: readSqlFile(`days/${name}`, words),
+  })),
+  { name: "classic_activity", text: readSqlFile("days/wallet_activity", { ...words, ...classic }) },
+  { name: "unified_activity", text: readSqlFile("days/wallet_activity", { ...words, ...unified }) },
+];
+
+const classic: Words = {
+  name: sql`classic_activity`,
+  product_type: sql`chain_day_balances.wallet`,
+  product_types: sql`chain_day_balances.wallet`,
+  of_wallet: sql`chain_day_balances.wallet <> 'UTA'`,
+};
+
+const unified: Words = {
+  name: sql`unified_activity`,
+  product_type: sql`bills.product_type`,
+  product_types: sql`any(${unifiedArray})`,
+  of_wallet: sql`chain_day_balances.wallet = 'UTA'`,
+};
+
+/**
+ * The rows of the view `analytics.transfers` of one account: its query, with the entries of that account
+ * under the name of those of all.
+ */
+export function transfersOf(account: string): SQL {
+  const [, query = ""] = readSqlFile("transfers", words).split(/ view \S+ as\nwith |;/);
+  return sql`
+      with rare_entries as (select * from public.rare_entries where account = ${account}),
+      ${sql.raw(query)}`;
+}

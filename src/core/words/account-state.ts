@@ -1,0 +1,43 @@
+import type { EpochMs } from "../../lib/time.ts";
+import { isOfUnifiedAccount, type ProductType, productTypes } from "../contract/product-types.ts";
+
+/** The API that serves an account. Each of the exchange's two APIs refuses accounts of the other mode. */
+export type AccountMode = "classic" | "unified";
+
+export const modeOf = (productType: ProductType): AccountMode =>
+  isOfUnifiedAccount(productType) ? "unified" : "classic";
+
+/** All product types of an account of this mode. */
+export const productTypesOf = (mode: AccountMode): readonly ProductType[] =>
+  productTypes.filter((productType) => modeOf(productType) === mode);
+
+/** A product type that the exchange refuses to an account's key. Times are the exchange's. */
+export type NotAvailable = {
+  readonly productType: ProductType;
+  /** When it was first refused. */
+  readonly since: EpochMs;
+  /** When it was last asked for. */
+  readonly askedAt: EpochMs;
+  /** The exchange's refusal. */
+  readonly reason: string;
+};
+
+/** A product type that was read until its account changed its mode. */
+export type Ended = { readonly productType: ProductType; readonly endedAt: EpochMs };
+
+/** What earlier runs have learned about an account. */
+export type AccountState = {
+  readonly mode: { readonly name: AccountMode; readonly since: EpochMs } | undefined;
+  readonly notAvailable: readonly NotAvailable[];
+  readonly ended: readonly Ended[];
+  /** When the exchange last refused the account's balances to its key; undefined where it does not. */
+  readonly balancesRefusedAt?: EpochMs | undefined;
+};
+
+/** The product types that the user wants to have read. */
+export type Wanted = {
+  /** The product types that were named; with `readsAll`, all that there may be. */
+  readonly productTypes: readonly ProductType[];
+  /** Whether all product types are read that the account has and its key can read. Default false. */
+  readonly readsAll?: boolean;
+};

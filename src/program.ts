@@ -1,0 +1,176 @@
+import { existsSync, readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
+import { Command, CommanderError } from "commander";
+import { readConfig } from "./accounts/config.ts";
+import type { Environment } from "./accounts/settings.ts";
+import {
+  answer,
+  type ExitCode,
+  fail,
+  type Io,
+  note,
+  print,
+  printErrorJson,
+  stopped,
+} from "./commands/io.ts";
+import type { Define, Program } from "./commands/options.ts";
+import { messageOf, UsageError } from "./lib/errors.ts";
+import { withShortWords } from "./lib/printable.ts";
+import { programVersion } from "./lib/version.ts";
+
+type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
+
+/** The file of each command has its options and its work. Only the typed one is loaded: all take half a second. */
+const entries: Readonly<Record<string, Entry>> = {
+  demo: ["sync a sandbox exchange and show the result", () => import("./wings/sandbox/demo.ts")],
+  doctor: [
+    "check everything that sync needs; say what to do",
+    () => import("./commands/doctor.ts"),
+  ],
+  sync: ["fetch what is unread, up to now; run it from cron", () => import("./commands/sync.ts")],
+  status: ["show what is wrong, and how far each ledger is", () => import("./commands/status.ts")],
+  verify: [
+    "read a span again and compare it with what is stored",
+    () => import("./commands/verify.ts"),
+  ],
+  reconcile: ["check that the ledger adds up", () => import("./commands/reconcile.ts")],
+  breaks: ["list, accept or reopen breaks and rejected rows", () => import("./commands/breaks.ts")],
+  export: ["write the stored bills for another program", () => import("./commands/export.ts")],
+  report: ["write a month's close for an auditor", () => import("./commands/report.ts")],
+  serve: [
+    "answer the exchange's API from what is stored",
+    () => import("./wings/serve/command.ts"),
+  ],
+  accounts: ["list, add, pause, retire or rename accounts", () => import("./commands/accounts.ts")],
+  "mirror-keys": [
+    "add, list or remove the keys of clients of serve",
+    () => import("./wings/serve/mirror/mirror-keys.ts"),
+  ],
+  types: ["list the categories of business types, or map one", () => import("./commands/types.ts")],
+  db: ["migrate, back up, restore or distribute the database", () => import("./commands/db.ts")],
+  worker: [
+    "sync accounts from the queue, which --every fills",
+    () => import("./wings/fleet/worker.ts"),
+  ],
+  sandbox: ["run a sandbox exchange until Ctrl-C", () => import("./wings/sandbox/command.ts")],
+};
+
+/**
+ * Runs a command line to its end: what is thrown becomes one message and an exit code.
+ * @param environment of the process; it wins over the .env of the current folder.
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  io: Io,
+  environment: Environment,
+): Promise<ExitCode> {
+  let exitCode: ExitCode = 0;
+  // Called only by a command that needs it: help is shown even if the environment is invalid.
+  const readEnvironment = () => ({ ...readEnvFile(), ...environment });
+  const said = new Set<string>();
+  const has: Program = {
+    ...{ io, readEnvironment },
+    config(asked) {
+      const config = readConfig(readEnvironment(), { credentials: false, ...asked });
+      // A worker reads it anew for each round.
+      for (const warning of config.warnings.filter((text) => !said.has(text))) note(io, warning);
+      for (const warning of config.warnings) said.add(warning);
+      return config;
+    },
+    runs:
+      (command) =>
+      async (...words) => {
+        const result = await command(...words);
+        await using running = result.running;
+        exitCode = answer(io, result);
+        if (running !== undefined) await stopped(io.signal);
+      },
+  };
+  try {
+    const program = await programOf(has, args);
+    refuseSwallowed(program, args, io.npm);
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return fail(io, error);
+    if (error.exitCode === 0) return 0;
+    const wrongUsage = new UsageError(error.message.replace(/^error: /, ""));
+    if (io.isJson) printErrorJson(io, wrongUsage, 2);
+    return 2;
+  }
+  return exitCode;
+}
+
+function readEnvFile(): Environment {
+  try {
+    return existsSync(".env") ? parseEnv(readFileSync(".env", "utf8")) : {};
+  } catch (error) {
+    throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);
+  }
+}
+
+/**
+ * npm keeps an option before two dashes for itself, in silence: `npm run sync --dry-run` would really sync.
+ * @throws UsageError that says what to type.
+ */
+function refuseSwallowed(program: Command, args: readonly string[], npm: Environment | undefined) {
+  if (npm === undefined) return;
+  const [command, part] = typedCommand(program, args);
+  if (command === undefined) return;
+  const names = args.slice(0, part === undefined ? 1 : 2);
+  const rest = args.slice(names.length);
+  const swallowed = (part ?? command).options.flatMap(({ long, required }) => {
+    const value = npm[`npm_config_${long?.slice(2).replaceAll("-", "_")}`];
+    if (!long || !value || args.includes(long)) return [];
+    if (value !== "true") return [`${long} ${value}`];
+    // npm takes the option alone, and passes its value on as the first word.
+    return [[long, ...(required ? rest.splice(0, 1) : [])].join(" ")];
+  });
+  if (swallowed.length === 0) return;
+  const [name = "", ...parts] = names;
+  const words = [...parts, ...swallowed, ...rest].join(" ");
+  throw new UsageError(
+    `npm keeps ${swallowed.join(" ")} for itself: type npm run ${name} -- ${words}`,
+  );
+}
+
+function typedCommand(program: Command, [name, part]: readonly string[]) {
+  const command = program.commands.find((one) => one.name() === name);
+  return [command, command?.commands.find((one) => one.name() === part)] as const;
+}
+
+/**
+ * All commands; arguments and options of those that are named.
+ * @param names the words of a command line, or names of commands.
+ */
+export async function programOf(
+  has: Program,
+  names: readonly string[] = Object.keys(entries),
+): Promise<Command> {
+  const program = openProgram(has.io);
+  for (const [name, [about, load]] of Object.entries(entries)) {
+    const command = program.command(name).description(about);
+    if (names.includes(name)) (await load()).define(command, has);
+  }
+  return program;
+}
+
+function openProgram(io: Io): Command {
+  return new Command("bill-sync")
+    .description("Keeps the whole history of a futures account's bills in Postgres.")
+    .version(programVersion(), "--version", "print the version")
+    .exitOverride()
+    .configureOutput({
+      // commander ends each text with a line end; print and note add their own.
+      writeOut: (text) => print(io, text.replace(/\n$/, "")),
+      writeErr: (text) => note(io, withShortWords(text).replace(/\n$/, "")),
+    })
+    .showHelpAfterError(`(--help shows what there is${io.npm === undefined ? "" : npmHint})`)
+    .addHelpText(
+      "after",
+      `
+Exit codes: 0 done and complete, 1 not complete, 2 wrong usage or configuration,
+3 another run holds the account.`,
+    );
+}
+
+const npmHint = "; options come after two dashes: npm run verify -- --help";

@@ -1,0 +1,167 @@
+import { createHash } from "node:crypto";
+import { getTableName, sql } from "drizzle-orm";
+import { to as copyTo } from "pg-copy-streams";
+import {
+  type Database,
+  inTransaction,
+  type Transaction,
+  useOneMoment,
+} from "../../core/postgres/connect.ts";
+import { appliedMigrations } from "../../core/postgres/migrate.ts";
+import { leases } from "../../core/postgres/schema/accounts-schema.ts";
+import { analyticsViews } from "../../core/postgres/schema/schema.ts";
+import { tables } from "../../core/postgres/schema/tables.ts";
+import { onlyRow } from "../../core/postgres/values.ts";
+import { DatabaseError, ReportableError } from "../../lib/errors.ts";
+import { hourMs } from "../../lib/time.ts";
+import { programVersion } from "../../lib/version.ts";
+import {
+  type BackupHeader,
+  type BackupTable,
+  columnList,
+  formatName,
+  formatVersion,
+  lineOf,
+  quoted,
+  rowsEnd,
+  rowsIn,
+  rowsOfAll,
+} from "./backup-file.ts";
+
+/** How long writing one table to a file, or reading it from one, may take. */
+export const tableMaxMs = 6 * hourMs;
+
+// Leases and the digests of the views mean nothing in another database.
+const ofOneDatabase: readonly string[] = [leases, analyticsViews].map((table) =>
+  getTableName(table),
+);
+/** The tables of the program whose rows a backup holds. */
+export const keptTables: readonly string[] = Object.values(tables)
+  .map((table) => getTableName(table))
+  .filter((table) => !ofOneDatabase.includes(table))
+  .sort();
+
+export type BackupPart = Buffer | string;
+
+/**
+ * Hands a backup of all kept tables, as of one moment, to `write`. The database is only read. The
+ * format is in backup-file.ts.
+ * @throws DatabaseError where the database has no tables, or this user may not read all of them.
+ */
+export function backUp(
+  db: Database,
+  write: (lines: AsyncIterable<BackupPart>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<BackupHeader> {
+  return inTransaction(
+    db,
+    async (tx) => {
+      await useOneMoment(tx);
+      await usePlainText(tx);
+      const header = await headerOf(tx);
+      await write(linesOf(tx, header, signal));
+      return header;
+    },
+    {
+      isolation: "repeatable read read only",
+      ...{ statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
+    },
+  );
+}
+
+/** Sets the session's settings that decide how values are written and read as text. */
+export const usePlainText = (tx: Transaction) =>
+  tx.execute(`
+    set local datestyle = 'ISO, YMD';
+    set local timezone = 'UTC';
+    set local search_path = public`);
+
+async function headerOf(tx: Transaction): Promise<BackupHeader> {
+  const [first, ...others] = await appliedMigrations(tx);
+  if (first === undefined) {
+    throw new DatabaseError("there is nothing to back up: the database has no tables; run sync");
+  }
+  const { rows } = await tx.execute<{ postgres: string; taken_at: string }>(sql`
+    select
+      current_setting('server_version') as postgres,
+      to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as taken_at`);
+  const server = onlyRow(rows, "the server's version");
+  return {
+    format: formatName,
+    version: formatVersion,
+    program: programVersion(),
+    postgres: server.postgres,
+    takenAt: server.taken_at,
+    migrations: [first, ...others],
+    tables: await readTables(tx),
+  };
+}
+
+/** The kept tables with this database's columns: its schema may be older than the program. */
+async function readTables(tx: Transaction): Promise<BackupTable[]> {
+  const { rows } = await tx.execute<Omit<BackupTable, "rows">>(sql`
+    select
+      relname as name,
+      array(
+        select attname::text
+        from pg_attribute
+        where attrelid = pg_class.oid
+          and attnum > 0
+          and not attisdropped
+          and attgenerated = ''
+        order by attnum
+      ) as columns
+    from pg_class
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p')
+      and relname in ${keptTables}
+    order by relname collate "C"`);
+  const kept: BackupTable[] = [];
+  for (const table of rows) kept.push({ ...table, rows: await countOf(tx, table.name) });
+  return kept;
+}
+
+export async function countOf(tx: Transaction, table: string): Promise<number> {
+  const { rows } = await tx.execute<{ rows: string }>(
+    sql`select count(*) as rows from ${sql.identifier(table)}`,
+  );
+  return Number(rows[0]?.rows);
+}
+
+async function* linesOf(
+  tx: Transaction,
+  header: BackupHeader,
+  signal: AbortSignal,
+): AsyncGenerator<BackupPart> {
+  const whole = createHash("sha256");
+  const hashed = <Part extends BackupPart>(part: Part): Part => {
+    whole.update(part);
+    return part;
+  };
+  yield hashed(lineOf(header));
+  for (const table of header.tables) {
+    let rows = 0;
+    for await (const chunk of rowsOf(tx, table)) {
+      signal.throwIfAborted();
+      rows += rowsIn(chunk);
+      yield hashed(chunk);
+    }
+    if (rows !== table.rows) {
+      throw new ReportableError(
+        `${rows} of ${table.rows} rows of ${table.name} were read; run bill-sync db backup again`,
+      );
+    }
+    yield hashed(rowsEnd + lineOf({ table: table.name, rows }));
+  }
+  yield lineOf({ end: formatName, rows: rowsOfAll(header.tables), sha256: whole.digest("hex") });
+}
+
+async function* rowsOf(tx: Transaction, { name, columns }: BackupTable): AsyncGenerator<Buffer> {
+  const rows = `select ${columnList(columns)} from public.${quoted(name)}`;
+  const copy: ReturnType<typeof copyTo> & { callback?: () => void } = tx.$client.query(
+    copyTo(`copy (${rows}) to stdout with (format text, encoding 'UTF8')`),
+  );
+  for await (const chunk of copy) yield chunk;
+  // This call stops the driver's timer, which would otherwise report the statement as unanswered.
+  copy.callback?.();
+}

@@ -1,0 +1,305 @@
+import type { Bill } from "../../core/contract/bill.ts";
+import type { ProductType } from "../../core/contract/product-types.ts";
+import { asPrinted } from "../../core/contract/scalars.ts";
+import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
+import type { Client } from "../../core/exchange/client.ts";
+import {
+  type Interval,
+  interval,
+  lengthMs,
+  split,
+  subtract,
+  union,
+} from "../../core/words/intervals.ts";
+import type {
+  LeasedAccount,
+  Ledger,
+  Overlap,
+  OverlapBill,
+  PageCounts,
+  ReadRows,
+  RecoveryState,
+  RejectedRow,
+} from "../../core/words/nouns.ts";
+import { horizonAt, ledgerStart } from "../../core/words/plan.ts";
+import { withoutZeros } from "../../lib/decimal.ts";
+import { type ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
+import { dayMs, type EpochMs } from "../../lib/time.ts";
+import { readTaxWindows } from "./tax-windows.ts";
+
+/*
+ * Bills go back 90 days. Older time, and lost time, is recovered from tax records: the same amounts and fees, without
+ * coupons and mostly without balances. They are believed after the newest week of stored bills was compared with them.
+ */
+
+// "An account had a quiet year between two busy ones": a year without rows is no end, two are one.
+const quietMs = 2 * 365 * dayMs;
+
+/** How far back bills are wanted where no setting says otherwise. */
+export const recoverDefaultMs = 2 * 365 * dayMs;
+
+const overlapMs = 7 * dayMs;
+// A key without the right, and records that differ, are asked again after a day.
+const askAgainMs = dayMs;
+
+export type RecoverDeps = {
+  readonly client: Client;
+  readonly exchangeNow: () => EpochMs;
+  readonly held: LeasedAccount;
+  readonly signal: AbortSignal;
+  /** The oldest time that is wanted. */
+  readonly recoverFrom: EpochMs;
+  readonly onFailure: (failure: ExchangeError) => void;
+  /** Called where older time is wanted, which takes minutes, and with how much. */
+  readonly onRecover?:
+    | ((productTypes: readonly ProductType[], wantedMs: number) => void)
+    | undefined;
+  /** Called with how much of it is done, in parts. */
+  readonly onRecovered?: ((ms: number) => void) | undefined;
+};
+
+/** What became of one ledger's older time. */
+export type RecoverReport = PageCounts & {
+  readonly ledger: Ledger;
+  readonly requests: number;
+  readonly recovered: readonly Interval[];
+  /** Milliseconds with as many rows as an answer holds: others may be missing. */
+  readonly partlyRecovered: readonly EpochMs[];
+  /** Why nothing was recovered that is wanted; undefined where it was. */
+  readonly notRecoveredReason: string | undefined;
+  readonly error: unknown;
+};
+
+/** Recovers the older time of an account's ledgers. Never throws: failures are in the reports. */
+export async function recoverBills(
+  deps: RecoverDeps,
+  account: string,
+  productTypes: readonly ProductType[],
+): Promise<readonly RecoverReport[]> {
+  const ledgers: LedgerRecovery[] = [];
+  for (const productType of productTypes) {
+    const api = taxApiOf(productType);
+    const ledger = api && new LedgerRecovery(deps, api, { account, productType });
+    if (ledger !== undefined && (await ledger.prepare())) ledgers.push(ledger);
+  }
+  const reports: RecoverReport[] = [];
+  // A ledger without bills has nothing to compare: another one of the account proves its records, too.
+  const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
+  let isProven = false;
+  const wantedMs = byProof.reduce((sum, { leftMs }) => sum + leftMs, 0);
+  if (wantedMs > 0)
+    deps.onRecover?.(
+      byProof.map(({ productType }) => productType),
+      wantedMs,
+    );
+  for (const ledger of byProof) {
+    reports.push(await ledger.recover(isProven));
+    isProven ||= ledger.isProven;
+  }
+  return reports;
+}
+
+/** The time before the first bills' page, and lost time, newest first. */
+function olderTime(
+  { known, oldestBill }: Pick<RecoveryState, "known" | "oldestBill">,
+  { reachMs = Number.POSITIVE_INFINITY }: TaxApi,
+  { recoverFrom, now }: { readonly recoverFrom: EpochMs; readonly now: EpochMs },
+): readonly Interval[] {
+  const least = Math.max(recoverFrom, now - reachMs);
+  const { lost, recovered = [] } = known;
+  const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
+  const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
+  const older = isAtEnd ? [] : interval(least, ledgerStart(known, now));
+  const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
+  return subtract(union([...older, ...behind]), recovered).toReversed();
+}
+
+/** The recovery of one ledger. */
+class LedgerRecovery {
+  readonly #deps: RecoverDeps;
+  readonly #api: TaxApi;
+  readonly #ledger: Ledger;
+  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+  readonly #recovered: Interval[] = [];
+  readonly #partlyRecovered: EpochMs[] = [];
+  readonly #limits = new Set<number>();
+  #requests = 0;
+  #oldestBill: EpochMs | undefined;
+  #wanted: readonly Interval[] = [];
+  #overlap: Overlap | undefined;
+  #isProven = false;
+  #leftMs = 0;
+
+  constructor(deps: RecoverDeps, api: TaxApi, ledger: Ledger) {
+    this.#deps = deps;
+    this.#api = api;
+    this.#ledger = ledger;
+  }
+
+  /** Finds out what is wanted. @returns whether anything is. */
+  async prepare(): Promise<boolean> {
+    const { store } = this.#deps.held;
+    const state = await store.recoveryState(this.#ledger);
+    this.#oldestBill = state.oldestBill;
+    const { recoverFrom, exchangeNow } = this.#deps;
+    this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
+    const { comparison } = state;
+    const isNotRecovered =
+      comparison?.notRecoveredReason !== undefined &&
+      this.#deps.exchangeNow() - comparison.at < askAgainMs;
+    // Time that was recovered in part and is no longer wanted is forgotten.
+    if (this.#wanted.length === 0 && comparison?.partlyRecovered !== undefined)
+      await store.recordTaxComparison(this.#ledger, { ...comparison, partlyRecovered: [] });
+    if (this.#wanted.length === 0 || isNotRecovered) return false;
+    this.#overlap = await store.overlap(this.#ledger, overlapMs);
+    this.#leftMs = lengthMs(this.#wanted);
+    return true;
+  }
+
+  get productType(): ProductType {
+    return this.#ledger.productType;
+  }
+
+  get leftMs(): number {
+    return this.#leftMs;
+  }
+
+  get hasOverlap(): boolean {
+    return this.#overlap !== undefined;
+  }
+
+  /** Whether this run has compared the ledger's records with its bills, and found them equal. */
+  get isProven(): boolean {
+    return this.#isProven;
+  }
+
+  /** @param isProven whether the records of another ledger of the account were found equal to its bills. */
+  async recover(isProven: boolean): Promise<RecoverReport> {
+    const { held, exchangeNow } = this.#deps;
+    try {
+      const notRecoveredReason = await this.#notRecoveredReason(isProven);
+      const compared = this.#overlap?.bills.length ?? 0;
+      const evidence = { at: exchangeNow(), compared, notRecoveredReason };
+      await held.store.recordTaxComparison(this.#ledger, evidence);
+      if (notRecoveredReason === undefined) await this.#descend();
+      if (this.#partlyRecovered.length > 0)
+        await held.store.recordTaxComparison(this.#ledger, {
+          ...evidence,
+          partlyRecovered: this.#partlyRecovered,
+        });
+      return this.#report({ notRecoveredReason });
+    } catch (error) {
+      return this.#report({ error });
+    } finally {
+      this.#pass(this.#leftMs);
+    }
+  }
+
+  #pass(ms: number): void {
+    this.#leftMs -= ms;
+    this.#deps.onRecovered?.(ms);
+  }
+
+  #report(end: {
+    readonly notRecoveredReason?: string | undefined;
+    readonly error?: unknown;
+  }): RecoverReport {
+    return {
+      ledger: this.#ledger,
+      ...this.#counts,
+      requests: this.#requests,
+      recovered: union(this.#recovered),
+      partlyRecovered: this.#partlyRecovered,
+      notRecoveredReason: end.notRecoveredReason,
+      error: end.error,
+    };
+  }
+
+  /** Why the records are not believed; undefined where they are. */
+  async #notRecoveredReason(isProven: boolean): Promise<string | undefined> {
+    const overlap = this.#overlap;
+    if (overlap === undefined) {
+      return isProven ? undefined : "no stored bill can be compared with the tax records yet";
+    }
+    try {
+      const { bills, rejected } = await this.#readWhole(overlap.window);
+      const differing = differences(overlap.bills, bills);
+      if (differing.length + rejected.length > 0) {
+        const [first = "a row cannot be read"] = differing;
+        return `tax records differ from ${differing.length + rejected.length} of ${overlap.bills.length} stored bills: ${first}`;
+      }
+      this.#isProven = true;
+      return undefined;
+    } catch (error) {
+      if (isRefused(error)) return `the key may not read tax records: ${messageOf(error)}`;
+      throw error;
+    }
+  }
+
+  /** All rows of a window, however many answers they take. */
+  async #readWhole(window: Interval): Promise<ReadRows> {
+    const bills: Bill[] = [];
+    const rejected: RejectedRow[] = [];
+    for await (const part of this.#parts(split(window, this.#api.windowMaxMs))) {
+      bills.push(...part.rows.bills);
+      rejected.push(...part.rows.rejected);
+    }
+    return { bills, rejected };
+  }
+
+  async #descend(): Promise<void> {
+    const { held, exchangeNow } = this.#deps;
+    let oldest = Math.min(this.#oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
+    const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
+    for await (const { window, rows, isWhole } of this.#parts(windows)) {
+      const counts = await held.store.commitRecovered({
+        ledger: this.#ledger,
+        window: isWhole ? window : undefined,
+        ...rows,
+      });
+      for (const name of ["new", "unchanged", "restated", "rejected"] as const)
+        this.#counts[name] += counts[name];
+      this.#pass(lengthMs([window]));
+      if (isWhole) this.#recovered.push(window);
+      else this.#partlyRecovered.push(window.from);
+      oldest = Math.min(oldest, ...rows.bills.map(({ cTime }) => cTime));
+      if (oldest - window.from > quietMs) return;
+    }
+  }
+
+  #parts(windows: readonly Interval[]) {
+    const { client, held, signal, onFailure } = this.#deps;
+    const onAttempt = (failure: ExchangeError | undefined) => {
+      this.#requests += 1;
+      if (failure !== undefined) onFailure(failure);
+    };
+    const { assertHeld } = held;
+    const deps = { client, api: this.#api, assertHeld, signal, onAttempt, limits: this.#limits };
+    return readTaxWindows(deps, windows);
+  }
+}
+
+/** In which bills the tax records of a window differ from those that are stored, as text. */
+function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): readonly string[] {
+  const records = new Map(taxed.map((bill) => [bill.billId, bill]));
+  const ids = new Set(stored.map(({ billId }) => billId));
+  return [
+    ...stored.flatMap((bill) => {
+      const record = records.get(bill.billId);
+      if (record === undefined) return [`bill ${bill.billId} is not among them`];
+      const isEqual =
+        record.cTime === bill.cTime &&
+        sameDecimal(record.amount, bill.amount) &&
+        sameDecimal(record.fee, bill.fee);
+      return isEqual ? [] : [`bill ${bill.billId} has another time, amount or fee`];
+    }),
+    ...taxed
+      .filter(({ billId }) => !ids.has(billId))
+      .map(({ billId }) => `${billId} is not stored`),
+  ];
+}
+
+/** Whether two decimals are equal, however they are written: 0 and 0E-8, 1.50 and 1.5. */
+const sameDecimal = (one: string, other: string): boolean => plain(one) === plain(other);
+
+const plain = (text: string): string => withoutZeros(asPrinted(text));

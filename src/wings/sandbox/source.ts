@@ -1,0 +1,201 @@
+import { nonFinancialTypes } from "../../core/contract/business-types.ts";
+import { compareIds } from "../../core/contract/compare-ids.ts";
+import {
+  type ClassicProductType,
+  isUnified,
+  unifiedProductTypes,
+} from "../../core/contract/product-types.ts";
+import { taxTypes } from "../../core/contract/tax-records.ts";
+import {
+  type BillsRequest,
+  Refusal,
+  type Source,
+  type TaxRequest,
+  type WirePage,
+} from "../../core/server/source.ts";
+import type { EpochMs } from "../../lib/time.ts";
+import { type LedgerBill, snowflakeTime } from "./entry.ts";
+import type { AccountBills } from "./ledger.ts";
+
+/** One account's data. */
+export type AccountData = {
+  readonly ledger: AccountBills;
+  /** The records that the account may request. The first is its own, served without an id. */
+  readonly riskUnits: ReadonlyMap<string, object>;
+};
+
+type Listed = readonly { readonly symbol: string }[];
+
+export type SandboxSourceOptions = {
+  /** Accounts by user ID. */
+  readonly accounts: ReadonlyMap<string, AccountData>;
+  /** Called for each request, so that settings may change. */
+  readonly symbols: () => Listed;
+  /** Called for each request. Default none. */
+  readonly contracts?: (productType: ClassicProductType) => Listed;
+};
+
+/** Answers from the accounts' ledgers. */
+export function sandboxSource(options: SandboxSourceOptions): Source {
+  const { symbols, contracts = () => [] } = options;
+  const accountOf = (uid: string): AccountData => {
+    const account = options.accounts.get(uid);
+    if (account === undefined) throw new Error(`no account of the sandbox has the user ID ${uid}`);
+    return account;
+  };
+  return {
+    async bills(request) {
+      return page(accountOf(request.caller.uid).ledger, request);
+    },
+    async taxRecords(request) {
+      return taxRecords(accountOf(request.caller.uid).ledger, request);
+    },
+    async loanToValue({ caller, riskUnitId }) {
+      const { riskUnits } = accountOf(caller.uid);
+      const [onlyRecord] = riskUnits.values();
+      const record = riskUnitId === undefined ? onlyRecord : riskUnits.get(riskUnitId);
+      return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
+    },
+    async balances({ caller, now, productType }) {
+      const { bills } = accountOf(caller.uid).ledger;
+      // A bill moves the balance when it is booked, and may be shown later.
+      const booked =
+        productType === undefined
+          ? unifiedProductTypes
+              .flatMap((type) => bills[type].filter(({ billId }) => snowflakeTime(billId) <= now))
+              .toSorted(byId)
+          : bills[productType].filter(({ cTime }) => cTime <= now);
+      const last = new Map(
+        booked.map((bill) => [bill.coin, Object(currentRow(bill, now)).balance]),
+      );
+      return [...last].flatMap(([coin, balance]) =>
+        typeof balance === "string" && /^-?\d+(\.\d+)?$/.test(balance) ? [{ coin, balance }] : [],
+      );
+    },
+    async symbols(symbol) {
+      return named(symbols(), symbol);
+    },
+    async contracts(productType, symbol) {
+      return named(contracts(productType), symbol);
+    },
+  };
+}
+
+/** A whole list, or its rows for one symbol. */
+function named(list: Listed, symbol: string | undefined): Listed | Refusal {
+  if (symbol === undefined) return list;
+  const rows = list.filter((row) => row.symbol === symbol);
+  return rows.length > 0 ? rows : new Refusal(400, "40034", `Parameter ${symbol} does not exist`);
+}
+
+function page(ledger: AccountBills, request: BillsRequest): WirePage | Refusal {
+  if (request.idLessThan !== undefined && !/^\d{1,20}$/.test(request.idLessThan))
+    return new Refusal(400, "40020", "Parameter idLessThan error");
+  const bills = newestFirst(ledger.bills[request.productType], request);
+  return {
+    bills: bills.map((bill) => currentRow(bill, request.now)),
+    endId: bills.at(-1)?.billId ?? "",
+  };
+}
+
+const taxNames = new Map(Object.entries(taxTypes).map(([taxName, name]) => [name, taxName]));
+
+/** The bills of a span as tax records, oldest first, however old they are. */
+function taxRecords(
+  { bills }: AccountBills,
+  { now, productType, startTime, endTime, limit }: TaxRequest,
+): readonly object[] {
+  return bills[productType]
+    .filter(({ cTime, visibleAt }) => cTime >= startTime && cTime <= endTime && visibleAt <= now)
+    .toSorted((a, b) => a.cTime - b.cTime || (BigInt(a.billId) < BigInt(b.billId) ? -1 : 1))
+    .slice(0, limit)
+    .map((bill) => {
+      const row = Object(currentRow(bill, now));
+      const { billId: id, coin, cTime } = bill;
+      const type = taxNames.get(bill.businessType) ?? bill.businessType;
+      const { symbol, amount, fee, balance } = row;
+      return isUnified(productType)
+        ? { id, coin, type, amount, fee, balance, ts: String(cTime) }
+        : { id, symbol, marginCoin: coin, futureTaxType: type, amount, fee, ts: String(cTime) };
+    });
+}
+
+const currentRow = ({ row, restated }: LedgerBill, now: EpochMs): unknown =>
+  restated !== undefined && restated.at <= now ? restated.row : row;
+
+/** The matching bills of a page, newest first or by descending id. */
+function newestFirst(ledger: readonly LedgerBill[], request: BillsRequest): LedgerBill[] {
+  const { startTime = 0, endTime = Number.POSITIVE_INFINITY, horizon = 0, limit } = request;
+  const { sortedBy = isUnified(request.productType) ? "id" : "time" } = request;
+  const least = Math.max(startTime, horizon);
+  const cursor = request.idLessThan === undefined ? undefined : BigInt(request.idLessThan);
+  const isTooNew = ({ cTime }: LedgerBill) => cTime > endTime;
+  const isTooHigh = ({ billId }: LedgerBill) => cursor !== undefined && BigInt(billId) >= cursor;
+  const { bills, isOrdered } = sorted(ledger, sortedBy);
+  const end = firstIndex(bills, (bill) =>
+    isOrdered
+      ? isTooNew(bill) || isTooHigh(bill)
+      : (sortedBy === "id" ? isTooHigh : isTooNew)(bill),
+  );
+  const page: LedgerBill[] = [];
+  for (let index = end - 1; index >= 0 && page.length < limit; index--) {
+    const bill = bills[index];
+    if (bill === undefined || (bill.cTime < least && (isOrdered || sortedBy === "time"))) break;
+    if (bill.cTime < least || isTooNew(bill) || isTooHigh(bill)) continue;
+    if (bill.visibleAt <= request.now && matches(bill, request)) page.push(bill);
+  }
+  return page;
+}
+
+type Sorted = {
+  readonly length: number;
+  readonly bills: readonly LedgerBill[];
+  /** Whether ids rise with times. */
+  readonly isOrdered: boolean;
+};
+
+const byId = (a: LedgerBill, b: LedgerBill) => compareIds(a.billId, b.billId);
+
+const sortedLedgers = new WeakMap<readonly LedgerBill[], Partial<Record<"time" | "id", Sorted>>>();
+
+/**
+ * A ledger in the order of its pages, oldest or lowest first. Sorted anew when a simulation has
+ * added bills.
+ */
+function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
+  const orders = sortedLedgers.get(ledger);
+  const before = orders?.[by];
+  if (before?.length === ledger.length) return before;
+  const isOrdered = ledger.every((bill, index) => {
+    const last = ledger[index - 1];
+    return last === undefined || (last.cTime <= bill.cTime && byId(last, bill) < 0);
+  });
+  const inOrder =
+    by === "id" ? byId : (a: LedgerBill, b: LedgerBill) => a.cTime - b.cTime || byId(a, b);
+  const bills = isOrdered ? ledger : ledger.toSorted(inOrder);
+  const made = { length: ledger.length, bills, isOrdered };
+  sortedLedgers.set(ledger, { ...orders, [by]: made });
+  return made;
+}
+
+function matches(
+  { businessType, coin }: LedgerBill,
+  request: Pick<BillsRequest, "businessType" | "coin" | "onlyFunding">,
+): boolean {
+  if (request.businessType !== undefined && request.businessType !== businessType) return false;
+  if (request.coin !== undefined && request.coin !== coin) return false;
+  return !(request.onlyFunding && nonFinancialTypes.some((code) => code === businessType));
+}
+
+/** The index from which all bills are beyond a bound. */
+function firstIndex(bills: readonly LedgerBill[], isBeyond: (bill: LedgerBill) => boolean): number {
+  let low = 0;
+  let high = bills.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const bill = bills[middle];
+    if (bill === undefined || isBeyond(bill)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

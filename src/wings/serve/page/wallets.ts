@@ -1,0 +1,93 @@
+import { sql } from "drizzle-orm";
+import type { Transaction } from "../../../core/postgres/connect.ts";
+import { isOneOf } from "../../../core/postgres/values.ts";
+import { accountFlags, isDemo } from "../../../core/views/ledgers.ts";
+import { walletOf } from "../../../core/views/wallet-moves.ts";
+import type { EpochMs } from "../../../lib/time.ts";
+import {
+  type Asked,
+  askedIn,
+  missedIn,
+  type PageQuery,
+  selectionOf,
+  type Wallet,
+} from "./selection.ts";
+
+// Nobody chooses from a longer list: a reader types part of a name.
+const listedAccounts = 20;
+
+export type Wallets = {
+  /** All of them where there are few accounts; otherwise those of the account that was asked for. */
+  readonly wallets: readonly Wallet[];
+  /** How many accounts have bills. */
+  readonly accounts: number;
+};
+
+/** What an address selects of what is stored. */
+export type Selected = Wallets & {
+  readonly selection: PageQuery;
+  /** What it asks for and does not exist: see {@link missedIn}. */
+  readonly missed: readonly string[];
+};
+
+/** @returns undefined if no wallet is stored. */
+export async function readPageQuery(
+  tx: Transaction,
+  query: Asked,
+  now: EpochMs,
+): Promise<Selected | undefined> {
+  const asked = askedIn(query);
+  const wallets = await readWallets(tx, asked);
+  const selection = selectionOf(asked, wallets.wallets, now);
+  return selection && { ...wallets, selection, missed: missedIn(asked, selection) };
+}
+
+/** The wallets that can be selected, those of one account together. */
+async function readWallets(tx: Transaction, asked: Asked): Promise<Wallets> {
+  const name = asked.get("account") ?? "";
+  const { rows } = await tx.execute<{ account: string; accounts: string }>(sql`
+    select account, count(*) over () as accounts
+    from (
+      select account, sum(bills) as bills, bool_and(${isDemo("product_type")}) as is_demo, bool_and(${isOver}) as is_ended
+      from ledgers
+      left join ${accountFlags(sql`true`)} using (account)
+      where bills > 0
+      group by account
+    ) as stored
+    order by
+      account = ${name} desc,
+      ${name} <> '' and strpos(lower(account), lower(${name})) > 0 desc,
+      is_demo,
+      is_ended,
+      bills desc,
+      account
+    limit ${listedAccounts}`);
+  const accounts = Number(rows[0]?.accounts ?? 0);
+  const listed = rows.slice(0, accounts > listedAccounts ? 1 : listedAccounts);
+  return {
+    accounts,
+    wallets: await walletsOf(
+      tx,
+      listed.map(({ account }) => account),
+    ),
+  };
+}
+
+const isOver = sql`(coalesce(ledgers.retired_at, ended_at) is not null or coalesce(is_retired, false))`;
+
+async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<readonly Wallet[]> {
+  const { rows } = await tx.execute<Wallet>(sql`
+    select
+      account,
+      ${walletOf("product_type")} as product,
+      coin,
+      sum(bills)::float8 as bills,
+      bool_or(${isDemo("product_type")}) as "isDemo"
+    from type_days
+    left join ${accountFlags(isOneOf(accounts))} using (account)
+    where ${isOneOf(accounts)}
+    group by 1, 2, 3
+    having sum(bills) > 0
+    order by account, product, sum(bills) desc, coin`);
+  return rows;
+}
