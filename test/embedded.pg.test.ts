@@ -260,7 +260,7 @@ async function startUser(
   uid?: number,
 ): Promise<User> {
   const script = `
-    import { openDatabase } from ${JSON.stringify(source.replace("embedded/embedded", "connect"))};
+    import { openDatabase } from ${JSON.stringify(source.replace("wings/embedded/embedded", "core/postgres/connect"))};
     import { openEmbedded } from ${JSON.stringify(source)};
     ${uid === undefined ? "" : `process.setgid(${uid}); process.setuid(${uid});`}
     const notify = (message) => process.stdout.write(message + "\\n");

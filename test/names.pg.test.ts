@@ -213,7 +213,7 @@ const metricNames = (): readonly string[] => [
 const addresses = (): readonly string[] => [
   ...matches("src/wings/serve/page/page-routes.ts", /^ {6}"(\/\w*)": /gm),
   ...routes.map(({ path }) => path),
-  ...globSync("src/wings/serve/*.ts").flatMap((path) => matches(path, /app\.get\("(\/[^"]+)"/g)),
+  ...globSync("src/wings/serve/**/*.ts").flatMap((path) => matches(path, /app\.get\("(\/[^"]+)"/g)),
 ];
 
 /** The sandbox of an account in which something is wrong of every kind that a sandbox has. */

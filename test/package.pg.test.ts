@@ -57,7 +57,9 @@ test("the package holds what runs and nothing else, and all SQL that the source 
     /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|ops(\/(alerts\.yaml|dashboard\.json|(systemd|kubernetes)(\/[\w@.-]+)?))?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
   const built = packed.filter((path) => path.startsWith("dist/") && /\.\w+$/.test(path));
-  expect(built.filter((path) => !/\.(js|d\.ts|sql)$|^dist\/page\/assets\//.test(path))).toEqual([]);
+  expect(
+    built.filter((path) => !/\.(js|d\.ts|sql)$|^dist\/wings\/serve\/page\/assets\//.test(path)),
+  ).toEqual([]);
   const files = await readdir(join(root, "src"), { recursive: true });
   const statements = files.filter((path) => path.endsWith(".sql")).map((path) => `dist/${path}`);
   expect(statements.length).toBeGreaterThan(5);
