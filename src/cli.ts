@@ -1,4 +1,4 @@
-import { type ExitCode, fail, type Io, note } from "./commands/io.ts";
+import { type ExitCode, fail, note, type Process } from "./commands/io.ts";
 import { messageOf, ReportableError, StoppedError } from "./lib/errors.ts";
 import { runCommandLine } from "./program.ts";
 
@@ -12,7 +12,7 @@ const onOutputError = (error: NodeJS.ErrnoException): void => {
   if (error.code !== "EPIPE") outputError = error;
 };
 const npm = process.env["npm_lifecycle_event"] === undefined ? undefined : process.env;
-const io: Io = {
+const io: Process = {
   isJson: args.includes("--json"),
   npm,
   out: process.stdout,

@@ -22,6 +22,7 @@ import { migrate } from "./core/postgres/migrate.ts";
 import type { BillsProgress } from "./core/sync/ledger-run.ts";
 import { StoppedError } from "./lib/errors.ts";
 import { epochMs } from "./lib/time.ts";
+import { wings } from "./program.ts";
 
 export type { Settings } from "./accounts/settings.ts";
 export type { ProductType } from "./core/contract/product-types.ts";
@@ -122,7 +123,9 @@ export async function openLedgers(
   const config = readConfig(settings, { credentials: false });
   config.warnings.forEach(onNotice);
   await using stack = new AsyncDisposableStack();
-  const database = stack.use(await openCommandDatabase(config.database, onNotice));
+  const database = stack.use(
+    await openCommandDatabase(config.database, { notify: onNotice, wings }),
+  );
   await migrate(database.url.reveal());
   const at = { settings, config, database, onNotice };
   const resources = stack.move();

@@ -7,11 +7,12 @@ import {
   answer,
   type ExitCode,
   fail,
-  type Io,
   note,
+  type Process,
   print,
   printErrorJson,
   stopped,
+  type Wings,
 } from "./commands/io.ts";
 import type { Define, Program } from "./commands/options.ts";
 import { messageOf, UsageError } from "./lib/errors.ts";
@@ -55,15 +56,25 @@ const entries: Readonly<Record<string, Entry>> = {
   sandbox: ["run a sandbox exchange until Ctrl-C", () => import("./wings/sandbox/command.ts")],
 };
 
+/** What commands use of wings that are not their own. */
+export const wings: Wings = {
+  embedded: () => import("./wings/embedded/embedded.ts"),
+  queue: () => import("./wings/fleet/queue-status.ts"),
+  metrics: () => import("./wings/serve/metrics-command.ts"),
+  mirrorKeys: () => import("./wings/serve/mirror/mirror-keys.ts"),
+  serve: () => import("./wings/serve/command.ts"),
+};
+
 /**
  * Runs a command line to its end: what is thrown becomes one message and an exit code.
  * @param environment of the process; it wins over the .env of the current folder.
  */
 export async function runCommandLine(
   args: readonly string[],
-  io: Io,
+  process: Process,
   environment: Environment,
 ): Promise<ExitCode> {
+  const io = { ...process, wings };
   let exitCode: ExitCode = 0;
   // Called only by a command that needs it: help is shown even if the environment is invalid.
   const readEnvironment = () => ({ ...readEnvFile(), ...environment });
@@ -154,7 +165,7 @@ export async function programOf(
   return program;
 }
 
-function openProgram(io: Io): Command {
+function openProgram(io: Process): Command {
   return new Command("bill-sync")
     .description("Keeps the whole history of a futures account's bills in Postgres.")
     .version(programVersion(), "--version", "print the version")

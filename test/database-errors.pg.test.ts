@@ -47,7 +47,10 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 }
 
 const connect = async (url: string) => {
-  await using _ = await openCommandDatabase({ url: new Secret(url) }, () => undefined);
+  await using _ = await openCommandDatabase(
+    { url: new Secret(url) },
+    { notify: () => undefined, wings: {} },
+  );
 };
 
 async function closedPort(): Promise<string> {

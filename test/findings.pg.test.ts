@@ -61,7 +61,7 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
   return {
     /** @param ledgersMax more ledgers than this are counted, and the worst of them listed. */
     status: (ledgersMax = 100) =>
-      status(db, config, { selection: everyLedger, check: true, ledgersMax }),
+      status(db, config, { selection: everyLedger, check: true, ledgersMax, wings: {} }),
     exported: (day: string) =>
       inTransaction(db, async (tx) => {
         const words = { format: "koinly" as const, from: day, to: isoTime(now) };

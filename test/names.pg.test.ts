@@ -26,6 +26,7 @@ import * as library from "../src/index.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { jsonInterval } from "../src/output/output-format.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";
+import { wings } from "../src/program.ts";
 import { makeSymbols } from "../src/wings/sandbox/records.ts";
 import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { incompleteAnswers } from "../src/wings/serve/mirror/key-file.ts";
@@ -285,7 +286,7 @@ async function jsonNames() {
   await using unified = await sandboxIn("unified");
   await run(environmentFor(unified, { url }, { HISTORY_FROM: "none" }), ["sync"]);
   const config = readConfig(env, { credentials: false });
-  const options = { selection: everyLedger, isJson: true, ledgersMax: 1 };
+  const options = { selection: everyLedger, isJson: true, ledgersMax: 1, wings };
   keep("status", await status(db, config, options));
   const [head, ...ledgers] = sectionsOf(await reportOfAll(config));
   if (head !== undefined) keep("report", head);

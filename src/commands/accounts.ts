@@ -10,7 +10,6 @@ import { readAccountStates } from "../core/store/accounts/account-states.ts";
 import { UsageError } from "../lib/errors.ts";
 import { ledgerName } from "../output/output-format.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
-import { renameInKeys } from "../wings/serve/mirror/mirror-keys.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption, productOption } from "./options.ts";
 import { openFilled, openMigrated, withUnreachable } from "./stored.ts";
@@ -170,7 +169,8 @@ async function renameCommand(config: Config, io: Io, from: string, to: string): 
   await renameAccount(database.db, { from, to }, { onWait, signal: io.signal });
   const isConfigured = config.accounts.some(({ name }) => name === to);
   const rest = `; name it ${to} in the configuration, too, before the next sync`;
-  await renameInKeys(config, { from, to });
+  const mirrorKeys = await io.wings.mirrorKeys?.();
+  await mirrorKeys?.renameInKeys(config, { from, to });
   return done(`account ${from} is now stored as ${to}${isConfigured ? "" : rest}`);
 }
 

@@ -19,7 +19,6 @@ import {
   type Step,
   takeStep,
 } from "../wings/citus/citus.ts";
-import { readOnlyUrl } from "../wings/embedded/embedded.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { fileOutput, refuseTakenOutput } from "./output-file.ts";
@@ -51,8 +50,8 @@ async function urlCommand(
     );
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openMigrated(config, io));
-  const url = database.url.reveal();
-  const address = isServer ? withoutPassword(url) : readWrite ? url : readOnlyUrl(url);
+  const url = (readWrite ? database.url : database.readOnlyUrl).reveal();
+  const address = isServer ? withoutPassword(url) : url;
   // SQLAlchemy refuses `postgres:`, which libpq takes as well.
   const result = done(address.replace(/^postgres:/, "postgresql:"));
   if (isServer) return result;

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import type { Config } from "../accounts/config.ts";
 import type { Environment } from "../accounts/settings.ts";
+import type { Queryable } from "../core/postgres/connect.ts";
 import { explained } from "../core/postgres/database-errors.ts";
 import { asTyped } from "../lib/as-typed.ts";
 import {
@@ -18,8 +20,8 @@ import { hourMs } from "../lib/time.ts";
 import { asJson, asText, type Result } from "../output/result.ts";
 import { exitOfThrown } from "./exit-code.ts";
 
-/** A command's access to its process. Results go to `out`, everything else to `err`. */
-export type Io = {
+/** A program's access to its process. Results go to `out`, everything else to `err`. */
+export type Process = {
   readonly out: NodeJS.WriteStream;
   readonly err: NodeJS.WriteStream;
   /** Whether the command line asks for JSON, even if something else in it is wrong. */
@@ -32,32 +34,67 @@ export type Io = {
   readonly onOutputError: (error: Error) => void;
 };
 
+/** The jobs of the workers' queue. */
+export type QueueStatus = { readonly waiting: number; readonly atWork: number };
+
+type Wing<Module> = () => Promise<Module>;
+
+/** What commands use of wings, each loaded where it is used. A program without the wing lacks the member. */
+export type Wings = {
+  readonly embedded?: Wing<{
+    openEmbedded(where: {
+      readonly dataDir: string;
+      readonly notify: (message: string) => void;
+    }): Promise<AsyncDisposable & { readonly url: string; readonly readOnlyUrl: string }>;
+  }>;
+  readonly queue?: Wing<{
+    readQueue(db: Queryable): Promise<QueueStatus | undefined>;
+  }>;
+  readonly metrics?: Wing<{ metricsCommand(config: Config, io: Io): Promise<Result> }>;
+  readonly mirrorKeys?: Wing<{
+    renameInKeys(
+      config: Config,
+      names: { readonly from: string; readonly to: string },
+    ): Promise<void>;
+  }>;
+  readonly serve?: Wing<{
+    serveCommand(
+      config: Config,
+      io: Io,
+      where: { readonly port: number; readonly host: string },
+    ): Promise<Result>;
+  }>;
+};
+
+/** A command's access to its process and to wings. */
+export type Io = Process & { readonly wings: Wings };
+
 export type ExitCode = Result["exit"];
 
 /** Prints a result. A failed write is reported to `io.onOutputError`. */
-export const print = (io: Io, text: string): void => write(io, asTyped(io, text));
+export const print = (io: Process, text: string): void => write(io, asTyped(io, text));
 
-const write = (io: Io, text: string): void => {
+const write = (io: Process, text: string): void => {
   io.out.write(`${printable(text)}\n`, (error) => {
     if (error) io.onOutputError(error);
   });
 };
 
 /** Prints a message that is no result. */
-export const note = (io: Io, message: string): void => {
+export const note = (io: Process, message: string): void => {
   io.err.write(`${printable(asTyped(io, message))}\n`);
 };
 
 /** The outputs that have received their JSON document. */
 const answered = new WeakSet<NodeJS.WriteStream>();
 
-const printJson = (io: Io, value: unknown): void => {
+const printJson = (io: Process, value: unknown): void => {
   answered.add(io.out);
   write(io, asTyped(io, printableJson(JSON.stringify(value, null, 2))));
 };
 
 /** Prints a result, and returns its exit code. */
-export function answer(io: Io, result: Result): ExitCode {
+export function answer(io: Process, result: Result): ExitCode {
   const { exit, isSummary = false, isJson = false, parts } = result;
   if (io.isJson || isJson) printJson(io, asJson(result));
   else if (parts.length > 0)
@@ -69,7 +106,7 @@ export function answer(io: Io, result: Result): ExitCode {
  * Prints the error of a failed command as the document that `--json` promises, unless the command
  * has printed its own document.
  */
-export function printErrorJson(io: Io, error: unknown, exitCode: ExitCode): void {
+export function printErrorJson(io: Process, error: unknown, exitCode: ExitCode): void {
   // Callers who ask for JSON parse exactly one document.
   if (answered.has(io.out)) return;
   const [, kind] = errorKinds.find(([type]) => Object(error) instanceof type) ?? [];
@@ -77,7 +114,7 @@ export function printErrorJson(io: Io, error: unknown, exitCode: ExitCode): void
 }
 
 /** One message and an exit code for everything that a command throws. */
-export function fail(io: Io, thrown: unknown): ExitCode {
+export function fail(io: Process, thrown: unknown): ExitCode {
   const error = explained(firstThrown(thrown));
   const defect = `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
   const unforeseen = isOutOfFiles(error) ? `${messageOf(error)}: ${openFilesRemedy}` : defect;

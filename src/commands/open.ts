@@ -1,38 +1,61 @@
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import pg, { escapeIdentifier } from "pg";
+import type { DatabaseConfig } from "../accounts/config.ts";
 import { type Database, openDatabase } from "../core/postgres/connect.ts";
 import type { StatementLimit } from "../core/postgres/connections.ts";
 import { withDatabaseErrors } from "../core/postgres/database-errors.ts";
-import { DatabaseError } from "../lib/errors.ts";
+import { DatabaseError, UsageError } from "../lib/errors.ts";
 import { Secret } from "../lib/secret.ts";
-import { openEmbedded } from "../wings/embedded/embedded.ts";
+import type { Wings } from "./io.ts";
 
 /** A command's database: the configured one, or the embedded one. */
-export type CommandDatabase = AsyncDisposable & { readonly db: Database; readonly url: Secret };
+export type CommandDatabase = AsyncDisposable & {
+  readonly db: Database;
+  readonly url: Secret;
+  /** The same for sessions that write only if they say so. A configured server's is `url`: its user decides. */
+  readonly readOnlyUrl: Secret;
+};
+
+type Opening = {
+  readonly notify: (message: string) => void;
+  readonly wings: Pick<Wings, "embedded">;
+};
 
 /**
  * Opens the configured database, or starts the embedded one where none is configured.
- * @throws DatabaseError with the remedy.
+ * @throws DatabaseError with the remedy; UsageError where none is configured and there is no embedded one.
  */
 export async function openCommandDatabase(
-  where: { readonly url: Secret } | { readonly dataDir: string },
-  notify: (message: string) => void,
+  where: DatabaseConfig,
+  opening: Opening,
   limit: StatementLimit = {},
 ): Promise<CommandDatabase> {
   const stack = new AsyncDisposableStack();
   try {
-    const url =
+    const { url, readOnlyUrl } =
       "url" in where
-        ? where.url
-        : new Secret(stack.use(await openEmbedded({ dataDir: where.dataDir, notify })).url);
+        ? { ...where, readOnlyUrl: where.url }
+        : stack.use(await startEmbedded(where.dataDir, opening));
     const { db } = stack.use(openDatabase(url.reveal(), limit));
-    await withDatabaseErrors(() => reach(db, notify));
-    return { db, url, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+    await withDatabaseErrors(() => reach(db, opening.notify));
+    return { ...{ db, url, readOnlyUrl }, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
     throw error;
   }
+}
+
+async function startEmbedded(dataDir: string, { notify, wings }: Opening) {
+  const wing = await wings.embedded?.();
+  if (wing === undefined)
+    throw new UsageError("DATABASE_URL is not set, and this program has no embedded Postgres");
+  const server = await wing.openEmbedded({ dataDir, notify });
+  return {
+    url: new Secret(server.url),
+    readOnlyUrl: new Secret(server.readOnlyUrl),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 /** Tries to connect. Leaves no connection open: a role may be limited to one, and a migration opens its own. */

@@ -30,7 +30,7 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import type { QueueStatus } from "../wings/fleet/queue-status.ts";
+import type { QueueStatus } from "./io.ts";
 
 /** So many findings are put into lines for people: those of some hundred ledgers. */
 export const findingsMax = 1_000;

@@ -1,13 +1,6 @@
 import { Option } from "commander";
 import type { Config } from "../accounts/config.ts";
-import {
-  everyLedger,
-  listed,
-  readRoster,
-  rosterReader,
-  type Selection,
-  selectionOf,
-} from "../accounts/roster.ts";
+import { listed, readRoster, type Selection, selectionOf } from "../accounts/roster.ts";
 import { readSelected } from "../accounts/to-read.ts";
 import { readComparedBalances } from "../check/health/balances.ts";
 import { countFindings, readAccepted, readFindings } from "../check/health/findings.ts";
@@ -29,12 +22,9 @@ import {
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import { type EpochMs, epochMs } from "../lib/time.ts";
-import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, jsonTime, ledgerName } from "../output/output-format.ts";
-import { done, type Result } from "../output/result.ts";
-import { readQueue } from "../wings/fleet/queue-status.ts";
-import { readMetrics, registryOf } from "../wings/serve/registry.ts";
-import { type Io, note } from "./io.ts";
+import type { Result } from "../output/result.ts";
+import type { Io, Wings } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { findingsMax, storedParts, totalsParts, verdictParts } from "./status-parts.ts";
 import { nothingStored, openStored, withUnreachable } from "./stored.ts";
@@ -55,11 +45,12 @@ type StatusOptions = Pick<StatusFlags, "check"> & {
   readonly isJson?: boolean | undefined;
   /** More ledgers than this are added up, and the worst of them listed. */
   readonly ledgersMax?: number;
+  readonly wings: Pick<Wings, "queue">;
 };
 
 /** `status`: what is found, through when each ledger is read, and what is unread or lost. */
 export async function statusCommand(config: Config, io: Io, words: StatusFlags): Promise<Result> {
-  const options = { ...words, isJson: io.isJson, selection: selectionOf(words) };
+  const options = { ...words, isJson: io.isJson, wings: io.wings, selection: selectionOf(words) };
   await using stored = await openStored(config, io);
   return await status(stored.db, config, options);
 }
@@ -105,7 +96,7 @@ async function readNothing(config: Config, selection: Selection): Promise<Status
 async function readWhole(
   db: Database,
   config: Config,
-  { isJson, selection: typed, ledgersMax }: StatusOptions,
+  { isJson, selection: typed, ledgersMax, wings }: StatusOptions,
   among: readonly string[] | undefined,
 ): Promise<StatusOfAccounts> {
   const roster = await readRoster(db, config, typed, among);
@@ -121,6 +112,7 @@ async function readWhole(
   const stored = await readStatus(db, ledgers, now);
   const isShown = ({ account }: { readonly account: string }) =>
     !isCut || ledgers.some((ledger) => ledger.account === account);
+  const queue = await wings.queue?.();
   const loans = await readLoans(db, selection.accounts);
   return {
     ...{ now, findings, accepted: await readAccepted(db, selection) },
@@ -138,29 +130,10 @@ async function readWhole(
         lists: await readLists(db),
         loans: loans.filter(isShown),
         balances: (await readComparedBalances(db, selection.accounts)).filter(isShown),
-        queue: await readQueue(db),
+        queue: await queue?.readQueue(db),
       }),
     ],
   };
-}
-
-/**
- * `status --format prometheus`: prints what is stored in the format of Prometheus. The exit code is 1 where
- * accounts had to be left out.
- */
-async function metricsCommand(config: Config, io: Io): Promise<Result> {
-  await using stored = await openStored(config, io);
-  const { db } = stored;
-  const question = { readRoster: rosterReader(config), limits: config.healthLimits };
-  const { result, unreachable } = await readSelected(
-    db,
-    config,
-    everyLedger,
-    async (accounts) => db && readMetrics(db, { ...question, accounts }),
-  );
-  for (const line of unreachableLines(unreachable)) note(io, `left out: ${line}`);
-  const text = await registryOf(result, unreachable.length).metrics();
-  return { ...done(text.trimEnd()), exit: unreachable.length === 0 ? 0 : 1 };
 }
 
 const help = `
@@ -176,17 +149,21 @@ more than a hundred ledgers the worst are shown.
 serve has the metrics at /metrics, too.`;
 
 export const define: Define = (command, { io, config, runs }) => {
-  const status = async ({ format, ...words }: StatusFlags) =>
-    format === "prometheus"
-      ? metricsCommand(config(), io)
-      : statusCommand(config({ accounts: words.account }), io, words);
+  const { metrics } = io.wings;
   reporting(command)
     .option("--check", "exit with 1 if a finding is critical or a warning", false)
-    .addOption(
-      new Option("--format <format>", "print metrics of all accounts instead: prometheus")
-        .choices(["prometheus"])
-        .conflicts(["json", "account", "product", "check"]),
-    )
     .addHelpText("after", help)
-    .action(runs(status));
+    .action(
+      runs(async ({ format, ...words }: StatusFlags) =>
+        metrics && format === "prometheus"
+          ? (await metrics()).metricsCommand(config(), io)
+          : statusCommand(config({ accounts: words.account }), io, words),
+      ),
+    );
+  if (metrics === undefined) return;
+  command.addOption(
+    new Option("--format <format>", "print metrics of all accounts instead: prometheus")
+      .choices(["prometheus"])
+      .conflicts(["json", "account", "product", "check"]),
+  );
 };

@@ -1,11 +1,9 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../accounts/config.ts";
-import type { Database } from "../core/postgres/connect.ts";
 import type { StatementLimit } from "../core/postgres/connections.ts";
 import { hasSchema, type Migrated, migrate } from "../core/postgres/migrate.ts";
 import { ReportableError } from "../lib/errors.ts";
-import type { Secret } from "../lib/secret.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/output-format.ts";
 import { type Columns, errorColumn, fields, type Result, table } from "../output/result.ts";
@@ -17,7 +15,7 @@ type Where = Pick<Config, "database">;
 
 /** Opens the database of a command that writes. */
 export const openWritable = ({ database }: Where, io: Io, limit?: StatementLimit) =>
-  openCommandDatabase(database, (message) => note(io, message), limit);
+  openCommandDatabase(database, { notify: (message) => note(io, message), wings: io.wings }, limit);
 
 export async function openMigrated(config: Where, io: Io): Promise<CommandDatabase> {
   const database = await openWritable(config, io);
@@ -33,7 +31,7 @@ export function migratedText({ migrations, areViewsNew }: Migrated): string | un
 
 /** The database of a command that only reads. Undefined before the first sync: the command creates nothing. */
 export type Stored = AsyncDisposable &
-  ({ readonly db: Database; readonly url: Secret } | { readonly db: undefined });
+  (Pick<CommandDatabase, "db" | "url" | "readOnlyUrl"> | { readonly db: undefined });
 
 /** Opens what is stored, and starts an embedded Postgres only where one was created before. */
 export async function openStored(
@@ -50,7 +48,7 @@ export async function openStored(
   const isMigrated = database !== undefined && (await hasSchema(database.db));
   const opened = stack.move();
   return {
-    ...(isMigrated ? { db: database.db, url: database.url } : { db: undefined }),
+    ...(isMigrated ? database : { db: undefined }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -50,9 +50,11 @@ export async function syncCommand(
   io: Io,
   choices: Omit<RunDeps, "reporter" | "signal">,
 ): Promise<Result> {
+  const { signal, wings } = io;
   using reporter = openReporter(config.logLevel, io);
-  await using database = await openCommandDatabase(config.database, reporter.notice);
-  const { signal } = io;
+  await using database = await openCommandDatabase(config.database, {
+    ...{ notify: reporter.notice, wings },
+  });
   return resultOfSync(await runSync(config, { ...choices, signal, database, reporter }));
 }
 

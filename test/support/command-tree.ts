@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { readConfig } from "../../src/accounts/config.ts";
 import type { Environment } from "../../src/accounts/settings.ts";
 import type { Result } from "../../src/output/result.ts";
-import { programOf } from "../../src/program.ts";
+import { programOf, wings } from "../../src/program.ts";
 
 const silent = { write: () => true } as unknown as NodeJS.WriteStream;
 const nothing = () => {
@@ -11,7 +11,7 @@ const nothing = () => {
 
 /** The program's commands with their options, none of which is run. */
 export const program: Command = await programOf({
-  io: { out: silent, err: silent, signal: AbortSignal.abort(), onOutputError: nothing },
+  io: { out: silent, err: silent, signal: AbortSignal.abort(), onOutputError: nothing, wings },
   ...{ readEnvironment: nothing, config: nothing },
   runs: () => nothing,
 });
@@ -21,7 +21,7 @@ export async function resultOf(args: readonly string[], environment: Environment
   const { signal } = new AbortController();
   const results: Result[] = [];
   const runnable = await programOf({
-    io: { out: silent, err: silent, signal, onOutputError: nothing, isJson: true },
+    io: { out: silent, err: silent, signal, onOutputError: nothing, isJson: true, wings },
     readEnvironment: () => environment,
     config: (asked) => readConfig(environment, { credentials: false, ...asked }),
     runs:

@@ -79,6 +79,7 @@ export async function exportedByCommand(
     onOutputError: (error) => {
       throw error;
     },
+    wings: {},
   };
   await exportCommand(readConfig(env, { credentials: false }), io, exportOptions(words));
   return written;

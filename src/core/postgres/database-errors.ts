@@ -8,12 +8,8 @@ import {
   ReportableError,
 } from "../../lib/errors.ts";
 import { openFilesRemedy } from "../../lib/open-files.ts";
-import { isEndedEmbedded } from "../../wings/embedded/embedded.ts";
 
 const serverIsLost = "the connection to the server was lost; run again";
-const embeddedIsGone =
-  "the embedded Postgres was ended while it was in use; run again to start it, and see " +
-  "postgres/server.log in DATA_DIR for the cause";
 const serverIsSilent = "the server does not answer; check the network and DATABASE_URL";
 const isUnanswered = "a statement was not answered; look for locks on the server";
 const isLocked =
@@ -96,6 +92,9 @@ const spoken: readonly (readonly [RegExp, string])[] = [
   [/connection terminated|not queryable/i, serverIsLost],
 ];
 
+/** Remedies for servers that this process has started itself and that have ended, by their sockets. */
+export const remedyOfEnded = new Map<unknown, string>();
+
 /** Turns a failure of the database into a {@link DatabaseError} with a remedy; returns others as they are. */
 export function explained(error: unknown): unknown {
   if (error instanceof ReportableError) return error;
@@ -103,7 +102,7 @@ export function explained(error: unknown): unknown {
   const isServers = cause instanceof pg.DatabaseError;
   const code = firstCode(cause);
   const message = messageOf(cause);
-  const remedy = isEndedEmbedded(cause) ? embeddedIsGone : remedyOf(code, message);
+  const remedy = remedyOfOwn(cause) ?? remedyOf(code, message);
   // The cause, because Drizzle's own message is the statement with all its values.
   if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;
@@ -116,6 +115,13 @@ export function explained(error: unknown): unknown {
     { cause },
   );
 }
+
+const remedyOfOwn = (error: unknown): string | undefined =>
+  error instanceof Error &&
+  "address" in error &&
+  ["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")
+    ? remedyOfEnded.get(error.address)
+    : undefined;
 
 function remedyOf(code: string | undefined, message: string): string | undefined {
   const known = code === undefined ? undefined : remedies[code];

@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, escapeIdentifier } from "pg";
 import { GuardedClient } from "../../core/postgres/connections.ts";
+import { remedyOfEnded } from "../../core/postgres/database-errors.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { hasCode, lastLines } from "./binaries.ts";
 import {
@@ -23,6 +24,8 @@ export type EmbeddedServer = {
    * a client would otherwise take from PGPORT, PGSSLMODE and PGOPTIONS, which are meant for another server.
    */
   readonly url: string;
+  /** The same address for sessions that write only if they say so. */
+  readonly readOnlyUrl: string;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -50,15 +53,9 @@ const closeTimeoutMs = 2_000;
 const passingStates = ["57P01", "57P02", "57P03", "57014", "53300"];
 const usersLock = 0x62_69_6c_6c;
 
-/** The sockets of the embedded servers that this process has opened. */
-const sockets = new Set<unknown>();
-
-/** Whether a connection failed because an embedded server of this process has ended. */
-export const isEndedEmbedded = (error: unknown): boolean =>
-  error instanceof Error &&
-  "address" in error &&
-  sockets.has(error.address) &&
-  hasCode(error, "ECONNREFUSED", "ENOENT");
+const isGone =
+  "the embedded Postgres was ended while it was in use; run again to start it, and see " +
+  "postgres/server.log in DATA_DIR for the cause";
 
 /**
  * Opens the Postgres kept under `dataDir/postgres`, which the first start creates. The server is
@@ -82,14 +79,15 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSe
       cause,
     );
   }
-  sockets.add(socketOf(cluster));
+  remedyOfEnded.set(socketOf(cluster), isGone);
   return {
     url: urlOf(cluster),
+    readOnlyUrl: urlOf(cluster, "-cdefault_transaction_read_only=on"),
     [Symbol.asyncDispose]: () => leave(keeper, cluster, notify),
   };
 }
 
-function urlOf({ dir, password }: Cluster): string {
+function urlOf({ dir, password }: Cluster, ...options: readonly string[]): string {
   const url = new URL(`postgres:///${databaseName}`);
   url.search = new URLSearchParams({
     host: dir,
@@ -97,17 +95,10 @@ function urlOf({ dir, password }: Cluster): string {
     user: roleName,
     password,
     sslmode: "disable",
-    options: ownOptions,
+    options: [ownOptions, ...options].join(" "),
   }).toString();
   // A blank that is written as + would reach libpq as a plus.
   return url.href.replaceAll("+", "%20");
-}
-
-/** The same address for sessions that write only if they say so. */
-export function readOnlyUrl(url: string): string {
-  const address = new URL(url);
-  address.searchParams.set("options", `${ownOptions} -cdefault_transaction_read_only=on`);
-  return address.href.replaceAll("+", "%20");
 }
 
 async function enter(cluster: Cluster): Promise<Keeper> {

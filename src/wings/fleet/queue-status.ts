@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import type { QueueStatus } from "../../commands/io.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
@@ -7,11 +8,6 @@ import { onlyRow } from "../../core/postgres/values.ts";
 export const queueSchema = "fleet";
 /** The queue of accounts to sync. */
 export const syncQueue = "sync";
-
-export type QueueStatus = {
-  readonly waiting: number;
-  readonly atWork: number;
-};
 
 /** The state of the workers' queue; undefined where there is none, or this role may not read it. */
 export async function readQueue(db: Queryable): Promise<QueueStatus | undefined> {

@@ -53,7 +53,9 @@ async function workerCommand(
   const notice = (message: string) => log.info(message);
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
-  await using database = await openCommandDatabase(config.database, notice);
+  await using database = await openCommandDatabase(config.database, {
+    ...{ notify: notice, wings: io.wings },
+  });
   await using session = await openSyncSession(database, notice, egress);
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
   await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });

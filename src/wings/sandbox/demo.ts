@@ -66,8 +66,9 @@ async function demoCommand(
       "$ bill-sync sync",
   );
   // Open until the end: otherwise each command would start and stop the server.
-  const say = (message: string) => print(io, message);
-  const database = stack.use(await openCommandDatabase(config.database, say));
+  const notify = (message: string) => print(io, message);
+  const opening = openCommandDatabase(config.database, { notify, wings: io.wings });
+  const database = stack.use(await opening);
   await empty(database.db);
   const startedAt = epochMs(Date.now());
   const synced = await syncCommand(config, io, { selection: everyLedger, targets: targetsOf() });
@@ -80,12 +81,12 @@ async function demoCommand(
   const isEqual = await printComparison(database.db, { sandbox, mode, startedAt }, io);
   if (io.signal.aborted) return stopped;
   const exit = synced.exit === 0 && reconciled === 0 && isEqual ? 0 : 1;
-  if (!open) return { ...done(), exit };
+  const serve = open ? await io.wings.serve?.() : undefined;
+  if (serve === undefined) return { ...done(), exit };
   print(io, "\n$ bill-sync serve     the page of it, in a browser:");
-  const { serveCommand } = await import("../serve/command.ts");
   const healthLimits = { ...config.healthLimits, maxAgeMs: dayMs };
   const quiet = { ...config, healthLimits, logLevel: "warn" } as const;
-  const served = await serveCommand(quiet, io, { port: 0, host: "127.0.0.1" });
+  const served = await serve.serveCommand(quiet, io, { port: 0, host: "127.0.0.1" });
   if (served.running !== undefined) stack.use(served.running);
   const dataDir = shellWord(resolve(demoDir(environment)));
   const lines = `DATA_DIR=${dataDir}\nDATABASE_URL=\n${variables}`.trimEnd();

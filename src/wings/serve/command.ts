@@ -10,7 +10,6 @@ import { isDirect } from "../../core/postgres/connections.ts";
 import { secondMs } from "../../lib/time.ts";
 import { done, type Result } from "../../output/result.ts";
 import { hasNodes } from "../citus/citus.ts";
-import { readOnlyUrl } from "../embedded/embedded.ts";
 import { createApp, listen } from "./app.ts";
 import { openKeyRing } from "./mirror/key-file.ts";
 
@@ -31,9 +30,7 @@ export async function serveCommand(
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openFilled(config, io));
-  const whole = database.url.reveal();
-  const url = "url" in config.database ? whole : readOnlyUrl(whole);
-  const reader = stack.use(openDatabase(url, { statementMaxMs }));
+  const reader = stack.use(openDatabase(database.readOnlyUrl.reveal(), { statementMaxMs }));
   // A plan that is kept knows no account, and so not its node.
   const keepsPlans = !(await hasNodes(reader.db)) && (await isDirect(reader.db.$client));
   const log = openLog(config.logLevel, io);
