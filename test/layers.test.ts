@@ -49,7 +49,7 @@ const upward: readonly string[] = [
   "src/commands/db.ts → src/wings/backup/backup.ts",
   "src/commands/db.ts → src/wings/backup/restore.ts",
   "src/commands/db.ts → src/wings/citus/citus.ts",
-  "src/commands/doctor-exchange.ts → src/wings/recovery/recovery.ts",
+  "src/commands/doctor.ts → src/wings/recovery/recovery.ts",
   "src/commands/stored.ts → src/wings/citus/citus.ts",
   "src/commands/sync-run.ts → src/wings/recovery/recover.ts",
   "src/commands/sync-summary.ts → src/wings/recovery/recover.ts",
