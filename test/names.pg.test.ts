@@ -15,7 +15,7 @@ import { breakKinds } from "../src/check/reconcile/breaks.ts";
 import { pricesOf } from "../src/commands/export-options.ts";
 import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
-import { targetNames } from "../src/commands/sync-run.ts";
+import { targetNames } from "../src/commands/sync.ts";
 import { differenceKinds } from "../src/commands/verify-result.ts";
 import { categories } from "../src/core/contract/business-types.ts";
 import { productTypes } from "../src/core/contract/product-types.ts";

@@ -6,7 +6,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
-import { recoverFromOf } from "../src/commands/sync-run.ts";
+import { recoverFromOf } from "../src/commands/sync.ts";
 import { asPrinted } from "../src/core/contract/scalars.ts";
 import type { Answer } from "../src/core/server/api.ts";
 import { analyzeGrown } from "../src/core/store/analyze.ts";

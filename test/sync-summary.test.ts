@@ -4,11 +4,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
 import type { Log } from "../src/commands/log.ts";
-import { progressLine } from "../src/commands/run-progress.ts";
 import { planResult } from "../src/commands/sync.ts";
-import { logReporter, terminalReporter } from "../src/commands/sync-reporter.ts";
-import { type NamedList, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
-import { resultOfSync } from "../src/commands/sync-summary.ts";
+import { logReporter, progressLine, terminalReporter } from "../src/commands/sync-reporter.ts";
+import {
+  type NamedList,
+  resultOfSync,
+  type SyncRun,
+  syncResult,
+} from "../src/commands/sync-result.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import type { BillsProgress, LedgerReport } from "../src/core/sync/ledger-run.ts";
 import type { AccountReport } from "../src/core/sync/run.ts";

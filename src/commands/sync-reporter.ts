@@ -5,15 +5,13 @@ import { asTyped } from "../lib/as-typed.ts";
 import { type Clock, repeatEvery, systemClock } from "../lib/clock.ts";
 import { type ExchangeError, messageOf, StoppedError } from "../lib/errors.ts";
 import { printable } from "../lib/printable.ts";
-import { isoTime, minuteMs } from "../lib/time.ts";
+import { isoTime, minuteMs, secondMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
-import { ledgerNames } from "../output/output-format.ts";
+import { formatCounted, formatDuration, ledgerName, ledgerNames } from "../output/output-format.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { type Log, openLog } from "./log.ts";
-import { type Amounts, RunProgress, type Step } from "./run-progress.ts";
-import type { SyncResult } from "./sync-result.ts";
-import { endText } from "./sync-summary.ts";
+import { endText, type SyncResult } from "./sync-result.ts";
 
 /** How a run is shown: a line that is redrawn on a terminal, elsewhere NDJSON lines, at least one a minute. */
 export type Reporter = Disposable & {
@@ -200,4 +198,93 @@ function entryOf(progress: BillsProgress): Entry | undefined {
     default:
       return progress satisfies never;
   }
+}
+
+/** How far a run is over all its ledgers. */
+type Beat = Readonly<
+  Record<"pages" | "bills" | "requests" | "done", number> & Partial<Record<Step, number>>
+>;
+
+/**
+ * The steps of a run, each with its share that is done, from 0 to 1: the planned time is walked, older time is recovered
+ * from tax records, and what changed in each account is checked. A share falls only where another account begins.
+ */
+const steps = ["done", "recovered", "checked"] as const;
+type Step = (typeof steps)[number];
+type Amounts = { readonly planned: number; readonly done: number };
+
+/** Counts what the ledgers of a run have done. */
+class RunProgress {
+  readonly #now: () => number;
+  readonly #counts = { pages: 0, bills: 0, requests: 0 };
+  readonly #walkedMsByWindow = new Map<string, number>();
+  readonly #shares = new Map<Step, Amounts & { readonly beganAt: number }>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  step(step: Step, { planned = 0, done = 0 }: Partial<Amounts>): void {
+    const before = this.#shares.get(step) ?? { beganAt: this.#now(), planned: 0, done: 0 };
+    const sums = { planned: before.planned + planned, done: before.done + done };
+    this.#shares.set(step, { ...before, ...sums });
+  }
+
+  update(progress: BillsProgress): void {
+    switch (progress.event) {
+      case "planned":
+        this.step("done", { planned: progress.plannedMs });
+        break;
+      case "request":
+        this.#counts.requests += 1;
+        break;
+      case "page": {
+        const { ledger, window, counts, walkedMs } = progress;
+        const name = `${ledgerName(ledger)} ${window.from}`;
+        const before = this.#walkedMsByWindow.get(name) ?? 0;
+        this.#walkedMsByWindow.set(name, Math.max(before, walkedMs));
+        this.step("done", { done: Math.max(0, walkedMs - before) });
+        this.#counts.pages += 1;
+        this.#counts.bills += counts.new + counts.unchanged + counts.restated;
+        break;
+      }
+    }
+  }
+
+  get beat(): Beat {
+    const shares = [...this.#shares].map(([step, { planned, done }]) => [
+      step,
+      planned === 0 ? 1 : Math.floor((1_000 * done) / planned) / 1_000,
+    ]);
+    return { ...this.#counts, done: 0, ...Object.fromEntries(shares) };
+  }
+
+  /** The line for people; undefined before anything is planned. */
+  get line(): string | undefined {
+    const { beat } = this;
+    const step = steps.findLast((one) => this.#shares.has(one)) ?? "done";
+    const share = this.#shares.get(beat.done === 1 ? step : "done");
+    return share && progressLine(beat, this.#now() - share.beganAt);
+  }
+}
+
+const barWidth = 30;
+
+/** @param elapsedMs since its newest step began. */
+export function progressLine({ done, recovered, checked, bills }: Beat, elapsedMs: number): string {
+  const full = Math.floor(done * barWidth);
+  const bar = "█".repeat(full) + "░".repeat(barWidth - full);
+  const line = `${bar} ${Math.floor(done * 100)}%  ${formatCounted(bills, "bill")}`;
+  const left = (share: number) =>
+    share === 0 || share === 1 ? "" : `, ${timeLeft((elapsedMs * (1 - share)) / share)} left`;
+  if (done < 1) return `${line}${left(done)}`;
+  if (checked !== undefined) return `${line}, checking${left(checked)}`;
+  return recovered === undefined
+    ? line
+    : `${line}, tax records ${Math.floor(recovered * 100)}%${left(recovered)}`;
+}
+
+function timeLeft(ms: number): string {
+  const seconds = Math.ceil(ms / secondMs);
+  return seconds < 10 ? `${seconds} s` : formatDuration(seconds * secondMs);
 }
