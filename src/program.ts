@@ -19,9 +19,13 @@ import { messageOf, UsageError } from "./lib/errors.ts";
 import { withShortWords } from "./lib/printable.ts";
 import { programVersion } from "./lib/version.ts";
 
-type Entry = readonly [about: string, load: () => Promise<{ readonly define: Define }>];
+type Load = () => Promise<{ readonly define: Define }>;
+type Entry = readonly [about: string, ...files: readonly [Load, ...Load[]]];
 
-/** The file of each command has its options and its work. Only the typed one is loaded: all take half a second. */
+/**
+ * The files of each command have its options and its work. Only those of the typed one are loaded: all take half a
+ * second. A wing goes with its folder and the lines here that name it.
+ */
 const entries: Readonly<Record<string, Entry>> = {
   demo: ["sync a sandbox exchange and show the result", () => import("./wings/sandbox/demo.ts")],
   doctor: [
@@ -48,7 +52,11 @@ const entries: Readonly<Record<string, Entry>> = {
     () => import("./wings/serve/mirror/mirror-keys.ts"),
   ],
   types: ["list the categories of business types, or map one", () => import("./commands/types.ts")],
-  db: ["migrate, back up, restore or distribute the database", () => import("./commands/db.ts")],
+  db: [
+    "migrate, back up, restore or distribute the database",
+    () => import("./commands/db.ts"),
+    () => import("./wings/backup/command.ts"),
+  ],
   worker: [
     "sync accounts from the queue, which --every fills",
     () => import("./wings/fleet/worker.ts"),
@@ -158,9 +166,10 @@ export async function programOf(
   names: readonly string[] = Object.keys(entries),
 ): Promise<Command> {
   const program = openProgram(has.io);
-  for (const [name, [about, load]] of Object.entries(entries)) {
+  for (const [name, [about, ...files]] of Object.entries(entries)) {
     const command = program.command(name).description(about);
-    if (names.includes(name)) (await load()).define(command, has);
+    if (!names.includes(name)) continue;
+    for (const load of files) (await load()).define(command, has);
   }
   return program;
 }
